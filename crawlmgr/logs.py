@@ -19,7 +19,7 @@ from pythonjsonlogger.json import JsonFormatter
 
 HIDDEN = "…"
 SHORTEST_SECRET = 6
-MOST_SECRETS = 1000
+MAX_SECRETS = 1000
 _PATTERNS = (
     (re.compile(r"(://[^\s/:@]*):[^\s/@]+@"), rf"\1:{HIDDEN}@"),
     (re.compile(r"(?i)\b((?:proxy-)?authorization|(?:set-)?cookie)(\W{1,4})[^\r\n\"']+"), rf"\1\2{HIDDEN}"),
@@ -41,7 +41,7 @@ def hide(secret: str) -> None:
         for form in (secret, json.dumps(secret)[1:-1]):
             _secrets.pop(form, None)
             _secrets[form] = None
-        while len(_secrets) > MOST_SECRETS:
+        while len(_secrets) > MAX_SECRETS:
             del _secrets[next(iter(_secrets))]
 
 

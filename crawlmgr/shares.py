@@ -16,7 +16,7 @@ WINDOW_MINUTES = 5
 """k of eq. (2) of the ant colony paper: number of minutes from which a node's weight is computed."""
 HORIZON_MINUTES = 1.0
 """H, in minutes: a node holds at most the tasks that it completes in this time."""
-LEAST_IN_HAND = 2
+MIN_IN_HAND = 2
 """Number of tasks that even the slowest node may hold: the speed of a node without any could never be measured again."""
 
 
@@ -64,13 +64,13 @@ def weight(counts: Sequence[float], uptime_minutes: float) -> float | None:
 
 def filled(weights: Mapping[str, float | None]) -> dict[str, float]:
     """Returns the weights (tasks per minute, by node) with unknown ones (None) set to the mean of the known ones; if none is
-    known, all get LEAST_IN_HAND tasks per HORIZON_MINUTES.
+    known, all get MIN_IN_HAND tasks per HORIZON_MINUTES.
 
     >>> filled({"a": 90.0, "b": None, "c": 30.0})
     {'a': 90.0, 'b': 60.0, 'c': 30.0}
     """
     known = [one for one in weights.values() if one is not None]
-    mean = sum(known) / len(known) if known else LEAST_IN_HAND / HORIZON_MINUTES
+    mean = sum(known) / len(known) if known else MIN_IN_HAND / HORIZON_MINUTES
     return {name: mean if one is None else one for name, one in weights.items()}
 
 
@@ -86,12 +86,12 @@ def shares(weights: Mapping[str, float]) -> dict[str, float]:
 
 def threshold(weight: float, horizon_minutes: float = HORIZON_MINUTES) -> int:
     """Returns the maximum number of tasks that a node may hold: Q = ceil(W H) with its weight W in tasks per minute and the
-    horizon H in minutes; at least LEAST_IN_HAND.
+    horizon H in minutes; at least MIN_IN_HAND.
 
     >>> threshold(90.5), threshold(0.3), threshold(90.5, 0.5)
     (91, 2, 46)
     """
-    return max(LEAST_IN_HAND, ceil(weight * horizon_minutes))
+    return max(MIN_IN_HAND, ceil(weight * horizon_minutes))
 
 
 @dataclass(slots=True)

@@ -18,8 +18,8 @@ _WORD_TOLD, _WORD_GUESSED = 400.0, 4.0
 _ROUNDS = 15
 _SHOWN = 0.5
 _SEVERAL = 0.05
-_LEAST_SHARE = 0.1
-_PSEUDO, _MOST_PSEUDO = 2.0, 3
+_MIN_SHARE = 0.1
+_PSEUDO, _MAX_PSEUDO = 2.0, 3
 
 
 class ChoiceSizes(NamedTuple):
@@ -124,7 +124,7 @@ class _Fit:
                 other[answer] = True
         is_shown = other.any() and marks[other].any(axis=1).mean() > _SHOWN
         counts = marks[other].sum(axis=0) if is_shown else np.zeros(len(values))
-        pseudo = _PSEUDO * min(len(values), _MOST_PSEUDO)
+        pseudo = _PSEUDO * min(len(values), _MAX_PSEUDO)
         self._prior[name] = np.log((counts + pseudo / len(values)) / (counts.sum() + pseudo))
         self._trust[name] = (1 + counts) / _SPREAD_OF_SHARES**2
         for outcome, answer in zip(seen.outcomes, seen.answers, strict=True):
@@ -187,5 +187,5 @@ class _Fit:
         asked, shares = self._asked[name], np.exp(self._prior[name])
         if not asked.all():
             whole = float(np.exp(self.log_total))
-            left = max(whole - float(np.exp(self.logs[name][asked]).sum()), _LEAST_SHARE * whole * float(shares[~asked].sum()))
+            left = max(whole - float(np.exp(self.logs[name][asked]).sum()), _MIN_SHARE * whole * float(shares[~asked].sum()))
             self.logs[name][~asked] = np.log(left * shares[~asked] / shares[~asked].sum())

@@ -9,7 +9,7 @@ from lxml.html import HtmlElement
 
 from deepweb.element_text import squeezed, visible_text
 
-MOST_LETTERS = 120
+MAX_LETTERS = 120
 PARENTS = 3
 _HEADINGS = ("h1", "h2", "h3", "h4", "legend")
 
@@ -33,7 +33,7 @@ def headings_above(root: HtmlElement) -> list[str]:
             found.append(heading)
             heading = ""
         elif element not in inside:
-            heading = squeezed(visible_text(element))[:MOST_LETTERS]
+            heading = squeezed(visible_text(element))[:MAX_LETTERS]
     return found
 
 

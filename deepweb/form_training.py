@@ -197,21 +197,21 @@ def cross_validate(
     examples: Sequence[Example],
     folds: int = 5,
     random_seed: int = 1,
-    told: Callable[[int], None] = lambda fold: None,
+    on_fold: Callable[[int], None] = lambda fold: None,
     more: Sequence[Example] = (),
 ) -> list[FormType]:
     """Returns the type predicted for each example by a model that was trained without the forms of its registered domain.
-    `told` is called with the number of each fold when it is done. `more` are additional training examples, which are never
+    `on_fold` is called with the number of each fold when it is done. `more` are additional training examples, which are never
     judged, and are left out of a fold that judges forms of their domain. Raises TrainingError if there are fewer domains than
     folds."""
-    return [kind for kind, _ in predictions(examples, folds, random_seed, told, more)]
+    return [kind for kind, _ in predictions(examples, folds, random_seed, on_fold, more)]
 
 
 def predictions(
     examples: Sequence[Example],
     folds: int = 5,
     random_seed: int = 1,
-    told: Callable[[int], None] = lambda fold: None,
+    on_fold: Callable[[int], None] = lambda fold: None,
     more: Sequence[Example] = (),
 ) -> list[tuple[FormType, float]]:
     """Returns the type predicted for each example as by `cross_validate`, whose parameters it takes, and the model's confidence
@@ -226,7 +226,7 @@ def predictions(
             if fold_of[example.domain] == fold and example.form.fields:
                 shares = model.shares_of(example.numbers, example.words)
                 predicted[place] = model.classes[int(shares.argmax())], float(shares.max())
-        told(fold)
+        on_fold(fold)
     return predicted
 
 
@@ -240,13 +240,13 @@ def measure(
     examples: Sequence[Example],
     folds: int = 5,
     random_seed: int = 1,
-    told: Callable[[int], None] = lambda fold: None,
+    on_fold: Callable[[int], None] = lambda fold: None,
     more: Sequence[Example] = (),
 ) -> tuple[Scores, Scores]:
     """Returns two scores: of the trained model in cross-validation (see `cross_validate` for the parameters), and of the rules
     of the deep-web paper."""
     truth = [example.type for example in examples]
-    learned = score(truth, cross_validate(examples, folds, random_seed, told, more))
+    learned = score(truth, cross_validate(examples, folds, random_seed, on_fold, more))
     return learned, score(truth, predict_by_rules(examples))
 
 

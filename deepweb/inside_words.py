@@ -13,8 +13,8 @@ from deepweb.seen import Choice, Outcome, Query, Seen, Term
 from deepweb.selection import FreshPolicy
 from deepweb.terms import MAX_VALUE, bare, has_han
 
-LEAST_LETTERS = 2
-MOST_LETTERS = 12
+MIN_LETTERS = 2
+MAX_LETTERS = 12
 GROWN = 1.2
 TELLING = 3
 """A site is taken to search for substrings from this number of records that contain a query word only after other letters."""
@@ -29,7 +29,7 @@ def looks_inside(log: Iterable[Logged], listed: Mapping[int, Mapping[str, Any]],
     count = 0
     for entry in log:
         query = entry.choice.query
-        if len(query) != 1 or query[0].input != box or len(query[0].value) < LEAST_LETTERS or has_han(query[0].value):
+        if len(query) != 1 or query[0].input != box or len(query[0].value) < MIN_LETTERS or has_han(query[0].value):
             continue
         behind, begins = (re.compile(mark + re.escape(query[0].value.casefold())) for mark in (r"\w", r"\b"))
         texts = ("\n".join(map(str, listed[pk].values())).casefold() for pk in entry.found if pk in listed)
@@ -45,7 +45,7 @@ def words_inside(word: str, known: Collection[str]) -> list[str]:
     >>> words_inside("party", {"art", "part", "party", "tea"})
     ['part', 'art']
     """
-    ends = range(LEAST_LETTERS, MOST_LETTERS + 1)
+    ends = range(MIN_LETTERS, MAX_LETTERS + 1)
     pieces = (word[start : start + size] for start in range(len(word)) for size in reversed(ends) if start + size <= len(word))
     return [piece for piece in dict.fromkeys(pieces) if piece != word and piece in known]
 

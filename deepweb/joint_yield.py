@@ -19,7 +19,7 @@ from deepweb.word_yield import Yield, fitted, new_of, pairs_in_order
 WORDS = 250
 """This many of the most frequent words in the seen records are combined with choices."""
 
-MOST_TOGETHER = 2
+MAX_TOGETHER = 2
 """Largest number of choices set together, with a word or alone."""
 
 WORTH_A_WORD = 0.8
@@ -34,7 +34,7 @@ _PSEUDO = 4.0
 _BINS = 10
 _TRUST = 10.0
 _LATEST = 100
-_LEAST_UNSEEN = 0.02
+_MIN_UNSEEN = 0.02
 _SHAPE_OF_CHOICES = 16.0
 _OFFERS = 20
 _PAIRS = 10
@@ -135,7 +135,7 @@ class JointYield:
         return found
 
     def _bases(self) -> Iterator[_Base]:
-        for size in range(1, MOST_TOGETHER + 1):
+        for size in range(1, MAX_TOGETHER + 1):
             for names in itertools.combinations(self._choices, size):
                 for values in itertools.product(*(range(len(self._choices[name])) for name in names)):
                     yield self._base(tuple(zip(names, values, strict=True)))
@@ -155,7 +155,7 @@ class JointYield:
 
     def _new_alone(self, base: _Base) -> float:
         known = np.array([base.members.sum()])
-        unseen = np.maximum(base.matching - known, _LEAST_UNSEEN * known)
+        unseen = np.maximum(base.matching - known, _MIN_UNSEEN * known)
         first = self._among_first(base.members[:, None], np.array([base.matching]))
         shape = np.maximum(known, _SHAPE_OF_CHOICES)
         return float(new_of(known, unseen, self._cut, self._mixed, first, shape)[0])
@@ -173,7 +173,7 @@ class JointYield:
         # over-represented.
         share = np.where(self._asked, usual, share)
         matching = np.maximum(base.matching * share, known)
-        unseen = np.maximum(matching - known, _LEAST_UNSEEN * known)
+        unseen = np.maximum(matching - known, _MIN_UNSEEN * known)
         new = new_of(known, unseen, self._cut, self._mixed, self._among_first(both, matching), np.maximum(known, 1.0))
         new *= self._learned_of_words
         found = []

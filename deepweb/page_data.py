@@ -15,12 +15,12 @@ from crawlmgr.web.url import UrlError, parse
 
 MAX_DATA = 5_000_000  # largest number of characters of a page; JSON in larger ones is not read
 MAX_NODES = 100_000  # number of objects and lists of a document that are read
-_MOST_FIELDS = 60
-_MOST_NAMES = 600  # number of names in an object that are examined to find its fields
-_MOST_TOTAL = 10**10
+_MAX_FIELDS = 60
+_MAX_NAMES = 600  # number of names in an object that are examined to find its fields
+_MAX_TOTAL = 10**10
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # valid in JSON, but no database can store them as text
 _NAMED = re.compile(r"\\u(?:0000|d[89a-f])", re.I)
-_MOST_DEEP = 12
+_MAX_DEEP = 12
 _SCRIPT = re.compile(r"<script\b([^>]{0,2000})>", re.I)
 _SCRIPT_END = re.compile(r"</script\s{0,20}>", re.I)
 _ASSIGNED = re.compile(r"^\s*(?:(?:var|let|const)\s+)?[\w.$\[\]\"']{1,80}\s*=\s*(?=[\[{])")
@@ -65,7 +65,7 @@ def page_data(text: str, url: str) -> PageData:
                     lists.setdefault(path, DataList(path, items))
                 continue
             for name, value in node.items():
-                if _TOTAL_NAME.match(name) and type(value) is int and 0 <= value < _MOST_TOTAL and "[]" not in path:
+                if _TOTAL_NAME.match(name) and type(value) is int and 0 <= value < _MAX_TOTAL and "[]" not in path:
                     totals.setdefault(f"{path}.{name}", value)
                 if not following and _NEXT_NAME.match(name) and isinstance(value, str) and _is_address(value):
                     following = urljoin(url, value)
@@ -130,7 +130,7 @@ def _nodes(document: Any) -> Iterator[tuple[str, Any]]:
     while stack and left > 0:
         path, node, depth = stack.pop()
         left -= 1
-        if depth > _MOST_DEEP or not isinstance(node, (dict, list)):
+        if depth > _MAX_DEEP or not isinstance(node, (dict, list)):
             continue
         yield path, node
         inside = [(f"{path}.{name}", value) for name, value in node.items()] if isinstance(node, dict) else []
@@ -142,9 +142,9 @@ def flat(item: Mapping[str, Any], url: str) -> dict[str, str]:
     """Returns the fields of an object by name: its plain values, those of nested objects ("author.name"), and lists of plain
     values joined to one text. Addresses are made absolute by `url`. At most 60 fields."""
     found: dict[str, str] = {}
-    waiting: deque[tuple[str, Any]] = deque(islice(item.items(), _MOST_NAMES))
-    left = _MOST_NAMES
-    while waiting and len(found) < _MOST_FIELDS and left > 0:
+    waiting: deque[tuple[str, Any]] = deque(islice(item.items(), _MAX_NAMES))
+    left = _MAX_NAMES
+    while waiting and len(found) < _MAX_FIELDS and left > 0:
         name, value = waiting.popleft()
         left -= 1
         if isinstance(value, dict):

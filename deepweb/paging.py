@@ -23,7 +23,7 @@ _NUMBER_NAME = re.compile(r"^(page|pageno|page_?num(ber)?|pagenr|offset|start|fr
 _DIGITS = re.compile(r"\d{1,9}")
 _SECOND = re.compile(r"/(?:p|page|seite|pagina)?[/-]?2/?", re.I)
 _UNASKED = ("password", "file", "email", "textarea", "tel")
-_MOST_TEXTS = 2
+_MAX_TEXTS = 2
 _LONGEST_WORD = 60
 _DATA_ADDRESS = re.compile(r"^(?:data-(?:[\w-]*(?:url|href|next|src|link|action|endpoint|page-?url))|hx-get|up-href)$", re.I)
 
@@ -148,7 +148,7 @@ def _by_button(forms: Sequence[Form], url: str, number: int, may_post: bool, cha
             if form.of_kind(*_UNASKED) or not _same_site(form.action, url) or (form.method == "post" and not may_post):
                 continue
             for place, field in enumerate(form.fields):
-                if field.kind in ("submit", "image") and wanted(field) and len(form.text_fields) <= _MOST_TEXTS:
+                if field.kind in ("submit", "image") and wanted(field) and len(form.text_fields) <= _MAX_TEXTS:
                     return NextPage(_press(form, place, charset), "button")
     return None
 

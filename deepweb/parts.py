@@ -13,11 +13,11 @@ from deepweb.seen import Choice, Query, Seen, Term
 from deepweb.templates_informative import inputs_of, is_operator, widest_operators
 from deepweb.terms import bare
 
-MOST_PARTS = 120
+MAX_PARTS = 120
 FEW_RECORDS = 10
 OWN_FROM = 4
 PRIOR_SHARE = 0.1
-LEAST_NEW = 0.02
+MIN_NEW = 0.02
 UNKNOWN_SCALE = 10.0
 WORDS_TRIED = 200
 IN_VAIN = 4
@@ -38,7 +38,7 @@ def parts_of(form: Form, required: Iterable[str] = ()) -> list[Query]:
     widest = {field.name: widest_operators(field) for field in form.fields if is_operator(field)}
     choices = [each for each in inputs_of(form) if each.values and (each.role is FieldRole.REQUIRED or each.name in names)]
     ways = itertools.product(*([Term(each.name, value) for value in widest.get(each.name) or each.values] for each in choices))
-    return [tuple(way) for way in itertools.islice(ways, MOST_PARTS)]
+    return [tuple(way) for way in itertools.islice(ways, MAX_PARTS)]
 
 
 class Parts:
@@ -134,7 +134,7 @@ class Parts:
             own = seen.place(term)
             matching = size * _share(overall, term)
             new = min(matching, float(limit or matching)) - (float(seen.frequency[own]) if own is not None else 0.0)
-            new = max(new, LEAST_NEW * matching)
+            new = max(new, MIN_NEW * matching)
             if new > best[1]:
                 best = Choice((term,), new), new
         return best

@@ -17,7 +17,7 @@ from deepweb.value_ranges import Range
 
 FILLED = 0.75
 """Intended number of records, in multiples of `limit`, in each part of a range whose answer was truncated."""
-LEAST_FILL, MOST_FILL = 1.0, 1.3
+MIN_FILL, MAX_FILL = 1.0, 1.3
 """Smallest and largest intended number of records, in multiples of `limit`, of a sub-range at the end of an interval without
 narrow queried ranges. Between them it is the number of records in all such intervals per remaining query."""
 WIDE = 3.0
@@ -36,15 +36,15 @@ ALL_OF_IT = 1.1
 """An interval with at most this multiple of the intended number of records is queried as one sub-range."""
 CUT_COUNT = 1.15
 """Assumed number of records, at least, in a range with a truncated answer and no stated number, in multiples of `limit`."""
-LEAST_NEW = 0.5
+MIN_NEW = 0.5
 """Smallest number of new records expected from a query, even if all records in its range seem to be known."""
 
 _NUMBER = re.compile(r"\d{1,3}(?:[,'  ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _DAY = re.compile(r"(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})")
 _YEAR = re.compile(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d)")
-_MOST_CELLS = 400
+_MAX_CELLS = 400
 _PARSED = 0.8
-_LEAST_VALUES = 5
+_MIN_VALUES = 5
 _SPREAD = 4
 _EVEN = 0.4
 _LARGEST_SCALE, _SCALES = 1_000.0, 140
@@ -104,7 +104,7 @@ def column_of(
                 pair = counts.setdefault(name, [0, 0])
                 pair[0] += value is not None and span.low <= value <= span.high
                 pair[1] += 1
-    fits = [name for name, (inside, total) in counts.items() if total >= _LEAST_VALUES and inside >= _PARSED * total]
+    fits = [name for name, (inside, total) in counts.items() if total >= _MIN_VALUES and inside >= _PARSED * total]
     same = [name for name in fits or _columns(records) if _bare(name) in named]
     if same:
         return same[0]
@@ -201,24 +201,24 @@ class _Known(NamedTuple):
                 return None
             middle = (low + high) // 2
             low, high, part = (middle + 1 if from_end else low), (high if from_end else middle), part / 2
-        return Cell(Range(low, high, span.mask), max(LEAST_NEW, min(there * part, float(self.limit)) - self.known(low, high)))
+        return Cell(Range(low, high, span.mask), max(MIN_NEW, min(there * part, float(self.limit)) - self.known(low, high)))
 
     def known(self, low: int, high: int) -> int:
         return int(np.searchsorted(self.values, high, side="right") - np.searchsorted(self.values, low))
 
     def cell(self, span: Range) -> Cell:
-        """Returns `span` as a sub-range to query, with its expected new records, at least `LEAST_NEW`."""
+        """Returns `span` as a sub-range to query, with its expected new records, at least `MIN_NEW`."""
         known = self.known(span.low, span.high)
-        return Cell(span, max(LEAST_NEW, min(max(self.mass(span), known), float(self.limit)) - known))
+        return Cell(span, max(MIN_NEW, min(max(self.mass(span), known), float(self.limit)) - known))
 
 
 def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[QueriedRange], left: int | None) -> list[Cell]:
     """Returns sub-ranges to query at both ends of each interval in `fresh` (low, high), or one where its seen records are densest
     if no queried range in `narrow` is adjacent. Each should contain the number of records in all these intervals divided by the
-    number of queries `left`, between LEAST_FILL and MOST_FILL times `limit`; an interval with at most 1.1 times that is one."""
+    number of queries `left`, between MIN_FILL and MAX_FILL times `limit`; an interval with at most 1.1 times that is one."""
     limit = state.limit
     there = sum(state.mass(Range(low, high)) for low, high in fresh)
-    aim = limit * (float(np.clip(there / (limit * left), LEAST_FILL, MOST_FILL)) if left else LEAST_FILL)
+    aim = limit * (float(np.clip(there / (limit * left), MIN_FILL, MAX_FILL)) if left else MIN_FILL)
     found = []
     for low, high in fresh:
         total = state.mass(Range(low, high))
@@ -320,7 +320,7 @@ def _parts(state: _Known, stretches: Sequence[tuple[int, int]], step: int) -> li
     for low, high in stretches:
         part = state.inside(low, high)
         where, mass = state.points[part], np.cumsum(state.masses[part])
-        count = max(1, min(_MOST_CELLS, round(float(mass[-1]) / (FILLED * state.limit)))) if len(mass) else 1
+        count = max(1, min(_MAX_CELLS, round(float(mass[-1]) / (FILLED * state.limit)))) if len(mass) else 1
         ends = [where[np.searchsorted(mass, mass[-1] * place / count)] for place in range(1, count)] if count > 1 else []
         start = low
         for end in [*sorted({int(end) for end in ends}), high]:

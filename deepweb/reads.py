@@ -19,7 +19,7 @@ from deepweb.services import forms as form_services
 TREE_LIMIT = 30
 COLUMNS_SHOWN = 7
 SAMPLE = 100
-MOST_FIELDS = 40
+MAX_FIELDS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def fields_of(site: int | None) -> list[str]:
     """Returns the fields of the newest records, of one site or of all, most frequent first, except those that only repeat the
     address."""
     rows = Record.objects.filter(source_id=site) if site else Record.objects.all()
-    return columns(list(rows.only("url", "fields").order_by("-id")[:SAMPLE]), MOST_FIELDS)
+    return columns(list(rows.only("url", "fields").order_by("-id")[:SAMPLE]), MAX_FIELDS)
 
 
 def columns(rows: Sequence[Record], most: int = COLUMNS_SHOWN) -> list[str]:

@@ -22,8 +22,8 @@ _BESIDE = frozenset(("nav", "footer", "aside", "header"))
 _ENDS = frozenset(("header", "footer"))
 _ITEMS = frozenset(("article", "li", "td", "dd"))
 """Elements that are records: a header or footer inside them belongs to the record, not to the page."""
-_MOST_GROUPS = 8
-_MOST_COLUMNS = 100  # number of a table row's columns that are distinguished
+_MAX_GROUPS = 8
+_MAX_COLUMNS = 100  # number of a table row's columns that are distinguished
 _MIN_LEARNED = 2
 _LONGEST = 200
 _SESSION = re.compile(
@@ -206,8 +206,8 @@ def _path(page: Outline, node: int, columns: bool = True) -> str:
 
 def _column(page: Outline, node: int) -> int:
     row = page.parents[node]
-    cells = page.children(row, _MOST_COLUMNS) if row >= 0 else [node]
-    return cells.index(node) if node in cells else _MOST_COLUMNS
+    cells = page.children(row, _MAX_COLUMNS) if row >= 0 else [node]
+    return cells.index(node) if node in cells else _MAX_COLUMNS
 
 
 def _address(page: Outline, node: int, url: str, echo: QueryValues) -> str:
@@ -288,7 +288,7 @@ def _learn_by_links(page: Outline, anchors: Sequence[_Anchor]) -> tuple[list[Rec
     groups: dict[str, list[_Anchor]] = defaultdict(list)
     for anchor in anchors:
         groups[anchor.path].append(anchor)
-    ranked = sorted(groups.values(), key=lambda group: -len({anchor.url for anchor in group}))[:_MOST_GROUPS]
+    ranked = sorted(groups.values(), key=lambda group: -len({anchor.url for anchor in group}))[:_MAX_GROUPS]
     best: tuple[float, list[Record], ListShape] | None = None
     for group in ranked:
         if len({anchor.url for anchor in group}) < _MIN_LEARNED:

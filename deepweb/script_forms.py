@@ -12,7 +12,7 @@ from lxml.html import HtmlElement
 
 from deepweb.form_words import concepts_in
 
-MOST_SCRIPT = 400_000
+MAX_SCRIPT = 400_000
 _CALL = r"(?:fetch|get|getJSON|ajax|open|request|axios)\(\s*(?:(['\"])(?:GET|get)\1\s*,\s*)?"
 _JOINED = re.compile(
     _CALL + r"(?P<quote>['\"`])(?P<url>[^'\"`\s]{1,300}?[?&](?P<name>[\w.\[\]-]{1,40})=)(?:(?P=quote)\s*(?:\+|\.concat)|\$\{)"
@@ -67,7 +67,7 @@ def _scripts(element: HtmlElement) -> Iterator[str]:
     for script in root.iter("script"):
         text = script.text or ""
         if text and not script.get("src") and "json" not in (script.get("type") or ""):
-            yield text[:MOST_SCRIPT]
+            yield text[:MAX_SCRIPT]
 
 
 def _is_search(name: str, path: str) -> bool:

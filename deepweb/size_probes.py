@@ -30,7 +30,7 @@ _MAX_CUT = 0.5
 _MAX_OUTSIDE = 0.5
 _BEYOND_CUT = 1.6
 _PRIOR_PROBES = 2.0
-_LEAST_DEGREE = 0.25
+_MIN_DEGREE = 0.25
 _FEW = 10
 _TOKENS = re.compile(r"[^\W_]+")
 _Z = 1.96
@@ -206,7 +206,7 @@ def _total(plan: ProbePlan, answers: Sequence[ProbeAnswer], degree: Callable[[Pr
 def _value(answer: ProbeAnswer, degree: Callable[[ProbedRecord], float]) -> float:
     if answer.overflowed:
         return 0.0
-    shares = sum(1 / max(_LEAST_DEGREE, degree(record)) for record in answer.records)
+    shares = sum(1 / max(_MIN_DEGREE, degree(record)) for record in answer.records)
     if answer.whole and answer.records:
         shares *= answer.whole / len(answer.records)
     return shares

@@ -31,8 +31,8 @@ _SPACES = re.compile(r"\s+")
 _DIGITS = re.compile(r"\d[\d,.   ']*")
 _LONGEST_LINE = 160
 _LONGEST_SHAPE = 80
-_MOST = 10**10
-_MOST_NUMBERS = 12
+_MAX_TOTAL = 10**10
+_MAX_NUMBERS = 12
 _BEFORE = 40
 _AGREEING = 2
 
@@ -69,13 +69,13 @@ def stated_numbers(lines: Iterable[str], said: Sequence[str] = (), shown: int = 
     found: dict[str, Stated] = {}
     words = [word.casefold() for word in said if len(word) > 1]
     for line in lines:
-        if len(line) > _LONGEST_LINE or not any(letter.isdigit() for letter in line) or len(found) >= _MOST_NUMBERS:
+        if len(line) > _LONGEST_LINE or not any(letter.isdigit() for letter in line) or len(found) >= _MAX_NUMBERS:
             continue
         line = _MORE.sub(" ", _ADDRESS.sub(" ", line))
         for match in (match for pattern in _PATTERNS for match in pattern.finditer(line)):
             number = _value(match.group(1))
             shape = _shape(line[: match.start(1)], line[match.end(1) :], words)
-            if number < _MOST and shape not in found:
+            if number < _MAX_TOTAL and shape not in found:
                 found[shape] = Stated(shape, number, shown > 0 and _is_window(line[: match.start(1)], number, shown))
     return tuple(found.values())
 

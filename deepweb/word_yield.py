@@ -17,12 +17,12 @@ _LARGEST = 60.0
 _SHARES = np.linspace(0.0, 1.0, 11)
 _SPREAD = 0.15
 _OVERDISPERSED = 3.0
-_LEAST_VARIANCE = 3.0
+_MIN_VARIANCE = 3.0
 _PRIOR_KIND = 2.0
 _ORDERED = 15
 _ORDERED_RECORDS = 100
 _PRIOR_ORDER = 5
-_LEAST_SCALE = 1.02
+_MIN_SCALE = 1.02
 _UNKNOWN_SCALE = 10.0
 _SHAPE = 0.5
 _EIGHTHS = (-1.53, -0.89, -0.49, -0.16, 0.16, 0.49, 0.89, 1.53)
@@ -42,7 +42,7 @@ class Yield(NamedTuple):
     def scales(self, seen: Seen) -> np.ndarray:
         """Returns for each kind of word, indexed by its number (`Seen.kind_of`): the ratio of all records that match a word to
         the ones seen so far; at least 1.02."""
-        return np.maximum(_LEAST_SCALE, self.by_kind * self.size / max(1, seen.records))
+        return np.maximum(_MIN_SCALE, self.by_kind * self.size / max(1, seen.records))
 
 
 def fitted(seen: Seen, cut: float) -> Yield:
@@ -65,7 +65,7 @@ def fitted(seen: Seen, cut: float) -> Yield:
     if not len(rows):
         return Yield(_UNKNOWN_SCALE * max(1, seen.records), 0.5, kinds)
     count, share, size, cut_short, kind = rows.T
-    grid = np.linspace(np.log(seen.records * _LEAST_SCALE), np.log(seen.records * _LARGEST), _SIZES)
+    grid = np.linspace(np.log(seen.records * _MIN_SCALE), np.log(seen.records * _LARGEST), _SIZES)
     spread = np.sqrt(_SPREAD**2 + 1 / count)
     away = (np.log(size) - np.log(share) - grid[:, None]) / spread
     log_likely = np.where(cut_short > 0, log_ndtr(-away), -away * away / 2).sum(axis=1)[:, None] + _of_new(seen, cut, grid)
@@ -114,7 +114,7 @@ def _of_new(seen: Seen, cut: float, grid: np.ndarray) -> np.ndarray:
     there = np.where(matching > 0, matching, before / np.maximum(had, 1) * np.exp(grid)[:, None])
     least, most = _bounds(before, np.maximum(there, cut * 1.01), cut)
     mean = np.minimum(least[..., None] + (most - least)[..., None] * _SHARES, cut)
-    variance = _OVERDISPERSED * np.maximum(mean * (1 - mean / cut), _LEAST_VARIANCE)
+    variance = _OVERDISPERSED * np.maximum(mean * (1 - mean / cut), _MIN_VARIANCE)
     likelihood: np.ndarray = (-((new[None, :, None] - mean) ** 2) / (2 * variance) - np.log(variance) / 2).sum(axis=1)
     return likelihood
 

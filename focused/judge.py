@@ -25,7 +25,7 @@ Row = tuple[NDArray[np.int32], NDArray[np.float32]]
 VERSION = 4
 """Version of the judge, raised when the same pages would be scored differently. 1: samples and the most similar pages; 2:
 marks, also of earlier runs; 3: pages linked from the same page count; 4: words by number."""
-MOST_SIMILAR = 20
+MAX_SIMILAR = 20
 """Number of pages most similar to the samples whose centroid represents the topic; at most a fifth of all pages."""
 EVERY = 50
 """Number of pages that arrive between two rankings (computations of all pages' scores); beyond a thousand pages a twentieth
@@ -157,7 +157,7 @@ class Feedback:
 
         everything = centroid(np.arange(len(self)))
         samples = self._centroid(self._samples, len(everything))
-        most = min(MOST_SIMILAR, max(3, len(self) // 5))
+        most = min(MAX_SIMILAR, max(3, len(self) // 5))
         nearest = np.argsort(-(matrix @ (samples - everything) / lengths), kind="stable")[:most]
         share = SAMPLES_SHARE if self._samples else 0.0
         self._direction = share * samples + (1 - share) * centroid(nearest) - everything

@@ -15,7 +15,7 @@ from focused.comparison import Entry, Outcome, compare, sample_draws, without
 from focused.evaluate import Label, bootstrap_difference
 from focused.topics import Topic
 
-MOST_DRAWS = 20
+MAX_DRAWS = 20
 PATENT_WEIGHTS: Mapping[str, Mapping[str, float]] = {
     "similarity": {"alpha": 1.0, "beta": 0.0, "gamma": 0.0},
     "depth": {"alpha": 0.0, "beta": 1.0, "gamma": 0.0},

@@ -19,7 +19,7 @@ from crawlmgr.text.tokens import Tokenizer
 COLUMNS = ("concept", "broader", "labels")
 ALSO = {"concept_id": "concept", "parent_id": "broader", "terms": "labels"}
 """Alternative column names, used in tables of the Chinese thesaurus Cilin, with the names that replace them."""
-MOST_CONCEPTS = 5000
+MAX_CONCEPTS = 5000
 """Maximum number of concepts of a topic's ontology; of a larger one the part around the topic's words is kept."""
 _SKOS = "http://www.w3.org/2004/02/skos/core#"
 _RDFS = "http://www.w3.org/2000/01/rdf-schema#"
@@ -69,7 +69,7 @@ class Ontology:
             ahead.extend((depth + 1, one) for one in reversed(below.get(concept, [])))
         return found
 
-    def around(self, words: Iterable[str], tokenizer: Tokenizer, most: int = MOST_CONCEPTS) -> Ontology:
+    def around(self, words: Iterable[str], tokenizer: Tokenizer, most: int = MAX_CONCEPTS) -> Ontology:
         """Returns the part of the ontology around words, with at most `most` concepts: for each word the concepts whose labels
         contain it, their siblings, and all broader ones. A word whose part would exceed `most` is left out. Empty if no label
         contains any of the words."""

@@ -23,7 +23,7 @@ from focused.archive import Archive
 from focused.pages import Content
 from focused.parse import Parser
 
-LEAST = 15
+MIN_GROUP_PAGES = 15
 """Minimum number of pages of a topic; smaller groups of pages do not become topics."""
 LARGEST_SHARE = 0.2
 """Largest share of the web's pages in one topic; larger groups of pages do not become topics."""
@@ -133,14 +133,15 @@ def groups_from_csv(lines: Iterable[str], web: Web) -> Groups:
 
 
 def chosen(groups: Groups, pages: int, most: int) -> Groups:
-    """Chooses at most `most` groups of pages for topics: the largest ones that have no page in common and have between LEAST
-    pages and a fixed share of all `pages` pages (LARGEST_SHARE). Returns their pages by a display name."""
-    largest = max(LEAST, int(LARGEST_SHARE * pages))
+    """Chooses at most `most` groups of pages for topics: the largest ones that have no page in common and have
+    between MIN_GROUP_PAGES pages and a fixed share of all `pages` pages (LARGEST_SHARE). Returns their pages by display
+    name."""
+    largest = max(MIN_GROUP_PAGES, int(LARGEST_SHARE * pages))
     found: dict[str, frozenset[str]] = {}
     taken: set[str] = set()
     for key in sorted(groups, key=lambda key: (-len(groups[key]), key)):
         group = groups[key]
-        if LEAST <= len(group) <= largest and taken.isdisjoint(group):
+        if MIN_GROUP_PAGES <= len(group) <= largest and taken.isdisjoint(group):
             name = _name(key)
             found[name if name not in found else f"{name}_{len(found) + 1}"] = group
             taken |= group
@@ -255,7 +256,7 @@ def make(
     web = Web(files, parser)
     say(f"{len(web.pages)} pages, {sum(map(len, web.links.values()))} links")
     if groups is not None:
-        wanted: Groups = {name: group for name, group in sorted(groups(web).items()) if len(group) >= LEAST}
+        wanted: Groups = {name: group for name, group in sorted(groups(web).items()) if len(group) >= MIN_GROUP_PAGES}
         wanted = {_name(name): group for name, group in list(wanted.items())[:most]}
     else:
         wanted = chosen(structure(web, kind), len(web.pages), most)
@@ -270,7 +271,8 @@ def make(
             say(f"{name}: {len(group)} pages on topic, {len(one.targets)} to find, {one.mode} seeds")
             topics.append(one)
     if not topics:
-        raise ValueError(f"no topic: no group of at least {LEAST} pages that seeds lead to; name the topics' pages by --topics")
+        few = f"no group of at least {MIN_GROUP_PAGES} pages that seeds lead to"
+        raise ValueError(f"no topic: {few}; name the topics' pages by --topics")
     write(folder, files, web, topics)
     return topics
 

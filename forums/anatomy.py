@@ -23,9 +23,9 @@ from forums.reading.values import clean_name, count, inner_counts
 
 Record = BoardRecord | ThreadRecord | PostRecord
 
-MOST_ROWS = 12
-MOST_PIECES = 60
-MOST_TEXT = 160
+MAX_ROWS = 12
+MAX_PIECES = 60
+MAX_TEXT = 160
 _SKIPPED = frozenset(("script", "style", "noscript", "template", "svg", "option"))
 _TOLD = ("datetime", "title", "alt", "data-time", "data-timestamp", "id", "data-id", "data-post-id", "data-pid")
 _NAMED = re.compile(r"[A-Za-z_][A-Za-z_-]*")
@@ -55,7 +55,7 @@ class RowAnatomy:
 
 @dataclass(frozen=True, slots=True)
 class PageAnatomy:
-    """A page's kind, its first records (at most MOST_ROWS), and the total number of its records."""
+    """A page's kind, its first records (at most MAX_ROWS), and the total number of its records."""
 
     kind: PageKind
     rows: tuple[RowAnatomy, ...]
@@ -83,7 +83,7 @@ def dissect(
     reading, elements = read_regions(html, url, fetched_at, timezone=timezone, day_first=day_first, expect=expect, rules=rules)
     context = DateContext(fetched_at, timezone, day_first)
     records: tuple[Record, ...] = reading.records
-    shown = list(zip(records, elements, strict=False))[:MOST_ROWS]
+    shown = list(zip(records, elements, strict=False))[:MAX_ROWS]
     rows = [element for _record, element in shown]
     return PageAnatomy(
         reading.kind,
@@ -107,7 +107,7 @@ def value_text(value: object) -> str:
         return "✓"
     if isinstance(value, Moment):
         return f"{value.value:%Y-%m-%d %H:%M} UTC"
-    return " ".join(str(value).split())[:MOST_TEXT]
+    return " ".join(str(value).split())[:MAX_TEXT]
 
 
 def _raw(row: HtmlElement) -> Iterator[_Raw]:
@@ -136,7 +136,7 @@ def _raw(row: HtmlElement) -> Iterator[_Raw]:
             stack += [(child, True), (child, False)]
 
 
-def selectors(row: HtmlElement, rows: Sequence[HtmlElement], longest: int = MOST_TEXT) -> tuple[str, ...]:
+def selectors(row: HtmlElement, rows: Sequence[HtmlElement], longest: int = MAX_TEXT) -> tuple[str, ...]:
     """Returns the selectors (CSS or XPath, without duplicates) that find the short texts of `row`, each chosen so that it finds
     something in as many of `rows` as possible.
 
@@ -144,7 +144,7 @@ def selectors(row: HtmlElement, rows: Sequence[HtmlElement], longest: int = MOST
     """
     found: dict[str, None] = {}
     for seen, raw in enumerate(_raw(row)):
-        if seen >= MOST_PIECES:
+        if seen >= MAX_PIECES:
             break
         if 0 < len(raw.text.strip()) <= longest:
             plain = selector(row, raw.element, rows, raw.source, raw.nth)
@@ -159,14 +159,14 @@ def selectors(row: HtmlElement, rows: Sequence[HtmlElement], longest: int = MOST
 def _pieces(row: HtmlElement, record: Record, rows: Sequence[HtmlElement], url: str, context: DateContext) -> tuple[Piece, ...]:
     found: list[_Raw] = []
     for raw in _raw(row):
-        if len(found) >= MOST_PIECES:
+        if len(found) >= MAX_PIECES:
             break
         if raw.text.strip():
             found.append(raw)
     roles = _roles(found, record, url, context)
     return tuple(
         Piece(
-            " ".join(raw.text.split())[:MOST_TEXT],
+            " ".join(raw.text.split())[:MAX_TEXT],
             raw.source,
             roles.get(at, ""),
             selector(row, raw.element, rows, raw.source, raw.nth),

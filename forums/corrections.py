@@ -24,7 +24,7 @@ ROLES: dict[PageKind, tuple[str, ...]] = {
     PageKind.thread: ("author", "posted", "text", "post_id", "url", "number"),
 }
 RECORDS: dict[PageKind, type] = {PageKind.index: BoardRecord, PageKind.threadlist: ThreadRecord, PageKind.thread: PostRecord}
-MOST_SELECTOR = 500
+MAX_SELECTOR = 500
 _EXAMPLES = 4
 
 
@@ -69,8 +69,8 @@ def checked(kind: PageKind, role: str, selector: str) -> str:
     selector = selector.strip()
     if kind not in ROLES or (role and role not in ROLES[kind]):
         raise ValueError(f"{role!r} is no field of pages of kind {kind}")
-    if not selector or len(selector) > MOST_SELECTOR:
-        raise ValueError(f"a selector has 1 to {MOST_SELECTOR} characters")
+    if not selector or len(selector) > MAX_SELECTOR:
+        raise ValueError(f"a selector has 1 to {MAX_SELECTOR} characters")
     select(lxml.html.fromstring("<p>x</p>"), selector)
     return selector
 
@@ -97,8 +97,8 @@ def with_address(rules: SiteRules | None, pattern: str, kind: PageKind) -> SiteR
         re.compile(pattern)
     except re.error as error:
         raise ValueError(f"{pattern[:60]!r} is no regular expression: {error}") from None
-    if not pattern or len(pattern) > MOST_SELECTOR:
-        raise ValueError(f"a pattern has 1 to {MOST_SELECTOR} characters")
+    if not pattern or len(pattern) > MAX_SELECTOR:
+        raise ValueError(f"a pattern has 1 to {MAX_SELECTOR} characters")
     kept = tuple(pair for pair in rules.addresses if pair[0] != pattern)
     return SiteRules(rules.kinds, ((pattern, kind), *kept))
 

@@ -11,7 +11,7 @@ from forums.events import Floats, Ints
 
 EM_STEPS = 30
 FIT_BIN_HOURS = 5.0 / 60.0
-MOST_FITTED_BOARDS = 200
+MAX_FITTED_BOARDS = 200
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from forums.predict import (
 from forums.simulated_lists import ListStyle, SimulatedForum
 
 POLICIES = ("bic", "eic", "rate", "hazard", "oracle")
-MOST_LIST_PAGES = 50
+MAX_LIST_PAGES = 50
 SLACK_SECONDS = 120.0
 REDELIVERY_SECONDS = 600.0
 
@@ -176,8 +176,8 @@ class ListVisits:
         forum = self.store.forum
         started = datetime.fromtimestamp(forum.now, UTC)
         url, page = self._unfinished.get(board, ("", 0))
-        visit = Visit(BoardFacts(self._watermark[board], None, MOST_LIST_PAGES, SLACK_SECONDS, url, page), started)
-        breaks_after = int(self.rng.integers(1, 4)) if self.rng.random() < self.setup.interrupted_share else MOST_LIST_PAGES + 1
+        visit = Visit(BoardFacts(self._watermark[board], None, MAX_LIST_PAGES, SLACK_SECONDS, url, page), started)
+        breaks_after = int(self.rng.integers(1, 4)) if self.rng.random() < self.setup.interrupted_share else MAX_LIST_PAGES + 1
         for thread in self._owed[board]:
             self.store.fetch(thread)
         self._owed[board] = []

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from forums.events import DAY_SECONDS, Bools, Floats, Ints, Sites
-from forums.excitation import MOST_FITTED_BOARDS, POOLED, Kernel, Modes, expected, fit, state_after
+from forums.excitation import MAX_FITTED_BOARDS, POOLED, Kernel, Modes, expected, fit, state_after
 from forums.intensity import DAY_HOURS, Intensity
 
 Arrays = dict[str, "Floats | Bools | Ints"]
@@ -133,7 +133,7 @@ class Forecast:
         place = np.full(count, -1)
         for number in range(len(self.sites.clocks)):
             members = np.flatnonzero((self.sites.site == number) & (stop > first))
-            members = members[np.argsort(-self._level[members], kind="stable")[:MOST_FITTED_BOARDS]]
+            members = members[np.argsort(-self._level[members], kind="stable")[:MAX_FITTED_BOARDS]]
             place[members] = np.arange(len(members))
             rows = by_site[bounds[number] : bounds[number + 1]]
             rows = rows[place[seen.board[rows]] >= 0]

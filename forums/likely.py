@@ -22,9 +22,9 @@ BURSTS = 1.0  # shape of the gamma distribution of the ratio of actual to foreca
 # standard deviation of the logarithm of the price two hours ahead, and of the logarithm of the time to the next reading of an
 # overview source
 PRICE_SPREAD, LOOKS_SPREAD = 0.35, 0.4
-# BOARDS_AT_ONCE: number of boards simulated together. MOST_DRAWN: largest number of boards that are simulated; for further boards
+# BOARDS_AT_ONCE: number of boards simulated together. MAX_DRAWN: largest number of boards that are simulated; for further boards
 # the span of later visits is also used for the next visit.
-BOARDS_AT_ONCE, MOST_DRAWN = 100, 500
+BOARDS_AT_ONCE, MAX_DRAWN = 100, 500
 
 
 def spans(loop: AdaptiveLoop, outlook: Outlook, looks: Floats, now: float, step_seconds: float) -> tuple[Floats, Floats]:
@@ -43,7 +43,7 @@ def spans(loop: AdaptiveLoop, outlook: Outlook, looks: Floats, now: float, step_
     next_ones = np.flatnonzero(before == 0)
     first[next_ones], last[next_ones] = outlook.moments[next_ones] - step_seconds, outlook.moments[next_ones] + step_seconds
     if loop.overview is not None:
-        for start in range(0, min(len(next_ones), MOST_DRAWN), BOARDS_AT_ONCE):
+        for start in range(0, min(len(next_ones), MAX_DRAWN), BOARDS_AT_ONCE):
             rows = next_ones[start : start + BOARDS_AT_ONCE]
             low_at, high_at = _crossings(loop, outlook.board[rows], outlook.delay[rows], looks, now)
             first[rows], last[rows] = low_at - step_seconds, high_at + step_seconds

@@ -30,7 +30,7 @@ _IN_WORDS = re.compile(
 _FORMS = re.compile(r"<(?:form|button|input)\b[^>]{0,2000}?\b(?:form)?action\s*=\s*[\"']?([^\"'\s>]{1,500})", re.I)
 _PASSWORD = re.compile(r"<input\b[^>]{0,2000}?\btype\s*=\s*[\"']?password\b", re.I)
 _USER = re.compile(r"user|login|name|mail|account|identi", re.I)
-MOST_CHARACTERS = 3_000_000
+MAX_CHARACTERS = 3_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def login_form(html: str, url: str) -> LoginForm | None:
     """
     try:
         root = lxml.html.document_fromstring(
-            html[:MOST_CHARACTERS].encode("utf-8", "replace"), parser=lxml.html.HTMLParser(encoding="utf-8")
+            html[:MAX_CHARACTERS].encode("utf-8", "replace"), parser=lxml.html.HTMLParser(encoding="utf-8")
         )
     except (ParserError, ValueError, AssertionError):
         return None
@@ -153,7 +153,7 @@ def _says(pattern: re.Pattern[str], url: str) -> bool:
 def logged_in(html: str, url: str) -> bool | None:
     """Tells whether a page was made for a logged-in user: True if it has a logout link, False if it only has a login link or a
     password field, None if it has none of these."""
-    page = html[:MOST_CHARACTERS]
+    page = html[:MAX_CHARACTERS]
     found = links(page, url)
     actions = [match[1] for match in _FORMS.finditer(page)]
     if any(leaves(link.url) or _OUT_WORDS.fullmatch(link.anchor) for link in found) or any(map(leaves, actions)):

@@ -9,13 +9,13 @@ import numpy as np
 from forums.covers import Covers
 from forums.events import DAY_SECONDS, Bools, Floats, Ints
 from forums.law import HOUR_SECONDS
-from forums.overview_values import FINENESS_SECONDS, FLAG_WEIGHT, LEAST_DOUBT, MOST_EVENTS, Figures, ReportedEvents, Source
+from forums.overview_values import FINENESS_SECONDS, FLAG_WEIGHT, MAX_EVENTS, MIN_DOUBT, Figures, ReportedEvents, Source
 
 Arrays = dict[str, "Floats | Bools | Ints"]
 
 DOUBTED_AT = 2  # number of contradictions (halved by each agreement) from which on a board's figures on a source are ignored
 SOURCE_DOUBTED_AT = 3  # number of consecutive contradictions, over all boards of a source, from which on the source is ignored
-MOST_WRONG = 8
+MAX_WRONG = 8
 LONGEST_LAG_HOURS = 1.0  # figures of a source may lag by up to this, so that visits find further posts; more is a contradiction
 PROBE_DAYS, LONGEST_PROBE_DAYS = 2.0, 8.0
 
@@ -166,7 +166,7 @@ class Overview:
         covers.open[pairs] |= (np.nan_to_num(posts) > 0)[own]
         taken = np.flatnonzero(shown[own] & self._trusted_pairs()[pairs] & (until > self.look[covers.board[pairs]])) + pairs.start
         members, row = covers.board[taken], covers.row[taken] - rows.start
-        count = np.minimum(np.ceil(posts[row]), MOST_EVENTS).astype(np.int64)
+        count = np.minimum(np.ceil(posts[row]), MAX_EVENTS).astype(np.int64)
         before, last = self.look[members], figures.last_post[row]
         last = np.where(np.isfinite(last) & (last > before) & (last <= now), last, until)
         self._others(source, taken, new, posts)
@@ -390,11 +390,11 @@ class Overview:
             right = abs(missing) <= 0.2 * max(told, found)
             if right:
                 self.lag_hours[source] = lag * 0.9 if lag > 0.02 else 0.0
-        self.doubt[source] = max(self.doubt[source] * 0.7, LEAST_DOUBT) if right else min(self.doubt[source] * 2.0, 1.0)
+        self.doubt[source] = max(self.doubt[source] * 0.7, MIN_DOUBT) if right else min(self.doubt[source] * 2.0, 1.0)
         if right:
             self.wrong[row] //= 2
             self.source_wrong[source] = 0
             self.probe_days[source] = PROBE_DAYS
         else:
-            self.wrong[row] = min(self.wrong[row] + 1, MOST_WRONG)
-            self.source_wrong[source] = min(self.source_wrong[source] + 1, MOST_WRONG)
+            self.wrong[row] = min(self.wrong[row] + 1, MAX_WRONG)
+            self.source_wrong[source] = min(self.source_wrong[source] + 1, MAX_WRONG)

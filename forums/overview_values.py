@@ -11,12 +11,12 @@ import numpy as np
 from forums.bounds import FIRST_DOUBT
 from forums.events import Floats, Ints
 
-LEAST_DOUBT = 0.02  # smallest `doubt` of a source (see `Overview.doubts`)
+MIN_DOUBT = 0.02  # smallest `doubt` of a source (see `Overview.doubts`)
 FLAG_WEIGHT = 0.65  # an event's mean weight, relative to a new thread's, assumed if a page only shows that something is new
 FINENESS_SECONDS = 60.0  # precision of the times that pages show
 # each post that a reading reports becomes an event of the forecast; if there are more of one board than this, so many events
 # share the weight of all of them
-MOST_EVENTS = 500
+MAX_EVENTS = 500
 
 
 def _nothing() -> Ints:

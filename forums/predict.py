@@ -16,13 +16,13 @@ from forums.law import HOUR_SECONDS
 
 RECENT_HOURS = (6.0, 24.0, 168.0)
 # with fewer replies than this in the training history, no model is fitted, and replies are predicted as rate times elapsed time
-LEAST_REPLIES = 300
+MIN_REPLIES = 300
 SAMPLES = 40_000
 RIDGE = 3.0
 NEWTON_STEPS = 40
 AREA_POWER = 0.5
 RATE_HOURS = 6.0
-LEAST_ACTIVITY = 0.1
+MIN_ACTIVITY = 0.1
 LONGEST_LAG_DAYS = 60.0
 LONGEST_WAIT_DAYS = 14.0
 MEDIAN_GRID_DAYS = 90.0
@@ -46,7 +46,7 @@ class ThreadHistory:
         self.first = np.searchsorted(self.thread, np.arange(self.count))
         self.stop = np.searchsorted(self.thread, np.arange(self.count), side="right")
         level = float(activity.mean())
-        shape = np.maximum(activity / level, LEAST_ACTIVITY) if level > 0 else np.ones(len(activity))
+        shape = np.maximum(activity / level, MIN_ACTIVITY) if level > 0 else np.ones(len(activity))
         self._activity = Intensity.of((shape / shape.mean())[None, :])
         self._clock = clock
         self.operational = self.active_hours(self.times)
@@ -174,7 +174,7 @@ def train(history: ThreadHistory, start: float, stop: float, rng: np.random.Gene
 
     Each triple starts at a random post; the fetch follows after a log-uniform time (at most 60 days), now after another (at most
     14 days), so that young, busy and silent threads all occur. The model learns the number of posts between fetch and now. If
-    these sum to fewer than LEAST_REPLIES, a model without weights is returned (see `HazardModel`).
+    these sum to fewer than MIN_REPLIES, a model without weights is returned (see `HazardModel`).
     """
     inside = np.flatnonzero((history.times >= start) & (history.times < stop - HOUR_SECONDS))
     if not len(inside):
@@ -187,7 +187,7 @@ def train(history: ThreadHistory, start: float, stop: float, rng: np.random.Gene
     use = fetched + wait < stop
     threads, fetched, now = threads[use], fetched[use], (fetched + wait)[use]
     target = (history.known(threads, now) - history.known(threads, fetched)).astype(float)
-    if target.sum() < LEAST_REPLIES:
+    if target.sum() < MIN_REPLIES:
         return HazardModel(None, np.zeros(0), np.ones(0), int(target.sum()))
     known = facts(history, threads, fetched)
     elapsed = history.active_hours(now) - history.active_hours(fetched)

@@ -15,7 +15,7 @@ from forums.schedule import Demand, grid, timetable
 from forums.timetable import Timetable
 
 GRID = 96  # steps of a day: 15 minutes each
-MOST_BY_PROGRAMME = 24
+MAX_BY_PROGRAMME = 24
 PHASES = 4
 TRIAL_SWEEPS = 3
 SWEEPS = 20
@@ -38,7 +38,7 @@ class DayProgramme:
     single: Floats
 
     @classmethod
-    def of(cls, intensity: Intensity, board: int, most: int = MOST_BY_PROGRAMME, size: int = GRID) -> DayProgramme:
+    def of(cls, intensity: Intensity, board: int, most: int = MAX_BY_PROGRAMME, size: int = GRID) -> DayProgramme:
         """Solves the programme of one board for up to `most` visits on a grid of `size` steps, `most` <= `size`, in O(most *
         size^3) operations."""
         step = DAY_HOURS / size
@@ -244,8 +244,8 @@ class OptimalPlanner:
         """Returns the best hours for visits[i] visits of board i. Parallel, one entry per visit: board number, hour."""
         if not self.exact:
             return polished_closed_form(self.intensity, visits)
-        board, hours = polished_closed_form(self.intensity, np.where(visits > MOST_BY_PROGRAMME, visits, 0))
-        small = [number for number in range(len(visits)) if 0 < visits[number] <= MOST_BY_PROGRAMME]
+        board, hours = polished_closed_form(self.intensity, np.where(visits > MAX_BY_PROGRAMME, visits, 0))
+        small = [number for number in range(len(visits)) if 0 < visits[number] <= MAX_BY_PROGRAMME]
         exact = [self._programmes[number].hours(int(visits[number])) for number in small]
         owner = np.repeat(np.array(small, dtype=np.int64), visits[small])
         better = polish(self.intensity, owner, np.concatenate(exact) if exact else np.zeros(0))

@@ -9,9 +9,9 @@ import numpy as np
 
 from forums.events import Ints
 
-LEAST_HOURS = 72
-LEAST_ITEMS = 30
-LEAST_EXPECTED = 5.0  # with fewer items expected, a gap is no silence: a Poisson number with this mean is 0 once in 150 times
+MIN_HOURS = 72
+MIN_ITEMS = 30
+MIN_EXPECTED = 5.0  # with fewer items expected, a gap is no silence: a Poisson number with this mean is 0 once in 150 times
 BEYOND_LONGEST = 2.0
 
 DROP = 0.3
@@ -46,7 +46,7 @@ def find_silence(counts: Ints, hours: Ints) -> Silence | None:
     Silence(hours=30, expected=24.0, longest=0.0)
     """
     some = np.flatnonzero(counts)
-    if len(counts) < LEAST_HOURS or counts.sum() < LEAST_ITEMS or some[-1] == len(counts) - 1:
+    if len(counts) < MIN_HOURS or counts.sum() < MIN_ITEMS or some[-1] == len(counts) - 1:
         return None
     last = some[-1]
     seen = np.bincount(hours[: last + 1], minlength=24)
@@ -55,7 +55,7 @@ def find_silence(counts: Ints, hours: Ints) -> Silence | None:
     until = np.concatenate([[0.0], np.cumsum(usual[hours])])  # until[i] is the number of items expected before hour i
     longest = float((until[some[1:]] - until[some[:-1] + 1]).max(initial=0.0))
     expected = float(until[-1] - until[last + 1])
-    if expected < max(LEAST_EXPECTED, BEYOND_LONGEST * longest):
+    if expected < max(MIN_EXPECTED, BEYOND_LONGEST * longest):
         return None
     return Silence(len(counts) - 1 - int(last), round(expected, 1), round(longest, 1))
 

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from typing import TypeVar
 
 FACTOR = 4  # ratio of the sizes of the large and the small input: linear work costs about 4 times as much, quadratic work 16 times
-MOST = 8.0
+MAX_RATIO = 8.0
 FLOOR_SECONDS = 0.02  # shorter times are replaced by this, because they are mostly noise
 ROUNDS = 3
 Input = TypeVar("Input")
 
 
 def growth(
-    work: Callable[[Input], object], small: Input, large: Input, *, enough: float = MOST, clock: Callable[[], float] = time.thread_time
+    work: Callable[[Input], object], small: Input, large: Input, *, enough: float = MAX_RATIO, clock: Callable[[], float] = time.thread_time
 ) -> float:
     """CPU time of `work(large)` divided by that of `work(small)`, each the minimum of its measurements (at least two of the
     small one, since the first also loads resources). A ratio of at least `enough` is measured again, up to three rounds, to

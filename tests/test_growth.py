@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.growth import MOST, growth
+from tests.growth import MAX_RATIO, growth
 
 
 class Clock:
@@ -24,7 +24,7 @@ def test_growth_by_power(power: float, unit: float, bounded: bool) -> None:
     def work(size: int) -> None:
         clock.now += unit * size**power
 
-    assert (growth(work, 32, 128, clock=clock) < MOST) is bounded
+    assert (growth(work, 32, 128, clock=clock) < MAX_RATIO) is bounded
 
 
 def test_a_chance_delay_is_measured_again() -> None:

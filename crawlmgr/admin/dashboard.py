@@ -14,13 +14,13 @@ from django.utils.translation import ngettext
 from crawlmgr.admin import charts, tiles, tour, words
 from crawlmgr.admin.rooms import OPEN_PRIVATE, act, back, page, room
 from crawlmgr.admin.tree import Node
-from crawlmgr.reads import line
+from crawlmgr.reads import in_flight
 from crawlmgr.reads import runs as run_reads
 from crawlmgr.reads import status as status_reads
 from crawlmgr.services import demonstration, holds, queue
 
 RUNS_SHOWN = 8
-LEAST_ENDED = 4  # number of ended runs listed; if more active runs are listed, as many as these
+MIN_ENDED = 4  # number of ended runs listed; if more active runs are listed, as many as these
 ALARM_LINKS = {"no_workers": "workers", "disk_low": "archive"}
 ALARM_WORDS = {"no_contact": "no_contact_set", "disk_low": "disk_full"}
 
@@ -33,7 +33,7 @@ def home(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "now": now,
         "active": (active := run_reads.active(RUNS_SHOWN)),
-        "ended": run_reads.ended(max(len(active), LEAST_ENDED)),
+        "ended": run_reads.ended(max(len(active), MIN_ENDED)),
         "alarms": alarms(request, now),
         "replayed": demonstration.replaying(),
     }
@@ -141,7 +141,7 @@ def status(request: HttpRequest) -> HttpResponse:
         error = {"text": text, "at": state.last_error.at.isoformat(), "url": target}
     workers = ngettext("%(count)s worker", "%(count)s workers", state.workers) % {"count": state.workers}
     pages = ngettext("%(count)s page a minute", "%(count)s pages a minute", state.pages_a_minute)
-    flying = line.total(now)
+    flying = in_flight.total(now)
     requests = ngettext("%(count)s request in flight", "%(count)s requests in flight", flying)
     body = {
         "light": light,

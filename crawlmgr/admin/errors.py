@@ -30,7 +30,7 @@ RETRY_AFTER_SECONDS = 5
 """Seconds after which an error page reloads itself, and the Retry-After header for other clients."""
 
 
-class Told(NamedTuple):
+class Problem(NamedTuple):
     """The content of an error page: heading, sentence and icon."""
 
     title: str
@@ -41,13 +41,13 @@ class Told(NamedTuple):
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Returns 400: the request is malformed, or has more form data than is accepted."""
     text = _too_much(exception) or _("Go back and try once more.")
-    return _answer(request, 400, Told(_("That request cannot be read"), text, "block"))
+    return _answer(request, 400, Problem(_("That request cannot be read"), text, "block"))
 
 
 def denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Returns 403: the account lacks a permission."""
     text = _("Your account does not have this permission. An administrator can grant it.")
-    return _answer(request, 403, Told(_("Not allowed"), text, "lock"))
+    return _answer(request, 403, Problem(_("Not allowed"), text, "lock"))
 
 
 def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
@@ -56,28 +56,28 @@ def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
         "The form was open for too long, you have logged in anew since, or cookies are off. Nothing was changed; "
         "reload the page and send it again."
     )
-    return _answer(request, 403, Told(_("The form is no longer valid"), text, "lock"))
+    return _answer(request, 403, Problem(_("The form is no longer valid"), text, "lock"))
 
 
 def missing(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Returns 404, with the message of the exception if it was written for users."""
     said = str(exception) if isinstance(exception, Http404) and not isinstance(exception, Resolver404) else ""
     text = said or _("The page may have been deleted, or the address is wrong.")
-    return _answer(request, 404, Told(_("Page not found"), text, "search_off"))
+    return _answer(request, 404, Problem(_("Page not found"), text, "search_off"))
 
 
 def not_allowed(request: HttpRequest, methods: Sequence[str]) -> HttpResponse:
     """Returns 405: the address accepts other methods only, such as POST for a button. `methods` are those that it accepts."""
     text = _("This address only receives the request of a button. Go back to the page with the button.")
-    answer = _answer(request, 405, Told(_("This address cannot be opened directly"), text, "block"))
+    answer = _answer(request, 405, Problem(_("This address cannot be opened directly"), text, "block"))
     answer.headers["Allow"] = ", ".join(methods)
     return answer
 
 
 def too_large(request: HttpRequest) -> HttpResponse:
-    """Returns 413: the request body is larger than settings.MOST_UPLOAD_BYTES; it was not read."""
-    text = _("At most %(size)s MB can be sent at once. Nothing was stored.") % {"size": settings.MOST_UPLOAD_BYTES // 1_000_000}
-    answer = _answer(request, 413, Told(_("That is too large"), text, "scale"))
+    """Returns 413: the request body is larger than settings.MAX_UPLOAD_BYTES; it was not read."""
+    text = _("At most %(size)s MB can be sent at once. Nothing was stored.") % {"size": settings.MAX_UPLOAD_BYTES // 1_000_000}
+    answer = _answer(request, 413, Problem(_("That is too large"), text, "scale"))
     answer.headers["Connection"] = "close"
     return answer
 
@@ -85,16 +85,16 @@ def too_large(request: HttpRequest) -> HttpResponse:
 def broken(request: HttpRequest) -> HttpResponse:
     """Returns 500 for a program error; 503 if the database is unavailable, locked or out of space, or the object store of the
     archive does not respond."""
-    told = _of_stores(sys.exc_info()[1])
-    if told is None:
+    problem = _of_stores(sys.exc_info()[1])
+    if problem is None:
         text = _("An internal error. Details are in the log (logs/crawlmgr.log) at this time.")
-        return _answer(request, 500, Told(_("Something went wrong"), text, "bug_report"), framed=False)
-    answer = _answer(request, 503, told, framed=False)
+        return _answer(request, 500, Problem(_("Something went wrong"), text, "bug_report"), framed=False)
+    answer = _answer(request, 503, problem, framed=False)
     answer.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return answer
 
 
-def _of_stores(error: BaseException | None) -> Told | None:
+def _of_stores(error: BaseException | None) -> Problem | None:
     """Returns the message for an error of the database or of the archive's object store; None if the error has another
     cause."""
     seen: set[int] = set()
@@ -102,18 +102,18 @@ def _of_stores(error: BaseException | None) -> Told | None:
         seen.add(id(error))
         if isinstance(error, Unreachable):
             text = _("Pages that were moved there cannot be shown until it responds again. No data is lost.")
-            return Told(_("The archive's file store does not respond"), text, "cloud_off")
+            return Problem(_("The archive's file store does not respond"), text, "cloud_off")
         if isinstance(error, DatabaseProblem):
             if trouble.full(error):
                 text = _("The database cannot write. Runs are paused and continue once disk space is freed.")
-                return Told(_("The disk is full"), text, "hard_drive")
+                return Problem(_("The disk is full"), text, "hard_drive")
             if trouble.passing(error):
                 text = _("Another process is using the database, or the database server is unavailable or starting. "
                          "This is temporary; stored data is safe.")
-                return Told(_("The database is busy"), text, "hourglass_top")
+                return Problem(_("The database is busy"), text, "hourglass_top")
             if _not_opened(error):
                 text = _("The database file cannot be opened or read. Check that its folder exists; stored data is safe.")
-                return Told(_("The database is unavailable"), text, "cloud_off")
+                return Problem(_("The database is unavailable"), text, "cloud_off")
         error = error.__cause__ or error.__context__
     return None
 
@@ -132,13 +132,13 @@ def _too_much(error: Exception | None) -> str:
     return ""
 
 
-def _answer(request: HttpRequest, status: int, told: Told, *, framed: bool = True) -> HttpResponse:
+def _answer(request: HttpRequest, status: int, problem: Problem, *, framed: bool = True) -> HttpResponse:
     wanted = "application/json" if request.path.endswith(".json") else _kind(request)
     if wanted == "application/json":
-        return JsonResponse({"error": told.title, "detail": told.text, "status": status}, status=status)
+        return JsonResponse({"error": problem.title, "detail": problem.text, "status": status}, status=status)
     if wanted == "text/plain":
-        return HttpResponse(f"{told.title}. {told.text}\n", status=status, content_type="text/plain; charset=utf-8")
-    context = {"told": told, "status": status, "title": told.title, **_ways(request, status)}
+        return HttpResponse(f"{problem.title}. {problem.text}\n", status=status, content_type="text/plain; charset=utf-8")
+    context = {"problem": problem, "status": status, "title": problem.title, **_ways(request, status)}
     html = (_in_frame(request, context) if framed else None) or _alone(request, context)
     return HttpResponse(html, status=status, headers={"Cache-Control": "no-store"})
 
@@ -188,13 +188,13 @@ def _alone(request: HttpRequest, context: dict[str, Any]) -> str:
 
 
 class BoundMiddleware:
-    """Middleware that refuses request bodies larger than settings.MOST_UPLOAD_BYTES before any of the body is read."""
+    """Middleware that refuses request bodies larger than settings.MAX_UPLOAD_BYTES before any of the body is read."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         length = request.META.get("CONTENT_LENGTH") or "0"
-        if length.isascii() and length.isdigit() and int(length[:20]) > settings.MOST_UPLOAD_BYTES:
+        if length.isascii() and length.isdigit() and int(length[:20]) > settings.MAX_UPLOAD_BYTES:
             return too_large(request)
         return self.get_response(request)

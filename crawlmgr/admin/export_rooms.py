@@ -43,15 +43,15 @@ FORMATS = {
 SITES: dict[str, Callable[[], Sequence[tuple[int, str]]]] = {}
 """Functions that return the (id, name) pairs of the sites to which an export can be restricted, by table; the crawlers add
 theirs."""
-MOST_RUNS, LOOKED_AT = 200, 1_000
+MAX_RUNS, LOOKED_AT = 200, 1_000
 
 
 def _runs() -> list[tuple[int, str]]:
-    """Returns (id, name) of the newest runs that fetch pages, at most MOST_RUNS. Only the LOOKED_AT newest runs are searched,
+    """Returns (id, name) of the newest runs that fetch pages, at most MAX_RUNS. Only the LOOKED_AT newest runs are searched,
     because a condition on the kind would make the database sort all runs."""
     rows = Run.objects.order_by("-pk").values_list("pk", "label", "kind")[:LOOKED_AT]
     named = [(pk, f"{label} ({words.kind(kind)})") for pk, label, kind in rows if kind in settings.CRAWLERS]
-    return named[:MOST_RUNS]
+    return named[:MAX_RUNS]
 
 
 class ExportForm(forms.Form):
@@ -73,7 +73,7 @@ class ExportForm(forms.Form):
         required=False, label=gettext_lazy("Since"), widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
     )
     days = forms.IntegerField(
-        required=False, min_value=1, max_value=saved_exports.MOST_DAYS, label=gettext_lazy("Only the last days"),
+        required=False, min_value=1, max_value=saved_exports.MAX_DAYS, label=gettext_lazy("Only the last days"),
         help_text=gettext_lazy("Number of days before the time of each export."),
     )
     format = forms.ChoiceField(choices=[], label=gettext_lazy("Format"))
@@ -82,7 +82,7 @@ class ExportForm(forms.Form):
         help_text=gettext_lazy("Excel needs it to show Chinese text."),
     )
     every_hours = forms.TypedChoiceField(choices=Every.choices, coerce=int, label=gettext_lazy("Frequency"))
-    keep = forms.IntegerField(min_value=1, max_value=saved_exports.MOST_KEPT, initial=5, label=gettext_lazy("Files kept"))
+    keep = forms.IntegerField(min_value=1, max_value=saved_exports.MAX_KEPT, initial=5, label=gettext_lazy("Files kept"))
 
     def __init__(self, table: str, header: Sequence[str], *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -186,7 +186,7 @@ def _show(request: HttpRequest, export: Export, secret: str = "") -> HttpRespons
         "failed": run is not None and run.state == RunState.FAILED,
         "done": done,
         "percent": min(100, share),
-        "files": list(export.files.all()[: saved_exports.MOST_KEPT]),
+        "files": list(export.files.all()[: saved_exports.MAX_KEPT]),
         "choices": Every.choices,
         "site": _name_of(SITES[export.table]() if export.table in SITES else (), export.site),
         "of_run": _name_of(list(Run.objects.filter(pk=export.run).values_list("pk", "label")), export.run),

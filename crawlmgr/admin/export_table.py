@@ -21,7 +21,7 @@ from crawlmgr.admin.tree import address
 from crawlmgr.models import Export, ExportFile, Run
 from crawlmgr.services import saved_exports
 
-MOST_TICKED = 500
+MAX_TICKED = 500
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
 from crawlmgr.models import Host
 from crawlmgr.reads import hosts as reads
-from crawlmgr.reads import line
+from crawlmgr.reads import in_flight
 from crawlmgr.services import fetching, hosts, memory
 from crawlmgr.web import robots
 from crawlmgr.web.url import UrlError, absolute, canonical, host_key
@@ -45,7 +45,7 @@ def host_list(request: HttpRequest) -> HttpResponseBase:
 def _with_pace(rows: list[Host], now: datetime) -> list[Host]:
     """Sets on each host its effective crawl delay (`pace`), the number of requests in flight (`in_flight`) and the time (`now`);
     returns the hosts."""
-    asked = line.of_hosts([host.pk for host in rows], now)
+    asked = in_flight.of_hosts([host.pk for host in rows], now)
     for host in rows:
         host.pace, host.in_flight, host.now = hosts.effective_delay(host), asked.get(host.pk, 0), now
     return rows

@@ -78,7 +78,7 @@ class HoursForm(forms.Form):
     )  # fmt: skip
     timezone = forms.CharField(max_length=64, label=gettext_lazy("Time zone"))
     jitter = forms.IntegerField(
-        min_value=0, max_value=timings.MOST_JITTER_SECONDS // 60, label=gettext_lazy("Random shift (minutes)")
+        min_value=0, max_value=timings.MAX_JITTER_SECONDS // 60, label=gettext_lazy("Random shift (minutes)")
     )
 
     def clean(self) -> dict[str, Any]:

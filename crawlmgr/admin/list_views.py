@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from crawlmgr.admin.rooms import act, back
 from crawlmgr.models import ListView
 
-MOST_VIEWS = 50  # a user can store so many views of one list; further ones are refused
+MAX_VIEWS = 50  # a user can store so many views of one list; further ones are refused
 LONGEST_QUERY = 2000
 
 
@@ -35,7 +35,7 @@ def save(request: HttpRequest) -> HttpResponse:
     of_list = ListView.objects.filter(user_id=request.user.pk, list=table)
     if not name:
         messages.error(request, _("Enter a name for the view."))
-    elif of_list.exclude(name=name).count() >= MOST_VIEWS:
+    elif of_list.exclude(name=name).count() >= MAX_VIEWS:
         messages.error(request, _("There are too many views of this list; remove one first."))
     else:
         ListView.objects.update_or_create(user_id=request.user.pk, list=table, name=name, defaults={"query": query})

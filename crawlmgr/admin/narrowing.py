@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-MOST_FEW = 1000
+MAX_FEW = 1000
 Rows = QuerySet[Any]
 
 
@@ -46,9 +46,9 @@ def _newest(rows: Rows, time: str, most: int) -> Q:
 
 
 def few(rows: Rows, **wish: Any) -> Rows:
-    """Filters rows by the values of fields (`wish`). If at most MOST_FEW rows match, they are found through a partial index and
+    """Filters rows by the values of fields (`wish`). If at most MAX_FEW rows match, they are found through a partial index and
     then sorted; if more match, the database reads the rows in the list's order until a page is full, which is soon."""
     # without further conditions, which would make the database choose another index
     whole = rows.model._default_manager.filter(**wish).order_by()
-    keys = list(whole.values_list("pk", flat=True)[: MOST_FEW + 1])
-    return rows.filter(pk__in=keys) if len(keys) <= MOST_FEW else rows.filter(**wish)
+    keys = list(whole.values_list("pk", flat=True)[: MAX_FEW + 1])
+    return rows.filter(pk__in=keys) if len(keys) <= MAX_FEW else rows.filter(**wish)

@@ -21,12 +21,12 @@ from crawlmgr.admin.tree import Node, address
 from crawlmgr.models import Run
 from crawlmgr.reads import runs as run_reads
 
-MOST_SHOWN = 24
-MOST_OF_A_KIND = 8
+MAX_SHOWN = 24
+MAX_OF_A_KIND = 8
 LONGEST_QUERY = 200
 ENDED_SEARCHED = 100  # ended runs are searched by words only among this many that ended last; any run is found by its number
 LANGUAGES = ("en", "zh-hans")
-LEAST_OF_A_VERB = 2  # number of letters of an English verb that must be typed before the verb is suggested
+MIN_OF_A_VERB = 2  # number of letters of an English verb that must be typed before the verb is suggested
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ KINDS: list[Kind] = []
 
 
 def hits(request: HttpRequest, text: str) -> list[dict[str, Any]]:
-    """Returns the matches of the typed text as dictionaries for JSON, at most MOST_SHOWN: first actions, if it contains the verb
+    """Returns the matches of the typed text as dictionaries for JSON, at most MAX_SHOWN: first actions, if it contains the verb
     of one, then pages, then items. Contains only what the user may see or do."""
     wanted = text.strip().casefold()[:LONGEST_QUERY]
     allowed = [kind for kind in KINDS if request.user.has_perm(kind.permission)]
@@ -98,8 +98,8 @@ def hits(request: HttpRequest, text: str) -> list[dict[str, Any]]:
     words = wanted.split()
     # runs come last, because their names contain those of other items
     for kind in sorted(allowed, key=lambda one: one.find is _runs) if words else ():
-        found += [_page(kind, item) for item in kind.find(words, MOST_OF_A_KIND)]
-    return found[:MOST_SHOWN]
+        found += [_page(kind, item) for item in kind.find(words, MAX_OF_A_KIND)]
+    return found[:MAX_SHOWN]
 
 
 def _page(kind: Kind, item: Item) -> dict[str, Any]:
@@ -109,13 +109,13 @@ def _page(kind: Kind, item: Item) -> dict[str, Any]:
 
 def _actions(request: HttpRequest, kinds: Sequence[Kind], wanted: str) -> Iterator[dict[str, Any]]:
     """Yields, as dictionaries for JSON, the actions whose verb is at the start or the end of the text `wanted`: one for each item
-    whose name contains the other words of the text, at most MOST_OF_A_KIND items for each verb."""
+    whose name contains the other words of the text, at most MAX_OF_A_KIND items for each verb."""
     for kind in kinds:
         for verb in kind.verbs:
             rest = _without(verb.words, wanted)
             if rest is None or not request.user.has_perm(verb.permission):
                 continue
-            for item in (verb.find or kind.find)(rest.split(), MOST_OF_A_KIND):
+            for item in (verb.find or kind.find)(rest.split(), MAX_OF_A_KIND):
                 yield {
                     "title": f"{verb.text}: {item.name}", "beside": item.beside, "kind": _("Action"), "icon": verb.icon,
                     "url": verb.address(item.pk), "send": None if verb.opens else dict(verb.fields),
@@ -124,7 +124,7 @@ def _actions(request: HttpRequest, kinds: Sequence[Kind], wanted: str) -> Iterat
 
 def _without(words: Sequence[str], wanted: str) -> str | None:
     """Returns the text `wanted` without the verb, one of `words`, with which it begins or ends; "" if the text is the beginning
-    of a verb (at least LEAST_OF_A_VERB letters), None in other cases.
+    of a verb (at least MIN_OF_A_VERB letters), None in other cases.
 
     >>> _without(("crawl now", "抓取"), "crawl now riverside"), _without(("抓取",), "抓取河边"), _without(("crawl",), "cr")
     ('riverside', '河边', '')
@@ -137,7 +137,7 @@ def _without(words: Sequence[str], wanted: str) -> str | None:
             return wanted[len(word) :].strip()
         if wanted.endswith(f" {word}") or (open_end and wanted.endswith(word)):
             return wanted[: -len(word)].strip()
-        if len(wanted) >= LEAST_OF_A_VERB and word.startswith(wanted):
+        if len(wanted) >= MIN_OF_A_VERB and word.startswith(wanted):
             return ""
     return None
 

@@ -67,13 +67,13 @@ def retention(request: HttpRequest) -> HttpResponse:
             "default": settings.KEEP_DAYS[one.kind],
             "row": who.get(one.kind),
         }
-        for one in pruning.frees(now, chosen, most=pruning.MOST_COUNTED)
+        for one in pruning.frees(now, chosen, most=pruning.MAX_COUNTED)
     ]
     context: dict[str, Any] = {
         "rows": rows,
         "changed": changed,
         "wrong": wrong,
-        "most_days": pruning.MOST_DAYS,
+        "most_days": pruning.MAX_DAYS,
         "bytes": sum(row["freed"].bytes for row in rows),
         "any": any(row["freed"].rows for row in rows),
     }
@@ -88,7 +88,7 @@ def _chosen(given: dict[str, str], before: dict[str, int]) -> tuple[dict[str, in
     chosen, wrong = dict(before), set()
     for kind in before:
         if kind in given:
-            days = number(given[kind], pruning.MOST_DAYS)
+            days = number(given[kind], pruning.MAX_DAYS)
             if days is None:
                 wrong.add(kind)
             else:

@@ -21,7 +21,7 @@ from crawlmgr.reads import runs as reads
 from crawlmgr.services import runs
 
 MAY = "crawlmgr.change_run"
-MOST_TICKED = 500
+MAX_TICKED = 500
 SHOWN = {"active": ("queued", "running", "paused"), "finished": ("finished",), "stopped": ("stopped",), "failed": ("failed",)}
 
 

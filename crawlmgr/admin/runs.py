@@ -20,7 +20,7 @@ from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
 from crawlmgr.models import Run, RunState
 from crawlmgr.reads import hosts as host_reads
-from crawlmgr.reads import line, reports
+from crawlmgr.reads import in_flight, reports
 from crawlmgr.reads import runs as reads
 from crawlmgr.services import runs, timings
 
@@ -64,7 +64,7 @@ def find(pk: int) -> Run:
 def run_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one run: its progress, its errors, and why it waits or ended."""
     run, now = find(pk), datetime.now(UTC)
-    extra, flight, hosts = details.get(run.kind), line.of_run(run, now), reads.hosts(run)
+    extra, flight, hosts = details.get(run.kind), in_flight.of_run(run, now), reads.hosts(run)
     report = reports.report(run, now)
     for one in hosts:
         one.in_flight = flight.on.get(one.host_id, 0) if flight else 0

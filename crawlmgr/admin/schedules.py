@@ -25,7 +25,7 @@ from crawlmgr.models import Timing
 from crawlmgr.services import holds, missed, recurring
 from crawlmgr.services.recurring import Recurring, Starts
 
-MOST_SHOWN = 40
+MAX_SHOWN = 40
 MAY = "crawlmgr.change_run"
 PAUSE, RESUME = ("pause", "暂停"), ("resume", "恢复", "继续")
 WEEK = 7
@@ -63,17 +63,17 @@ def schedules(request: HttpRequest) -> HttpResponse:
     wanted = request.GET.get("zone", "")
     zone = ZoneInfo(wanted if wanted in available_timezones() else "UTC")
     context: dict[str, Any] = {
-        "rows": found[:MOST_SHOWN], "more": len(found) > MOST_SHOWN, "hold": holds.current(), "now": now,
+        "rows": found[:MAX_SHOWN], "more": len(found) > MAX_SHOWN, "hold": holds.current(), "now": now,
         "week": week, "zone": zone, "missed": missed.lately(now - TOLD),
         "tabs": [(_("List"), "?", not week), (_("Week"), f"?view=week&zone={zone.key}", week)],
     }  # fmt: skip
     if week:
-        context |= {"days": days(found[:MOST_SHOWN], now, zone), "zones": sorted(available_timezones())}
+        context |= {"days": days(found[:MAX_SHOWN], now, zone), "zones": sorted(available_timezones())}
     return page(request, "desk/schedules.html", context, title=_("Schedules"), item="schedules")
 
 
 def _entries(request: HttpRequest, now: datetime) -> list[Entry]:
-    found = recurring.listing(now, MOST_SHOWN)
+    found = recurring.listing(now, MAX_SHOWN)
     timings = recurring.hours_of(found)
     made = (_entry(request, one, timings.get((one.kind, one.target))) for one in found)
     return [entry for entry in made if entry is not None]

@@ -18,8 +18,8 @@ from crawlmgr.admin.rooms import numbers
 from crawlmgr.admin.tables import DELETE, UNDO, Rows, Table
 from crawlmgr.services import deletions, runs
 
-MOST_DELETED = 500
-MOST_TICKED = 500
+MAX_DELETED = 500
+MAX_TICKED = 500
 Verb = Callable[[HttpRequest, Any, datetime], object]
 """What is done with one row. Raises runs.Busy, runs.WrongState or ValueError where it cannot be done now."""
 
@@ -31,7 +31,7 @@ def to_list(request: HttpRequest, usual: str) -> HttpResponse:
     return redirect(at if at.partition("?")[0] == usual else usual)
 
 
-def tell(request: HttpRequest, done: int, ticked: int, text: str) -> None:
+def add_messages(request: HttpRequest, done: int, ticked: int, text: str) -> None:
     """Shows a message on how many of the `ticked` selected rows were changed; `text` has a placeholder for the count."""
     if done:
         messages.success(request, text % {"count": done})
@@ -41,7 +41,7 @@ def tell(request: HttpRequest, done: int, ticked: int, text: str) -> None:
 
 
 def delete(request: HttpRequest, table: Table, rows: Rows, name: str, usual: str) -> HttpResponse:
-    """Schedules the deletion of the selected rows (at most MOST_DELETED) or, for the action UNDO, cancels all scheduled deletions
+    """Schedules the deletion of the selected rows (at most MAX_DELETED) or, for the action UNDO, cancels all scheduled deletions
     of this kind that have not begun. `name` is the field with a row's display name; `usual` is the list's address."""
     if not any(one.do == DELETE and request.user.has_perm(one.permission) for one in table.actions):
         raise PermissionDenied
@@ -50,7 +50,7 @@ def delete(request: HttpRequest, table: Table, rows: Rows, name: str, usual: str
         told = ngettext("%(count)s restored.", "%(count)s restored.", count)
         messages.success(request, told % {"count": count})
         return to_list(request, usual)
-    ticked = numbers(request.POST.getlist("row"))[:MOST_DELETED]
+    ticked = numbers(request.POST.getlist("row"))[:MAX_DELETED]
     names = dict(rows.filter(pk__in=ticked).values_list("pk", name))
     count = deletions.ask(table.deletes, names, datetime.now(UTC), request.user)
     told = ngettext("%(count)s deleted; Undo restores it.", "%(count)s deleted; Undo restores them.", count)
@@ -61,13 +61,13 @@ def delete(request: HttpRequest, table: Table, rows: Rows, name: str, usual: str
 def carry_out(
     request: HttpRequest, table: Table, rows: Rows, verbs: Mapping[str, Verb], usual: str, told: Callable[[int], str]
 ) -> HttpResponse:
-    """Applies the submitted action to each selected row (at most MOST_TICKED), or schedules or cancels deletions (see `delete`),
+    """Applies the submitted action to each selected row (at most MAX_TICKED), or schedules or cancels deletions (see `delete`),
     and redirects to the list. Rows for which the action is not possible now are skipped and counted in a message. `verbs` are
     functions by action; `told` returns the message of success, given the number of changed rows."""
     wish, needed = request.POST.get("do", ""), {one.do: one.permission for one in table.actions}
     if table.deletes and wish in (DELETE, UNDO):
         return delete(request, table, rows, "name", usual)
-    verb, ticked = verbs.get(wish), numbers(request.POST.getlist("row"))[:MOST_TICKED]
+    verb, ticked = verbs.get(wish), numbers(request.POST.getlist("row"))[:MAX_TICKED]
     if verb is None or not ticked or not request.user.has_perm(needed[wish]):
         messages.warning(request, _("Nothing is selected."))
         return to_list(request, usual)
@@ -78,5 +78,5 @@ def carry_out(
         except (runs.Busy, runs.WrongState, ValueError):
             continue
         done += 1
-    tell(request, done, len(ticked), told(done))
+    add_messages(request, done, len(ticked), told(done))
     return to_list(request, usual)

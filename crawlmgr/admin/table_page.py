@@ -22,10 +22,10 @@ from crawlmgr.services import deletions, export_formats
 
 SIZE = 30
 AT_A_TIME = 500  # number of rows read per query when a file is written
-MOST_COUNTED = 10_000
-# if a search finds more rows, "more than 1,000" is shown; lower than MOST_COUNTED, because counting them reads every row
-MOST_COUNTED_BY_SEARCH = 1_000
-MOST_GONE = 20  # maximum number of deletions that can still be undone shown above a list; further ones are left out
+MAX_COUNTED = 10_000
+# if a search finds more rows, "more than 1,000" is shown; lower than MAX_COUNTED, because counting them reads every row
+MAX_COUNTED_BY_SEARCH = 1_000
+MAX_GONE = 20  # maximum number of deletions that can still be undone shown above a list; further ones are left out
 
 
 class Line(NamedTuple):
@@ -101,7 +101,7 @@ def table_page(
         return render(request, "desk/table_rows.html", {"table": shown})
     shown.views = list(ListView.objects.filter(user_id=request.user.pk, list=table.name))
     if table.deletes:
-        shown.gone = list(deletions.pending(table.deletes)[:MOST_GONE])
+        shown.gone = list(deletions.pending(table.deletes)[:MAX_GONE])
         shown.may_undo = any(one.do == DELETE for one in shown.actions)
     shown.count = _counted(shown.slice, asked, rows)
     found = context() if callable(context) else context
@@ -110,7 +110,7 @@ def table_page(
 
 def _shown(request: HttpRequest, table: Table, asked: Asked, rows: Rows, prepare: Prepared, key: Callable[[Any], Any]) -> Shown:
     _column, order = asked.sorted_by
-    most = MOST_COUNTED_BY_SEARCH if asked.q else 0
+    most = MAX_COUNTED_BY_SEARCH if asked.q else 0
     part = fetch_page(asked.rows(rows), order, size=SIZE, query=request.GET.dict(), count_to=most)
     query = asked.query()
     keep = f"{query}&" if query else ""
@@ -144,9 +144,9 @@ def _shown(request: HttpRequest, table: Table, asked: Asked, rows: Rows, prepare
 
 
 def _counted(shown: ListPage, asked: Asked, rows: Rows) -> str:
-    """Returns the number of rows as text, or "more than N" if there are more than N: MOST_COUNTED, for a search
-    MOST_COUNTED_BY_SEARCH."""
-    most = MOST_COUNTED_BY_SEARCH if asked.q else MOST_COUNTED
+    """Returns the number of rows as text, or "more than N" if there are more than N: MAX_COUNTED, for a search
+    MAX_COUNTED_BY_SEARCH."""
+    most = MAX_COUNTED_BY_SEARCH if asked.q else MAX_COUNTED
     found = asked.rows(rows).order_by()[: most + 1].count() if shown.count is None else shown.count
     return _("more than %(number)s") % {"number": f"{most:,}"} if found > most else f"{found:,}"
 

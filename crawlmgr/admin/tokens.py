@@ -32,7 +32,7 @@ class TokenForm(forms.Form):
     name = forms.CharField(label=gettext_lazy("Name"), max_length=100, help_text=gettext_lazy("What it is for."))
     role = forms.ChoiceField(label=gettext_lazy("Role"), choices=TokenRole.choices)
     days = forms.IntegerField(
-        label=gettext_lazy("Days until it expires"), min_value=1, max_value=tokens.MOST_DAYS, required=False, initial=90,
+        label=gettext_lazy("Days until it expires"), min_value=1, max_value=tokens.MAX_DAYS, required=False, initial=90,
         help_text=gettext_lazy("Empty: it never expires."),
     )
 

@@ -18,7 +18,7 @@ from pydantic import AwareDatetime
 
 from crawlmgr.api.base import api, changes, page_of
 from crawlmgr.models import Event, Host, Run
-from crawlmgr.reads import line, reports
+from crawlmgr.reads import in_flight, reports
 from crawlmgr.reads import status as status_reads
 from crawlmgr.services import export_formats, exports, nodes, recurring, runs
 
@@ -61,7 +61,7 @@ def state(now: datetime) -> dict[str, Any]:
     last = found.last_error
     return {
         "nodes": found.nodes, "workers": found.workers, "silent_nodes": found.silent, "pages_a_minute": found.pages_a_minute,
-        "in_flight": line.total(now),
+        "in_flight": in_flight.total(now),
         "runs": {"running": found.running, "waiting": found.waiting, "queued": found.queued, "paused": found.paused},
         "last_problem": None if last is None else _event(last),
     }

@@ -10,7 +10,7 @@ from crawlmgr.management.base import Result, table
 from crawlmgr.services import recurring
 
 HELP = "list all scheduled items: interval, next start, working hours"
-MOST = 1000
+MAX_ITEMS = 1000
 
 
 def add_arguments(parser: Any) -> None:
@@ -19,7 +19,7 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: dict[str, Any]) -> Result:
     database.ready()
-    found = recurring.documents(SYSTEM.now(), MOST)
+    found = recurring.documents(SYSTEM.now(), MAX_ITEMS)
     header = ("kind", "target", "name", "every (s)", "next", "hours")
     columns = ("kind", "target", "name", "interval_seconds", "next", "hours")
     rows = [tuple(one[name] for name in columns) for one in found["schedules"]]

@@ -16,7 +16,7 @@ from crawlmgr.models import ACTIVE, Host, Run
 from crawlmgr.reads import status as status_reads
 from crawlmgr.services import memory, queue
 
-MOST_ALARMS = 1000
+MAX_ALARMS = 1000
 """Most alarms that are read for counting; the web interface lists only the first few."""
 ENDED, ENDED_SECONDS = "metrics-ended-runs", 60.0
 
@@ -68,7 +68,7 @@ def metrics(now: datetime) -> Iterator[Metric]:
     yield Metric("crawlmgr_request_errors", "Requests that failed.", {(): host["errors"]}, counter=True)
     yield Metric("crawlmgr_refused_by_robots", "Addresses refused by robots.txt.", {(): host["robots"]}, counter=True)
     alarms: dict[tuple[str, ...], float] = {}
-    for alarm in status_reads.alarms(now, limit=MOST_ALARMS):
+    for alarm in status_reads.alarms(now, limit=MAX_ALARMS):
         alarms[(alarm.code,)] = alarms.get((alarm.code,), 0) + 1
     yield Metric("crawlmgr_alarms", "Open problems that need attention.", alarms, ("code",))
     yield Metric(

@@ -15,9 +15,9 @@ from crawlmgr.models import Run, RunHost, RunTally, UrlState
 from crawlmgr.reads import hosts
 from crawlmgr.services import memory, tallies
 
-MOST_HOSTS = 20
-MOST_FULL = 1000
-MOST_NAMES = 50
+MAX_HOSTS = 20
+MAX_FULL = 1000
+MAX_NAMES = 50
 MANY = 20_000  # the outcomes of an active run with at least this many requests are cached for COUNTED_SECONDS
 COUNTED_SECONDS = 60
 
@@ -47,14 +47,14 @@ def report(run: Run, now: datetime) -> dict[str, Any]:
 def _named(run: Run, what: str, name: str, number: str) -> list[dict[str, Any]]:
     """Returns the largest counts of one kind `what` ("status", "type", "seed"), largest first, as dictionaries: the counted value
     under the key `name`, the count under the key `number`, and except for seeds the "bytes"."""
-    rows = RunTally.objects.filter(run=run, what=what).order_by("-number", "name")[:MOST_NAMES]
+    rows = RunTally.objects.filter(run=run, what=what).order_by("-number", "name")[:MAX_NAMES]
     sized = what != tallies.SEED
     return [{name: row.name, number: row.number, **({"bytes": row.bytes} if sized else {})} for row in rows]
 
 
 def _hosts(run: Run) -> list[dict[str, Any]]:
-    """Returns the hosts with the most pages in the run as dictionaries with their counters, at most MOST_HOSTS."""
-    rows = RunHost.objects.filter(run=run).select_related("host").order_by("-fetched", "id")[:MOST_HOSTS]
+    """Returns the hosts with the most pages in the run as dictionaries with their counters, at most MAX_HOSTS."""
+    rows = RunHost.objects.filter(run=run).select_related("host").order_by("-fetched", "id")[:MAX_HOSTS]
     return [
         {"host": row.host.key, "id": row.host_id, "pages": row.fetched, "failed": row.failed, "bytes": row.bytes} for row in rows
     ]
@@ -77,6 +77,6 @@ def _limit(run: Run) -> int:
 
 
 def _full(run: Run) -> int:
-    """Returns how many hosts have reached the run's limit of pages per host, at most MOST_FULL; 0 without a limit."""
+    """Returns how many hosts have reached the run's limit of pages per host, at most MAX_FULL; 0 without a limit."""
     limit = _limit(run)
-    return len(RunHost.objects.filter(run=run, fetched__gte=limit)[:MOST_FULL].values_list("pk")) if limit else 0
+    return len(RunHost.objects.filter(run=run, fetched__gte=limit)[:MAX_FULL].values_list("pk")) if limit else 0

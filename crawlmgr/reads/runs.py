@@ -13,7 +13,7 @@ from crawlmgr.models import ACTIVE, Event, Page, Run, RunHost, RunState, Url, Ur
 
 ENDED = tuple(state for state in RunState if state not in ACTIVE)
 DAYS_SHOWN = 30
-MOST_ACTIVE = 2_000  # at most this many active runs are read and sorted, of which the list shows the first few
+MAX_ACTIVE = 2_000  # at most this many active runs are read and sorted, of which the list shows the first few
 
 
 def listed() -> QuerySet[Run]:
@@ -42,7 +42,7 @@ def in_states(rows: QuerySet[Run], states: tuple[str, ...]) -> QuerySet[Run]:
 def active(limit: int = 20) -> list[Run]:
     """Returns at most `limit` active runs (running, queued or paused), running ones first."""
     rank = {RunState.RUNNING: 0, RunState.QUEUED: 1, RunState.PAUSED: 2}
-    found = Run.objects.at_work().defer("parameters", "result")[:MOST_ACTIVE]
+    found = Run.objects.at_work().defer("parameters", "result")[:MAX_ACTIVE]
     return sorted(found, key=lambda run: (rank[RunState(run.state)], -run.pk))[:limit]
 
 

@@ -39,7 +39,7 @@ DROP = 0.3
 # number of earlier runs on the same target that a run is compared with, and the least number needed for a comparison
 DROP_RUNS, DROP_FEWEST_RUNS = 5, 3
 DROP_LEAST = 10  # a run is checked only if at least this many items were to be expected from the number of pages that it fetched
-MOST_DROPS = 50  # maximum number of targets whose newest run is checked for a drop
+MAX_DROPS = 50  # maximum number of targets whose newest run is checked for a drop
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def _drops(now: datetime) -> list[Cause]:
     whole = Run.objects.filter(state=RunState.FINISHED, kind__in=settings.RUNS_WITH_RESULTS, target__isnull=False, fetched__gt=0)
     newest = whole.filter(finished__gte=now - LATELY).values_list("kind", "target").annotate(newest=Max("pk")).order_by("newest")
     found = []
-    for kind, target, _pk in newest[:MOST_DROPS]:
+    for kind, target, _pk in newest[:MAX_DROPS]:
         latest, *before = whole.filter(kind=kind, target=target).order_by("-pk")[: 1 + DROP_RUNS]
         if len(before) < DROP_FEWEST_RUNS:
             continue

@@ -15,7 +15,7 @@ from crawlmgr.web import deliver
 
 SECURITIES = ("starttls", "tls", "none")
 LANGUAGES = ("en", "zh-hans")
-MOST_RECIPIENTS = 20
+MAX_RECIPIENTS = 20
 
 
 def add(
@@ -83,8 +83,8 @@ def _mail_values(values: dict[str, str]) -> tuple[dict[str, str], str]:
         raise ValueError("a mail channel needs its server, and tls, starttls or none")
     if not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
         raise ValueError("the port of a mail server is a number from 1 to 65535")
-    if not 0 < len(to) <= MOST_RECIPIENTS or any(not _address(one) for one in (*to, sender)):
-        raise ValueError(f"a mail channel needs a sender and 1 to {MOST_RECIPIENTS} recipients, as name@example.org")
+    if not 0 < len(to) <= MAX_RECIPIENTS or any(not _address(one) for one in (*to, sender)):
+        raise ValueError(f"a mail channel needs a sender and 1 to {MAX_RECIPIENTS} recipients, as name@example.org")
     kept = {
         "host": host, "port": port, "security": security, "sender": sender, "to": ",".join(to), "user": values.get("user", ""),
         "password": values.get("password", ""),

@@ -39,7 +39,7 @@ OLDER_ROWS = frozenset({"django_q.Schedule"})  # contained in backups of older v
 BATCH = 500
 GROUND = frozenset({"contenttypes.ContentType", "auth.Permission", "auth.Group", "auth.Group_permissions"})
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
-Told = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 class BackupRefused(Exception):
@@ -55,9 +55,9 @@ def tables() -> list[type[models.Model]]:
     return sorted(kept, key=lambda model: model._meta.label)
 
 
-def write(target: Path, now: datetime, told: Told) -> dict[str, Any]:
+def write(target: Path, now: datetime, progress: Progress) -> dict[str, Any]:
     """Writes a backup to the file `target`, under a temporary name until it is complete. Other processes may write to the
-    database meanwhile: all rows are read in one snapshot. `told` is called with the name of each file before it is copied,
+    database meanwhile: all rows are read in one snapshot. `progress` is called with the name of each file before it is copied,
     to show progress.
 
     Returns the manifest (format, version, time, rows by table, bytes by file) and "bytes", the size of the backup. Raises
@@ -73,12 +73,12 @@ def write(target: Path, now: datetime, told: Told) -> dict[str, Any]:
                     rows[model._meta.label] = _write_rows(model, spool)
                     _add(tar, f"rows/{model._meta.label}.jsonl.gz", spool, now)
             for file in WarcFile.objects.order_by("pk").iterator():
-                told(file.name)
+                progress(file.name)
                 source = archive_files.open_file(file)
                 if source is not None:
                     with source:
                         files[file.name] = _add(tar, f"archive/{file.name}", source, now)
-            kept = _add_kept(tar, now, told)
+            kept = _add_kept(tar, now, progress)
             _add(tar, SECRET, io.BytesIO((settings.DATA_DIR / SECRET).read_bytes()), now)
             manifest = {"format": FORMAT, "version": __version__, "made": now.isoformat()}
             manifest |= {"rows": rows, "files": files, "kept": kept}
@@ -137,7 +137,7 @@ def _add(tar: tarfile.TarFile, name: str, source: IO[bytes], now: datetime) -> i
     return info.size
 
 
-def _add_kept(tar: tarfile.TarFile, now: datetime, told: Told) -> dict[str, int]:
+def _add_kept(tar: tarfile.TarFile, now: datetime, progress: Progress) -> dict[str, int]:
     """Adds the files of settings.KEPT_FOLDERS to the tar, except unfinished ones and those deleted meanwhile. Returns their
     sizes in bytes by name ("folder/file")."""
     sizes: dict[str, int] = {}
@@ -146,7 +146,7 @@ def _add_kept(tar: tarfile.TarFile, now: datetime, told: Told) -> dict[str, int]
             name = f"{folder}/{path.name}"
             if path.suffix == ".part" or not PLAIN_NAME.fullmatch(path.name) or path.is_symlink() or not path.is_file():
                 continue
-            told(name)
+            progress(name)
             try:
                 source = path.open("rb")
             except FileNotFoundError:
@@ -156,8 +156,8 @@ def _add_kept(tar: tarfile.TarFile, now: datetime, told: Told) -> dict[str, int]
     return sizes
 
 
-def restore(source: Path, told: Told) -> dict[str, Any]:
-    """Fills an empty installation from a backup and returns its manifest. `told` is called with the name of each table and
+def restore(source: Path, progress: Progress) -> dict[str, Any]:
+    """Fills an empty installation from a backup and returns its manifest. `progress` is called with the name of each table and
     file. All rows are restored in one transaction, which is committed when all files are in place, so that a killed restore
     can be repeated. Raises BackupRefused, also if the installation is not empty."""
     if _filled():
@@ -172,7 +172,7 @@ def restore(source: Path, told: Told) -> dict[str, Any]:
                 for label, count in manifest["rows"].items():
                     if label in OLDER_ROWS:
                         continue
-                    told(label)
+                    progress(label)
                     done = _read_rows(tar, label)
                     if done != count:
                         raise BackupRefused(f"{source} is damaged: {label} has {done} rows instead of {count}.")
@@ -185,10 +185,10 @@ def restore(source: Path, told: Told) -> dict[str, Any]:
                 # the files that were in an object store are restored into the folder
                 WarcFile.objects.exclude(place="").update(place="")
                 for name in manifest["files"]:
-                    told(name)
+                    progress(name)
                     archive_files.put_file(name, _member(tar, f"archive/{name}"))
                 for name, place in places.items():
-                    told(name)
+                    progress(name)
                     _put(place, _member(tar, f"kept/{name}"))
                 _put(settings.DATA_DIR / SECRET, _member(tar, SECRET))
     except (OSError, EOFError, tarfile.TarError, ValueError, KeyError) as error:

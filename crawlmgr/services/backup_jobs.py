@@ -32,7 +32,7 @@ from crawlmgr.services import backups
 
 STEP_SECONDS = 5.0
 LOOK_SECONDS = 0.2
-MOST_TRIES = 3
+MAX_TRIES = 3
 MANAGE = Path(__file__).resolve().parents[2] / "manage.py"
 Pulse = Callable[[], None]
 # child processes of this worker; they are polled, so that none that has ended remains as a zombie
@@ -74,7 +74,7 @@ class BackupJob:
 
     def _begin(self) -> Callable[[], None]:
         tries = self.run.result.get("tries", 0)
-        if tries >= MOST_TRIES:
+        if tries >= MAX_TRIES:
             raise BackupFailed(self._last_line() or "the process of the backup was killed several times")
         wanted = expected_bytes()
         if shutil.disk_usage(self.place).free < wanted + settings.MIN_FREE_BYTES:

@@ -19,8 +19,8 @@ from crawlmgr.services.recurring import Recurring
 KIND = "backup"
 ONLY = 1
 """Primary key of the only row of `BackupPlan`, and the target of the runs that make backups."""
-MOST_KEPT = 1000
-MOST_HOURS = 24 * 366
+MAX_KEPT = 1000
+MAX_HOURS = 24 * 366
 NAME = re.compile(r"crawlmgr-\d{8}-\d{6}\.tar")
 
 
@@ -66,10 +66,10 @@ def name_at(created: datetime) -> str:
 def put(*, every_hours: int, keep: int, now: datetime, user: Any = None) -> BackupPlan:
     """Sets how often a backup is made (0: only on request) and how many files are kept. If the interval changed, the next
     backup is due after one interval from now. Raises ValueError with a one-line message."""
-    if not 0 <= every_hours <= MOST_HOURS:
-        raise ValueError(f"a backup is made every 1 to {MOST_HOURS} hours, or 0: only on request")
-    if not 1 <= keep <= MOST_KEPT:
-        raise ValueError(f"1 to {MOST_KEPT} files can be kept")
+    if not 0 <= every_hours <= MAX_HOURS:
+        raise ValueError(f"a backup is made every 1 to {MAX_HOURS} hours, or 0: only on request")
+    if not 1 <= keep <= MAX_KEPT:
+        raise ValueError(f"1 to {MAX_KEPT} files can be kept")
     with transaction.atomic():
         found = plan()
         if every_hours != found.every_hours or (every_hours and found.next_at is None):
@@ -117,7 +117,7 @@ def _start_due(due: BackupPlan, hours: Timing, now: datetime) -> bool:
     held = timings.opens(hours, now)
     if not BackupPlan.objects.filter(pk=ONLY, next_at=due.next_at).update(next_at=held or _following(due, hours, now)):
         return False
-    missed.tell(KIND, due.next_at, due.every_hours * 3600, now)
+    missed.record(KIND, due.next_at, due.every_hours * 3600, now)
     if held:
         return False
     try:

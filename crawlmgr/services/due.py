@@ -43,5 +43,5 @@ def claim(
     held = timings.opens(hours, now)
     if not rows.filter(**{column: due}).update(**{column: held or after}):
         return False
-    missed.tell(name, due, seconds, now)
+    missed.record(name, due, seconds, now)
     return held is None

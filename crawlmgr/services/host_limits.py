@@ -8,7 +8,7 @@ from collections import Counter
 from crawlmgr.models import RunHost
 
 REASON = "host_pages"
-MOST_KNOWN = 10_000
+MAX_KNOWN = 10_000
 
 
 class HostLimit:
@@ -21,12 +21,12 @@ class HostLimit:
         self._flying: Counter[int] = Counter()
 
     def full_hosts(self) -> dict[str, int]:
-        """Returns {host key: host id} of hosts on which the run has reached the limit, at most MOST_KNOWN; `full` looks up any
+        """Returns {host key: host id} of hosts on which the run has reached the limit, at most MAX_KNOWN; `full` looks up any
         others one by one."""
         if not self.most:
             return {}
         rows = RunHost.objects.filter(run_id=self.run_id, fetched__gte=self.most).values_list("host__key", "host_id")
-        return dict(rows[:MOST_KNOWN])
+        return dict(rows[:MAX_KNOWN])
 
     def full(self, host_id: int) -> bool:
         """Tells whether the run has reached its page limit on a host."""

@@ -15,7 +15,7 @@ from crawlmgr.services import sql
 from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.politeness import HostState, PacePolicy, after, pace
 
-MOST_KNOWN = 65_536
+MAX_KNOWN = 65_536
 _SOME = 500
 _known: dict[tuple[str, str], int] = {}
 # hosts created in transactions that are not committed yet: their ids must not be cached before
@@ -88,7 +88,7 @@ _PACE = (
 
 
 def _keep(place: tuple[str, str], pk: int) -> None:
-    if len(_known) >= MOST_KNOWN:
+    if len(_known) >= MAX_KNOWN:
         _known.clear()
     _made.discard(place)
     _known[place] = pk

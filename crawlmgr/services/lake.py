@@ -20,7 +20,7 @@ from crawlmgr.web.url import UrlError, host_key
 
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
 """Directory name that stands for "no value" in the programs that read such folders."""
-MOST_ROWS = 50_000
+MAX_ROWS = 50_000
 """Number of rows held in memory from which some are written, those of the partitions with the most rows first."""
 MANIFEST = "_manifest.json"
 """Name of the manifest; programs that read such folders skip names that begin with an underscore."""
@@ -80,16 +80,16 @@ class _Lake:
         self.files: list[dict[str, Any]] = []
 
     def fill(self) -> Iterator[int]:
-        """Writes all rows; yields how many were read so far. At most about MOST_ROWS rows are kept in memory."""
+        """Writes all rows; yields how many were read so far. At most about MAX_ROWS rows are kept in memory."""
         count = held = 0
         while batch := list(islice(self.rows, export_formats.AT_A_TIME)):
             for row in batch:
                 self.waiting[self._key(row)].append(row)
             count, held = count + len(batch), held + len(batch)
-            if held >= MOST_ROWS:
+            if held >= MAX_ROWS:
                 for key in sorted(self.waiting, key=lambda key: -len(self.waiting[key])):
                     held -= self._write(key)
-                    if held < MOST_ROWS / 2:
+                    if held < MAX_ROWS / 2:
                         break
             yield count
         for key in sorted(self.waiting):

@@ -13,7 +13,7 @@ from crawlmgr.services import events
 
 LATE = timedelta(minutes=10)  # a start that is later than this counts as missed
 MISSED = "schedule_missed"
-MOST_TOLD = 20
+MAX_LISTED = 20
 KEPT = re.compile(r"(?P<name>.*): (?P<times>\d+) since (?P<since>\d{4}-\d\d-\d\d \d\d:\d\d) UTC", re.DOTALL)
 """Format of the text of an event about missed starts: the item's name, their number, and the time at which the first was
 due."""
@@ -36,7 +36,7 @@ def read(event: Event) -> Missed | None:
     return Missed(found["name"], int(found["times"]), since)
 
 
-def tell(name: str, due: datetime | None, seconds: int, now: datetime) -> None:
+def record(name: str, due: datetime | None, seconds: int, now: datetime) -> None:
     """Records, if a start due at `due` was missed, how many starts at intervals of `seconds` were missed until `now`. The
     single start that the caller makes now replaces all of them."""
     if due is None or now - due < LATE:
@@ -46,5 +46,5 @@ def tell(name: str, due: datetime | None, seconds: int, now: datetime) -> None:
 
 
 def lately(since: datetime) -> Sequence[Event]:
-    """Returns the newest events about missed starts since a time, at most MOST_TOLD."""
-    return list(Event.objects.filter(at__gte=since, code=MISSED).order_by("-at")[:MOST_TOLD])
+    """Returns the newest events about missed starts since a time, at most MAX_LISTED."""
+    return list(Event.objects.filter(at__gte=since, code=MISSED).order_by("-at")[:MAX_LISTED])

@@ -30,7 +30,7 @@ TICK = (
     " (SELECT 1 FROM crawlmgr_node other WHERE other.dispatched > %s AND other.dispatched <= %s)"
     " THEN dispatched ELSE %s END WHERE name = %s RETURNING dispatched"
 )
-MOST_AHEAD_SECONDS = 1.0
+MAX_AHEAD_SECONDS = 1.0
 """A machine whose clock differs from the database server's by more than this is refused."""
 
 
@@ -49,7 +49,7 @@ def admit(names: Iterable[str], clock: Clock) -> None:
     machine is alive."""
     own, machine = set(names), socket.gethostname()
     ahead = seconds_ahead(clock)
-    if abs(ahead) > MOST_AHEAD_SECONDS:
+    if abs(ahead) > MAX_AHEAD_SECONDS:
         way = "ahead of" if ahead > 0 else "behind"
         raise Refused(
             f"This machine's clock is {abs(ahead):.1f} s {way} the database server's, and crawl delays depend on"
@@ -154,7 +154,7 @@ def drained(names: Iterable[str], now: datetime) -> bool:
 def tick(name: str, now: datetime) -> bool:
     """Records a heartbeat of a node, which its supervisor requested by a task. Returns True if this node should execute a round
     of the dispatcher now: of all nodes, the first to call in each interval of settings.TICK_SECONDS."""
-    lately, ahead = now - timedelta(seconds=ROUND_SHARE * settings.TICK_SECONDS), now + timedelta(seconds=MOST_AHEAD_SECONDS)
+    lately, ahead = now - timedelta(seconds=ROUND_SHARE * settings.TICK_SECONDS), now + timedelta(seconds=MAX_AHEAD_SECONDS)
     rows = sql.fetch(TICK, (now, lately, ahead, now, name))
     return not rows or sql.moment(rows[0][0]) == now
 

@@ -23,8 +23,8 @@ from crawlmgr.services import archive_files, queue, removals
 from crawlmgr.services.removals import Part, Removal
 
 log = logging.getLogger("crawlmgr.pruning")
-MOST_DAYS = 36_500
-MOST_COUNTED = 100_000  # maximum number of rows of a kind that are counted for display
+MAX_DAYS = 36_500
+MAX_COUNTED = 100_000  # maximum number of rows of a kind that are counted for display
 SAMPLE_ROWS = 100  # number of sample rows from which the size of all rows is estimated
 
 
@@ -108,9 +108,9 @@ def kept() -> dict[str, int]:
 
 def keep(days: Mapping[str, int], *, now: datetime, user: Any = None) -> list[str]:
     """Sets retention times in days; returns the kinds whose time changed. Raises ValueError with a one-line message."""
-    wrong = [kind for kind, number in days.items() if kind not in settings.KEEP_DAYS or not 0 <= number <= MOST_DAYS]
+    wrong = [kind for kind, number in days.items() if kind not in settings.KEEP_DAYS or not 0 <= number <= MAX_DAYS]
     if wrong:
-        raise ValueError(f"not a number of days from 0 to {MOST_DAYS}: {', '.join(sorted(wrong))}")
+        raise ValueError(f"not a number of days from 0 to {MAX_DAYS}: {', '.join(sorted(wrong))}")
     before = kept()
     changed = [kind for kind, number in days.items() if before[kind] != number]
     with transaction.atomic():

@@ -18,7 +18,7 @@ from crawlmgr.services.saved_exports import KIND as EXPORT
 
 PRUNING = "pruning"
 DAY_SECONDS = 86_400
-MOST_STARTS = 200  # maximum number of starts of one item that are listed
+MAX_STARTS = 200  # maximum number of starts of one item that are listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def ahead(one: Recurring, row: Timing | None, now: datetime, until: datetime) ->
     if one.next_at is None or one.seconds is None or one.paused:
         return []
     window, found, at = timings.window(row), [], max(one.next_at, now)
-    while at < until and len(found) < MOST_STARTS:
+    while at < until and len(found) < MAX_STARTS:
         found.append(Starts(at, at, 1))
         at = windows.next_allowed(window, at + timedelta(seconds=one.seconds))
     return found

@@ -18,8 +18,8 @@ from crawlmgr.services import events, export_formats, exports, missed, runs, tim
 
 KIND = "export"
 WARC = "warc"
-MOST_KEPT = 1000
-MOST_DAYS = 36_500
+MAX_KEPT = 1000
+MAX_DAYS = 36_500
 FORMATS = (*exports.FORMATS, WARC)
 
 
@@ -35,10 +35,10 @@ def check(wish: Export) -> None:
         raise ValueError("WARC holds the pages of one run: choose the table pages and name the run")
     if wish.every_hours not in Every.values:
         raise ValueError(f"an export is written every {', '.join(map(str, Every.values[1:]))} hours, or 0: only on request")
-    if not 1 <= wish.keep <= MOST_KEPT:
-        raise ValueError(f"1 to {MOST_KEPT} files can be kept")
-    if wish.days is not None and not 1 <= wish.days <= MOST_DAYS:
-        raise ValueError(f"the number of last days must be 1 to {MOST_DAYS}")
+    if not 1 <= wish.keep <= MAX_KEPT:
+        raise ValueError(f"1 to {MAX_KEPT} files can be kept")
+    if wish.days is not None and not 1 <= wish.days <= MAX_DAYS:
+        raise ValueError(f"the number of last days must be 1 to {MAX_DAYS}")
     table = exports.tables()[wish.table]
     exports.picked(wish.table, table.header(chosen(wish, wish.created)), exports.Shape(wish.columns))
 
@@ -123,7 +123,7 @@ def _start_due(export: Export, hours: Timing | None, now: datetime) -> bool:
     following, held = _following(export, hours, now), timings.opens(hours, now)
     if not Export.objects.filter(pk=export.pk, next_at=export.next_at).update(next_at=held or following):
         return False
-    missed.tell(export.name, export.next_at, export.every_hours * 3600, now)
+    missed.record(export.name, export.next_at, export.every_hours * 3600, now)
     if held:
         return False
     try:

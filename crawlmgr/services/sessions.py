@@ -11,7 +11,7 @@ from typing import Any
 from django.contrib.auth import SESSION_KEY, get_user_model
 from django.contrib.sessions.models import Session
 
-MOST_SESSIONS = 2000  # maximum number of sessions that are searched, those that expire last
+MAX_SESSIONS = 2000  # maximum number of sessions that are searched, those that expire last
 OPENED = "opened"
 
 
@@ -62,7 +62,7 @@ def end(marks: set[str], now: datetime, seen: Callable[[Any], bool]) -> int:
 
 
 def _decoded(now: datetime) -> Iterator[tuple[Session, int, dict[str, Any]]]:
-    for session in Session.objects.filter(expire_date__gt=now).order_by("-expire_date")[:MOST_SESSIONS]:
+    for session in Session.objects.filter(expire_date__gt=now).order_by("-expire_date")[:MAX_SESSIONS]:
         data = session.get_decoded()
         if str(data.get(SESSION_KEY, "")).isdecimal():
             yield session, int(data[SESSION_KEY]), data

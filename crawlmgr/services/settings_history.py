@@ -13,9 +13,9 @@ from django.db import transaction
 
 from crawlmgr.models import SettingsChange, SettingsPreset
 
-MOST_KEPT = 200
+MAX_KEPT = 200
 """Maximum number of changes kept for an object; older ones are deleted."""
-MOST_PRESETS = 100
+MAX_PRESETS = 100
 """Maximum number of presets of one kind."""
 LONGEST_NAME = 60
 Values = Mapping[str, Any]
@@ -42,11 +42,11 @@ def differences(before: Values, after: Values) -> list[Difference]:
 
 def note(kind: str, target: int, before: Values, after: Values, *, now: datetime, user: Any = None) -> SettingsChange | None:
     """Records a change of the settings of an object (`kind` and primary key) and returns it; None if nothing differs. Changes
-    beyond the newest MOST_KEPT are deleted."""
+    beyond the newest MAX_KEPT are deleted."""
     if not differences(before, after):
         return None
     made = SettingsChange.objects.create(kind=kind, target=target, before=dict(before), after=dict(after), at=now, by=user)
-    old = SettingsChange.objects.filter(kind=kind, target=target).order_by("-id").values_list("id", flat=True)[MOST_KEPT:]
+    old = SettingsChange.objects.filter(kind=kind, target=target).order_by("-id").values_list("id", flat=True)[MAX_KEPT:]
     SettingsChange.objects.filter(id__in=list(old)).delete()
     return made
 
@@ -96,8 +96,8 @@ def keep_preset(kind: str, name: str, values: Values, *, now: datetime, user: An
     if len(name) > LONGEST_NAME:
         raise ValueError(f"a preset's name has at most {LONGEST_NAME} characters")
     known = SettingsPreset.objects.filter(kind=kind)
-    if not known.filter(name=name).exists() and known.count() >= MOST_PRESETS:
-        raise ValueError(f"there are {MOST_PRESETS} presets already")
+    if not known.filter(name=name).exists() and known.count() >= MAX_PRESETS:
+        raise ValueError(f"there are {MAX_PRESETS} presets already")
     found, _ = SettingsPreset.objects.update_or_create(
         kind=kind, name=name, defaults={"values": dict(values), "made": now, "by": user}
     )

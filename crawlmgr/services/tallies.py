@@ -13,7 +13,7 @@ from crawlmgr.services import sql
 from crawlmgr.web.exchange import FetchResponse
 
 STATUS, TYPE, SEED = "status", "type", "seed"
-MOST_OUTCOMES = 40
+MAX_OUTCOMES = 40
 _ADD = (
     "INSERT INTO crawlmgr_runtally (run_id, what, name, number, bytes) VALUES (%s, %s, %s, %s, %s)"
     " ON CONFLICT (run_id, what, name) DO UPDATE SET number = crawlmgr_runtally.number + excluded.number,"
@@ -77,7 +77,7 @@ def outcomes(run_id: int) -> list[dict[str, Any]]:
     """Counts a run's addresses by state and reason; returns dicts with "state", "reason" and "count", most frequent first. Slow
     for a large run: all its addresses are counted."""
     rows = Url.objects.filter(run_id=run_id).values("state", "reason").annotate(count=Count("id"))
-    return list(rows.order_by("-count", "state", "reason")[:MOST_OUTCOMES])
+    return list(rows.order_by("-count", "state", "reason")[:MAX_OUTCOMES])
 
 
 def freeze(run_id: int) -> None:

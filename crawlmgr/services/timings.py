@@ -20,7 +20,7 @@ from crawlmgr.services import queue, settings_history
 WAITS = "hours"
 """Prefix of a run's `waiting_for` if it waits for its working hours; it is followed by a space, which no host contains."""
 FIELDS = ("hours", "timezone", "jitter_seconds")
-MOST_JITTER_SECONDS = 12 * 3600
+MAX_JITTER_SECONDS = 12 * 3600
 USUAL = {"hours": "", "timezone": "UTC", "jitter_seconds": 0}
 
 
@@ -71,8 +71,8 @@ def checked(values: Mapping[str, Any]) -> dict[str, Any]:
     zone, jitter = str(values["timezone"]).strip() or "UTC", int(values["jitter_seconds"])
     if zone not in available_timezones():
         raise ValueError(f"there is no time zone {zone[:60]!r}")
-    if not 0 <= jitter <= MOST_JITTER_SECONDS:
-        raise ValueError(f"a start can be shifted by 0 to {MOST_JITTER_SECONDS // 60} minutes")
+    if not 0 <= jitter <= MAX_JITTER_SECONDS:
+        raise ValueError(f"a start can be shifted by 0 to {MAX_JITTER_SECONDS // 60} minutes")
     found = windows.parse(str(values["hours"]), ZoneInfo(zone))
     return {"hours": found.text if found is not None else "", "timezone": zone, "jitter_seconds": jitter}
 

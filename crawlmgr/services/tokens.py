@@ -13,7 +13,7 @@ from crawlmgr.models import ApiToken
 from crawlmgr.services import events
 
 PREFIX = "crawl_"
-MOST_DAYS = 3650
+MAX_DAYS = 3650
 USED_EVERY = timedelta(minutes=1)
 
 
@@ -27,8 +27,8 @@ def make(name: str, role: str, *, now: datetime, days: int | None = None, user: 
     name = name.strip()
     if not name or len(name) > 100:
         raise ValueError("a token needs a name of at most 100 characters")
-    if days is not None and not 1 <= days <= MOST_DAYS:
-        raise ValueError(f"a token lasts from 1 to {MOST_DAYS} days")
+    if days is not None and not 1 <= days <= MAX_DAYS:
+        raise ValueError(f"a token lasts from 1 to {MAX_DAYS} days")
     text = PREFIX + token_urlsafe(32)
     expires = None if days is None else now + timedelta(days=days)
     row = ApiToken.objects.create(name=name, digest=_digest(text), role=role, created=now, created_by=user, expires=expires)

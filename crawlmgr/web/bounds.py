@@ -13,7 +13,7 @@ READ_TAGS = 20_000
 MAX_OPEN = 512  # elements open at the same time, that is the nesting depth; browsers have the same limit
 _CHECKED_TAGS = 1_000
 _LONG_TAG_CHARS = 20_000
-_MOST_ATTRIBUTES = 1_000
+_MAX_ATTRIBUTES = 1_000
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
 # Elements that do not count for the nesting depth: those without content, and those that the next one of their kind closes.
 _SHALLOW = frozenset(
@@ -61,6 +61,6 @@ def _without_endless_tags(html: str) -> tuple[str, bool]:
     kept = [
         piece
         for piece in pieces
-        if len(piece) <= _LONG_TAG_CHARS or piece.partition(">")[0].count("=") <= _MOST_ATTRIBUTES
+        if len(piece) <= _LONG_TAG_CHARS or piece.partition(">")[0].count("=") <= _MAX_ATTRIBUTES
     ]
     return ("<".join(kept), True) if len(kept) < len(pieces) else (html, False)

@@ -19,7 +19,7 @@ from crawlmgr.web.pagination_groups import SURE, PageGroup, PageLink, best_group
 from crawlmgr.web.pagination_urls import Address, address, moves_cursor, same_list, similarity, slots
 from crawlmgr.web.pagination_words import NEXT_NAME, NEXT_NAME_JOINED, leads_to_neighbour, page_direction, page_number
 
-MOST_LINKS = 20_000  # at most this many links are examined, half from the beginning and half from the end of the page
+MAX_LINKS = 20_000  # at most this many links are examined, half from the beginning and half from the end of the page
 _LONGEST_TEXT = 60
 _NEXT_CURSOR = re.compile(r"_?next_?id|(?:next|page)?_?cursor|page_?token|next_?(?:page_?)?token", re.I)
 
@@ -50,7 +50,7 @@ def find_pages(root: HtmlElement, url: str, fits: Callable[[str], bool] = _any_a
 
     `root` is the page's tree, whose <base href> is honoured. Ignored are small pagers beside titles of a list, and links to the
     previous or next thread, also as `rel=next`. `fits` tells whether an address can be a page of the same list or thread. Time
-    and memory are linear in the number of links, of which at most MOST_LINKS are examined.
+    and memory are linear in the number of links, of which at most MAX_LINKS are examined.
     """
     base = _base(root, url)
     links = [link for link in _candidates(root, base) if fits(link.url)]
@@ -115,7 +115,7 @@ def _other_names(root: HtmlElement, base: str) -> Iterator[str]:
 
 def _anchors(root: HtmlElement) -> list[HtmlElement]:
     anchors: list[HtmlElement] = list(root.iter("a"))
-    return anchors if len(anchors) <= MOST_LINKS else anchors[: MOST_LINKS // 2] + anchors[-MOST_LINKS // 2 :]
+    return anchors if len(anchors) <= MAX_LINKS else anchors[: MAX_LINKS // 2] + anchors[-MAX_LINKS // 2 :]
 
 
 def _candidates(root: HtmlElement, base: str) -> Iterator[PageLink]:

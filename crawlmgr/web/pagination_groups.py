@@ -14,8 +14,8 @@ from crawlmgr.web.pagination_words import CURRENT_NAME, PAGER_NAME, page_number
 
 # score (see `_score`) from which a group of links is accepted as the page's pagination; a group with only one page number reaches
 # it only if its addresses resemble the page's own (less so if it stands in an element that is named as a pager)
-_LEAST_SCORE = 2.5
-_MOST_GROUPS = 60  # at most this many groups are examined in detail, those with the highest scores
+_MIN_SCORE = 2.5
+_MAX_GROUPS = 60  # at most this many groups are examined in detail, those with the highest scores
 SURE = 0.99
 
 
@@ -74,9 +74,9 @@ def best_group(links: list[PageLink], pages: list[Address]) -> PageGroup | None:
             group = PageGroup(template, step, base, fitting)
             group.score = _score(group, pages, named)
             groups.append(group)
-    groups = _without_shared_links(groups)[:_MOST_GROUPS]
+    groups = _without_shared_links(groups)[:_MAX_GROUPS]
     for group in groups:
-        if group.score < _LEAST_SCORE and _continues(group, links):
+        if group.score < _MIN_SCORE and _continues(group, links):
             # this pager belongs to the page although the page's own address has another form, as on forums with rewritten URLs
             group.score += 2.5
     rows = Counter(_place(group.links[0][1].element) for group in groups)
@@ -85,7 +85,7 @@ def best_group(links: list[PageLink], pages: list[Address]) -> PageGroup | None:
             # more than two groups at the same position in repeated elements are small pagers beside the titles of a list
             group.score -= 4
     best = max(groups, key=lambda group: group.score, default=None)
-    if best is None or best.score < _LEAST_SCORE:
+    if best is None or best.score < _MIN_SCORE:
         return None
     _add_first_page(best, links)
     best.current = _current(best, pages)
@@ -114,7 +114,7 @@ def _continues(group: PageGroup, links: list[PageLink]) -> bool:
 
 
 def _score(group: PageGroup, pages: list[Address], named: bool) -> float:
-    """Returns how likely the group leads to pages of this page's list, as points from about -1 to 8; `_LEAST_SCORE` of them are
+    """Returns how likely the group leads to pages of this page's list, as points from about -1 to 8; `_MIN_SCORE` of them are
     enough. `pages` are the addresses of the page itself; `named`: a word in the group's addresses says that their number counts
     pages."""
     alike = max(similarity(group.template, page) for page in pages)

@@ -13,7 +13,7 @@ from crawlmgr.admin.charts import COLOURS, NEW, UPDATED, Chart, Series, chart
 from deepweb import reads
 from deepweb.models import Harvest
 
-MOST_POINTS = 400
+MAX_POINTS = 400
 MAP_FORMS = 1_000
 MAP_NAMES = 12
 ROOM_FOR_NAMES = 0.25
@@ -25,7 +25,7 @@ def harvest_curve(harvest: Harvest) -> Chart:
     """Makes a chart of the number of records found against the number of requests sent; if the database's size was estimated,
     also of the upper and lower bound of the coverage (records found divided by the size)."""
     points = reads.curve(harvest)
-    step = max(1, len(points) // MOST_POINTS)
+    step = max(1, len(points) // MAX_POINTS)
     points = points[::step]
     x = [requests for requests, _records, _new in points]
     series = [Series(_("records"), x, [records for _x, records, _new in points], NEW, line=True)]
@@ -71,7 +71,7 @@ def harvest_curve(harvest: Harvest) -> Chart:
 
 def new_by_query(harvest: Harvest) -> Chart:
     """Makes a bar chart of the numbers of new records that the harvest's last queries brought, one bar per query."""
-    points = reads.curve(harvest)[-MOST_POINTS:]
+    points = reads.curve(harvest)[-MAX_POINTS:]
     series = [Series(_("new records"), list(range(1, len(points) + 1)), [new for _x, _r, new in points], UPDATED)]
     return chart("chart-new", _("New records by query"), series, x=_("query"), y=_("new records"), numbers=True)
 

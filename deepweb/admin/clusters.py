@@ -16,7 +16,7 @@ from deepweb.models import Cluster
 from deepweb.services import clusters, harvests
 from deepweb.services.harvest_options import POLICIES
 
-MOST_SHARE = 100.0
+MAX_SHARE = 100.0
 
 
 @room("deepweb/clusters/", "form-clusters", "deepweb.view_cluster")
@@ -66,7 +66,7 @@ def _share(text: str, usual: float) -> float | None:
         share = float(text)
     except ValueError:
         return None
-    return share if 0 <= share <= MOST_SHARE else None
+    return share if 0 <= share <= MAX_SHARE else None
 
 
 @act("deepweb/cluster/<int:pk>/name/", "cluster-name", "deepweb.change_cluster")

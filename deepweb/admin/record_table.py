@@ -16,7 +16,7 @@ from deepweb.models import Record, Source
 from deepweb.services import record_search
 
 USUAL = 6  # number of fields shown if a user chose none; the first of them is the record's name
-MOST_SITES = 200
+MAX_SITES = 200
 LONGEST_CELL = 160
 OWN = ("record", "site", "page", "first_seen", "url")
 
@@ -64,7 +64,7 @@ def _cell(record: Record, name: str) -> str:
 
 
 def _sites() -> list[tuple[str, str]]:
-    names = Source.objects.order_by("name").values_list("pk", "name")[:MOST_SITES]
+    names = Source.objects.order_by("name").values_list("pk", "name")[:MAX_SITES]
     return [("", _("All sites")), *((str(pk), name) for pk, name in names)]
 
 

@@ -13,7 +13,7 @@ from deepweb import reads
 from deepweb.admin.record_table import lines_of, name_of, table
 from deepweb.models import Record
 
-MOST_ASKED = 40  # maximum number of fields that a query string may name
+MAX_ASKED = 40  # maximum number of fields that a query string may name
 BESIDE = 6  # number of records listed on each side of a record
 
 
@@ -21,7 +21,7 @@ BESIDE = 6  # number of records listed on each side of a record
 def record_list(request: HttpRequest) -> HttpResponseBase:
     """Lists the records of one site or of all, filtered by a search for words."""
     site = number(request.GET.get("site", ""))
-    found = table(reads.fields_of(site), request.GET.getlist("col")[:MOST_ASKED])
+    found = table(reads.fields_of(site), request.GET.getlist("col")[:MAX_ASKED])
     context = {
         "downloads": exports.choices(("records",), site=site),
         "empty": _("No record yet. A harvest of a search form brings some."),

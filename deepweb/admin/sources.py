@@ -29,7 +29,7 @@ from deepweb.services import removals, sources
 from deepweb.services.forms import refusal_code
 
 TABLES = ("forms", "queries", "records")
-MOST_ADDRESSES = 100
+MAX_ADDRESSES = 100
 LINES_TOLD = 20
 HARVESTS = 10
 RECORDS = 8
@@ -63,8 +63,8 @@ class AddForm(django_forms.Form):
                 self.wrong.append(str(number))
         if self.wrong and not wanted:
             raise django_forms.ValidationError(_wrong_lines(self.wrong))
-        if not wanted or len(wanted) > MOST_ADDRESSES:
-            raise django_forms.ValidationError(_("Between 1 and %(most)s addresses at a time.") % {"most": MOST_ADDRESSES})
+        if not wanted or len(wanted) > MAX_ADDRESSES:
+            raise django_forms.ValidationError(_("Between 1 and %(most)s addresses at a time.") % {"most": MAX_ADDRESSES})
         return wanted
 
 

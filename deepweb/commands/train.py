@@ -47,7 +47,7 @@ def run(options: dict[str, Any]) -> Result:
             examples,
             options["folds"],
             options["random_seed"],
-            told=lambda fold: say(f"fold {fold + 1} of {options['folds']}"),
+            on_fold=lambda fold: say(f"fold {fold + 1} of {options['folds']}"),
             more=more,
         )
         model = train([*examples, *more])

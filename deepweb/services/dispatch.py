@@ -14,7 +14,7 @@ from crawlmgr.services import due, events, recurring, timings
 from deepweb.models import Form, Harvest
 from deepweb.services import harvests
 
-LEAST_SECONDS, MOST_SECONDS = 3600, 366 * 86_400
+MIN_SECONDS, MAX_SECONDS = 3600, 366 * 86_400
 FROZEN = ("forms", "settings")  # parameters of a run that are not harvest options
 
 
@@ -22,7 +22,7 @@ def repeat(form: Form, seconds: int | None, now: datetime) -> None:
     """Schedules harvests of a form at this interval in seconds, with the options of its last harvest; with None, the form is
     harvested only when a user starts it. Raises ValueError with a one-line message if the interval is out of range.
     """
-    if seconds and not LEAST_SECONDS <= seconds <= MOST_SECONDS:
+    if seconds and not MIN_SECONDS <= seconds <= MAX_SECONDS:
         raise ValueError("a harvest is repeated every hour at the most, and once a year at the least")
     at = timings.when(timings.of(harvests.KIND, form.pk), now + timedelta(seconds=seconds), now) if seconds else None
     Form.objects.filter(pk=form.pk).update(interval_seconds=seconds or None, next_harvest=at)
@@ -58,7 +58,7 @@ def _start(form: Form, hours: Timing | None, now: datetime) -> bool:
     """Creates a run for a form that is due and sets its next due time, in one transaction. Returns False without a run if the
     form is outside its working hours `hours` (its start then moves to their beginning), another process was faster, or the
     harvest was refused."""
-    seconds = form.interval_seconds or MOST_SECONDS
+    seconds = form.interval_seconds or MAX_SECONDS
     rows, name = Form.objects.filter(pk=form.pk), form.source.name
     if not due.claim(rows, "next_harvest", form.next_harvest, name=name, seconds=seconds, hours=hours, now=now):
         return False

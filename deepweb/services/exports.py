@@ -35,7 +35,7 @@ QUERIES = (
 )
 RECORDS = ("form", "url")
 OF_RECORD = {"_site": "source__url", "_form": "form_id", "_record": "pk", "_first_seen": "first_seen", "_detail_at": "detail_at"}
-MOST_COLUMNS = 200
+MAX_COLUMNS = 200
 
 
 def _forms(chosen: Filter) -> QuerySet[Form]:
@@ -76,12 +76,12 @@ def _records_of(chosen: Filter) -> QuerySet[Record]:
 
 
 def _found(chosen: Filter) -> list[str]:
-    """Returns the names of all fields of the chosen records, most frequent first, at most MOST_COLUMNS."""
+    """Returns the names of all fields of the chosen records, most frequent first, at most MAX_COLUMNS."""
     counts: dict[str, int] = {}
     for fields in _records_of(chosen).values_list("fields", flat=True).iterator(chunk_size=CHUNK):
         for name in fields:
             counts[name] = counts.get(name, 0) + 1
-    return sorted(counts, key=lambda name: -counts[name])[:MOST_COLUMNS]
+    return sorted(counts, key=lambda name: -counts[name])[:MAX_COLUMNS]
 
 
 def _record_columns(chosen: Filter) -> list[str]:

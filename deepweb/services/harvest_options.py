@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 POLICIES = ("fresh", "frequency", "paper")
-_LEAST = {
+_MINIMUMS = {
     **{"queries": 1, "requests": 1, "probes": 0, "details": 0, "max_pages": 1},
     **{"paper_seeds": 1, "per_round": 1, "rounds": 1, "min_candidates": 1},
 }
@@ -47,7 +47,7 @@ class HarvestOptions:
         values = {name: value for name, value in given.items() if name in names and (value is not None or name == "details")}
         if values.get("policy", "fresh") not in POLICIES:
             raise ValueError(f"{values['policy']} is no policy; there are {', '.join(POLICIES)}")
-        for name, low in _LEAST.items():
+        for name, low in _MINIMUMS.items():
             value = values.get(name)
             if value is not None and (not isinstance(value, int) or value < low):
                 raise ValueError(f"{name}: {value!r} is no whole number of at least {low}")

@@ -11,15 +11,15 @@ from django.db.models import QuerySet
 from crawlmgr.services import sql
 from deepweb.models import Record
 
-MOST_WORDS = 8
-MOST_FOUND = 900  # maximum number of matches for which the index is used; with more, reading rows is faster for the first page
-LEAST_LETTERS = 3  # length of the shortest word that a trigram index finds
+MAX_WORDS = 8
+MAX_FOUND = 900  # maximum number of matches for which the index is used; with more, reading rows is faster for the first page
+MIN_LETTERS = 3  # length of the shortest word that a trigram index finds
 
 
 def narrowed(rows: QuerySet[Record], text: str) -> QuerySet[Record]:
-    """Narrows a query to the records whose text contains every word of the search `text` (only its first MOST_WORDS words count),
+    """Narrows a query to the records whose text contains every word of the search `text` (only its first MAX_WORDS words count),
     ignoring case, also inside other words."""
-    words = text.split()[:MOST_WORDS]
+    words = text.split()[:MAX_WORDS]
     found = _indexed(words)
     if found is not None:
         rows = rows.filter(pk__in=found)
@@ -30,14 +30,14 @@ def narrowed(rows: QuerySet[Record], text: str) -> QuerySet[Record]:
 
 def _indexed(words: Sequence[str]) -> list[int] | None:
     """Returns the ids of candidate records from SQLite's index: for the first word that is rare enough, otherwise for all words
-    together. Words shorter than LEAST_LETTERS are not searched for. None if no word is long enough, if more than MOST_FOUND
+    together. Words shorter than MIN_LETTERS are not searched for. None if no word is long enough, if more than MAX_FOUND
     records match, or on PostgreSQL, which uses its index by itself."""
-    known = ['"' + word.replace('"', '""') + '"' for word in words if len(word) >= LEAST_LETTERS]
+    known = ['"' + word.replace('"', '""') + '"' for word in words if len(word) >= MIN_LETTERS]
     if connection.vendor != "sqlite" or not known:
         return None
     for asked in dict.fromkeys([*known, " AND ".join(known)]):
         statement = "SELECT rowid FROM deepweb_recordtext WHERE deepweb_recordtext MATCH %s LIMIT %s"
-        rows: list[tuple[Any, ...]] = sql.fetch(statement, (asked, MOST_FOUND + 1))
-        if len(rows) <= MOST_FOUND:
+        rows: list[tuple[Any, ...]] = sql.fetch(statement, (asked, MAX_FOUND + 1))
+        if len(rows) <= MAX_FOUND:
             return [row[0] for row in rows]
     return None

@@ -22,10 +22,10 @@ from focused.services import readings, samples, topics
 from focused.topics import BadLine, read_keywords, read_seeds
 
 LINES_TOLD = 12
-MOST_FILES = 200
-MOST_FILE_BYTES = 5_000_000
-MOST_FILES_BYTES = 20_000_000
-MOST_SEEDS = 10_000  # a form with more addresses (lines) is refused; so many take about a second to process
+MAX_FILES = 200
+MAX_FILE_BYTES = 5_000_000
+MAX_FILES_BYTES = 20_000_000
+MAX_SEEDS = 10_000  # a form with more addresses (lines) is refused; so many take about a second to process
 
 
 class TopicForm(forms.Form):
@@ -55,8 +55,8 @@ class TopicForm(forms.Form):
 
 def texts_of(request: HttpRequest) -> list[tuple[str, str]]:
     """Returns the submitted samples as pairs of name and text: from pasted text (a line of three or more dashes separates two
-    samples) and from files. Empty ones are left out. Raises ValueError with a one-line message if there are more than MOST_FILES
-    files, or one of them or all together are larger than MOST_FILE_BYTES or MOST_FILES_BYTES."""
+    samples) and from files. Empty ones are left out. Raises ValueError with a one-line message if there are more than MAX_FILES
+    files, or one of them or all together are larger than MAX_FILE_BYTES or MAX_FILES_BYTES."""
     parts: list[list[str]] = [[]]
     for line in request.POST.get("texts", "").splitlines():
         if line.strip().strip("-—") == "" and len(line.strip()) >= 3:
@@ -69,8 +69,8 @@ def texts_of(request: HttpRequest) -> list[tuple[str, str]]:
         if text:
             found.append((text.split("\n", 1)[0][:60], text))
     files = request.FILES.getlist("files")
-    if len(files) > MOST_FILES or sum(file.size or 0 for file in files) > MOST_FILES_BYTES:
-        told = {"number": MOST_FILES, "size": MOST_FILES_BYTES // 1_000_000}
+    if len(files) > MAX_FILES or sum(file.size or 0 for file in files) > MAX_FILES_BYTES:
+        told = {"number": MAX_FILES, "size": MAX_FILES_BYTES // 1_000_000}
         raise ValueError(_("At most %(number)s files of %(size)s MB together can be sent at once.") % told)
     for file in files:
         text = text_of(file).replace("\0", "").strip()  # NUL characters, which a binary file may contain, cannot be stored
@@ -81,21 +81,21 @@ def texts_of(request: HttpRequest) -> list[tuple[str, str]]:
 
 def text_of(file: UploadedFile) -> str:
     """Returns the text of an uploaded file. Raises ValueError with a one-line message if it is larger than
-    MOST_FILE_BYTES."""
-    if (file.size or 0) > MOST_FILE_BYTES:
-        told = {"name": (file.name or "")[:80], "size": MOST_FILE_BYTES // 1_000_000}
+    MAX_FILE_BYTES."""
+    if (file.size or 0) > MAX_FILE_BYTES:
+        told = {"name": (file.name or "")[:80], "size": MAX_FILE_BYTES // 1_000_000}
         raise ValueError(_("%(name)s is larger than %(size)s MB.") % told)
     return decode(file.read())[0]
 
 
 def lines_of(request: HttpRequest, field: str, file: str) -> list[str]:
     """Returns the lines of addresses that were pasted into the form field `field` or uploaded as `file`. Raises ValueError with
-    a one-line message if there are more than MOST_SEEDS, or more than 100 characters per line for so many.
+    a one-line message if there are more than MAX_SEEDS, or more than 100 characters per line for so many.
     """
     upload = request.FILES.get(file)
     lines = request.POST.get(field, "").splitlines() + (text_of(upload).splitlines() if upload else [])
-    if len(lines) > MOST_SEEDS or sum(map(len, lines)) > 100 * MOST_SEEDS:
-        told = {"number": f"{MOST_SEEDS:,}"}
+    if len(lines) > MAX_SEEDS or sum(map(len, lines)) > 100 * MAX_SEEDS:
+        told = {"number": f"{MAX_SEEDS:,}"}
         raise ValueError(_("At most %(number)s lines of addresses at once; for more there is `topic add --seeds FILE`.") % told)
     return lines
 
@@ -108,7 +108,7 @@ def tell_bounds(request: HttpRequest, found: readings.Bounded) -> None:
     ):
         if names:
             told = ", ".join(name[:60] for name in names[:LINES_TOLD]) + (", …" if len(names) > LINES_TOLD else "")
-            bounds = {"most": f"{readings.MOST_SAMPLE_CHARACTERS:,}", "all": f"{readings.MOST_TOPIC_CHARACTERS:,}"}
+            bounds = {"most": f"{readings.MAX_SAMPLE_CHARACTERS:,}", "all": f"{readings.MAX_TOPIC_CHARACTERS:,}"}
             messages.warning(request, text % {**bounds, "names": told})
 
 
@@ -156,7 +156,7 @@ def _make(request: HttpRequest, form: TopicForm) -> Topic | None:
     if form.errors:
         return None
     seeds, bad = read_seeds(lines)
-    pages, bad_pages = read_seeds(data["addresses"].splitlines()[:MOST_SEEDS])
+    pages, bad_pages = read_seeds(data["addresses"].splitlines()[:MAX_SEEDS])
     found = readings.bounded(texts)
     documents = found.kept
     if not seeds:

@@ -25,7 +25,7 @@ from focused.admin.crawl import strategies
 from focused.admin.names import axes, named, shown, sweep_title
 from focused.admin.runs import find as find_run
 from focused.admin.topics import find, trail
-from focused.laboratory import MOST_DRAWS, PATENT_WEIGHTS, verdict
+from focused.laboratory import MAX_DRAWS, PATENT_WEIGHTS, verdict
 from focused.models import Comparison, Topic, TopicPage
 from focused.services import comparisons, tuning
 from focused.sweeps import SWEEPS, TAU, heat
@@ -35,7 +35,7 @@ PATENT = "dolphin *"
 OTHERS_DRAWS = 3
 CURVES = 8
 """Maximum number of entries drawn in a chart, those with the largest area under the recall curve; all are in the table."""
-MOST_LABELS_BYTES = 4_000_000
+MAX_LABELS_BYTES = 4_000_000
 RELEVANT = 4
 """Index (from 0) of the value that tells whether the page is on topic, in a step of a stored trail (a list of values)."""
 POINTS = ("strategy", "draw", "fetched", "url", "parent", "depth", "similarity", "on_topic", "duplicate", "relevant_so_far")
@@ -81,7 +81,7 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
         "chosen": chosen,
         "pages": request.POST.get("pages", str(fitting or 500)),
         "draws": request.POST.get("draws", "3"),
-        "most_draws": MOST_DRAWS,
+        "most_draws": MAX_DRAWS,
         "samples": request.POST.get("samples", "1"),
         "judge": request.POST.get("judge", ""),
         "growing": "growing" in request.POST,
@@ -91,7 +91,7 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
         "patent": PATENT,
         "sweeps": [(name, sweep_title(name), len(one.entries())) for name, one in SWEEPS.items()],
         "sweep": request.POST.get("sweep", ""),
-        "most": comparisons.MOST_PAGES,
+        "most": comparisons.MAX_PAGES,
         "rows": named(reads.comparisons(topic, 50)),
     }
     return page(request, "focused/compare.html", context, title=_("Compare strategies"), item=f"topic:{pk}", trail=trail(topic))
@@ -122,8 +122,8 @@ def _labels(request: HttpRequest, topic: Topic) -> str:
     if judge != "file":
         return ""
     file = request.FILES.get("labels")
-    if file is None or (file.size or 0) > MOST_LABELS_BYTES:
-        raise ValueError(_("Choose a file of labels of at most %(size)s bytes.") % {"size": f"{MOST_LABELS_BYTES:,}"})
+    if file is None or (file.size or 0) > MAX_LABELS_BYTES:
+        raise ValueError(_("Choose a file of labels of at most %(size)s bytes.") % {"size": f"{MAX_LABELS_BYTES:,}"})
     return file.read().decode("utf-8-sig", "replace")
 
 

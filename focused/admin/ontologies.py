@@ -13,10 +13,10 @@ from django.utils.translation import gettext as _
 from crawlmgr.admin.rooms import back, page, room
 from focused.admin.topics import find, trail
 from focused.models import Topic
-from focused.ontology import MOST_CONCEPTS, Ontology, read_csv, read_turtle
+from focused.ontology import MAX_CONCEPTS, Ontology, read_csv, read_turtle
 from focused.services import topics
 
-MOST_BYTES = 2_000_000
+MAX_BYTES = 2_000_000
 SHOWN = 500
 
 
@@ -58,8 +58,8 @@ def _save(topic: Topic, request: HttpRequest) -> tuple[int, int]:
     message if it is invalid, the file is too large, or none of the topic's words are in a large one."""
     file, table = request.FILES.get("file"), request.POST.get("table", "").strip()
     weight = _weight(request.POST.get("weight", ""))
-    if file is not None and (file.size or 0) > MOST_BYTES:
-        raise ValueError(_("The file is larger than %(size)s bytes.") % {"size": MOST_BYTES})
+    if file is not None and (file.size or 0) > MAX_BYTES:
+        raise ValueError(_("The file is larger than %(size)s bytes.") % {"size": MAX_BYTES})
     if file is not None:
         data = file.read()
         found = read_turtle(data) if str(file.name).lower().endswith(".ttl") else read_csv(data.decode("utf-8-sig"))
@@ -68,7 +68,7 @@ def _save(topic: Topic, request: HttpRequest) -> tuple[int, int]:
     taken = topics.fitting(topic, found)
     if found.labels and not taken.labels:
         told = _("It has more than %(number)s concepts, and none of the topic's words among them: add samples or keywords first.")
-        raise ValueError(told % {"number": f"{MOST_CONCEPTS:,}"})
+        raise ValueError(told % {"number": f"{MAX_CONCEPTS:,}"})
     topic.ontology, topic.ontology_weight = taken.as_json(), weight
     topic.save(update_fields=["ontology", "ontology_weight"])
     return len(found.labels), len(taken.labels)

@@ -23,8 +23,8 @@ from focused.relevance import Relevance
 from focused.services import readings, samples, topics, trying
 from focused.topics import read_keywords
 
-MOST_TEXT = 200_000
-MOST_WORDS = 50_000  # characters; a longer submitted list of words is refused
+MAX_TEXT = 200_000
+MAX_WORDS = 50_000  # characters; a longer submitted list of words is refused
 LISTS = ("keywords", "near", "negative", "url_words", "user_words")
 
 
@@ -78,7 +78,7 @@ def _save(topic: Topic, posted: dict[str, str]) -> dict[str, str]:
             wrong["threshold"] = _("The threshold must be between 0 and 1.")
     except ValueError:
         wrong["threshold"] = _("The threshold must be between 0 and 1.")
-    wrong |= {name: _("At most %(number)s characters.") % {"number": f"{MOST_WORDS:,}"} for name in LISTS if len(posted.get(name, "")) > MOST_WORDS}
+    wrong |= {name: _("At most %(number)s characters.") % {"number": f"{MAX_WORDS:,}"} for name in LISTS if len(posted.get(name, "")) > MAX_WORDS}
     if not wrong:
         topic.save()
     return wrong
@@ -125,7 +125,7 @@ def _from_hosts(request: HttpRequest, topic: Topic, run_id: int) -> HttpResponse
 def try_out(request: HttpRequest, pk: int) -> HttpResponse:
     """Scores a text or a page against the topic and explains the score."""
     topic = find(pk)
-    text, url = request.POST.get("text", "")[:MOST_TEXT], request.POST.get("url", "").strip()
+    text, url = request.POST.get("text", "")[:MAX_TEXT], request.POST.get("url", "").strip()
     reading = readings.of(topic) or {}
     context: dict[str, Any] = {
         "topic": topic, "text": text, "url": url, "reading": reading, "charts": [charts.lexicon(reading["vector"])] if reading else []

@@ -9,7 +9,7 @@ from crawlmgr.text.tokens import Tokenizer
 from focused.lexicon import topic_lexicon
 from focused.parse import Parser
 from focused.relevance import Relevance
-from focused.services.readings import MOST_SAMPLE_CHARACTERS
+from focused.services.readings import MAX_SAMPLE_CHARACTERS
 from focused.stages import Draft, clean, convert, run_stages
 from focused.topics import Topic
 
@@ -27,7 +27,7 @@ def _main_text(text: str) -> object:
 
 def _sample(text: str) -> object:
     """Processes a text as a topic's sample, truncated to the maximum length."""
-    text = text[:MOST_SAMPLE_CHARACTERS]
+    text = text[:MAX_SAMPLE_CHARACTERS]
     return Relevance(Topic("t", ("http://a.example/",), (text,), topic_lexicon([text])))
 
 

@@ -41,7 +41,7 @@ class Later:
         SYSTEM.sleep(seconds)
 
 
-def tell(**values: Any) -> None:
+def report(**values: Any) -> None:
     sys.stdout.write(json.dumps(values) + "\n")
     sys.stdout.flush()
 
@@ -54,7 +54,7 @@ def prepare(pack: Path) -> None:
     folder = sorted((pack / "topics").iterdir())[0]
     topic, _ = topic_from_files(folder.name, folder / "seeds.txt", [folder / "documents"])
     topics.add("bench", topic.seeds, documents=[(str(n), text) for n, text in enumerate(topic.documents)], now=now)
-    tell(batches=pages)
+    report(batches=pages)
 
 
 def compare(pages: int, draws: int) -> None:
@@ -62,7 +62,7 @@ def compare(pages: int, draws: int) -> None:
     files = list(WarcFile.objects.values_list("pk", flat=True))
     entries: dict[str, dict[str, Any]] = {name: {} for name in BUILT_IN}
     made = comparisons.start(Topic.objects.get(), entries, pages, files, now=SYSTEM.now(), draws=draws)
-    tell(comparison=made.pk)
+    report(comparison=made.pk)
     work(made, SYSTEM)
 
 
@@ -70,12 +70,12 @@ def work(comparison: Comparison, clock: Any) -> None:
     """Computes a comparison's job to its end, and prints its cost and a digest of its results. `clock` is `SYSTEM` or `Later`."""
     assert comparison.run is not None  # noqa: S101 - always set when created
     began, cpu = time.monotonic(), time.process_time()
-    state = jobs.run_slice(comparison.run.pk, clock=clock, on_step=lambda: tell(done=comparison.parts.count()))
+    state = jobs.run_slice(comparison.run.pk, clock=clock, on_step=lambda: report(done=comparison.parts.count()))
     comparison.refresh_from_db()
     if state != RunState.FINISHED or not comparison.result:
         sys.exit(f"the comparison ended {state}: {comparison.problem}")
     rows = [{name: value for name, value in row.items() if name != "seconds"} for row in comparison.result["results"]]
-    tell(
+    report(
         runs=comparison.parts.count(),
         fetches=sum(row["fetched"] * row["draws"] for row in rows),
         wall_seconds=time.monotonic() - began,

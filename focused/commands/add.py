@@ -12,7 +12,7 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database
 from crawlmgr.management.base import Result, say
 from focused.files import ONTOLOGY_SUFFIXES, read_named_documents, read_ontology, topic_from_files
-from focused.ontology import MOST_CONCEPTS, Ontology
+from focused.ontology import MAX_CONCEPTS, Ontology
 from focused.relevance import Relevance
 from focused.services import readings, topics
 from focused.topics import read_keywords
@@ -46,7 +46,7 @@ def run(options: dict[str, Any]) -> Result:
         for line in bad:
             say(f"{options['seeds'].name}, line {line.number}: no URL, left out: {line.text}")
         ontology = read_ontology(options["ontology"]) if options["ontology"] else None
-        large = ontology is not None and len(ontology.labels) > MOST_CONCEPTS
+        large = ontology is not None and len(ontology.labels) > MAX_CONCEPTS
         topic = topics.add(
             value.name,
             value.seeds,

@@ -19,7 +19,7 @@ from crawlmgr.web.warc import WarcError
 from focused.archive import Archive
 from focused.comparison import TRAIL, Entry, Outcome, read_labels, trail_rows
 from focused.files import read_text, topic_from_files
-from focused.laboratory import MOST_DRAWS, Verdict, gathered, together, verdict
+from focused.laboratory import MAX_DRAWS, Verdict, gathered, together, verdict
 from focused.models import Topic as StoredTopic
 from focused.parameters import read_settings
 from focused.parse import CONTEXTS, Parser
@@ -34,8 +34,8 @@ def run(options: dict[str, Any]) -> Result:
         entries = [_entry(text, further) for text in options["strategies"].split(",") if text.strip()]
         if not entries or options["pages"] < 1 or options["checkpoints"] < 1:
             raise ValueError("give a strategy at least, one page or more, and one checkpoint or more")
-        if not (1 <= options["draws"] <= MOST_DRAWS and 1 <= options["repeats"] <= MOST_DRAWS):
-            raise ValueError(f"draws and repeats lie between 1 and {MOST_DRAWS}")
+        if not (1 <= options["draws"] <= MAX_DRAWS and 1 <= options["repeats"] <= MAX_DRAWS):
+            raise ValueError(f"draws and repeats lie between 1 and {MAX_DRAWS}")
         if options["trail"] and options["draws"] * options["repeats"] > 1:
             raise ValueError("a trail is that of one run of each strategy: leave --draws and --repeats out")
     except ValueError as error:

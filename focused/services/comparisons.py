@@ -25,7 +25,7 @@ from crawlmgr.web.warc import WarcError
 from focused.archive import Archive
 from focused.comparison import Entry, Outcome, judge, label_rows, read_labels, run_entry, sample_draws, with_seed_pages, without
 from focused.evaluate import Label
-from focused.laboratory import MOST_DRAWS, Cell, cells, gathered
+from focused.laboratory import MAX_DRAWS, Cell, cells, gathered
 from focused.loop import Step, Trail
 from focused.models import Comparison, ComparisonPart, TopicPage
 from focused.models import Topic as StoredTopic
@@ -38,8 +38,8 @@ from focused.sweeps import SWEEPS, TAU
 
 KIND = "topic-compare"
 Labels = Mapping[str, Label]
-MOST_PAGES = 20_000
-MOST_HELPERS = 3
+MAX_PAGES = 20_000
+MAX_HELPERS = 3
 """Maximum number of additional jobs that compute parts of a comparison on other workers."""
 CHECKPOINTS = 50
 
@@ -69,10 +69,10 @@ def start(
     `draws` are run. `growing` computes the word weights of the similarity curve from what each run had fetched so far, not from
     all runs' pages."""
     strategies = _with_sweep(strategies, sweep)
-    if not 1 <= pages <= MOST_PAGES:
-        raise ValueError(f"pages lies between 1 and {MOST_PAGES}")
-    if not (draws >= 1 and samples >= 1 and draws * samples <= MOST_DRAWS):
-        raise ValueError(f"draws lie between 1 and {MOST_DRAWS}, those of samples times those of random numbers too")
+    if not 1 <= pages <= MAX_PAGES:
+        raise ValueError(f"pages lies between 1 and {MAX_PAGES}")
+    if not (draws >= 1 and samples >= 1 and draws * samples <= MAX_DRAWS):
+        raise ValueError(f"draws lie between 1 and {MAX_DRAWS}, those of samples times those of random numbers too")
     if samples > 1 and not labels:
         raise ValueError("several draws of samples need labels to draw from")
     if labels and not any(label.relevant for _url, label in label_rows(labels.splitlines())):
@@ -96,7 +96,7 @@ def start(
         parameters = {"comparison": made.pk}
         made.run = runs.create(KIND, topic.name, target=topic.pk, parameters=parameters, now=now, user=user)
         made.save(update_fields=["run"])
-        for helper in range(1, min(MOST_HELPERS, settings.Q_CLUSTER["workers"] - 1, len(strategies) * draws - 1) + 1):
+        for helper in range(1, min(MAX_HELPERS, settings.Q_CLUSTER["workers"] - 1, len(strategies) * draws - 1) + 1):
             runs.create(KIND, topic.name, target=topic.pk, parameters={**parameters, "helper": helper}, now=now, user=user)
     return made
 

@@ -16,7 +16,7 @@ from focused.services import topics
 
 KIND = "topic"
 DAY_SECONDS = 86_400
-LEAST_SECONDS, MOST_SECONDS = 3600, 366 * DAY_SECONDS
+MIN_SECONDS, MAX_SECONDS = 3600, 366 * DAY_SECONDS
 
 
 def repeated(topic: Topic) -> dict[str, object]:
@@ -58,7 +58,7 @@ def repeat_by_key(topic: int, seconds: int | None, now: datetime) -> None:
     found = Topic.objects.filter(pk=topic).first()
     if found is None:
         raise ValueError(f"there is no topic {topic}")
-    if seconds and not LEAST_SECONDS <= seconds <= MOST_SECONDS:
+    if seconds and not MIN_SECONDS <= seconds <= MAX_SECONDS:
         raise ValueError("a topic is crawled again every hour at the most, and once a year at the least")
     repeat(found, seconds, now)
 

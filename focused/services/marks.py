@@ -20,10 +20,10 @@ from focused.relevance import Relevance
 from focused.services import sessions, topics
 from focused.topics import Topic
 
-MOST_PAGES = 2000
+MAX_PAGES = 2000
 """Maximum number of pages of a run that the learning judge scores together for the list of pages to mark: the newest."""
 KEPT_SECONDS = 600.0
-MOST_CHECKED = 20
+MAX_CHECKED = 20
 """Maximum number of marks, those on the newest pages, that are left out one at a time to check whether the judge would have
 predicted them."""
 
@@ -59,9 +59,9 @@ class Verdict(NamedTuple):
 
 
 def verdict(run: TopicRun) -> Verdict:
-    """Scores the newest pages of a run (at most MOST_PAGES) by the topic's samples, the pages themselves and the operator's
+    """Scores the newest pages of a run (at most MAX_PAGES) by the topic's samples, the pages themselves and the operator's
     marks."""
-    rows = list(TopicPage.objects.filter(run_id=run.pk, kind=TopicPage.Kind.PAGE).order_by("-number")[:MOST_PAGES])[::-1]
+    rows = list(TopicPage.objects.filter(run_id=run.pk, kind=TopicPage.Kind.PAGE).order_by("-number")[:MAX_PAGES])[::-1]
     if not rows:
         return Verdict([], 0, 0, 0, 0)
     relevance = Relevance(Topic.from_json(run.definition))
@@ -127,7 +127,7 @@ def _left_out(judge: Feedback, reached: tuple[Rows, Rows]) -> tuple[int, int]:
     """Tests the judge by leaving marks out one at a time. Returns the number of marks left out, and in how many cases the judge's
     score agreed with the mark. `reached` are the links between pages (`_reached`)."""
     marks = dict(judge.marks)
-    asked = sorted(marks)[-MOST_CHECKED:] if len(marks) > 1 else []
+    asked = sorted(marks)[-MAX_CHECKED:] if len(marks) > 1 else []
     agreed = 0
     for number in asked:
         judge.mark(number, None)

@@ -32,11 +32,11 @@ SMALL_CHARACTERS = 30_000
 half a second at most; longer ones are processed by a worker."""
 FORM = 2
 """Version of the stored reading, raised when its contents change."""
-MOST_SAMPLE_CHARACTERS = 300_000
-MOST_WORDING = 100_000
+MAX_SAMPLE_CHARACTERS = 300_000
+MAX_WORDING = 100_000
 """Number of characters of all samples from which display forms of words are taken while the user waits: an equal number from
 the beginning of each sample."""
-MOST_TOPIC_CHARACTERS = 2_000_000
+MAX_TOPIC_CHARACTERS = 2_000_000
 """Maximum number of characters of all samples of a topic together; samples that would exceed it are left out. Limited because
 samples are weighted against each other, and every run keeps a copy."""
 
@@ -53,16 +53,16 @@ class Bounded(NamedTuple):
 
 def bounded(texts: Iterable[tuple[str, str]], used: int = 0) -> Bounded:
     """Returns the samples, given as pairs of name and text, that fit into a topic that already has `used` characters of
-    samples; those longer than MOST_SAMPLE_CHARACTERS are truncated, those that would exceed MOST_TOPIC_CHARACTERS are left out.
+    samples; those longer than MAX_SAMPLE_CHARACTERS are truncated, those that would exceed MAX_TOPIC_CHARACTERS are left out.
     """
     found = Bounded([], [], [])
     for name, text in texts:
-        if used + min(len(text), MOST_SAMPLE_CHARACTERS) > MOST_TOPIC_CHARACTERS:
+        if used + min(len(text), MAX_SAMPLE_CHARACTERS) > MAX_TOPIC_CHARACTERS:
             found.left_out.append(name)
             continue
-        if len(text) > MOST_SAMPLE_CHARACTERS:
+        if len(text) > MAX_SAMPLE_CHARACTERS:
             found.cut.append(name)
-        found.kept.append((name, text[:MOST_SAMPLE_CHARACTERS]))
+        found.kept.append((name, text[:MAX_SAMPLE_CHARACTERS]))
         used += len(found.kept[-1][1])
     return found
 
@@ -115,7 +115,7 @@ def wording_of(relevance: Relevance, further: Iterable[str] = ()) -> dict[str, s
     the beginnings of its samples, otherwise that in its word lists and ontology. Words that occur in none of these are
     missing."""
     about = relevance.topic
-    each = MOST_WORDING // max(1, len(about.documents))
+    each = MAX_WORDING // max(1, len(about.documents))
     labels = (label for concept in about.ontology.values() for label in concept["labels"])
     lists = [*about.keywords, *about.near, *about.negative, *labels]
     tokenizer = relevance.tokenizer

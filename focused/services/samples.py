@@ -28,7 +28,7 @@ from focused.relevance import Relevance
 from focused.services import readings, sessions, topics
 
 KIND = "topic-samples"
-MOST_PAGES_READ = 60
+MAX_PAGES_READ = 60
 """Maximum number of pages of a run that are read again to find the display forms of words."""
 
 
@@ -100,13 +100,13 @@ def _text_of(run_id: int, url: str) -> str:
 
 def _display_forms(words: Collection[str], pages: Sequence[Page], run_id: int, tokenizer: Tokenizer) -> dict[str, str]:
     """Returns the forms in which to display stemmed words, by word: from titles and anchors of the run's pages, otherwise from
-    the text of at most MOST_PAGES_READ archived pages. Words found in none of them are missing."""
+    the text of at most MAX_PAGES_READ archived pages. Words found in none of them are missing."""
     texts = dict.fromkeys(text for page in pages for text in (page.content.title, *(link.anchor for link in page.links)))
     shown = wording(texts, tokenizer)
     missing = set(words).difference(shown)
     read = 0
     for page in pages:
-        if not missing or read == MOST_PAGES_READ:
+        if not missing or read == MAX_PAGES_READ:
             break
         if missing.isdisjoint(page.content.words):
             continue
@@ -144,7 +144,7 @@ class SampleCrawler:
         title, text = reading
         problem = "" if text else f"http_{response.status}"
         rows = SampleDocument.objects.filter(topic_id=run.target, url=item.url)
-        text = text[: readings.MOST_SAMPLE_CHARACTERS]
+        text = text[: readings.MAX_SAMPLE_CHARACTERS]
         rows.update(text=text, characters=len(text), words=None, problem=problem, name=(title or item.url)[:300])
         return Stored(title=title) if text else Stored(state=UrlState.FAILED, reason=problem)
 

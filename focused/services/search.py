@@ -19,8 +19,8 @@ from crawlmgr.text.tokens import Tokenizer
 from focused.models import TopicPage, TopicRun
 from focused.services.pages import Arrival
 
-MOST_WORDS = 16_000  # maximum number of words of a page that are indexed (a limit of PostgreSQL); later ones are not found
-MOST_RANKED = 2_000  # if more pages match a search, only this many, the newest, are counted and ranked
+MAX_WORDS = 16_000  # maximum number of words of a page that are indexed (a limit of PostgreSQL); later ones are not found
+MAX_RANKED = 2_000  # if more pages match a search, only this many, the newest, are counted and ranked
 _PART = re.compile(r'(-?)"([^"]*)"|(-?)(\S+)')
 
 
@@ -66,7 +66,7 @@ def index(arrival: Arrival) -> None:
     if arrival.stored is None:
         return
     row = arrival.session.row
-    _put(_Entry(arrival.stored.pk, row.run_id, row.topic_id, arrival.draft.tokens[:MOST_WORDS]))
+    _put(_Entry(arrival.stored.pk, row.run_id, row.topic_id, arrival.draft.tokens[:MAX_WORDS]))
 
 
 class _Entry(NamedTuple):
@@ -124,7 +124,7 @@ def _stored(pages: QuerySet[TopicPage]) -> Iterator[_Entry]:
     for page in in_parts(pages.only("pk", "words", "packed", "run_id"), "pk", 500):
         words = bytes(page.words or b"")
         text = (zlib.decompress(words) if page.packed else words).decode("utf-8")
-        yield _Entry(page.pk, page.run_id, topics.get(page.run_id), text.split(" ")[:MOST_WORDS])
+        yield _Entry(page.pk, page.run_id, topics.get(page.run_id), text.split(" ")[:MAX_WORDS])
 
 
 def remove(keys: Sequence[int]) -> None:
@@ -145,7 +145,7 @@ def remove(keys: Sequence[int]) -> None:
 def find(query: Query, run_ids: Sequence[int] = (), *, topic: int | None = None, start: int = 0, limit: int = 25) -> Hits:
     """Searches the pages of the runs `run_ids`, or of all runs of the topic with the id `topic`. Returns the matching pages from
     index `start` on, at most `limit`, best first (BM25; on PostgreSQL ts_rank); a page that several runs fetched is listed once,
-    in its newest version. No hits if the query requires no word. If more than MOST_RANKED match, only the newest of them are
+    in its newest version. No hits if the query requires no word. If more than MAX_RANKED match, only the newest of them are
     counted and ranked, so that the search for a word that is on every page takes no longer than another."""
     places = [topic_word(topic)] if topic is not None else [run_word(pk) for pk in run_ids]
     if not query.wanted or not places:
@@ -166,7 +166,7 @@ Found = tuple[str, tuple[object, ...], bool]
 def _hits_sqlite(query: Query, places: Sequence[str]) -> Found:
     fits = f"words : ({_fts5(query)}) AND place : ({' OR '.join(_phrase([place]) for place in places)})"
     newest = "SELECT rowid FROM focused_pagetext WHERE focused_pagetext MATCH %s ORDER BY rowid DESC LIMIT 1 OFFSET %s"
-    older = sql.fetch(newest, (fits, MOST_RANKED))
+    older = sql.fetch(newest, (fits, MAX_RANKED))
     hits = (
         "SELECT rowid AS id, bm25(focused_pagetext, 1.0, 0.0) AS score FROM focused_pagetext"
         " WHERE focused_pagetext MATCH %s AND rowid > %s"
@@ -178,9 +178,9 @@ def _hits_postgresql(query: Query, places: Sequence[str]) -> Found:
     words = _tsquery(query)
     fits = f"({words}) & ({' | '.join(map(_quoted, places))})"
     few = "SELECT COUNT(*) FROM (SELECT 1 FROM focused_pagetext WHERE words @@ %s::tsquery LIMIT %s) AS found"
-    cut = sql.fetch(few, (fits, MOST_RANKED + 1))[0][0] > MOST_RANKED
+    cut = sql.fetch(few, (fits, MAX_RANKED + 1))[0][0] > MAX_RANKED
     newest = "SELECT rowid FROM focused_pagetext WHERE words @@ %s::tsquery"
-    newest += f" ORDER BY rowid DESC LIMIT {MOST_RANKED}" if cut else ""
+    newest += f" ORDER BY rowid DESC LIMIT {MAX_RANKED}" if cut else ""
     hits = f"SELECT rowid AS id, -ts_rank(words, %s::tsquery) AS score FROM focused_pagetext WHERE rowid IN ({newest})"  # noqa: S608
     return hits, (words, fits), cut
 

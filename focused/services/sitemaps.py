@@ -22,9 +22,9 @@ from focused.services.sessions import Session
 
 WHOLE, PART = "sitemap", "sitemap-part"
 KINDS = (WHOLE, PART)
-MOST_SITEMAPS = 2  # maximum number of sitemaps of a host that are requested; its robots.txt may name more
-MOST_PARTS = 3  # maximum number of sitemaps requested that a sitemap index names: those changed last
-MOST_ADDRESSES = 500  # maximum number of addresses taken from one sitemap, those with the most relevant words
+MAX_SITEMAPS = 2  # maximum number of sitemaps of a host that are requested; its robots.txt may name more
+MAX_PARTS = 3  # maximum number of sitemaps requested that a sitemap index names: those changed last
+MAX_ADDRESSES = 500  # maximum number of addresses taken from one sitemap, those with the most relevant words
 FIRST = 1e6  # priority of requests for sitemaps, above that of pages
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -52,7 +52,7 @@ def wanted(session: Session, item: Url) -> list[NewUrl]:
     if host.robots_fetched_at is None or host.robots_expires_at is None:
         return []
     rules = robots.RobotsRules(host.robots_text, host.robots_verdict, host.robots_fetched_at, host.robots_expires_at)
-    return _links(_of_host(rules.sitemaps, key), MOST_SITEMAPS, WHOLE)
+    return _links(_of_host(rules.sitemaps, key), MAX_SITEMAPS, WHOLE)
 
 
 def read(response: FetchResponse) -> Listing:
@@ -76,9 +76,9 @@ def store(session: Session, item: Url, listing: Listing, now: datetime) -> list[
             allowed.append(url)
     session.row.refused = dict(Counter(session.row.refused) + refused)
     if allowed:
-        found = listed.best(session.walk, session.parser, allowed, MOST_ADDRESSES)
+        found = listed.best(session.walk, session.parser, allowed, MAX_ADDRESSES)
         pages.edited(session, {"listed": {"url": item.url, "addresses": found}}, now)
-    return _links(_of_host(listing.sitemaps, key), MOST_PARTS, PART) if item.kind == WHOLE else []
+    return _links(_of_host(listing.sitemaps, key), MAX_PARTS, PART) if item.kind == WHOLE else []
 
 
 def _of_host(urls: Sequence[str], key: str) -> Iterator[str]:

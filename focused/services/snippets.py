@@ -13,7 +13,7 @@ from crawlmgr.web.html import scan
 from focused.models import TopicPage
 
 BEFORE, LENGTH = 60, 220
-MOST_CHARS = 200_000
+MAX_CHARS = 200_000
 _WORD = re.compile(r"[A-Za-z0-9+#']+|[^\x00-\x7f]{1,4}")
 
 
@@ -27,7 +27,7 @@ class Snippet(NamedTuple):
 
 def around(steps: Sequence[TopicPage], words: frozenset[str]) -> list[Snippet]:
     """Returns an excerpt of each page around its first search hit, in the order of `steps`. If there is no hit in the first
-    MOST_CHARS (200,000) characters of its HTML, the excerpt is the page's beginning; it is empty if the archive no longer
+    MAX_CHARS (200,000) characters of its HTML, the excerpt is the page's beginning; it is empty if the archive no longer
     contains the page.
     """
     runs, hashes = {step.run_id for step in steps}, {step.url_hash for step in steps}
@@ -40,7 +40,7 @@ def _around(page: Page | None, words: frozenset[str]) -> Snippet:
     record = archive.read_page(page) if page is not None else None
     if page is None or record is None:
         return Snippet("", "", "")
-    text = " ".join(scan(record.text[:MOST_CHARS], page.final_url or page.url).text.split())
+    text = " ".join(scan(record.text[:MAX_CHARS], page.final_url or page.url).text.split())
     start, end = _place(text, words)
     first = max(0, start - BEFORE)
     before = ("… " if first else "") + text[first:start]

@@ -17,7 +17,7 @@ from crawlmgr.web.url import canonical, host_key, url_hash
 from focused.judge import VERSION
 from focused.models import SampleDocument, Seed, TopicPage, TopicRun
 from focused.models import Topic as StoredTopic
-from focused.ontology import MOST_CONCEPTS, Ontology
+from focused.ontology import MAX_CONCEPTS, Ontology
 from focused.options import PAGES_PER_HOST, RunOptions
 from focused.parameters import read_settings
 from focused.relevance import Relevance
@@ -26,9 +26,9 @@ from focused.services import removals, sessions
 from focused.strategies import strategy_class
 from focused.topics import Topic
 
-MOST_MARKED = 100
+MAX_MARKED = 100
 """Maximum number of marked pages that a new run learns from: those that were fetched last."""
-MOST_WORDS = 2000
+MAX_WORDS = 2000
 """Maximum number of words kept of each marked page: its first ones."""
 
 
@@ -53,7 +53,7 @@ def definition(topic: StoredTopic) -> Topic:
 def fitting(topic: StoredTopic, found: Ontology) -> Ontology:
     """Returns the ontology; if it is larger than a topic can store, the part of it around the topic's words, those with the
     largest weights first."""
-    if len(found.labels) <= MOST_CONCEPTS:
+    if len(found.labels) <= MAX_CONCEPTS:
         return found
     relevance = Relevance(replace(definition(topic), ontology={}))
     words = sorted(relevance.words, key=lambda word: (-relevance.vector[word], word))
@@ -61,14 +61,14 @@ def fitting(topic: StoredTopic, found: Ontology) -> Ontology:
 
 
 def marked(topic: StoredTopic) -> tuple[tuple[str, bool], ...]:
-    """Returns the newest pages that the operator marked in the topic's runs (at most MOST_MARKED), each address once: pairs of
+    """Returns the newest pages that the operator marked in the topic's runs (at most MAX_MARKED), each address once: pairs of
     the page's words, separated by spaces, and whether it is on topic."""
     pages = TopicPage.objects.filter(run__topic_run__topic=topic, marked__isnull=False).order_by("-id")
     found: dict[int, tuple[str, bool]] = {}
-    for page in pages[:MOST_MARKED]:
+    for page in pages[:MAX_MARKED]:
         if page.url_hash not in found:
             words = [word for word, number in sessions.words_of(page).items() for _ in range(number)]
-            found[page.url_hash] = (" ".join(words[:MOST_WORDS]), bool(page.marked))
+            found[page.url_hash] = (" ".join(words[:MAX_WORDS]), bool(page.marked))
     return tuple(found.values())
 
 

@@ -9,7 +9,7 @@ from crawlmgr.web.url import host_key
 from focused.relevance import url_tokens, words_in
 from focused.strategies.link_table import file_template, folder_template
 
-MOST_FOLDERS = 20_000
+MAX_FOLDERS = 20_000
 """Number of folders whose parts are cached; the cache is emptied when full."""
 
 
@@ -37,7 +37,7 @@ class Addresses:
         folder, _, file = path.rpartition("/")
         known = self._folders.get(folder)
         if known is None:
-            if len(self._folders) >= MOST_FOLDERS:
+            if len(self._folders) >= MAX_FOLDERS:
                 self._folders.clear()
             host = host_key(url)
             known = self._folders[folder] = Address(host, folder_template(host, folder), tuple(url_tokens(f"{folder}/")))

@@ -8,7 +8,7 @@ from functools import lru_cache
 from focused.ontology import OntologySimilarity
 from focused.pages import Link
 
-LEAST = 0.9
+MIN_OVERLAP = 0.9
 """Value of IFCo from which two concepts count as the same."""
 
 
@@ -26,7 +26,7 @@ class OnePerConcept:
         self._kept: dict[str, str] = {}
         """The address of the kept link, by concept: each concept that its anchor names, and each that nearly equals one of
         these."""
-        self._same = lru_cache(maxsize=10_000)(lambda concept: measure.overlapping(concept, LEAST))
+        self._same = lru_cache(maxsize=10_000)(lambda concept: measure.overlapping(concept, MIN_OVERLAP))
         self.left_out: dict[str, str] = {}
         """Dropped addresses, each with the address that was kept instead."""
 

@@ -28,9 +28,9 @@ SHRINKAGE_HOST = 20.0
 SHRINKAGE_WORDS = 5.0
 """Strength with which mean rewards are drawn towards a prior value: the number of fetched links that the prior value counts
 as."""
-MOST_WORDS = 50_000
+MAX_WORDS = 50_000
 """Number of words whose hash buckets are cached."""
-MOST_ADDRESSES = 20_000
+MAX_ADDRESSES = 20_000
 """Number of addresses whose parts are cached, because several runs over one archive parse the same addresses."""
 BUCKETS = 4096
 """Number of hash buckets for the words of anchors and URLs."""
@@ -49,13 +49,13 @@ class Found(NamedTuple):
     words: Sequence[str]
 
 
-@lru_cache(maxsize=MOST_WORDS)
+@lru_cache(maxsize=MAX_WORDS)
 def anchor_bucket(word: str) -> int:
     """Returns the hash bucket of a word of an anchor, from 0 to BUCKETS - 1."""
     return zlib.crc32(word.encode()) % BUCKETS
 
 
-@lru_cache(maxsize=MOST_WORDS)
+@lru_cache(maxsize=MAX_WORDS)
 def address_bucket(word: str) -> int:
     """Returns the hash bucket of a word of a URL, from 0 to BUCKETS - 1; in general another than for the same word in an anchor.
     """
@@ -72,7 +72,7 @@ class Parts(NamedTuple):
     buckets: tuple[int, ...]
 
 
-@lru_cache(maxsize=MOST_ADDRESSES)
+@lru_cache(maxsize=MAX_ADDRESSES)
 def parts_of(url: str) -> Parts:
     """Returns the pattern, the host and the hash buckets of the words of a URL."""
     address = _READ(url)

@@ -39,13 +39,13 @@ pass on to their links in equal parts, as log(1 + 10 sum); share of the run's pa
 the words of its anchor and URL, relative to the mean of all pages."""
 WIDTH = len(FEATURES)
 ANCHOR, CONTEXT, OF_PAGES, TEMPLATE, HOST, IN_LINKS, DEPTH, RUN, RANK, AGE, WORDS = 0, 1, 2, 6, 7, 8, 9, 10, 11, 12, 13
-LINKS, LEAST_DEPTH, SHARE, SEEN = range(WIDTH, WIDTH + 4)
+LINKS, MIN_DEPTH, SHARE, SEEN = range(WIDTH, WIDTH + 4)
 """Indices of further rows of the matrix: number of links, least depth, sum of the rewards passed on by pages, and number of
 pages fetched before the target was found."""
 FEWEST_CLOSED = 64
-MOST_CLOSED = 4
+MAX_CLOSED = 4
 """Closed targets are removed from the matrix once there are more than FEWEST_CLOSED (64) of them and they are more than 1 /
-MOST_CLOSED (a quarter) of all columns."""
+MAX_CLOSED (a quarter) of all columns."""
 
 
 class Means(NamedTuple):
@@ -126,7 +126,7 @@ class OpenTargets:
         if self.size > self._table.shape[1]:
             self._table = np.concatenate([self._table, np.zeros((WIDTH + 4, max(self.size, self._table.shape[1])))], axis=1)
         table, slot = self._table, self._slot
-        table[[ANCHOR, CONTEXT, LINKS, LEAST_DEPTH, RUN, SHARE, SEEN], place] = columns[:7]
+        table[[ANCHOR, CONTEXT, LINKS, MIN_DEPTH, RUN, SHARE, SEEN], place] = columns[:7]
         self._derive(place)
         numbers = self._column.extend(len(met))
         slot.target[place] = np.arange(numbers.start, numbers.stop)
@@ -143,7 +143,7 @@ class OpenTargets:
         columns, table = self._column.number[target.astype(np.intp)], self._table
         np.maximum.at(table[ANCHOR], columns, anchor)
         np.maximum.at(table[CONTEXT], columns, context)
-        np.minimum.at(table[LEAST_DEPTH], columns, depth)
+        np.minimum.at(table[MIN_DEPTH], columns, depth)
         np.minimum.at(table[RUN], columns, run)
         np.add.at(table[SHARE], columns, share)
         np.add.at(table[LINKS], columns, 1.0)
@@ -157,15 +157,15 @@ class OpenTargets:
         """
         table = self._table
         table[IN_LINKS, columns] = np.log1p(table[LINKS, columns])
-        table[DEPTH, columns] = 1.0 / (1.0 + table[LEAST_DEPTH, columns])
+        table[DEPTH, columns] = 1.0 / (1.0 + table[MIN_DEPTH, columns])
         table[RANK, columns] = np.log1p(10 * table[SHARE, columns])
 
     def close(self, targets: Sequence[int]) -> None:
         """Marks the targets with these numbers, all of which must have columns, as closed; removes the columns of all closed
-        targets if these have become many (see MOST_CLOSED)."""
+        targets if these have become many (see MAX_CLOSED)."""
         self._slot.open[self._column.number[np.array(targets, dtype=np.intp)]] = False
         self._closed += len(targets)
-        if self._closed > self._fewest_closed and MOST_CLOSED * self._closed > self.size:
+        if self._closed > self._fewest_closed and MAX_CLOSED * self._closed > self.size:
             self._remove_closed()
 
     def _remove_closed(self) -> None:

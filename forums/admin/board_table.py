@@ -27,7 +27,7 @@ from forums.reads.today import late_boards
 from forums.services import plans, sites
 
 MAY = "forums.change_board"
-MOST_TICKED = 500
+MAX_TICKED = 500
 
 
 def _name(row: BoardRow) -> str:
@@ -128,7 +128,7 @@ def do(request: HttpRequest) -> HttpResponse:
     """Carries out the submitted action on the selected boards: visit now, set the interval, include in or exclude from scheduled
     visits."""
     action, usual = request.POST.get("do", ""), reverse("admin:boards")
-    ticked = numbers(request.POST.getlist("row"))[:MOST_TICKED]
+    ticked = numbers(request.POST.getlist("row"))[:MAX_TICKED]
     of_site: dict[int, list[int]] = {}
     for pk, site in Board.objects.filter(pk__in=ticked).order_by("site_id", "pk").values_list("pk", "site_id"):
         of_site.setdefault(site, []).append(pk)
@@ -139,7 +139,8 @@ def do(request: HttpRequest) -> HttpResponse:
     if not request.user.has_perm(NEEDED[action]):
         raise PermissionDenied
     done = sum(_carry_out(request, action, site, boards, seconds) for site, boards in of_site.items())
-    table_actions.tell(request, done, len(ticked), ngettext("Applied to %(count)s board.", "Applied to %(count)s boards.", done))
+    text = ngettext("Applied to %(count)s board.", "Applied to %(count)s boards.", done)
+    table_actions.add_messages(request, done, len(ticked), text)
     return table_actions.to_list(request, usual)
 
 

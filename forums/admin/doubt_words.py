@@ -35,7 +35,7 @@ UNREAD = {
     "unreadable": gettext_noop("no threads were recognised on its page"),
 }
 _OF_LISTS = frozenset(("replies", "author", "last_author", "last_reply", "created", "title", "next_list"))
-MOST = 40
+MAX_DOUBTS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def _held(claim: str, kept: int, of: int) -> str:
 
 def unread(structure: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Returns the boards that were found but not read, each with its name and the reason."""
-    return [(one["name"], why(one["reason"])) for one in structure.get("unread") or ()][:MOST]
+    return [(one["name"], why(one["reason"])) for one in structure.get("unread") or ()][:MAX_DOUBTS]
 
 
 def why(reason: str) -> str:
@@ -94,7 +94,7 @@ def why(reason: str) -> str:
 def doubt_rows(site: Site) -> list[DoubtRow]:
     """Returns the doubts of a forum that are not dismissed, newest first."""
     rows = Doubt.objects.filter(site=site, settled_at__isnull=True).select_related("board")
-    return [_row(site, doubt) for doubt in rows.order_by("-seen", "id")[:MOST]]
+    return [_row(site, doubt) for doubt in rows.order_by("-seen", "id")[:MAX_DOUBTS]]
 
 
 def _row(site: Site, doubt: Doubt) -> DoubtRow:

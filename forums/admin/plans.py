@@ -21,7 +21,7 @@ from forums.reads import plans as reads
 from forums.reads.standing import standing
 from forums.services import plan_days, plans
 
-SHOWN, MOST_SHOWN = 40, 1000
+SHOWN, MAX_SHOWN = 40, 1000
 FEWEST_DAYS = 3  # with fewer planned days than this, the chart of days is not drawn
 
 
@@ -44,7 +44,7 @@ def plan_page(request: HttpRequest, pk: int) -> HttpResponse:
 def _shown(request: HttpRequest, plan: Plan, now: datetime) -> dict[str, Any]:
     zone, query = plans.zone_of(plan), request.GET
     board = number(query.get("board", ""))
-    limit = min(number(query.get("show", "")) or SHOWN, MOST_SHOWN)
+    limit = min(number(query.get("show", "")) or SHOWN, MAX_SHOWN)
     stands = standing(plan, now)
     coming, more = reads.coming(plan, now, limit, board, next_only=bool(stands.sources))
     history = reads.days(plan)
@@ -59,7 +59,7 @@ def _shown(request: HttpRequest, plan: Plan, now: datetime) -> dict[str, Any]:
             {**_row(one.code, one.figures, zone, one.expected_at, _person(one.planned)), **_span(one, zone), "visit": one}
             for one in coming
         ],
-        "more": min(limit * 4, MOST_SHOWN) if more and limit < MOST_SHOWN else 0,
+        "more": min(limit * 4, MAX_SHOWN) if more and limit < MAX_SHOWN else 0,
         "made": [
             {**_row(one.code, one.figures, zone, one.at, _person(one)), "visit": one, **_found(one, plan)}
             for one in reads.made(plan)

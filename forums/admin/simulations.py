@@ -28,12 +28,12 @@ from crawlmgr.services import runs
 from crawlmgr.services.export_formats import safe_cell
 from forums import fetch_simulation, simulate
 from forums.admin import policies, simulation_charts
-from forums.bounds import LEAST_THETA, MOST_THETA, USUAL_THETA
+from forums.bounds import MAX_THETA, MIN_THETA, USUAL_THETA
 from forums.models import EventLog, Simulation, SimulationKind, Site
 from forums.reads import simulations as reads
 from forums.services import event_logs, simulations
 
-MOST_STEPS = 400
+MAX_STEPS = 400
 LONGEST_DAYS = 400
 DEFAULT_POLICIES = ("era", "wra", "lra", "bra", "optimal", "adaptive", "clairvoyant")
 BINS = tuple((parts, lazy(tags.duration, str)(86_400 / parts)) for parts in (96, 48, 24, 12, 8, 4))
@@ -113,7 +113,7 @@ class SchedulesForm(LogForm):
     history_days = forms.IntegerField(min_value=1, max_value=LONGEST_DAYS, initial=20, label=gettext_lazy("History (days)"))
     test_days = forms.IntegerField(min_value=1, max_value=LONGEST_DAYS, initial=10, label=gettext_lazy("Test (days)"))
     theta = forms.FloatField(
-        min_value=LEAST_THETA, max_value=MOST_THETA, initial=USUAL_THETA, label=gettext_lazy("Weight θ of a reply")
+        min_value=MIN_THETA, max_value=MAX_THETA, initial=USUAL_THETA, label=gettext_lazy("Weight θ of a reply")
     )
     reading = forms.ChoiceField(
         choices=[
@@ -141,9 +141,9 @@ class SchedulesForm(LogForm):
 
     def clean(self) -> dict[str, Any]:
         found = super().clean()
-        if len(found.get("policies", ())) * len(found.get("visits_per_board", ())) > MOST_STEPS:
+        if len(found.get("policies", ())) * len(found.get("visits_per_board", ())) > MAX_STEPS:
             said = _("That is more than %(number)s steps; choose fewer policies or visits.")
-            raise forms.ValidationError(said % {"number": MOST_STEPS})
+            raise forms.ValidationError(said % {"number": MAX_STEPS})
         return found
 
 

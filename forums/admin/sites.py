@@ -23,7 +23,7 @@ from forums.admin.logins import login_words
 from forums.admin.plan_note import plan_note
 from forums.admin.site_table import TABLE
 from forums.admin.structures import layout_words
-from forums.models import LEAST_DEADLINE_HOURS, MOST_DEADLINE_HOURS, Board, Site
+from forums.models import MAX_DEADLINE_HOURS, MIN_DEADLINE_HOURS, Board, Site
 from forums.reads import silences, upcoming
 from forums.reads.structures import taught
 from forums.services import plans, removals, sites
@@ -159,7 +159,7 @@ def _set_deadline(request: HttpRequest, chosen: list[int]) -> None:
         hours = float(text) if text else None
     except ValueError:
         hours = -1.0
-    if hours is not None and not LEAST_DEADLINE_HOURS <= hours <= MOST_DEADLINE_HOURS:
+    if hours is not None and not MIN_DEADLINE_HOURS <= hours <= MAX_DEADLINE_HOURS:
         messages.error(request, _("Enter hours from 0.1 to 744, or leave empty."))
         return
     said = _("The deadline is removed.") if hours is None else _("The deadline is set; the adaptive policy keeps it.")

@@ -18,7 +18,7 @@ from crawlmgr.reads.paging import Order
 from forums.models import Post, Site, Thread
 
 SEARCHED = 20_000  # a search for words in title and author covers the newest threads of a list up to this number, no older ones
-MOST_SITES = 500
+MAX_SITES = 500
 SHOWN_OF_A_POST = 160  # characters of a post's text that the list shows
 OLDEST = Order(("id",), downwards=False)
 
@@ -72,7 +72,7 @@ BY = {
 
 
 def _sites() -> list[tuple[str, str]]:
-    names = Site.objects.order_by("name").values_list("pk", "name")[:MOST_SITES]
+    names = Site.objects.order_by("name").values_list("pk", "name")[:MAX_SITES]
     return [("", _("All forums")), *((str(pk), name) for pk, name in names)]
 
 

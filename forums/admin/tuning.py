@@ -29,7 +29,7 @@ from forums import tuning
 from forums.admin import policies, tabs, tuning_charts
 from forums.admin.simulations import BINS
 from forums.admin.sites import find as find_site
-from forums.bounds import LEAST_IMPORTANCE, LEAST_THETA, MOST_IMPORTANCE, MOST_THETA
+from forums.bounds import MAX_IMPORTANCE, MAX_THETA, MIN_IMPORTANCE, MIN_THETA
 from forums.events import Floats
 from forums.models import OverviewSource, Plan, Policy, Site
 from forums.planning import EXACT_BOARDS
@@ -43,7 +43,7 @@ STAGES = ("quick", "exact", "replay")
 REPLAYED = ("era", "bra", "optimal", "adaptive")
 BY_SOURCE = {False: "glances", True: "newest"}  # name of the adaptive policy by whether its overview source names changed threads
 REPLAY_SECONDS = 900  # seconds for which the results of a simulation on stored posts are cached
-MOST_REPLAYED_BOARDS = 200
+MAX_REPLAYED_BOARDS = 200
 BOARDS_SHOWN = 200
 FIELDS = ("policy", "visits_per_day", "theta", "history_days", "half_life_days", "bins", "active")
 
@@ -53,7 +53,7 @@ class TuningForm(forms.Form):
 
     policy = forms.ChoiceField(choices=Policy.choices, label=gettext_lazy("Policy"))
     visits_per_day = forms.IntegerField(min_value=1, max_value=10_000_000, label=gettext_lazy("Visits a day"))
-    theta = forms.FloatField(min_value=LEAST_THETA, max_value=MOST_THETA, label=gettext_lazy("Weight θ of a reply"))
+    theta = forms.FloatField(min_value=MIN_THETA, max_value=MAX_THETA, label=gettext_lazy("Weight θ of a reply"))
     history_days = forms.FloatField(min_value=1, max_value=400, label=gettext_lazy("History (days)"))
     half_life_days = forms.FloatField(min_value=0.5, max_value=400, required=False, label=gettext_lazy("Half-life (days)"))
     bins = forms.TypedChoiceField(choices=BINS, coerce=int, label=gettext_lazy("Parts of the day"))
@@ -74,7 +74,7 @@ class TuningForm(forms.Form):
                 value = float(str(text).replace(",", "."))
             except ValueError:
                 value = 0.0
-            if not LEAST_IMPORTANCE <= value <= MOST_IMPORTANCE:
+            if not MIN_IMPORTANCE <= value <= MAX_IMPORTANCE:
                 raise ValueError(_("Importances must be between 0.01 and 1000."))
             if name == "importance":
                 site = value
@@ -335,7 +335,7 @@ def _replay(plan: Plan, known: reads.Known, now: datetime) -> dict[str, Any]:
     ratio to era's, one row per policy), `test_days` and `history_days` (lengths of the test and the history before it), the
     number of `boards`, and the figures of `_comparison`; `problem` is "". If this cannot be computed, only `problem`, the code of
     the reason ("too_large" or, with the `days` stored, "too_short")."""
-    if len(known.boards) > MOST_REPLAYED_BOARDS or plan.visits_per_day > reads.MOST_REPLAYED_VISITS:
+    if len(known.boards) > MAX_REPLAYED_BOARDS or plan.visits_per_day > reads.MAX_REPLAYED_VISITS:
         return {"problem": "too_large"}
     try:
         experiment = reads.experiment(plan, known, now)

@@ -32,7 +32,7 @@ WINDOWS = {
 SPREAD = (0.45, 0.65, 0.85)  # for logs not in WINDOWS: where the periods begin, as shares of the log's length
 HISTORY_DAYS, TEST_DAYS = 20, 10
 BUSY_EVENTS = 30.0
-LEAST_BUSY = 3
+MIN_BUSY = 3
 QUARTERS = 96
 SMOOTHED = ProfileOptions(smooth_bins=3, kappa_factor=16.0, half_life_days=14.0)
 PAIRS = (("adaptive", "optimal"), ("glances", "adaptive"), ("newest", "era"))
@@ -126,7 +126,7 @@ def _window(
         simulation = Simulation(events, setup)
     except SetupError:
         return None
-    if chosen == "busy" and simulation.boards < LEAST_BUSY:
+    if chosen == "busy" and simulation.boards < MIN_BUSY:
         return None
     say(f"{name}, history from {first}, {chosen}: {simulation.boards} boards")
     variants = _Variants(simulation)

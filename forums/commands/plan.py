@@ -18,7 +18,7 @@ from forums.reads import plans as reads
 from forums.reads.standing import SourceStanding, standing
 from forums.services import plan_days, plans
 
-MOST_VISITS = 1_000_000
+MAX_VISITS = 1_000_000
 HELP = "compute and store the next day's visits"
 ON_WHAT = {
     Basis.HISTORY: "on the boards' own history",
@@ -134,5 +134,5 @@ def _board(row: BoardDay, visits: list[_Visit], zone: ZoneInfo, plan: Plan) -> d
 
 def _visits(plan: Plan, start: datetime, end: datetime, now: datetime) -> list[_Visit]:
     """Returns the visits to come between `start` and `end`: the planned ones, and those that the adaptive policy expects."""
-    rows, _more = reads.coming(plan, now, MOST_VISITS)
+    rows, _more = reads.coming(plan, now, MAX_VISITS)
     return [_Visit(one.board.pk, one.expected_at, one.posts, one.reason) for one in rows if start <= one.expected_at < end]

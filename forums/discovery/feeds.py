@@ -17,7 +17,7 @@ from forums.reading import PageKind
 from forums.reading.apis import api_address
 
 FEED, API = "feed", "api"
-MOST_FEEDS = 3
+MAX_FEEDS = 3
 _LISTS = {  # by forum software: paths below the root of JSON lists that guests may read: the boards' figures, all boards' threads
     "discourse": ("categories", "latest"),
     "nodebb": ("categories", "recent"),
@@ -26,7 +26,7 @@ _LISTS = {  # by forum software: paths below the root of JSON lists that guests 
 
 
 def candidates(pages: Iterable[PageFacts], root: str, engine: str) -> tuple[SourceFound, ...]:
-    """Returns up to MOST_FEEDS feeds linked by the root page or by pages that show several boards, those of the root page first,
+    """Returns up to MAX_FEEDS feeds linked by the root page or by pages that show several boards, those of the root page first,
     and the JSON lists of the forum software `engine`.
 
     A feed linked by the page of one board is left out, because it covers that board only, and so is any feed on another host.
@@ -34,7 +34,7 @@ def candidates(pages: Iterable[PageFacts], root: str, engine: str) -> tuple[Sour
     fronts = [page for page in pages if page.kind is PageKind.index or all_boards(page) or page.key == page_key(root)]
     fronts.sort(key=lambda page: page.key != page_key(root))
     feeds = {page_key(url): url for page in reversed(fronts) for url in reversed(page.feeds) if host(url) == host(root)}
-    found = [SourceFound(url, FEED) for url in list(feeds.values())[::-1][:MOST_FEEDS]]
+    found = [SourceFound(url, FEED) for url in list(feeds.values())[::-1][:MAX_FEEDS]]
     return (*found, *(SourceFound(url, API) for url in _lists(root, engine)))
 
 

@@ -15,7 +15,7 @@ from forums.discovery.pages import PageFacts
 from forums.discovery.shapes import page_key, sends_or_asks
 from forums.reading import PageKind, ThreadRecord
 
-MOST_TRIED = 4  # links of one overview page tried at most, to find the form of links to lists; then none is looked for
+MAX_TRIED = 4  # links of one overview page tried at most, to find the form of links to lists; then none is looked for
 _DIGITS = re.compile(r"\d")
 
 
@@ -51,7 +51,7 @@ def behind(page: PageFacts, pages: Iterable[PageFacts]) -> PageFacts | None:
 
 
 def wanted(overviews: Sequence[PageFacts], pages: Sequence[PageFacts]) -> Iterator[str]:
-    """Yields the addresses to fetch for overview pages: up to MOST_TRIED links of the page with most links, of forms that most
+    """Yields the addresses to fetch for overview pages: up to MAX_TRIED links of the page with most links, of forms that most
     of the pages have; once one of them leads to a list, the link of the same form on every overview page.
 
     overviews: overview pages of boards; pages: all pages of the sample.
@@ -69,8 +69,8 @@ def wanted(overviews: Sequence[PageFacts], pages: Sequence[PageFacts]) -> Iterat
     first = max(overviews, key=lambda page: len(onward(page)))
     ends = [end for end in onward(first) if common[end] * 2 > len(overviews)]
     tried = [end for end in ends if f"{first.key}/{end}" in asked]
-    if len(tried) < MOST_TRIED:
-        yield from (_address(first, end) for end in ends[:MOST_TRIED] if end not in tried)
+    if len(tried) < MAX_TRIED:
+        yield from (_address(first, end) for end in ends[:MAX_TRIED] if end not in tried)
 
 
 def _address(page: PageFacts, end: str) -> str:

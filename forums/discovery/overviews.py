@@ -10,7 +10,7 @@ from forums.discovery.pages import PageFacts
 from forums.discovery.shapes import board_identity, page_key
 from forums.reading import PageKind
 
-LEAST_BOARDS = 2
+MIN_BOARDS = 2
 
 
 def sources(pages: Iterable[PageFacts], board_urls: Iterable[str]) -> tuple[SourceFound, ...]:
@@ -32,7 +32,7 @@ def sources(pages: Iterable[PageFacts], board_urls: Iterable[str]) -> tuple[Sour
         else:
             continue
         boards = tuple(sorted(rows & known))
-        if len(boards) >= LEAST_BOARDS:
+        if len(boards) >= MIN_BOARDS:
             found[kind].append(SourceFound(page.url, kind, boards))
     return tuple(one for kind in found.values() for one in _widest(kind))
 

@@ -14,7 +14,7 @@ from forums.discovery.shapes import page_key
 from forums.reading import PageKind, PageReading, PostRecord, ThreadRecord, thread_key
 
 KINDS = (PageKind.threadlist, PageKind.thread)
-MOST_TRIED = 2  # number of pages of a kind whose next-page links are all tried, if they have several
+MAX_TRIED = 2  # number of pages of a kind whose next-page links are all tried, if they have several
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,6 @@ def untried(pages: Sequence[PageFacts]) -> Iterator[str]:
     targets on the first two pages that have several next-page links."""
     for kind in KINDS:
         several = [page for page in pages if page.kind is kind and len({page_key(url) for _at, url in page.reading.rivals}) > 1]
-        for page in several[:MOST_TRIED]:
+        for page in several[:MAX_TRIED]:
             if kind not in chosen(pages):
                 yield from (url for _source, url in page.reading.rivals)

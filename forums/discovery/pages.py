@@ -19,11 +19,11 @@ from crawlmgr.web.bounds import bounded_markup
 from forums.discovery.shapes import page_key
 from forums.reading import PageKind, PageReading
 
-MOST_LINKS = 3000
-MOST_MARKS = 80
-MOST_FEEDS = 6
-_MOST_TEXTS = 20_000
-_MOST_BLOCKS = 40
+MAX_LINKS = 3000
+MAX_MARKS = 80
+MAX_FEEDS = 6
+_MAX_TEXTS = 20_000
+_MAX_BLOCKS = 40
 _CRUMBS = re.compile(r"crumb|navtree|nav_?path|linktree|pathway|location|position|(?:^|[\s_-])path(?:$|[\s_-])|\bpt\b", re.I)
 _EMPTY = re.compile(
     r"\bno (?:threads?|topics?|posts?|discussions?|messages?|questions?)\b|nothing (?:has been )?posted|keine (?:themen|beiträge)"
@@ -128,13 +128,13 @@ def facts(page: FetchedPage, reading: PageReading) -> PageFacts:
         day_first=decide_day_first(text for text in texts if len(text) < 60),
         marks=frequent_class_names(root),
         says_empty=any(len(text) < 120 and _EMPTY.search(text) for text in texts),
-        feeds=tuple(islice(_feeds(root, base), MOST_FEEDS)),
+        feeds=tuple(islice(_feeds(root, base), MAX_FEEDS)),
     )
 
 
 def _texts(root: HtmlElement) -> Iterator[str]:
     for count, element in enumerate(root.iter()):
-        if count > _MOST_TEXTS:
+        if count > _MAX_TEXTS:
             return
         if not isinstance(element.tag, str) or element.tag in ("script", "style", "noscript", "textarea"):
             continue
@@ -166,7 +166,7 @@ def _links(root: HtmlElement, base: str) -> Iterator[Seen]:
     """Yields the links of a page in order, each address once, with its first text that contains words."""
     known: dict[str, Seen] = {}
     for count, element in enumerate(root.iter("a")):
-        if count >= MOST_LINKS:
+        if count >= MAX_LINKS:
             break
         seen = _seen(element, base)
         if seen is None:
@@ -201,7 +201,7 @@ def _crumbs(root: HtmlElement, base: str) -> list[Seen]:
         if not name or not _CRUMBS.search(name):
             continue
         tried += 1
-        if tried > _MOST_BLOCKS:
+        if tried > _MAX_BLOCKS:
             break
         links = [seen for a in element.iter("a") if (seen := _seen(a, base)) is not None]
         links = list({seen.url: seen for seen in reversed(links)}.values())[::-1]
@@ -327,4 +327,4 @@ def frequent_class_names(root: HtmlElement) -> frozenset[str]:
             if not re.search(r"\d", name):
                 counts[name] = counts.get(name, 0) + 1
     ranked = sorted(counts, key=lambda name: (-counts[name], name))
-    return frozenset(ranked[:MOST_MARKS])
+    return frozenset(ranked[:MAX_MARKS])

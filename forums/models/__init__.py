@@ -7,8 +7,8 @@ from forums.models.predictions import ReplyModel
 from forums.models.simulations import EventLog, Simulation, SimulationKind
 from forums.models.sites import (
     DEFAULT_INTERVAL_SECONDS,
-    LEAST_DEADLINE_HOURS,
-    MOST_DEADLINE_HOURS,
+    MAX_DEADLINE_HOURS,
+    MIN_DEADLINE_HOURS,
     Board,
     BoardHour,
     Post,
@@ -22,8 +22,8 @@ from forums.models.structures import Origin, StructureVersion
 __all__ = [
     "ALL_SITES",
     "DEFAULT_INTERVAL_SECONDS",
-    "LEAST_DEADLINE_HOURS",
-    "MOST_DEADLINE_HOURS",
+    "MIN_DEADLINE_HOURS",
+    "MAX_DEADLINE_HOURS",
     "TIMETABLES",
     "Basis",
     "Board",

@@ -7,7 +7,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from forums.bounds import LEAST_THETA, MOST_THETA, USUAL_THETA
+from forums.bounds import MAX_THETA, MIN_THETA, USUAL_THETA
 
 ALL_SITES = "all"
 
@@ -50,7 +50,7 @@ class Plan(models.Model):
         _("visits per day"), validators=[MinValueValidator(1), MaxValueValidator(10_000_000)]
     )
     theta = models.FloatField(
-        _("weight of a reply"), default=USUAL_THETA, validators=[MinValueValidator(LEAST_THETA), MaxValueValidator(MOST_THETA)]
+        _("weight of a reply"), default=USUAL_THETA, validators=[MinValueValidator(MIN_THETA), MaxValueValidator(MAX_THETA)]
     )
     history_days = models.FloatField(_("history (days)"), default=20.0, validators=[MinValueValidator(1), MaxValueValidator(400)])
     half_life_days = models.FloatField(_("half-life (days)"), null=True, blank=True, validators=[MinValueValidator(0.5)])

@@ -6,9 +6,9 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from forums.bounds import LEAST_IMPORTANCE, MOST_IMPORTANCE
+from forums.bounds import MAX_IMPORTANCE, MIN_IMPORTANCE
 
-LEAST_DEADLINE_HOURS, MOST_DEADLINE_HOURS = 0.1, 744.0
+MIN_DEADLINE_HOURS, MAX_DEADLINE_HOURS = 0.1, 744.0
 DEFAULT_INTERVAL_SECONDS = 6 * 3600
 
 
@@ -39,7 +39,7 @@ class Site(models.Model):
     evidence = models.JSONField(default=dict, blank=True)
     paused = models.BooleanField(_("scheduled visits paused"), default=False)
     importance = models.FloatField(
-        _("importance"), default=1.0, validators=[MinValueValidator(LEAST_IMPORTANCE), MaxValueValidator(MOST_IMPORTANCE)]
+        _("importance"), default=1.0, validators=[MinValueValidator(MIN_IMPORTANCE), MaxValueValidator(MAX_IMPORTANCE)]
     )
     requests_per_day = models.PositiveIntegerField(_("maximum requests per day"), null=True, blank=True)
     silent_since = models.DateTimeField(_("silent since"), null=True, blank=True)
@@ -76,7 +76,7 @@ class Board(models.Model):
     position = models.PositiveIntegerField(default=0)
     enabled = models.BooleanField(_("visited by schedule"), default=True)
     importance = models.FloatField(
-        _("importance"), default=1.0, validators=[MinValueValidator(LEAST_IMPORTANCE), MaxValueValidator(MOST_IMPORTANCE)]
+        _("importance"), default=1.0, validators=[MinValueValidator(MIN_IMPORTANCE), MaxValueValidator(MAX_IMPORTANCE)]
     )
     interval_seconds = models.PositiveIntegerField(
         _("interval (s)"),
@@ -87,7 +87,7 @@ class Board(models.Model):
         _("maximum waiting time of a post (h)"),
         null=True,
         blank=True,
-        validators=[MinValueValidator(LEAST_DEADLINE_HOURS), MaxValueValidator(MOST_DEADLINE_HOURS)],
+        validators=[MinValueValidator(MIN_DEADLINE_HOURS), MaxValueValidator(MAX_DEADLINE_HOURS)],
     )
     next_visit = models.DateTimeField(_("next visit"), null=True, blank=True)
     next_until = models.DateTimeField(null=True, blank=True)

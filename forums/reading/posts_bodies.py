@@ -89,7 +89,7 @@ def _most_like_text(posts: PostSpans, columns: dict[str, dict[int, int]]) -> str
     names, order = list(columns), sorted(range(len(columns)), key=lambda at: -texts[at] * weights[at])
     best, chosen = 0.0, -1
     for at in order:
-        if texts[at] * weights[at] * _MOST_FACTOR < best:
+        if texts[at] * weights[at] * _MAX_FACTOR < best:
             break
         value = _body_value(posts, columns[names[at]]) * weights[at]
         if value > best or (value == best and 0 <= at < chosen):
@@ -208,7 +208,7 @@ def _is_rather_text(posts: PostSpans, node: int, known: int) -> bool:
 
 _CALLED_TEXT = 1.8
 _VARIED, _ALIKE = 1.0, 0.2
-_MOST_FACTOR = (_ALIKE + _VARIED) * _CALLED_TEXT * 1.000001
+_MAX_FACTOR = (_ALIKE + _VARIED) * _CALLED_TEXT * 1.000001
 """Upper bound of the ratio of a column's value to its `_text_value`."""
 
 

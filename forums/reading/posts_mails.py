@@ -9,7 +9,7 @@ from collections import Counter
 from lxml.html import Element as new_element
 from lxml.html import HtmlElement
 
-_FEWEST, _MOST = 2, 7  # smallest and largest number of lines of a header
+_MIN_LINES, _MAX_LINES = 2, 7  # smallest and largest number of lines of a header
 _LABELLED = re.compile(r"^([^\W\d_][^:：\n]{0,15})[:：]\s*\S")
 _FROM = re.compile(
     r"^(?:from|sender|author|von|absender|de|da|от|от кого|автор|od|van|fra|från|"
@@ -25,7 +25,7 @@ def part_heads(root: HtmlElement) -> None:
     consists of two to seven labelled lines, of which one names the sender and one has a time of day. Modifies the tree."""
     breaks: Counter[HtmlElement] = Counter(element.getparent() for element in root.iter("br"))
     for block, number in breaks.items():
-        if block is not None and number > _FEWEST:
+        if block is not None and number > _MIN_LINES:
             end = _end_of_head(block)
             if end is not None:
                 _wrap(block, end)
@@ -37,7 +37,7 @@ def part_heads(root: HtmlElement) -> None:
 
 def _is_head(lines: list[str]) -> bool:
     labels = [found[1] for line in lines if (found := _LABELLED.match(line.strip()))]
-    if not _FEWEST <= len(lines) <= _MOST or len(labels) < len(lines):
+    if not _MIN_LINES <= len(lines) <= _MAX_LINES or len(labels) < len(lines):
         return False
     told = any(_FROM.match("".join(label.split())) or _FROM.match(label.strip()) for label in labels)
     return told and any(_CLOCK.search(line) for line in lines)
@@ -55,7 +55,7 @@ def _end_of_head(block: HtmlElement) -> int | None:
         elif line.strip():
             lines.append(line)
             line = child.tail or ""
-            if len(lines) > _MOST:
+            if len(lines) > _MAX_LINES:
                 return None
         elif lines:
             return at if _is_head(lines) else None

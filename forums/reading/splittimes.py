@@ -16,7 +16,7 @@ _YEAR = re.compile(r"((?:19|20)\d\d)年?|['’](\d\d)")
 _MONTH = re.compile(r"(?:[^\W\d_]{3,12}\.?|\d{1,2}月),?")
 _WEEKDAY = re.compile(r"[^\W\d_]{1,12}[.,]?")
 CLOCK = re.compile(r"(?:(?:at|um|à|в) |@ ?)?\d{1,2}[:.h]\d\d(?:[:.]\d\d)?(?: ?[ap]\.?m\.?)?(?: Uhr)?", re.I)
-_MOST_PARTS = 5
+_MAX_PARTS = 5
 _LEVELS = 3  # number of levels from the element of the day's number up to the element of the whole date
 _RECORD_LEVELS = 6  # number of levels that are searched from the date upwards for an element that also contains its time of day
 _DAY_SECONDS = 86_400
@@ -70,7 +70,7 @@ def _leaves(page: Outline, dates: DateContext) -> list[SplitDate]:
         best: SplitDate | None = None
         for _ in range(_LEVELS):
             node = page.parents[node]
-            if node < 0 or page.piece_to[node] - page.piece_from[node] > _MOST_PARTS:
+            if node < 0 or page.piece_to[node] - page.piece_from[node] > _MAX_PARTS:
                 break
             day = _day_of([piece.text for piece in page.pieces[page.piece_from[node] : page.piece_to[node]]], dates)
             best = SplitDate(node, page.piece_from[node], page.piece_to[node], day) if day else best

@@ -15,7 +15,7 @@ from forums.reading.patterns import patterns
 
 FEWEST = 2  # A block needs at least this number of records and of line breaks.
 LONGEST = 400  # largest mean number of characters of a record, without its link
-MOST_LINES = 5  # largest number of lines of one record
+MAX_LINES = 5  # largest number of lines of one record
 
 Part: TypeAlias = str | HtmlElement
 Line: TypeAlias = list[Part]
@@ -128,11 +128,11 @@ _BLOCKS = frozenset({"table", "div", "ul", "ol", "dl", "form", "section", "artic
 
 
 def _spans(lines: list[Line], heads: list[int]) -> list[tuple[int, int]]:
-    """Returns the line range (start, end) of each record: from its index in `heads` to the next one, at most MOST_LINES; for
+    """Returns the line range (start, end) of each record: from its index in `heads` to the next one, at most MAX_LINES; for
     the last record the median length of the other ones."""
     gaps = sorted(b - a for a, b in zip(heads, heads[1:], strict=False))
-    usual = min(gaps[len(gaps) // 2], MOST_LINES)
-    ends = [*(min(b, a + MOST_LINES) for a, b in zip(heads, heads[1:], strict=False)), heads[-1] + usual]
+    usual = min(gaps[len(gaps) // 2], MAX_LINES)
+    ends = [*(min(b, a + MAX_LINES) for a, b in zip(heads, heads[1:], strict=False)), heads[-1] + usual]
     return [(at, min(end, len(lines))) for at, end in zip(heads, ends, strict=True)]
 
 
@@ -238,7 +238,7 @@ def _message(run: tuple[HtmlElement, list[HtmlElement]]) -> tuple[HtmlElement, l
             line = child.tail or ""
         else:
             told = any(char.isdigit() for head in lines for char in head)
-            if not told or len(lines) > MOST_LINES or max(map(len, lines)) > LONGEST_HEAD_LINE:
+            if not told or len(lines) > MAX_LINES or max(map(len, lines)) > LONGEST_HEAD_LINE:
                 return None
             written = (child.tail or "").strip() or any(_text(part) or (part.tail or "").strip() for part in children[at + 1 :])
             return (rule, children[: at + 1], children[at + 1 :]) if written else None

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from crawlmgr.text.dates import Moment
 from forums.reading.words import text_roles
 
-MOST_WORDS = 40
+MAX_WORDS = 40
 _FIELDS = re.compile(r"[|·•;(（]|\s[-–—]\s")
 Find = Callable[[str], Moment | None]
 
@@ -21,7 +21,7 @@ def inner_times(text: str, find: Find) -> list[tuple[Moment, str]]:
     `find` returns the first time of a text, or None."""
     found: list[tuple[Moment, str]] = []
     words = text.split()
-    if len(words) > MOST_WORDS:
+    if len(words) > MAX_WORDS:
         return found
     while words and len(found) < 3 and (span := _span(words, find)) is not None:
         moment, start, end = span
@@ -37,7 +37,7 @@ def time_words(text: str, find: Find) -> tuple[int, int] | None:
     """Returns where the first time of a text begins and ends, as character positions in the text with white space collapsed; None
     if there is none or the text has more than 40 words. `find` returns the first time of a text, or None."""
     words = text.split()
-    span = _span(words, find) if len(words) <= MOST_WORDS else None
+    span = _span(words, find) if len(words) <= MAX_WORDS else None
     if span is None:
         return None
     start = len(" ".join(words[: span[1]])) + (span[1] > 0)

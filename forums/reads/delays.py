@@ -18,7 +18,7 @@ from forums.events import Floats, LocalClock
 from forums.models import Board, PlannedVisit, Site, Visit
 from forums.reads import zone
 
-MOST_ITEMS = 300_000
+MAX_ITEMS = 300_000
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ def raw_items(site: Site | None, since: datetime) -> Iterator[tuple[int, float, 
 
 
 def found(site: Site | None, now: datetime, days: int, theta: float, own: ZoneInfo) -> Found:
-    """Returns the posts found by visits of the last days, newest visits first, up to MOST_ITEMS; four queries. own: the time zone
+    """Returns the posts found by visits of the last days, newest visits first, up to MAX_ITEMS; four queries. own: the time zone
     of the days; theta: weight of a reply."""
     known = boards(site)
     number = {board.pk: place for place, board in enumerate(known)}
@@ -104,7 +104,7 @@ def found(site: Site | None, now: datetime, days: int, theta: float, own: ZoneIn
     for board, posted, opener, waited in raw_items(site, since):
         if board in number and posted >= since.timestamp():
             rows.append((number[board], posted, opener, waited / 3600))
-        if len(rows) >= MOST_ITEMS:
+        if len(rows) >= MAX_ITEMS:
             cut = True
             break
     sums = visits(site, since).aggregate(

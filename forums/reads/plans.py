@@ -11,7 +11,7 @@ from forums.models import Board, BoardDay, Plan, PlanDay, PlannedVisit, Policy
 from forums.reads.standing import midnight
 from forums.services import outlooks
 
-MOST_DAYS = 30
+MAX_DAYS = 30
 AHEAD = timedelta(days=2)
 
 
@@ -129,7 +129,7 @@ def made(plan: Plan, limit: int = 30) -> list[PlannedVisit]:
     )
 
 
-def days(plan: Plan, limit: int = MOST_DAYS) -> list[PlanDay]:
+def days(plan: Plan, limit: int = MAX_DAYS) -> list[PlanDay]:
     """Returns the planned days of a plan, newest first."""
     return list(PlanDay.objects.filter(plan=plan).order_by("-day")[:limit])
 

@@ -24,9 +24,9 @@ from forums.tuning import Basis
 
 LONGEST_TEST_DAYS, SHORTEST_TEST_DAYS = 10, 2
 SHORTEST_HISTORY_DAYS = 4.0
-MOST_REPLAYED_VISITS = 4000  # largest number of visits per day that the page simulates; for more a simulation has to be started
-MOST_REMEMBERED = 8
-MOST_PLANNERS = 2  # number of planners cached at once; one takes some 75 kB per board
+MAX_REPLAYED_VISITS = 4000  # largest number of visits per day that the page simulates; for more a simulation has to be started
+MAX_REMEMBERED = 8
+MAX_PLANNERS = 2  # number of planners cached at once; one takes some 75 kB per board
 _remembered: OrderedDict[Hashable, Rhythm] = OrderedDict()
 _planners: OrderedDict[bytes, OptimalPlanner] = OrderedDict()
 _lock = threading.Lock()
@@ -81,7 +81,7 @@ def _rhythm(plan: Plan, now: datetime, boards: tuple[Board, ...]) -> Rhythm:
         found = rhythms.rhythm(plan, now, boards)
         with _lock:
             _remembered[key] = found
-            while len(_remembered) > MOST_REMEMBERED:
+            while len(_remembered) > MAX_REMEMBERED:
                 _remembered.popitem(last=False)
     return replace(found, boards=boards)
 
@@ -117,7 +117,7 @@ def planner(known: Known) -> OptimalPlanner:
         found = OptimalPlanner(Demand(known.basis.rates), pulse=_give_way)
         with _lock:
             _planners[key] = found
-            while len(_planners) > MOST_PLANNERS:
+            while len(_planners) > MAX_PLANNERS:
                 _planners.popitem(last=False)
     return found
 

@@ -16,7 +16,7 @@ from forums.reads import delays
 from forums.services import plans
 
 LATE = timedelta(hours=1)
-MOST = 100  # largest number of causes of each kind that are reported; further ones are left out
+MAX_CAUSES = 100  # largest number of causes of each kind that are reported; further ones are left out
 DAYS = 2  # days over which delays are averaged: today and yesterday in the forum's zone
 FEWEST = 5  # a board on which fewer posts than this were found in these days raises no alarm about its delay
 WORKED_OUT_SECONDS = 300  # cache time of a forum's delays, which are computed from every visit of two days
@@ -29,13 +29,13 @@ def causes(now: datetime) -> list[Cause]:
 
 def _silent() -> list[Cause]:
     text = gettext_noop("%(site)s yields nothing new although new items were expected.")
-    rows = Site.objects.filter(silent_since__isnull=False, paused=False).only("name").order_by("pk")[:MOST]
+    rows = Site.objects.filter(silent_since__isnull=False, paused=False).only("name").order_by("pk")[:MAX_CAUSES]
     return [Cause(f"silent {site.pk}", "silence", text, {"site": site.name}, f"/admin/forums/site/{site.pk}/") for site in rows]
 
 
 def _dropped() -> list[Cause]:
     text = gettext_noop("%(site)s gives %(share)s %% less than usual: %(items)s items in two days, %(usual)s before.")
-    rows = Site.objects.filter(~Q(drop={}), paused=False).only("name", "drop").order_by("pk")[:MOST]
+    rows = Site.objects.filter(~Q(drop={}), paused=False).only("name", "drop").order_by("pk")[:MAX_CAUSES]
     return [
         Cause(f"drop {site.pk}", "drop", text, {"site": site.name, **dropped(site.drop["items"], site.drop["usual"])},
               f"/admin/forums/site/{site.pk}/")
@@ -49,7 +49,7 @@ def _over(now: datetime) -> list[Cause]:
     text = gettext_noop("Posts of %(site)s wait too long, boards: %(count)s; %(board)s: %(hours)s hours, %(target)s wanted.")
     wanted = Site.objects.filter(paused=False, boards__enabled=True, boards__deadline_hours__isnull=False)
     found = []
-    for site in wanted.distinct().order_by("pk")[:MOST]:
+    for site in wanted.distinct().order_by("pk")[:MAX_CAUSES]:
         over = remembered(f"delays-over-target-{site.pk}", WORKED_OUT_SECONDS, partial(_over_target, site, now))
         if over:
             board, hours, target = max(over, key=lambda one: one[1] / one[2])
@@ -74,7 +74,7 @@ def _over_target(site: Site, now: datetime) -> list[tuple[str, float, float]]:
 def _late(now: datetime) -> list[Cause]:
     text = gettext_noop("Visits of %(site)s are late: %(count)s boards, the longest overdue by %(hours)s hours.")
     late = Board.objects.filter(enabled=True, site__paused=False, next_visit__lt=now - LATE)
-    rows = late.values("site", "site__name").annotate(count=Count("pk"), first=Min("next_visit")).order_by("site")[:MOST]
+    rows = late.values("site", "site__name").annotate(count=Count("pk"), first=Min("next_visit")).order_by("site")[:MAX_CAUSES]
     found = []
     for row in rows:
         hours = int((now - row["first"]).total_seconds() // 3600)
@@ -85,7 +85,7 @@ def _late(now: datetime) -> list[Cause]:
 
 def _layouts() -> list[Cause]:
     text = gettext_noop("The layout of %(site)s has changed and could not be learned again.")
-    rows = Site.objects.filter(layout__state="disagrees").only("name").order_by("pk")[:MOST]
+    rows = Site.objects.filter(layout__state="disagrees").only("name").order_by("pk")[:MAX_CAUSES]
     return [
         Cause(f"layout {site.pk}", "layout", text, {"site": site.name}, f"/admin/forums/site/{site.pk}/model/") for site in rows
     ]
@@ -97,5 +97,5 @@ def _doubts() -> list[Cause]:
     return [
         Cause(f"doubt {row['site']}", "doubt", text, {"site": row["site__name"], "count": row["count"]},
               f"/admin/forums/site/{row['site']}/model/")
-        for row in rows[:MOST]
+        for row in rows[:MAX_CAUSES]
     ]

@@ -15,7 +15,7 @@ from forums.reading import PageReading, ThreadRecord, board_key
 from forums.services import threads
 
 KINDS = frozenset((SourceKind.FEED, SourceKind.SITEMAP))
-MOST_ROWS = 500  # largest number of entries of one feed that are used, newest first
+MAX_ROWS = 500  # largest number of entries of one feed that are used, newest first
 SLACK = timedelta(seconds=60)  # a thread has changed only if its entry is later than its newest fetched post by more than this
 # an entry up to this much earlier than the last fetch of its thread may still be new: the site's clock may be behind ours
 SKEW = timedelta(hours=1)
@@ -36,7 +36,7 @@ def named(reading: PageReading) -> list[Named]:
         row = threads.to_row(told)
         if row.key not in newest or _at(newest[row.key][0]) < at.value:
             newest[row.key] = (row, told)
-    return sorted(newest.values(), key=lambda pair: _at(pair[0]), reverse=True)[:MOST_ROWS]
+    return sorted(newest.values(), key=lambda pair: _at(pair[0]), reverse=True)[:MAX_ROWS]
 
 
 def _at(row: incremental.Row) -> datetime:

@@ -21,7 +21,7 @@ from forums.overview_values import Figures
 
 NEVER = float("nan")
 NONE = np.zeros(0, dtype=np.int64)
-MOST_LEVELS = 20  # a parent that an index shows is searched up to this many levels above a board; beyond, it counts as missing
+MAX_LEVELS = 20  # a parent that an index shows is searched up to this many levels above a board; beyond, it counts as missing
 
 
 def of(site_ids: Sequence[int]) -> list[OverviewSource]:
@@ -65,7 +65,7 @@ def _below(shown: Ints, own: Ints, above: Ints) -> tuple[Ints, Ints]:
     hidden, row = [], []
     for board in own.tolist():
         up, steps = board, 0
-        while up >= 0 and up not in place and steps < MOST_LEVELS:
+        while up >= 0 and up not in place and steps < MAX_LEVELS:
             up, steps = int(above[up]), steps + 1
         if board not in place and up in place:
             hidden.append(board)

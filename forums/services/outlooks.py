@@ -19,7 +19,7 @@ from forums.services import arrays
 
 # how far ahead of a ranking the expected visits are computed; those after that stay as computed when the day was planned
 SOON_HOURS = 6.0
-MOST_NOTED = 500  # if a plan has at most this many boards, lists also show a likely time for boards without an expected visit
+MAX_NOTED = 500  # if a plan has at most this many boards, lists also show a likely time for boards without an expected visit
 FINEST_SECONDS = 60.0
 
 
@@ -70,7 +70,7 @@ def write(plan: Plan, loop: AdaptiveLoop, boards: Ints, share: Floats, now: date
     made = _followed(made, _stored(plan), until.timestamp())
     made["beyond"] = beyond
     LoopState.objects.filter(plan=plan).update(outlook=arrays.packed(made))
-    _note(boards.tolist() if len(boards) <= MOST_NOTED else sorted(set(made["board"].tolist())), made, now)
+    _note(boards.tolist() if len(boards) <= MAX_NOTED else sorted(set(made["board"].tolist())), made, now)
     return outlook
 
 

@@ -18,17 +18,17 @@ from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.sitemap import parse_sitemap
 from crawlmgr.web.url import url_hash
 from forums import incremental
-from forums.discovery.overviews import LEAST_BOARDS
+from forums.discovery.overviews import MIN_BOARDS
 from forums.discovery.shapes import board_identity, host
 from forums.models import Board, Look, OverviewSource, Site, SourceKind, Thread, Visit
 from forums.reading import BoardRecord, PageReading, ThreadRecord, board_key
 from forums.services import backoff, feeds, threads, visits
 
 FIRST = 1e5  # priority of readings: before all boards of their run
-MOST_COST = 20
+MAX_COST = 20
 TRIES = 3  # an address that may be a source is tried at most this often; if no try succeeds, it is given up
-MOST_PAGES = 3  # a newest list is read back to its previous reading, at most this many pages; `Look.CUT` marks a longer gap
-MOST_SITEMAPS = 2
+MAX_PAGES = 3  # a newest list is read back to its previous reading, at most this many pages; `Look.CUT` marks a longer gap
+MAX_SITEMAPS = 2
 DATA = feeds.KINDS | {SourceKind.API}  # kinds of sources whose responses are not HTML pages
 
 
@@ -47,12 +47,12 @@ def note(site: Site, now: datetime) -> None:
 
 
 def _sitemaps(site: Site) -> tuple[str, ...]:
-    """Returns the sitemaps named by the last robots.txt of the site's host, at most MOST_SITEMAPS."""
+    """Returns the sitemaps named by the last robots.txt of the site's host, at most MAX_SITEMAPS."""
     told = site.host
     if told.robots_fetched_at is None or told.robots_expires_at is None:
         return ()
     rules = robots.RobotsRules(told.robots_text, told.robots_verdict, told.robots_fetched_at, told.robots_expires_at)
-    return tuple(url for url in rules.sitemaps if host(url) == host(site.url))[:MOST_SITEMAPS]
+    return tuple(url for url in rules.sitemaps if host(url) == host(site.url))[:MAX_SITEMAPS]
 
 
 def _boards(site: Site, found: dict[str, Any]) -> list[int]:
@@ -82,10 +82,10 @@ def begin(run: Run, now: datetime) -> list[NewUrl]:
 
 def _tried(run: Run, now: datetime) -> list[int]:
     """Creates readings that test whether an address is an overview source, and returns their ids; they are not charged to the
-    plan. They are made on sites with at least LEAST_BOARDS completely read boards, whose threads are known, until one succeeds;
+    plan. They are made on sites with at least MIN_BOARDS completely read boards, whose threads are known, until one succeeds;
     an address whose page shows no boards is not tried again. For a site saved before sources were searched for, the site's own
     page is tried."""
-    if Board.objects.filter(site=run.target, complete_at__isnull=False).count() < LEAST_BOARDS:
+    if Board.objects.filter(site=run.target, complete_at__isnull=False).count() < MIN_BOARDS:
         return []
     site = Site.objects.get(pk=run.target)
     if "sources" not in site.structure and not OverviewSource.objects.filter(site=site).exists():
@@ -103,9 +103,9 @@ def _told(look: Look, reading: PageReading, now: datetime) -> bool:
     """Tells whether the tested address is a source (it shows at least two boards); stores that, and whether it shows figures of
     boards or names their threads."""
     source = look.source
-    figures = len(_index(source, reading)) >= LEAST_BOARDS
+    figures = len(_index(source, reading)) >= MIN_BOARDS
     homes = {home.pk for row, _record, home, _thread in _placed(source, reading) if home is not None and row.last_reply}
-    if figures or len(homes) >= LEAST_BOARDS:
+    if figures or len(homes) >= MIN_BOARDS:
         source.names_threads = not figures
         if source.kind not in DATA:
             source.kind = SourceKind.INDEX if figures else SourceKind.NEWEST
@@ -150,7 +150,7 @@ def store(run: Run, item: Url, response: FetchResponse, reading: PageReading | N
     pages, size = int(item.payload.get("page", 1)), look.bytes + response.received_bytes
     shown, named = _joined(look.shown, shown), look.threads + len(stored.links)
     Look.objects.filter(pk=look.pk).update(shown=shown, bytes=size, threads=named)
-    if not whole and reading.next and pages < MOST_PAGES:
+    if not whole and reading.next and pages < MAX_PAGES:
         payload = {**item.payload, "page": pages + 1, "conditional": False}
         further = NewUrl(reading.next, "overview", key=f"look {look.pk} page {pages + 1}", payload=payload, priority=FIRST)
         stored.links = [*stored.links, further]
@@ -195,7 +195,7 @@ def cut_short(run: Run, now: datetime) -> None:
 
 def _cost(source: OverviewSource, size: int, pages: int) -> int:
     """Returns what a reading is charged, in visits: its requests divided by those of a mean recent visit of the site, or its
-    bytes divided by those of such a visit, whichever is more; from 1 to MOST_COST.
+    bytes divided by those of such a visit, whichever is more; from 1 to MAX_COST.
 
     Only visits of boards' lists are charged to the budget, so the mean leaves out targeted visits, which are smaller.
     """
@@ -203,7 +203,7 @@ def _cost(source: OverviewSource, size: int, pages: int) -> int:
     usual = Visit.objects.filter(pk__in=recent.values("pk")).aggregate(asked=Avg("requests"), size=Avg("bytes"))
     if not usual["asked"] or not usual["size"]:
         return 1
-    return max(1, min(MOST_COST, round(max(pages / usual["asked"], size / usual["size"]))))
+    return max(1, min(MAX_COST, round(max(pages / usual["asked"], size / usual["size"]))))
 
 
 def _index(source: OverviewSource, reading: PageReading) -> dict[str, list[float | None]]:

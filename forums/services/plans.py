@@ -15,12 +15,12 @@ from django.db.models import Q
 from crawlmgr.services import timings
 from forums import reads
 from forums.bounds import checked_importance
-from forums.models import ALL_SITES, LEAST_DEADLINE_HOURS, MOST_DEADLINE_HOURS, Board, Plan, PlannedVisit, Policy, Site
+from forums.models import ALL_SITES, MAX_DEADLINE_HOURS, MIN_DEADLINE_HOURS, Board, Plan, PlannedVisit, Policy, Site
 from forums.services import outlooks
 
 FIELDS = ("policy", "visits_per_day", "theta", "history_days", "half_life_days", "bins", "active")
 USUAL_VISITS_PER_BOARD = 4
-MOST_A_BOARD = 24 * 60  # largest number of visits per day of one board: one a minute
+MAX_A_BOARD = 24 * 60  # largest number of visits per day of one board: one a minute
 FARTHEST_DAYS = 14  # how far ahead a user may schedule a visit
 
 
@@ -126,7 +126,7 @@ def boards_under(plan: Plan) -> Any:
 def most_visits(plan: Plan) -> int:
     """Returns the largest number of visits per day that a plan may have: one a minute for each of its boards (for one board if it
     has none), as with the shortest interval."""
-    return MOST_A_BOARD * max(1, boards_under(plan).count())
+    return MAX_A_BOARD * max(1, boards_under(plan).count())
 
 
 def planned_sites() -> Q:
@@ -174,8 +174,8 @@ def set_importance(
 def set_deadline(board_ids: Sequence[int], hours: float | None, now: datetime) -> int:
     """Sets the longest time in hours that a post of these boards should wait, None for no limit; returns the number of boards.
     Their plans become stale. Raises ValueError for hours out of bounds."""
-    if hours is not None and not LEAST_DEADLINE_HOURS <= hours <= MOST_DEADLINE_HOURS:
-        raise ValueError(f"a deadline lies between {LEAST_DEADLINE_HOURS:g} and {MOST_DEADLINE_HOURS:g} hours")
+    if hours is not None and not MIN_DEADLINE_HOURS <= hours <= MAX_DEADLINE_HOURS:
+        raise ValueError(f"a deadline lies between {MIN_DEADLINE_HOURS:g} and {MAX_DEADLINE_HOURS:g} hours")
     with transaction.atomic():
         changed = Board.objects.filter(pk__in=board_ids).update(deadline_hours=hours)
         sites = Board.objects.filter(pk__in=board_ids).values("site_id")

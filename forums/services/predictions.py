@@ -16,7 +16,7 @@ from forums.services.rhythms import stored_events
 HISTORY_DAYS = 90.0
 RETRAIN = timedelta(days=1)
 FETCHES_A_VISIT = 12
-LEAST_EXPECTED = 0.02  # a thread is fetched only if at least this many replies are expected since its last fetch
+MIN_EXPECTED = 0.02  # a thread is fetched only if at least this many replies are expected since its last fetch
 SEED = 1
 
 
@@ -29,7 +29,7 @@ def needed(board: Board) -> bool:
 
 def choose(board: Board, now: datetime, most: int = FETCHES_A_VISIT) -> list[Thread]:
     """Returns the threads to fetch in this visit, at most `most`, best first: by the replies expected since their last fetch,
-    times the square root of the time since then. Threads with fewer than LEAST_EXPECTED, deleted ones, and pending ones (which
+    times the square root of the time since then. Threads with fewer than MIN_EXPECTED, deleted ones, and pending ones (which
     are fetched anyway) are left out."""
     since = now - timedelta(days=HISTORY_DAYS)
     events = stored_events([board.pk], since, now)
@@ -47,7 +47,7 @@ def choose(board: Board, now: datetime, most: int = FETCHES_A_VISIT) -> list[Thr
     found = facts(history, threads, fetched)
     elapsed = np.maximum(history.active_hours(np.full(len(threads), now.timestamp())) - history.active_hours(fetched), 0.0)
     expected, score = model.expected(found, elapsed), model.score(found, elapsed)
-    order = [n for n in np.argsort(-score, kind="stable").tolist() if expected[n] >= LEAST_EXPECTED and elapsed[n] > 0]
+    order = [n for n in np.argsort(-score, kind="stable").tolist() if expected[n] >= MIN_EXPECTED and elapsed[n] > 0]
     return [known[ids[usable[n]]] for n in order[:most]]
 
 

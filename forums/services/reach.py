@@ -8,7 +8,7 @@ from crawlmgr.conf import CrawlSettings
 from forums import incremental
 from forums.models import Board, Visit
 
-LEAST_DEEPER = timedelta(hours=1)
+MIN_DEEPER = timedelta(hours=1)
 """A visit that could only read less than this farther back than before does not do so: it reads only what is new."""
 
 
@@ -20,7 +20,7 @@ def reach(settings: CrawlSettings, at: datetime) -> datetime:
 def deeper(board: Board, settings: CrawlSettings, at: datetime) -> bool:
     """Tells whether a board must be read farther back than before (its history setting was raised): its list is then read again,
     and threads that were too old before are fetched."""
-    return board.read_since is not None and reach(settings, at) < board.read_since - LEAST_DEEPER
+    return board.read_since is not None and reach(settings, at) < board.read_since - MIN_DEEPER
 
 
 def facts(visit: Visit, settings: CrawlSettings) -> incremental.BoardFacts:

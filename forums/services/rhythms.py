@@ -20,7 +20,7 @@ from forums.simulate import OPTIMAL_PROFILE, PAPER_PROFILE
 
 FINEST_SECONDS = 3600  # posts whose times are less precise than this are not used for hourly rates
 USUAL_REQUESTS = 2.0  # requests of a visit before any was made: a list page and a thread
-LEAST_KNOWN_DAYS = 0.25
+MIN_KNOWN_DAYS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def rhythm(plan: Plan, now: datetime, boards: Sequence[Board] | None = None) -> 
     spans = np.array([known_days(board, now, plan.history_days) for board in chosen])
     events = _hours(chosen, now - timedelta(days=plan.history_days + 1), now, plan.bins)
     profiles, plain = (_estimated(plan, now, zones, site, importance, spans, events, shrink) for shrink in (True, False))
-    prior = spans < LEAST_KNOWN_DAYS
+    prior = spans < MIN_KNOWN_DAYS
     for found in (profiles, plain):
         pooled_prior(found, prior, plan.theta, importance)
     return Rhythm(
@@ -171,7 +171,7 @@ def _estimated(
         clock = LocalClock(zone, end - (plan.history_days + 2) * 86400, end + 86400)
         known = BoardEvents(place[board[rows]], clock.local_hours(times[rows]), opener[rows])
         local_end = float(clock.local_hours(np.array([end]))[0])
-        days = max(float(spans[members].max()), LEAST_KNOWN_DAYS)
+        days = max(float(spans[members].max()), MIN_KNOWN_DAYS)
         parts.append(estimate(known, len(members), local_end, options, plan.theta, importance[members], days_known=days))
         rows_of.append(members)
     return _joined(parts, rows_of, count, plan.bins)

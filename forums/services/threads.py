@@ -18,7 +18,7 @@ from forums.reading import PostRecord, ThreadRecord, board_key, first_page, thre
 
 MISSES_ALLOWED = 5
 ARRIVED_SINCE = 2  # a thread agrees with the count in its row even with so many more posts, made after the list was read
-MOST_REPLIES = 2**31 - 1  # largest number that the column can store; if a page claims more, this number is stored
+MAX_REPLIES = 2**31 - 1  # largest number that the column can store; if a page claims more, this number is stored
 HOUR_SECONDS = 3600  # only posts whose times are known to this precision or better are counted by hour
 
 
@@ -76,7 +76,7 @@ def _copy(thread: Thread, row: Row, record: ThreadRecord, board_id: int) -> None
     if record.last_reply is not None and not (thread.last_reply and _adds_nothing(record.last_reply, thread.last_reply)):
         thread.last_reply = record.last_reply.value
     if record.replies is not None:
-        thread.replies = min(max(0, record.replies), MOST_REPLIES)
+        thread.replies = min(max(0, record.replies), MAX_REPLIES)
     thread.pinned = record.pinned
     thread.signature = signature(row)
 

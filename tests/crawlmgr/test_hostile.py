@@ -15,7 +15,7 @@ from crawlmgr.text.tokens import LONGEST_WORD, tokenize
 from crawlmgr.web.budget import OverBudget
 from forums.reading import PageKind, apis, page, read_page
 from forums.reading.patterns import patterns
-from tests.growth import MOST, growth
+from tests.growth import MAX_RATIO, growth
 
 KILO = 1024
 AT = datetime(2026, 3, 30, tzinfo=UTC)
@@ -30,7 +30,7 @@ AT = datetime(2026, 3, 30, tzinfo=UTC)
 )  # fmt: skip
 def test_cost_grows_with_the_size_at_most(label: str) -> None:
     reader, case = next((reader, case) for name, reader, case in hostile._pairs() if f"{name}: {case.name}" == label)
-    assert growth(reader, case.make(16 * KILO), case.make(64 * KILO)) < MOST
+    assert growth(reader, case.make(16 * KILO), case.make(64 * KILO)) < MAX_RATIO
 
 
 def test_every_reader_takes_cases_and_every_case_is_as_large_as_asked() -> None:

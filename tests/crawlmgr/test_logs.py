@@ -77,9 +77,9 @@ def test_no_known_secret_is_ever_written(secret: str, before: str, after: str) -
 
 
 def test_secrets_are_remembered_within_a_bound(known: None) -> None:
-    for number in range(logs.MOST_SECRETS + 50):
+    for number in range(logs.MAX_SECRETS + 50):
         logs.hide(f"secret number {number}")
-    assert len(logs._secrets) == logs.MOST_SECRETS and "number 1049" not in logs.without_secrets("secret number 1049")
+    assert len(logs._secrets) == logs.MAX_SECRETS and "number 1049" not in logs.without_secrets("secret number 1049")
 
 
 def test_a_line_tells_event_run_and_host() -> None:

@@ -181,7 +181,7 @@ def test_the_report_asks_as_much_for_many_hosts_as_for_few() -> None:
         with CaptureQueriesContext(connection) as asked:
             told = reports.report(run, NOW)
         counts.append(len(asked))
-    assert counts[0] == counts[1] and len(told["hosts"]) == reports.MOST_HOSTS and told["hosts"][0]["pages"] == 59
+    assert counts[0] == counts[1] and len(told["hosts"]) == reports.MAX_HOSTS and told["hosts"][0]["pages"] == 59
 
 
 def _host(key: str = "a.example") -> Host:

@@ -34,11 +34,11 @@ def _found(text: str) -> list[str]:
     return list(record_search.narrowed(Record.objects.all(), text).order_by("id").values_list("text", flat=True))
 
 
-@pytest.mark.parametrize("most", [record_search.MOST_FOUND, 3, 0])
+@pytest.mark.parametrize("most", [record_search.MAX_FOUND, 3, 0])
 def test_every_word_is_somewhere_in_the_text(rows: list[Record], monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """For any number of hits: words of two and three letters, characters with a meaning in search languages, words in all
     records."""
-    monkeypatch.setattr(record_search, "MOST_FOUND", most)
+    monkeypatch.setattr(record_search, "MAX_FOUND", most)
     for query in ("CRAWL", "crawl web", '"frontier"', "50%", "all_pages", "网页", "搜索引擎", "网页 archive", "plain", "record 3", "a", "no such"):
         expected = [text for text in TEXTS if all(word.lower() in text.lower() for word in query.split())]
         assert _found(query) == expected, query

@@ -5,7 +5,7 @@ import pytest
 from deepweb.field_roles import FieldRole, role_of
 from deepweb.form_words import concepts_in
 from deepweb.search_forms import Form, Option, read_forms
-from tests.growth import FACTOR, MOST, growth
+from tests.growth import FACTOR, MAX_RATIO, growth
 
 URL = "http://example.org/shop/list.php?id=3#top"
 
@@ -127,7 +127,7 @@ def test_words_do_not_join_over_a_long_text():
     ],
 )
 def test_hostile_pages_cost_no_more_than_their_length(page, size):
-    assert growth(lambda html: read_forms(html, URL), page(size // FACTOR), page(size)) < MOST
+    assert growth(lambda html: read_forms(html, URL), page(size // FACTOR), page(size)) < MAX_RATIO
 
 
 def test_hostile_pages_are_read_as_far_as_the_limits():

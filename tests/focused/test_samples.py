@@ -82,7 +82,7 @@ def test_no_web_thread_takes_a_long_text_apart(client: Client, watched: list[int
     run.refresh_from_db()
     topic.refresh_from_db()
     assert run.items == 5 and run.stopped_by == "samples_read"  # three samples, the keywords, and the final computation
-    assert max(watched) == readings.MOST_SAMPLE_CHARACTERS and "crawler" in topic.keywords
+    assert max(watched) == readings.MAX_SAMPLE_CHARACTERS and "crawler" in topic.keywords
 
     watched.clear()
     shown = client.get(f"/admin/topics/{topic.pk}/").content.decode()
@@ -157,8 +157,8 @@ def test_short_samples_are_there_at_once(client: Client, topic: Topic) -> None:
 
 
 def test_what_is_too_long_is_cut_or_left_out_and_said(client: Client, topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readings, "MOST_SAMPLE_CHARACTERS", 1000)
-    monkeypatch.setattr(readings, "MOST_TOPIC_CHARACTERS", 2900)
+    monkeypatch.setattr(readings, "MAX_SAMPLE_CHARACTERS", 1000)
+    monkeypatch.setattr(readings, "MAX_TOPIC_CHARACTERS", 2900)
     files = sent(text(1, 100), text(2), text(3), text(4))
     shown = client.post(f"/admin/topics/{topic.pk}/samples/", {"do": "add", "files": files}, follow=True).content.decode()
     assert "truncated to the first 1,000 characters: 1.txt" in shown
@@ -169,15 +169,15 @@ def test_what_is_too_long_is_cut_or_left_out_and_said(client: Client, topic: Top
 @pytest.mark.parametrize(
     ("most", "form", "said"),
     [
-        ("MOST_FILE_BYTES", {"files": sent("x" * 3000)}, "0.txt is larger than"),
-        ("MOST_FILES_BYTES", {"files": sent("x" * 600, "y" * 600)}, "At most 200 files of"),
-        ("MOST_FILES", {"files": sent("x", "y", "z")}, "At most 2 files of"),
+        ("MAX_FILE_BYTES", {"files": sent("x" * 3000)}, "0.txt is larger than"),
+        ("MAX_FILES_BYTES", {"files": sent("x" * 600, "y" * 600)}, "At most 200 files of"),
+        ("MAX_FILES", {"files": sent("x", "y", "z")}, "At most 2 files of"),
     ],
 )
 def test_files_that_are_too_large_are_refused_in_one_line(
     client: Client, topic: Topic, monkeypatch: pytest.MonkeyPatch, most: str, form: dict[str, Any], said: str
 ) -> None:
-    monkeypatch.setattr(add, most, 2 if most == "MOST_FILES" else 1000)
+    monkeypatch.setattr(add, most, 2 if most == "MAX_FILES" else 1000)
     for one in form["files"]:
         one.seek(0)
     shown = client.post(f"/admin/topics/{topic.pk}/samples/", {"do": "add", **form}, follow=True).content.decode()
@@ -191,7 +191,7 @@ def test_files_that_are_too_large_are_refused_in_one_line(
 
 @pytest.mark.parametrize("pasted", [True, False])
 def test_more_addresses_than_a_request_takes_are_refused(client: Client, topic: Topic, monkeypatch: pytest.MonkeyPatch, pasted: bool) -> None:
-    monkeypatch.setattr(add, "MOST_SEEDS", 5)
+    monkeypatch.setattr(add, "MAX_SEEDS", 5)
     lines = "\n".join(f"http://a.example/{n}" for n in range(6))
     form: dict[str, Any] = {"seeds": lines} if pasted else {"file": SimpleUploadedFile("seeds.txt", lines.encode())}
     shown = client.post(f"/admin/topics/{topic.pk}/seeds/", {"do": "add", **form}, follow=True).content.decode()

@@ -119,7 +119,7 @@ def test_a_flushed_database_leaves_no_words_and_a_restored_one_finds_them_again(
 def test_of_words_on_many_pages_the_newest_are_ranked_and_that_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = search.find(search.read_query("crawler"), [run.pk])
     assert whole.total == 2 and not whole.cut
-    monkeypatch.setattr(search, "MOST_RANKED", 1)
+    monkeypatch.setattr(search, "MAX_RANKED", 1)
     hits = search.find(search.read_query("crawler"), [run.pk])
     assert (hits.total, hits.cut, list(hits.pages)) == (1, True, [max(whole.pages)])
     assert not search.find(search.read_query("soup"), [run.pk]).cut

@@ -67,7 +67,7 @@ def test_addresses_of_sitemaps_are_fetched_within_the_scope(site: LocalSite, gra
 
 
 def test_the_most_similar_addresses_are_taken(site: LocalSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sitemaps, "MOST_ADDRESSES", 2)
+    monkeypatch.setattr(sitemaps, "MAX_ADDRESSES", 2)
     run = crawled(topic_of(site), "best_first", sitemaps=True, scope={"without_paths": ["/private/"]})
     assert sorted(fetched(run, site)) == ["/hidden/crawler-frontier-robots.html", "/hidden/topical-harvest.html", "/seed"]
 

@@ -25,7 +25,7 @@ from tests.forums.markup_random_boards import RandomArchive, RandomIndex, plain
 from tests.forums.markup_random_threads import LAYOUTS as THREAD_LAYOUTS
 from tests.forums.markup_random_threads import RandomThread
 from tests.forums.markup_software import SOFTWARE
-from tests.forums.markup_thin import MOST, few_boards, few_posts, few_topics, not_forums, subjects
+from tests.forums.markup_thin import MAX_ROWS, few_boards, few_posts, few_topics, not_forums, subjects
 from tests.forums.markup_threads import PLAIN_POSTS
 
 SITE = "http://forum.example"
@@ -119,14 +119,14 @@ def _random_threads(forum: RandomForum, at: int) -> Iterator[Drawn]:
 def _thin_lists(forum: RandomForum, at: int) -> Iterator[Drawn]:
     """Every markup of a list with one to three threads, and of an index with two to four boards."""
     for number, (name, software) in enumerate(SOFTWARE.items(), at):
-        thin = few_topics(forum, 1 + number % MOST)
+        thin = few_topics(forum, 1 + number % MAX_ROWS)
         rows = [_thread(topic, f"{SITE}{software.link(topic)}") for topic in thin.topics]
         yield Drawn(f"thin-software-{name}", software.url, "threadlist", software.render(thin), rows)
     for number, (name, render) in enumerate(LISTS.items(), at):
-        thin, url = few_topics(forum, 1 + number % MOST), f"{SITE}/board-7"
+        thin, url = few_topics(forum, 1 + number % MAX_ROWS), f"{SITE}/board-7"
         yield Drawn(f"thin-list-{name}", url, "threadlist", render(thin), _found(render(thin), url, thin, "threadlist"))
     for name, render in INDEXES.items():
-        for number in range(MOST):
+        for number in range(MAX_ROWS):
             thin, url = few_boards(forum, 2 + number), f"{SITE}/{('', 'forum.php', 'start')[number]}"
             yield Drawn(f"thin-index-{name}", url, "index", render(thin), _found(render(thin), url, thin, "index"))
 
@@ -135,8 +135,8 @@ def _thin_threads(forum: RandomForum, at: int) -> Iterator[Drawn]:
     """Every markup of a thread with one to three posts; markups without informative classes or links also with all their posts,
     at uninformative addresses."""
     for number, (name, post) in enumerate((*POSTS.items(), *PLAIN_POSTS.items(), ("subjects", subjects)), at):
-        for count in (1 + number % MOST, 99):
-            if count <= MOST or name in PLAIN_POSTS:
+        for count in (1 + number % MAX_ROWS, 99):
+            if count <= MAX_ROWS or name in PLAIN_POSTS:
                 topic = few_posts(forum, number, count)
                 url = f"{SITE}/{('page', 'a', 'garden')[number % 3]}/{topic.number}"
                 yield Drawn(f"thin-thread-{name}", url, "thread", post(forum, topic), [_post(p) for p in topic.posts])

@@ -10,7 +10,7 @@ from html import escape
 
 from tests.forums.boards import RandomForum, Topic
 
-MOST = 3  # most rows or posts of a thin page
+MAX_ROWS = 3  # most rows or posts of a thin page
 
 
 def few_topics(forum: RandomForum, count: int) -> RandomForum:

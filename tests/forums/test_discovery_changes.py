@@ -13,7 +13,7 @@ from forums.discovery.pages import PageFacts, facts
 from forums.discovery.shapes import is_specific, never_requested, page_key, shape
 from forums.reading import PageKind, PageReading, PostRecord, ThreadRecord, read_page
 from tests.forums.little_forum import NOW, SITE, Forum, explore, marked_reader, names
-from tests.growth import FACTOR, MOST, growth
+from tests.growth import FACTOR, MAX_RATIO, growth
 
 
 def looked(forum: Forum, url: str) -> PageFacts:
@@ -131,7 +131,7 @@ def test_hostile_pages_cost_no_more_than_their_length(page: Callable[[int], str]
         found = facts(FetchedPage(SITE, SITE, html, NOW), PageReading(PageKind.other))
         assert len(found.links) <= 3000 and len(found.pairs) <= 100 and len(found.marks) <= 80
 
-    assert growth(look, page(size // FACTOR), page(size)) < MOST
+    assert growth(look, page(size // FACTOR), page(size)) < MAX_RATIO
 
 
 @pytest.mark.parametrize(("shown_beside", "told"), [(0, False), (1, True)])

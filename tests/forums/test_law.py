@@ -37,9 +37,9 @@ def test_theta_has_the_same_bounds_everywhere(theta):
     field = Plan._meta.get_field("theta")
     with pytest.raises(Exception, match="."):
         field.clean(theta if theta == theta else None, Plan())
-    assert {field.validators[0].limit_value, field.validators[1].limit_value} == {limits.LEAST_THETA, limits.MOST_THETA}
+    assert {field.validators[0].limit_value, field.validators[1].limit_value} == {limits.MIN_THETA, limits.MAX_THETA}
     bounds = {one.limit_value for one in Board._meta.get_field("importance").validators}
-    assert bounds == {limits.LEAST_IMPORTANCE, limits.MOST_IMPORTANCE}
+    assert bounds == {limits.MIN_IMPORTANCE, limits.MAX_IMPORTANCE}
 
 
 def test_no_other_file_multiplies_by_theta():

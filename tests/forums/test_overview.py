@@ -17,7 +17,7 @@ from forums.bounds import FIRST_DOUBT
 from forums.delay import event_delays
 from forums.events import from_rows
 from forums.overview import LONGEST_LAG_HOURS, Overview
-from forums.overview_values import LEAST_DOUBT, Figures
+from forums.overview_values import MIN_DOUBT, Figures
 from forums.pacing import Budget
 from forums.simulate import Setup, Simulation
 from tests.forums.test_adaptive import DIURNAL, NOTHING, sites_of
@@ -328,7 +328,7 @@ def test_a_packed_loop_with_looks_goes_on_as_it_was():
 
 def test_the_outlook_counts_looks_too_and_changes_nothing():
     loop = looking(24)
-    loop.overview.doubt[:] = LEAST_DOUBT
+    loop.overview.doubt[:] = MIN_DOUBT
     loop.due(NOW)
     before = [array.copy() for part in loop.packed() for array in part.values()]
     outlook, looks = loop.ahead(NOW, NOW + DAY - 1)

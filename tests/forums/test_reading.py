@@ -27,7 +27,7 @@ from forums.reading.rules import KindRules, SiteRules
 from tests.forums.boards import COARSE, NOW, TIMES, RandomForum
 from tests.forums.markup_lists import INDEXES, LAST_ONLY, LISTS
 from tests.forums.markup_posts import POSTS
-from tests.growth import FACTOR, MOST, growth
+from tests.growth import FACTOR, MAX_RATIO, growth
 
 PAGES = Path(__file__).resolve().parents[1] / "pages"
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "forum_pages"
@@ -145,7 +145,7 @@ def test_hostile_pages_cost_no_more_than_their_length(name: str) -> None:
         assert reading.kind in (PageKind.other, PageKind.threadlist, PageKind.index) and len(reading.records) < 10_000
 
     size, page = HOSTILE[name]
-    assert growth(read, page(size // FACTOR), page(size)) < MOST
+    assert growth(read, page(size // FACTOR), page(size)) < MAX_RATIO
 
 
 def test_an_empty_page_is_read() -> None:

@@ -109,4 +109,4 @@ def test_a_date_in_the_list_does_not_round_the_last_reply(thread: Thread) -> Non
 def test_a_count_beyond_the_column_is_stored_as_the_most_it_holds(thread: Thread) -> None:
     record = ThreadRecord(thread.url, "Lamps", replies=10**22)
     threads.store_rows(thread.board, [(threads.to_row(record), record)], [], SEEN)
-    assert Thread.objects.get(title="Lamps", replies__isnull=False).replies == threads.MOST_REPLIES
+    assert Thread.objects.get(title="Lamps", replies__isnull=False).replies == threads.MAX_REPLIES

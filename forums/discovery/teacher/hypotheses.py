@@ -19,7 +19,7 @@ from forums.reading.addresses import names_user
 from forums.reading.document import Page
 from forums.reading.rules import select, value_of
 
-MOST_FROM = 3  # selectors are derived from the texts of at most this many rows or posts, spread over the sample
+MAX_FROM = 3  # selectors are derived from the texts of at most this many rows or posts, spread over the sample
 LONGEST_NAME = 60
 # addresses of login and registration links, which may stand in the place of a user's profile link but are none
 _NOBODY = re.compile(r"log-?(?:in|out|on)|sign-?(?:in|up|out)|regist|password", re.I)
@@ -66,8 +66,8 @@ def rivals(some: Sequence[Region], longest: int = LONGEST_NAME) -> list[str]:
     of the records."""
     elements = [one.element for one in some][:12]
     found: dict[str, None] = {"": None}
-    step = max(1, len(some) // MOST_FROM)
-    for one in some[::step][:MOST_FROM]:
+    step = max(1, len(some) // MAX_FROM)
+    for one in some[::step][:MAX_FROM]:
         found.update(dict.fromkeys(selectors(one.element, elements, longest)))
     return list(found)
 

@@ -18,7 +18,7 @@ INLINE = frozenset(
     """a abbr acronym b bdi bdo big cite code em font i img input kbd label mark s samp small span strong sub sup time tt u
     button svg br hr option th""".split()
 )
-MOST_BODIES = 2_500
+MAX_BODIES = 2_500
 TAGS = ("div", "td", "p", "li", "article", "section", "dd", "pre", "blockquote", "main", "tr", "table", "ul", "h1")
 _CHILDREN = 12  # largest number of an element's children that are examined
 _FAR = 60.0  # largest distance, in texts, that is distinguished
@@ -44,7 +44,7 @@ def candidates(page: Page) -> list[int]:
         if last > first and tag not in INLINE and tag not in ("html", "body"):
             deepest[first, last] = node  # later elements with the same range are further inside
     found = sorted(deepest.values())
-    return found[:MOST_BODIES]
+    return found[:MAX_BODIES]
 
 
 def _distances(signals: Signals, marks: np.ndarray, pieces: np.ndarray, back: bool) -> np.ndarray:

@@ -19,7 +19,7 @@ LINK_SHARE, BODY_SHARE = 0.65, 0.6
 COMPLETED = 0.25
 """Lower limit of the score, as a share of the mean of the page's three best scores, for further candidates of a cluster of
 which at least the share HALF was chosen."""
-HALF, MOST = 0.5, 0.7
+HALF, MAJORITY = 0.5, 0.7
 """Shares of a cluster's candidates chosen by their own scores, from which more of the cluster are chosen (those above
 COMPLETED), and from which all are."""
 _WIDTHS = (1, 2)
@@ -49,7 +49,7 @@ def chosen_links(links: Sequence[Link], clusters: np.ndarray, scores: np.ndarray
             alike = numbers == number
             share = taken[alike].mean()
             if share >= HALF:
-                taken = taken | (alike if share >= MOST else alike & low)
+                taken = taken | (alike if share >= MAJORITY else alike & low)
     places = np.flatnonzero(taken)
     best: dict[str, int] = {}
     for at, name in zip(places, identities([links[int(at)] for at in places]), strict=True):
@@ -71,7 +71,7 @@ def chosen_bodies(outline: Outline, nodes: np.ndarray, scores: np.ndarray, chain
     for numbers in chains:
         for found, share in _positions(outline, nodes[taken].tolist(), numbers):
             more = [at_text.get((outline.piece_from[node], outline.piece_to[node])) for node in found]
-            low = 0.0 if share >= MOST else COMPLETED * best_of(scores)
+            low = 0.0 if share >= MAJORITY else COMPLETED * best_of(scores)
             _take(outline, nodes, scores, [at for at in more if at is not None and scores[at] >= low], taken, covered)
     return sorted(taken)
 

@@ -22,7 +22,7 @@ from forums.reading.rowgroups import loose_pattern
 from forums.reading.values import count
 from forums.reading.words import NOT_NAMES
 
-MOST_LINKS = 3_000
+MAX_LINKS = 3_000
 ROW_TAGS = ("tr", "li", "article", "dl", "div", "p", "section", "td", "h3", "h2")
 # clusterings for which each link also gets the features of its own row; for the other ones only their mean over the cluster
 _ROW_WIDTHS = (1, 2)
@@ -52,7 +52,7 @@ def candidates(page: Page) -> list[Link]:
         if not text or len(text) > 400 or not any(map(str.isalnum, text)):
             continue
         found.append(link)
-        if len(found) >= MOST_LINKS:
+        if len(found) >= MAX_LINKS:
             break
     return found
 

@@ -27,8 +27,8 @@ from forums.reading.training.scoring import ENOUGH, Tally, tally
 from forums.reading.training.trees import Examples, Job, Shape, all_trained, averaged
 
 FOLDS = 5
-_MOST = (60, 90)  # largest number of positive and of negative candidates of one page that a model is trained on
-_MOST_MORE = (20, 30)  # the same for pages that are used only for training
+_MAX_CANDIDATES = (60, 90)  # largest number of positive and of negative candidates of one page that a model is trained on
+_MAX_MORE_CANDIDATES = (20, 30)  # the same for pages that are used only for training
 _MORE = 0.25  # weight of pages that are used only for training (other pages: 1)
 _LISTS = 2  # number of kinds (threads, boards) for which a model chooses between two lists
 # additional factor for generated pages when the model of the page's kind is trained, because their words are drawn at random
@@ -95,13 +95,13 @@ def samples_of(pages: Sequence[Saved], now: datetime, leave_out: str) -> list[Sa
 
 def _candidates(tables: Sequence[np.ndarray], labels: Sequence[np.ndarray], samples: Sequence[Sample]) -> Examples:
     """Returns features, labels and weights of the candidates to train on: of each page all labelled ones, or a random subset if
-    there are more positive or negative ones than `_MOST` allows (`_MOST_MORE` for a page used only for training). The results are
-    the same in each call."""
+    there are more positive or negative ones than `_MAX_CANDIDATES` allows (`_MAX_MORE_CANDIDATES` for a page used only for
+    training). The results are the same in each call."""
     random = np.random.default_rng(0)
     features, wanted, weights = [], [], []
     for table, known, sample in zip(tables, labels, samples, strict=True):
         kept = []
-        mosts = _MOST if sample.saved.measured else _MOST_MORE
+        mosts = _MAX_CANDIDATES if sample.saved.measured else _MAX_MORE_CANDIDATES
         for places, most in zip((np.flatnonzero(known > 0), np.flatnonzero(known == 0)), mosts, strict=True):
             kept.append(random.choice(places, most, replace=False) if len(places) > most else places)
         chosen = np.sort(np.concatenate(kept))
@@ -256,7 +256,7 @@ def _whole(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> float:
 def recipe() -> str:
     """Returns a line with the settings by which the models of the first stage (links and texts) are trained; stored scores are
     valid only for the same line."""
-    return f"{LINKS} {ROUNDS} {SEEDS} {BODIES} {FOLDS} {_MOST} {_MOST_MORE}"
+    return f"{LINKS} {ROUNDS} {SEEDS} {BODIES} {FOLDS} {_MAX_CANDIDATES} {_MAX_MORE_CANDIDATES}"
 
 
 def first_stage(samples: Sequence[Sample], workers: int = 1) -> None:

@@ -166,7 +166,7 @@ def test_too_much_text_is_told_in_one_line(client: Client, settings: Any) -> Non
 
 
 def test_a_body_larger_than_the_desk_takes_in_is_not_read(client: Client, settings: Any) -> None:
-    settings.MOST_UPLOAD_BYTES = 2_000_000
+    settings.MAX_UPLOAD_BYTES = 2_000_000
     with CaptureQueriesContext(connection) as caught:
         answer = client.post("/admin/topics/add/", {"texts": "x" * 3_000_000})
     assert answer.status_code == 413 and "At most 2 MB can be sent at once" in answer.content.decode() and not caught.captured_queries

@@ -48,7 +48,7 @@ def test_rows_lie_by_day_and_site_and_are_counted(tmp_path: Path) -> None:
 
 def test_memory_is_bounded_by_writing_the_fullest_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _pages(60)
-    monkeypatch.setattr(lake, "MOST_ROWS", 10)
+    monkeypatch.setattr(lake, "MAX_ROWS", 10)
     monkeypatch.setattr("crawlmgr.services.export_formats.AT_A_TIME", 7)
     manifest = lake.write("pages", tmp_path / "lake", chosen=exports.EVERYTHING, now=NOW)
     assert manifest["rows"] == 60 and len(manifest["files"]) > 8

@@ -105,7 +105,7 @@ def test_starts_ahead_keep_to_the_hours() -> None:
     assert [one.first.weekday() for one in found] == [0, 1, 2, 3, 4, 0]
     assert recurring.ahead(Recurring("topic", 1, "t", 3600, monday, paused=True), row, monday, monday + timedelta(days=7)) == []
     many = recurring.ahead(Recurring("topic", 1, "t", 60, monday), None, monday, monday + timedelta(days=7))
-    assert len(many) == recurring.MOST_STARTS
+    assert len(many) == recurring.MAX_STARTS
 
 
 def test_a_viewer_sees_no_button_and_no_pruning() -> None:
@@ -184,4 +184,4 @@ def test_the_page_asks_as_much_for_many_as_for_few(view: str, django_assert_max_
         topic_dispatch.repeat(topics.add(f"t{number}", ["https://example.org/"], now=NOW), 3600, NOW)
     with django_assert_max_num_queries(45):
         assert len(client.get(f"/admin/schedules/{view}").context["rows"]) > 30
-    assert schedules.MOST_SHOWN == 40
+    assert schedules.MAX_SHOWN == 40

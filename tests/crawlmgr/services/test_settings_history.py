@@ -55,7 +55,7 @@ def test_nothing_is_undone_where_the_settings_were_changed_in_another_way() -> N
 
 
 def test_only_the_newest_changes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control, "MOST_KEPT", 3)
+    monkeypatch.setattr(control, "MAX_KEPT", 3)
     for n in range(6):
         note({"a": n}, {"a": n + 1})
     note({"a": 0}, {"a": 1}, target=2)
@@ -73,7 +73,7 @@ def test_presets_are_kept_replaced_and_taken_away(monkeypatch: pytest.MonkeyPatc
     for name, says in (("  ", "needs a name"), ("x" * 61, "at most 60 characters")):
         with pytest.raises(ValueError, match=says):
             control.keep_preset("topic:dolphin", name, {}, now=NOW)
-    monkeypatch.setattr(control, "MOST_PRESETS", 1)
+    monkeypatch.setattr(control, "MAX_PRESETS", 1)
     with pytest.raises(ValueError, match="presets already"):
         control.keep_preset("topic:dolphin", "another", {}, now=NOW)
     assert control.drop_preset("topic:dolphin", "my own") and not control.drop_preset("topic:dolphin", "my own")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from crawlmgr.web import html as html_file
 from crawlmgr.web.html import MAX_ANCHOR_CHARS, MAX_LINKS, Link, PageScan, links, page_title, scan
 from crawlmgr.web.url import UrlError
-from tests.growth import FACTOR, MOST, growth
+from tests.growth import FACTOR, MAX_RATIO, growth
 
 URL = "http://forum.example/a/list.php?f=1"
 
@@ -226,13 +226,13 @@ def scanned(html: str) -> None:
 
 @pytest.mark.parametrize("name", LARGE)
 def test_hostile_pages_cost_no_more_than_their_length(name: str) -> None:
-    assert growth(scanned, LARGE[name](N // FACTOR), LARGE[name](N)) < MOST
+    assert growth(scanned, LARGE[name](N // FACTOR), LARGE[name](N)) < MAX_RATIO
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_a_page_too_dear_for_a_tree_is_read_another_way(name: str) -> None:
     size, page = SMALL[name]
-    assert growth(scanned, page(size), page(FACTOR * size)) < MOST
+    assert growth(scanned, page(size), page(FACTOR * size)) < MAX_RATIO
 
 
 def test_a_long_page_of_few_tags_reads_as_a_short_one() -> None:

@@ -17,7 +17,7 @@ from lxml.html import HtmlElement, HTMLParser, fromstring
 from crawlmgr.web.pagination import PageLinks, find_pages
 from crawlmgr.web.pagination_urls import address, relation, same_list
 from crawlmgr.web.pagination_words import page_direction, page_number
-from tests.growth import FACTOR, MOST, growth
+from tests.growth import FACTOR, MAX_RATIO, growth
 
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "data"
 SITE = "http://forum.example/"
@@ -277,7 +277,7 @@ def test_many_links_cost_no_more_than_their_number(links: int) -> None:
         many = "".join(f'<a href="/t?p={n}">{n}</a>' for n in range(size))
         return tree(f"<html><body>{many}</body></html>")
 
-    assert growth(lambda root: find_pages(root, SITE), page(links // FACTOR), page(links)) < MOST
+    assert growth(lambda root: find_pages(root, SITE), page(links // FACTOR), page(links)) < MAX_RATIO
 
 
 def labelled_pages() -> list[dict[str, Any]]:

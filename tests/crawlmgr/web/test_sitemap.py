@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from crawlmgr.web import sitemap
 from crawlmgr.web.sitemap import Sitemap, SitemapEntry, parse_moment, parse_sitemap
-from tests.growth import FACTOR, MOST, growth
+from tests.growth import FACTOR, MAX_RATIO, growth
 
 URL = "http://forum.example/maps/sitemap.xml"
 NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -123,7 +123,7 @@ def test_hostile_files_cost_no_more_than_their_length(begin: bytes, piece: bytes
         assert parse_sitemap(body, URL).entries == ()
 
     start = b"<urlset>" + begin
-    assert growth(read, start + piece * (size // FACTOR), start + piece * size) < MOST
+    assert growth(read, start + piece * (size // FACTOR), start + piece * size) < MAX_RATIO
 
 
 @given(st.binary(max_size=300) | st.text(alphabet="<>/&;! urlsetocfdinkmh:.?=\"'", max_size=200).map(str.encode))

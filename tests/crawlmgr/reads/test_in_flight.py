@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from crawlmgr.models import Host, Run, RunState
-from crawlmgr.reads import line
+from crawlmgr.reads import in_flight
 from crawlmgr.services import frontier, hosts, runs
 from crawlmgr.services.frontier import NewUrl
 
@@ -32,25 +32,25 @@ def flying(count: int, claimed: int, *, now: datetime, ago: float = 0.0) -> Run:
 def test_a_run_tells_how_many_of_how_many_and_on_which_hosts() -> None:
     now = datetime.now(UTC)
     run = flying(5, 3, now=now)
-    found = line.of_run(run, now)
+    found = in_flight.of_run(run, now)
     assert found is not None and (found.number, found.most) == (3, 7)
     assert sorted(found.on.values()) == [1, 1, 1] and found.waited_for == ()
-    assert line.of_hosts(Host.objects.values_list("pk", flat=True), now) == found.on and line.total(now) == 3
-    assert line.total(now + timedelta(hours=1)) == 0, "nobody has been heard of for longer than a lease"
+    assert in_flight.of_hosts(Host.objects.values_list("pk", flat=True), now) == found.on and in_flight.total(now) == 3
+    assert in_flight.total(now + timedelta(hours=1)) == 0, "nobody has been heard of for longer than a lease"
     run.state = RunState.PAUSED
-    assert line.of_run(run, now) is None
+    assert in_flight.of_run(run, now) is None
 
 
 def test_what_is_claimed_beyond_the_line_is_not_told_as_in_flight() -> None:
     now = datetime.now(UTC)
-    found = line.of_run(flying(9, 9, now=now), now)
+    found = in_flight.of_run(flying(9, 9, now=now), now)
     assert found is not None and (found.number, found.most) == (7, 7)
 
 
 def test_hosts_that_take_long_are_named_the_slowest_first() -> None:
     now = datetime.now(UTC)
     run = flying(3, 2, now=now, ago=9)
-    found = line.of_run(run, now)
+    found = in_flight.of_run(run, now)
     assert found is not None and [one.since for one in found.waited_for] == [now - timedelta(seconds=9)] * 2
 
 
@@ -62,8 +62,8 @@ def test_the_desk_shows_it_at_the_same_cost_for_many(admin_client: Client) -> No
     assert "1 / 1" in admin_client.get(reverse("admin:hosts")).content.decode()
     assert "2 requests in flight" in admin_client.get(reverse("admin:status")).json()["rate"]
     with CaptureQueriesContext(connection) as few:
-        line.of_run(run, now)
+        in_flight.of_run(run, now)
     flying(60, 40, now=now)
     with CaptureQueriesContext(connection) as many:
-        line.of_run(run, now)
+        in_flight.of_run(run, now)
     assert len(few) == len(many) == 1
