@@ -48,7 +48,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("focused/strategies/ant_colony.py", "focused/strategies/dynamic_tunnel.py", "focused/strategies/dolphin.py",
          "focused/strategies/adaptive.py"),
         ("tests/focused/test_strategies.py", "tests/focused/test_colony.py", "tests/focused/test_tunnels.py",
-         "tests/focused/test_adaptive.py", "tests/focused/test_endings.py", "tests/focused/test_link_parts.py",
+         "tests/focused/test_adaptive.py", "tests/focused/test_endings.py", "tests/focused/test_ontology.py", "tests/focused/test_link_parts.py",
          "tests/focused/test_repeatable.py"),
     ),
     "selection": (

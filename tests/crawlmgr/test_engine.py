@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.db import connection
 from django.db.models import F
 
 from crawlmgr import engine
@@ -67,6 +68,19 @@ class ReadingTogether(Reading):
     pages_together = 4
 
 
+class Preparing(Ending):
+    """Records its calls, and whether each was made inside a transaction."""
+
+    calls: list[tuple[str, bool]] = []
+
+    def prepare(self, run: Run, now: datetime) -> None:
+        self.calls.append(("prepare", connection.in_atomic_block))
+
+    def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
+        self.calls.append(("begin", connection.in_atomic_block))
+        return ()
+
+
 class Noting(ManualClock):
     """A clock that records how long it was slept on."""
 
@@ -89,6 +103,17 @@ def test_a_run_without_addresses_ends(run: Run) -> None:
     assert engine.run_slice(run.pk) == RunState.FINISHED
     run.refresh_from_db()
     assert run.stopped_by == "complete" and Event.objects.filter(code="ending").count() == 1
+
+
+def test_a_long_start_is_prepared_once_outside_the_transaction(settings: LazySettings) -> None:
+    settings.CRAWLERS = {"ending": "tests.crawlmgr.test_engine.Preparing"}
+    Preparing.calls.clear()
+    run = runs.create("ending", "a run", parameters={}, now=NOW, start=False)
+    assert engine.run_slice(run.pk) == RunState.FINISHED
+    assert Preparing.calls == [("prepare", False), ("begin", True)]
+    Run.objects.filter(pk=run.pk).update(state=RunState.QUEUED, finished=None)
+    assert engine.run_slice(run.pk) == RunState.FINISHED
+    assert len(Preparing.calls) == 2, "a later slice does not begin again"
 
 
 def test_who_has_lost_the_run_writes_nothing_at_its_end(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,6 +60,9 @@ def test_the_interval_needs_uncut_probes_and_recaptures():
     assert estimate([Probe(probe.records, True) for probe in probes], 5).reason == "too_few_probes"
     apart = [Probe(frozenset({n}), False) for n in range(30)]
     assert estimate(apart, 5).reason == "too_few_recaptured" and estimate(apart, 5).coverage(5) is None
+    seven = [Probe(probe.records | set(range(7)), probe.overflowed) if n < 2 else probe for n, probe in enumerate(apart)]
+    eight = [Probe(probe.records | set(range(-1, 7)), probe.overflowed) if n < 2 else probe for n, probe in enumerate(apart)]
+    assert estimate(seven, 5).reason == "too_few_recaptured" and estimate(eight, 5).known, "records that several answers returned"
     assert Estimate(100.0, 200.0, "", 30).coverage(50) == (0.25, 0.5)
 
 

@@ -72,6 +72,12 @@ def test_a_range_that_was_cut_is_divided_into_as_few_parts_as_fit_under_the_limi
     assert all(high + 1 == low for (_, high), (low, _) in zip(spans, spans[1:], strict=False))
 
 
+def test_a_rest_that_one_answer_can_hold_is_one_part() -> None:
+    asked = [QueriedRange(Range(0, 99), 60, True, False), QueriedRange(Range(0, 79), 50, True, True)]
+    found = cells(Range(0, 99), asked, np.arange(0.0, 80.0, 2.0), 10.0, LIMIT)
+    assert [cell.range for cell in found] == [Range(80, 99)] and found[0].new == pytest.approx(10, abs=0.5)
+
+
 def test_ranges_without_a_record_leave_all_records_to_the_others() -> None:
     empty = [QueriedRange(Range(200, 299), 0, True, True), QueriedRange(Range(220, 239), 0, True, True)]
     found = cells(Range(0, 999), [*empty, QueriedRange(Range(0, 999), 60, True, False)], np.array([10.0, 20.0, 500.0, 800.0]), 10.0, LIMIT)
