@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from forums.reading import PageKind, ThreadRecord, read_page
+from forums.reading import BoardRecord, PageKind, ThreadRecord, read_page
 from tests.forums.boards import NOW, RandomForum, Topic
 from tests.forums.markup_random import LAYOUTS, RandomMarkup
 from tests.forums.markup_software import SOFTWARE
@@ -88,3 +88,25 @@ def test_marks_inside_a_date_do_not_part_it() -> None:
     records = read_page(f"<html><body><table>{heads}{rows}</table></body></html>", "http://forum.example/board.php?id=2", NOW).records
     lasts = [record.last_reply.value.isoformat()[:16] for record in records if isinstance(record, ThreadRecord) and record.last_reply]
     assert lasts == [f"2024-02-{20 - n}T04:06" for n in range(1, 7)]
+
+
+def test_descriptions_of_boards_and_counts_of_posts() -> None:
+    """The description is the text after the name; numbers under "Posts" include the first post, even where one is 1."""
+    heads = "<tr><th>Forum</th><th>Topics</th><th>Posts</th><th>Last post</th></tr>"
+    about = {"Roses": "All about growing them", "Tools": "Spades, shears and where to buy them", "Ponds": ""}
+    rows = "".join(
+        f'<tr><td>{at}.</td><td><h3><a href="/viewforum.php?f={at}">{name}</a></h3><p>{text}</p></td><td>{at}</td><td>{9 * at}</td>'
+        f'<td>by <a href="/memberlist.php?mode=viewprofile&u={at}">anna{at}</a> 2026-03-0{at} 10:15</td></tr>'
+        for at, (name, text) in enumerate(about.items(), 1)
+    )
+    boards = read_page(f"<html><body><table>{heads.replace('<tr>', '<tr><th></th>', 1)}{rows}</table></body></html>", "http://forum.example/", NOW)
+    assert boards.kind is PageKind.index
+    assert {one.name: one.description or "" for one in boards.records if isinstance(one, BoardRecord)} == about
+    heads = "<tr><th>Thread</th><th>Posts</th><th>Last post</th></tr>"
+    rows = "".join(
+        f'<tr><td><a href="/viewtopic.php?t={at}">A thread about subject {at}</a></td><td>{at}</td>'
+        f'<td>2026-03-{20 - at:02} 10:15 by <a href="/memberlist.php?mode=viewprofile&u={at}">anna{at}</a></td></tr>'
+        for at in range(1, 7)
+    )
+    threads = read_page(f"<html><body><table>{heads}{rows}</table></body></html>", "http://forum.example/viewforum.php?f=1", NOW)
+    assert [one.replies for one in threads.records if isinstance(one, ThreadRecord)] == [0, 1, 2, 3, 4, 5]
