@@ -80,11 +80,11 @@ class _Slice:
                     outcome()
                 if self.on_step is not None:
                     self.on_step()
-        except Interrupted as wish:
-            if wish.why == "shutdown":
+        except Interrupted as request:
+            if request.why == "shutdown":
                 runs.release(self.lease)
                 return RunState.RUNNING
-            paused = wish.why == "pause"
+            paused = request.why == "pause"
             return self._end(RunState.PAUSED if paused else RunState.STOPPED, "" if paused else "stopped")
 
     def _pulse(self) -> None:

@@ -61,9 +61,9 @@ def find(request: HttpRequest, wanted: Find) -> dict[str, Any]:
     ),
 )
 def harvest(request: HttpRequest, form: int, wanted: Harvest) -> dict[str, Any]:
-    wishes = {"queries": wanted.queries, "policy": wanted.policy, "seed_terms": wanted.seed_terms}
+    options = {"queries": wanted.queries, "policy": wanted.policy, "seed_terms": wanted.seed_terms}
     try:
-        run = harvests.start([Form.objects.select_related("source").get(pk=form)], wishes, now=datetime.now(UTC))
+        run = harvests.start([Form.objects.select_related("source").get(pk=form)], options, now=datetime.now(UTC))
     except harvests.Refused as refused:
         raise HttpError(409, f"This form is not sent: {refused.code}.") from None
     return run_document(run.pk)

@@ -59,15 +59,15 @@ class FormModel:
         """Returns the probability of every class, in the order of `classes`; they sum to 1."""
         return self.shares_of(counts(form), word_features(form))
 
-    def shares_of(self, numbers: Mapping[str, float], said: Mapping[str, float]) -> np.ndarray:
+    def shares_of(self, numbers: Mapping[str, float], words: Mapping[str, float]) -> np.ndarray:
         """Returns the probabilities of the classes, in the order of `classes`, from computed features: `numbers` (numeric
-        features by name) and `said` (word features by name)."""
+        features by name) and `words` (word features by name)."""
         scores = self.bias.astype(float).copy()
         for name, value in numbers.items():
             row = self.weights.get(name)
             if row is not None:
                 scores += value * row
-        known = [(self.weights[name], value) for name, value in said.items() if name in self.weights]
+        known = [(self.weights[name], value) for name, value in words.items() if name in self.weights]
         norm = math.sqrt(sum(value * value for _, value in known))
         for row, value in known:
             scores += (WORD_NORM * value / norm) * row

@@ -148,7 +148,7 @@ class HarvestCrawler:
     own_end_reason = True
 
     def __init__(self) -> None:
-        self.benches: dict[int, HarvestSession] = {}
+        self.sessions: dict[int, HarvestSession] = {}
         self.opening: set[int] = set()
 
     def settings(self, run: Run) -> CrawlSettings:
@@ -158,15 +158,15 @@ class HarvestCrawler:
         return sources.settings_of_all([form.source for form in chosen], run)
 
     def _all(self, run: Run) -> list[HarvestSession]:
-        if not self.benches:
-            wishes = HarvestOptions.from_mapping(run.parameters)
+        if not self.sessions:
+            options = HarvestOptions.from_mapping(run.parameters)
             rows = Harvest.objects.filter(run=run).select_related("form__source", "form__cluster", "run").order_by("position")
-            self.benches = {row.pk: HarvestSession(row, wishes) for row in rows}
-        return list(self.benches.values())
+            self.sessions = {row.pk: HarvestSession(row, options) for row in rows}
+        return list(self.sessions.values())
 
-    def _bench(self, run: Run, item: Url) -> HarvestSession:
+    def _session(self, run: Run, item: Url) -> HarvestSession:
         self._all(run)
-        return self.benches[item.group or 0]
+        return self.sessions[item.group or 0]
 
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
         return harvests.next_links(run, self._all(run), HarvestOptions.from_mapping(run.parameters), now)
@@ -176,16 +176,16 @@ class HarvestCrawler:
         the form."""
         if item.kind == "detail":
             return FetchRequest(item.url)
-        bench = self._bench(run, item)
-        if harvests.is_session(bench) and not bench.is_open:
+        session = self._session(run, item)
+        if harvests.is_session(session) and not session.is_open:
             self.opening.add(item.pk)
-            return FetchRequest(bench.form.page_url)
+            return FetchRequest(session.form.page_url)
         self.opening.discard(item.pk)
         if item.payload["page"] > 1:
             body = item.payload.get("body")
             return FetchRequest(item.url, method="POST", body=body.encode()) if body is not None else FetchRequest(item.url)
         row = Query.objects.get(pk=item.payload["query"])
-        submission = harvests.submission_of(bench, row)
+        submission = harvests.submission_of(session, row)
         if submission.method == "POST":
             return FetchRequest(submission.url, method="POST", body=submission.body.encode())
         return FetchRequest(submission.url)
@@ -198,79 +198,79 @@ class HarvestCrawler:
             return error
 
     def _read(self, run: Run, item: Url, response: FetchResponse) -> Answer | dict[str, str] | _Opening:
-        bench = self._bench(run, item)
+        session = self._session(run, item)
         if item.kind == "detail":
-            return read_detail(response.text, bench.page_template) if response.status == 200 else {}
+            return read_detail(response.text, session.page_template) if response.status == 200 else {}
         if item.pk in self.opening:
             return _Opening(read_forms(response.text, response.url))
         if not response.body:
             return Answer(response.url)
         row = Query.objects.get(pk=item.payload["query"])
         known = Context(
-            form=bench.form,
+            form=session.form,
             bound=bindings(answers.terms_of(row)),
             number=int(item.payload["page"]),
-            page_size=int(bench.state.get("page_size", 0)),
-            page_template=bench.page_template,
-            shape=bench.shape,
-            may_post=bench.form.method == "post",
-            charset=bench.harvest.form.charset,
+            page_size=int(session.state.get("page_size", 0)),
+            page_template=session.page_template,
+            shape=session.shape,
+            may_post=session.form.method == "post",
+            charset=session.harvest.form.charset,
         )
         return read_answer(response.text, response.url, known)
 
     def store(self, run: Run, item: Url, response: FetchResponse, reading: Any, now: datetime) -> Stored:
-        bench = self._bench(run, item)
+        session = self._session(run, item)
         if item.kind == "detail":
-            harvests.count_detail_requests(bench, max(1, item.attempts) + len(response.redirects))
+            harvests.count_detail_requests(session, max(1, item.attempts) + len(response.redirects))
         if isinstance(reading, OverBudget):
             ended = self.failed(run, item, OVER_BUDGET, now)
             ended.state, ended.reason = UrlState.FAILED, OVER_BUDGET
             return ended
         if isinstance(reading, _Opening):
             self.opening.discard(item.pk)
-            return answers.reopened(bench, item, response, reading.forms, now)
+            return answers.reopened(session, item, response, reading.forms, now)
         if isinstance(reading, dict):
-            return self._store_detail(bench, item, response, reading, now)
-        stored = answers.store_page(run, self._all(run), bench, item, response, reading, now)
+            return self._store_detail(session, item, response, reading, now)
+        stored = answers.store_page(run, self._all(run), session, item, response, reading, now)
         stored.title = page_title(response.text)
         return stored
 
     def _store_detail(
-        self, bench: HarvestSession, item: Url, response: FetchResponse, fields: dict[str, str], now: datetime
+        self, session: HarvestSession, item: Url, response: FetchResponse, fields: dict[str, str], now: datetime
     ) -> Stored:
         if not fields or not records.add_detail(item.payload["record"], fields, now):
             return Stored(state=UrlState.FAILED, reason=f"http_{response.status}" if response.status != 200 else "no_fields")
-        Harvest.objects.filter(pk=bench.harvest.pk).update(details=F("details") + 1)
-        bench.harvest.details += 1
+        Harvest.objects.filter(pk=session.harvest.pk).update(details=F("details") + 1)
+        session.harvest.details += 1
         return Stored(title=page_title(response.text), counts={"updated": 1})
 
     def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
         if item.kind == "detail":
-            harvests.count_detail_requests(self._bench(run, item), item.attempts - reason.startswith(answers.UNSENT))
+            harvests.count_detail_requests(self._session(run, item), item.attempts - reason.startswith(answers.UNSENT))
             return Stored()
-        return answers.failed(run, self._all(run), self._bench(run, item), item, reason, now)
+        return answers.failed(run, self._all(run), self._session(run, item), item, reason, now)
 
     def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str:
-        benches = self._all(run)
-        links = [link for stored in answers.close_lost(run, benches, now) for link in stored.links]
-        links += [] if links else harvests.next_links(run, benches, HarvestOptions.from_mapping(run.parameters), now)
+        sessions = self._all(run)
+        links = [link for stored in answers.close_lost(run, sessions, now) for link in stored.links]
+        links += [] if links else harvests.next_links(run, sessions, HarvestOptions.from_mapping(run.parameters), now)
         if links:
             return links
-        self._sum_up(run, benches)
-        reasons = sorted({bench.harvest.stopped_by for bench in benches})
+        self._sum_up(run, sessions)
+        reasons = sorted({session.harvest.stopped_by for session in sessions})
         return ", ".join(reasons)
 
-    def _sum_up(self, run: Run, benches: Sequence[HarvestSession]) -> None:
-        for bench in benches:
-            sizing.size_up(bench)
-            harvests.save(bench)
+    def _sum_up(self, run: Run, sessions: Sequence[HarvestSession]) -> None:
+        for session in sessions:
+            sizing.size_up(session)
+            harvests.save(session)
         Run.objects.filter(pk=run.pk).update(result=figures.result_of(run))
 
     def ended(self, run: Run, state: str, now: datetime) -> None:
         """Stores the results of a harvest that was stopped or failed before its end."""
         if state not in ("stopped", "failed"):
             return
-        benches = self._all(run)
-        for bench in benches:
-            bench.harvest.ended, bench.harvest.stopped_by = True, bench.harvest.stopped_by or state
-        self._sum_up(run, benches)
+        sessions = self._all(run)
+        for session in sessions:
+            session.harvest.ended, session.harvest.stopped_by = True, session.harvest.stopped_by or state
+        self._sum_up(run, sessions)

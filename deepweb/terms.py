@@ -173,9 +173,9 @@ def bindings(query: Query) -> dict[str, str]:
     return bound
 
 
-def language_of(text: str, told: str = "") -> str:
+def language_of(text: str, declared: str = "") -> str:
     """Returns the two-letter code of the language whose words are queried first: the language of a script in which 2 % of the
-    text's letters (or, if the page declares no language, four letters) are written; otherwise the declared language (`told`),
+    text's letters (or, if the page declares no language, four letters) are written; otherwise the declared language (`declared`),
     or English.
 
     >>> language_of("全文检索 select id from ci"), language_of("Suche", "de-DE"), language_of("Search")
@@ -184,9 +184,9 @@ def language_of(text: str, told: str = "") -> str:
     letters = sum(letter.isalpha() for letter in text)
     for name, script in _SCRIPTS.items():
         count = len(script.findall(text))
-        if count >= 0.02 * letters and count or count >= 4 and not told:
+        if count >= 0.02 * letters and count or count >= 4 and not declared:
             return name
-    return told[:2].lower() or "en"
+    return declared[:2].lower() or "en"
 
 
 _SCRIPTS = {

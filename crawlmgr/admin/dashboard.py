@@ -40,7 +40,7 @@ def home(request: HttpRequest) -> HttpResponse:
     context["panels"] = [found for _order, panel in admin.site.panels if (found := panel(request, now)) is not None]
     wanted = len(context["alarms"]) + sum(found.get("alarms", 0) for found in context["panels"])
     context["head"] = tiles.head(request, now, wanted)
-    if not context["active"] and not context["ended"] or demonstration.wished():
+    if not context["active"] and not context["ended"] or demonstration.is_requested():
         context |= _beginnings(request, active=bool(active))
     context["may_see"] = request.user.has_perm("crawlmgr.view_run")
     if not live:
@@ -56,12 +56,12 @@ def _beginnings(request: HttpRequest, *, active: bool) -> dict[str, Any]:
         {"kind": one, "url": reverse(f"admin:{one.room}")}
         for _order, one in admin.site.beginnings if request.user.has_perm(one.permission)
     ]
-    known = tour.steps(request) if demonstration.wished() else {}
+    known = tour.steps(request) if demonstration.is_requested() else {}
     return {
         "kinds": kinds,
         "tour_steps": [(number, step, tour.address(known, number)) for number, step in known.items()],
         "tour_ahead": len(admin.site.tour) - len(known),
-        "demonstration": demonstration.wished(),
+        "demonstration": demonstration.is_requested(),
         "working": active or len(known) < len(admin.site.tour),
         "may_demonstrate": demonstration.possible() and request.user.has_perm(OPEN_PRIVATE),
     }
@@ -74,7 +74,7 @@ def demonstrate(request: HttpRequest) -> HttpResponse:
     if not demonstration.possible():
         messages.error(request, _("Only `serve` can start it; elsewhere type `manage.py demo`."))
         return back(request, "index")
-    demonstration.wish()
+    demonstration.request()
     messages.success(request, _("The demonstration starts; its forum, topic and search site appear here."))
     return back(request, "index")
 

@@ -97,7 +97,7 @@ class ExportForm(forms.Form):
             if name not in ("columns", "bom"):
                 field.widget.attrs["class"] = "field"
 
-    def wish(self, now: datetime, user: Any) -> Export:
+    def definition(self, now: datetime, user: Any) -> Export:
         """Returns an Export with the form's values, not saved yet."""
         chosen = dict(self.cleaned_data)
         day = chosen.pop("since")
@@ -108,7 +108,7 @@ class ExportForm(forms.Form):
         found = super().clean() or self.cleaned_data
         if not self.errors:
             try:
-                saved_exports.check(self.wish(datetime.now(UTC), None))
+                saved_exports.check(self.definition(datetime.now(UTC), None))
             except ValueError as error:
                 raise forms.ValidationError(str(error)) from None
         return found
@@ -136,12 +136,12 @@ def new(request: HttpRequest) -> HttpResponse:
     form = ExportForm(table, header, request.POST or None, initial=first)
     chosen, shape = exports.EVERYTHING, exports.AS_IT_IS
     if request.method == "POST" and form.is_valid():
-        wish = form.wish(now, request.user)
+        export = form.definition(now, request.user)
         if "keep-it" in request.POST:
-            saved_exports.begin(wish, now=now, user=request.user)
+            saved_exports.begin(export, now=now, user=request.user)
             messages.success(request, _("Saved. A worker is writing the file now."))
-            return redirect("admin:export-page", wish.pk)
-        chosen, shape = saved_exports.chosen(wish, now), exports.Shape(wish.columns)
+            return redirect("admin:export-page", export.pk)
+        chosen, shape = saved_exports.chosen(export, now), exports.Shape(export.columns)
     if not form.is_bound:
         chosen = exports.Filter(number(str(first.get("site", "")), 2**63 - 1), number(str(first.get("run", "")), 2**63 - 1))
     columns, rows = exports.preview(table, chosen=chosen, shape=shape, limit=PREVIEW)

@@ -45,10 +45,10 @@ def _newest(rows: Rows, time: str, most: int) -> Q:
     return Q() if first is None else Q(**{f"{time}__isnull": False}) | Q(pk__gte=first)
 
 
-def few(rows: Rows, **wish: Any) -> Rows:
-    """Filters rows by the values of fields (`wish`). If at most MAX_FEW rows match, they are found through a partial index and
-    then sorted; if more match, the database reads the rows in the list's order until a page is full, which is soon."""
+def few(rows: Rows, **condition: Any) -> Rows:
+    """Filters rows by the values of fields (`condition`). If at most MAX_FEW rows match, they are found through a partial index
+    and then sorted; if more match, the database reads the rows in the list's order until a page is full, which is soon."""
     # without further conditions, which would make the database choose another index
-    whole = rows.model._default_manager.filter(**wish).order_by()
+    whole = rows.model._default_manager.filter(**condition).order_by()
     keys = list(whole.values_list("pk", flat=True)[: MAX_FEW + 1])
-    return rows.filter(pk__in=keys) if len(keys) <= MAX_FEW else rows.filter(**wish)
+    return rows.filter(pk__in=keys) if len(keys) <= MAX_FEW else rows.filter(**condition)

@@ -157,7 +157,7 @@ def node_page(request: HttpRequest, pk: int) -> HttpResponse:
 @act("workers/<int:pk>/drain/", "node-drain", MAY)
 def drain(request: HttpRequest, pk: int) -> HttpResponse:
     """Drains a node: it takes no new runs, and a node started with the `node` command exits once it has none left."""
-    nodes.wish(_find(pk), NodeState.DRAINING, datetime.now(UTC))
+    nodes.request_state(_find(pk), NodeState.DRAINING, datetime.now(UTC))
     messages.success(request, _("The node is draining: it accepts no further runs."))
     return back(request, "node", pk)
 
@@ -165,7 +165,7 @@ def drain(request: HttpRequest, pk: int) -> HttpResponse:
 @act("workers/<int:pk>/pause/", "node-pause", MAY)
 def pause(request: HttpRequest, pk: int) -> HttpResponse:
     """Pauses a node: it takes no runs until it is resumed."""
-    nodes.wish(_find(pk), NodeState.PAUSED, datetime.now(UTC))
+    nodes.request_state(_find(pk), NodeState.PAUSED, datetime.now(UTC))
     messages.success(request, _("The node is paused: other nodes continue its runs."))
     return back(request, "node", pk)
 
@@ -173,7 +173,7 @@ def pause(request: HttpRequest, pk: int) -> HttpResponse:
 @act("workers/<int:pk>/resume/", "node-resume", MAY)
 def resume(request: HttpRequest, pk: int) -> HttpResponse:
     """Resumes a node: it takes runs again."""
-    nodes.wish(_find(pk), NodeState.ACTIVE, datetime.now(UTC))
+    nodes.request_state(_find(pk), NodeState.ACTIVE, datetime.now(UTC))
     messages.success(request, _("The node accepts work again."))
     return back(request, "node", pk)
 

@@ -55,8 +55,8 @@ def kept_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[
 
 
 @router.post("", auth=changes, summary=gettext_noop("Save an export and write its first file"))
-def kept_add(request: HttpRequest, wish: NewExport) -> dict[str, Any]:
-    made = saved_exports.begin(Export(**wish.dict(), created=_now()), now=_now())
+def kept_add(request: HttpRequest, wanted: NewExport) -> dict[str, Any]:
+    made = saved_exports.begin(Export(**wanted.dict(), created=_now()), now=_now())
     return saved_exports.document(made)
 
 

@@ -121,9 +121,9 @@ class Cluster:
 
 
 @contextmanager
-def web(hosts: int, answer: float, told: dict[str, Any]) -> Iterator[int]:
+def web(hosts: int, answer: float, served: dict[str, Any]) -> Iterator[int]:
     """Context manager that serves a local web of many hosts and yields its port; at the end, the counts of its server are put
-    into `told`."""
+    into `served`."""
     command = [sys.executable, "-m", "crawlmgr.benches.line_server", str(hosts), str(answer), "5000"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: S603 - our own module
     try:
@@ -131,7 +131,7 @@ def web(hosts: int, answer: float, told: dict[str, Any]) -> Iterator[int]:
         yield int(process.stdout.readline())
     finally:
         process.terminate()
-        told.update(json.loads(process.communicate()[0].strip().splitlines()[-1]))
+        served.update(json.loads(process.communicate()[0].strip().splitlines()[-1]))
 
 
 @contextmanager

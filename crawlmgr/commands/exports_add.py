@@ -39,9 +39,9 @@ def run(options: dict[str, Any]) -> Result:
     database.ready()
     now = SYSTEM.now()
     named = ("name", "table", "format", "site", "run", "since", "days", "bom", "every_hours", "keep")
-    wish = Export(**{name: options[name] for name in named}, columns=list(options["columns"]), created=now)
+    definition = Export(**{name: options[name] for name in named}, columns=list(options["columns"]), created=now)
     try:
-        made = saved_exports.begin(wish, now=now)
+        made = saved_exports.begin(definition, now=now)
     except ValueError as error:
         raise CommandError(str(error), returncode=2) from None
     return Result(saved_exports.document(made), f"Kept as {made.pk}. A worker writes it; `exports write {made.pk}` does so here.")

@@ -30,10 +30,10 @@ def run(options: dict[str, Any]) -> Result:
     kind, target, now = options["kind"], options["target"], SYSTEM.now()
     given = {"hours": options["hours"], "timezone": options["timezone"]}
     given["jitter_seconds"] = None if options["jitter"] is None else 60 * options["jitter"]
-    wishes = {name: value for name, value in given.items() if value is not None}
-    if wishes:
+    changes = {name: value for name, value in given.items() if value is not None}
+    if changes:
         try:
-            timings.put(kind, target, wishes, now=now)
+            timings.put(kind, target, changes, now=now)
         except ValueError as error:
             raise CommandError(str(error), returncode=2) from None
     found = timings.document(kind, target, now, SHOWN)

@@ -16,7 +16,7 @@ CAN = "CRAWLMGR_DEMONSTRATION"
 """Environment variable that is set for web servers whose supervisor can start the demonstration."""
 
 
-def _wish() -> Path:
+def _marker() -> Path:
     return Path(settings.DATA_DIR) / "demonstration.wanted"
 
 
@@ -53,16 +53,16 @@ def possible() -> bool:
     return bool(os.environ.get(CAN))
 
 
-def wished() -> bool:
+def is_requested() -> bool:
     """Tells whether the demonstration is requested to run. A marker file says so, so the request survives restarts."""
-    return _wish().exists()
+    return _marker().exists()
 
 
-def wish() -> None:
+def request() -> None:
     """Requests the demonstration by creating the marker file; the supervisor starts it within seconds."""
-    _wish().touch(mode=0o600)
+    _marker().touch(mode=0o600)
 
 
 def end() -> None:
     """Withdraws the request: the supervisor stops serving the pages of the demonstration. Data crawled from it are kept."""
-    _wish().unlink(missing_ok=True)
+    _marker().unlink(missing_ok=True)

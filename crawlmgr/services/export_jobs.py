@@ -32,12 +32,12 @@ class ExportJob:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        wish = run.parameters
-        since = wish["filter"]["since"]
+        parameters = run.parameters
+        since = parameters["filter"]["since"]
         bound = datetime.fromisoformat(since) if since else None
-        self.chosen = exports.Filter(wish["filter"]["site"], wish["filter"]["run"], bound)
-        self.table, self.format = str(wish["table"]), str(wish["format"])
-        self.shape = exports.Shape(tuple(wish["columns"]), bool(wish["bom"]))
+        self.chosen = exports.Filter(parameters["filter"]["site"], parameters["filter"]["run"], bound)
+        self.table, self.format = str(parameters["table"]), str(parameters["format"])
+        self.shape = exports.Shape(tuple(parameters["columns"]), bool(parameters["bom"]))
         self.place = saved_exports.folder(run.target or 0)
         ending = "warc.gz" if self.format == saved_exports.WARC else self.format
         self.name = f"{self.table}-{run.created.astimezone(UTC):%Y%m%d-%H%M%S}-{run.pk}.{ending}"

@@ -126,7 +126,7 @@ def _free(run: Run, text: str, now: datetime) -> None:
         events.warn("worker_ended", text, now=now, run_id=run.pk)
 
 
-def wish(node: Node, state: str, now: datetime) -> None:
+def request_state(node: Node, state: str, now: datetime) -> None:
     """Sets the state that is requested of a node: to take work, to pause, or to drain (finish its runs and take no more)."""
     if Node.objects.filter(pk=node.pk).exclude(state=state).update(state=state):
         events.note("node_state", f"{node.name}: {state}", now=now)

@@ -130,16 +130,16 @@ def _move(run_id: int, target: str, now: datetime, condition: Q, **values: Any) 
     return bool(Run.objects.filter(condition, pk=run_id, state__in=_sources(target)).update(state=target, **values))
 
 
-def _ask(run_id: int, wish: str, target: str, now: datetime, **values: Any) -> Run:
+def _ask(run_id: int, request: str, target: str, now: datetime, **values: Any) -> Run:
     """Changes a run's state on a user's request: at once if no worker holds the run, otherwise by storing the request, which
     the worker notices. Returns the run. Raises WrongState."""
     with transaction.atomic():
         if not _move(run_id, target, now, _idle(now), wanted="", waiting_for="", waiting_until=None, **values):
-            Run.objects.filter(pk=run_id, state=RunState.RUNNING).update(wanted=wish)
+            Run.objects.filter(pk=run_id, state=RunState.RUNNING).update(wanted=request)
         run = Run.objects.get(pk=run_id)
-        if run.state != target and run.wanted != wish:
+        if run.state != target and run.wanted != request:
             raise WrongState(run)
-    log.info("asked for", extra={"event": f"run_{wish}", "run": run_id})
+    log.info("asked for", extra={"event": f"run_{request}", "run": run_id})
     return run
 
 

@@ -23,24 +23,24 @@ MAX_DAYS = 36_500
 FORMATS = (*exports.FORMATS, WARC)
 
 
-def check(wish: Export) -> None:
+def check(export: Export) -> None:
     """Raises ValueError with a one-line message if the definition of an export is invalid."""
-    if not wish.name.strip() or len(wish.name) > 100:
+    if not export.name.strip() or len(export.name) > 100:
         raise ValueError("an export needs a name of at most 100 characters")
-    if wish.table not in exports.tables():
-        raise ValueError(f"there is no table {wish.table!r}; there are {', '.join(exports.tables())}")
-    if wish.format not in FORMATS:
-        raise ValueError(f"there is no format {wish.format!r}; there are {', '.join(FORMATS)}")
-    if wish.format == WARC and (wish.table != "pages" or wish.run is None):
+    if export.table not in exports.tables():
+        raise ValueError(f"there is no table {export.table!r}; there are {', '.join(exports.tables())}")
+    if export.format not in FORMATS:
+        raise ValueError(f"there is no format {export.format!r}; there are {', '.join(FORMATS)}")
+    if export.format == WARC and (export.table != "pages" or export.run is None):
         raise ValueError("WARC holds the pages of one run: choose the table pages and name the run")
-    if wish.every_hours not in Every.values:
+    if export.every_hours not in Every.values:
         raise ValueError(f"an export is written every {', '.join(map(str, Every.values[1:]))} hours, or 0: only on request")
-    if not 1 <= wish.keep <= MAX_KEPT:
+    if not 1 <= export.keep <= MAX_KEPT:
         raise ValueError(f"1 to {MAX_KEPT} files can be kept")
-    if wish.days is not None and not 1 <= wish.days <= MAX_DAYS:
+    if export.days is not None and not 1 <= export.days <= MAX_DAYS:
         raise ValueError(f"the number of last days must be 1 to {MAX_DAYS}")
-    table = exports.tables()[wish.table]
-    exports.picked(wish.table, table.header(chosen(wish, wish.created)), exports.Shape(wish.columns))
+    table = exports.tables()[export.table]
+    exports.picked(export.table, table.header(chosen(export, export.created)), exports.Shape(export.columns))
 
 
 def chosen(export: Export, now: datetime) -> exports.Filter:
@@ -50,18 +50,18 @@ def chosen(export: Export, now: datetime) -> exports.Filter:
     return exports.Filter(export.site, export.run, max((bound for bound in (export.since, lately) if bound), default=None))
 
 
-def add(wish: Export) -> Export:
+def add(export: Export) -> Export:
     """Saves a new export; one with a schedule is due at once. Raises ValueError if it is invalid."""
-    check(wish)
-    wish.next_at = wish.created if wish.every_hours else None
-    wish.save()
-    return wish
+    check(export)
+    export.next_at = export.created if export.every_hours else None
+    export.save()
+    return export
 
 
-def begin(wish: Export, *, now: datetime, user: Any = None) -> Export:
+def begin(export: Export, *, now: datetime, user: Any = None) -> Export:
     """Saves a new export and starts its first writing; one with a schedule is started by the dispatcher. Raises ValueError if
     it is invalid."""
-    made = add(wish)
+    made = add(export)
     if not made.every_hours:
         start(made, now=now, user=user)
     return made

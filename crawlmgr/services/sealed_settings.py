@@ -70,24 +70,24 @@ def shown_anywhere(value: Any) -> Any:
     return [shown_anywhere(one) for one in value] if isinstance(value, list) else value
 
 
-def filled(wishes: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+def filled(submitted: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     """Returns settings submitted in a form, in which dots that the form showed are replaced by the stored secrets `before`.
 
     A proxy's password is used only for the same proxy: dots with another address are refused. Raises ValueError with a
     one-line message."""
-    names = _dotted(wishes)
+    names = _dotted(submitted)
     if not names:
-        return dict(wishes)
+        return dict(submitted)
     try:
         kept = opened(before)
     except vault.Unreadable as error:
         raise ValueError(f"what is kept cannot be read ({error}); give it anew") from None
-    result = dict(wishes)
+    result = dict(submitted)
     for name in names:
         kind, _space, one = name.partition(" ")
         if one and one in kept.get(kind, {}):
             result[kind] = {**result[kind], one: kept[kind][one]}
-        elif not one and _without_user(str(kept.get(kind) or "")) == wishes[kind]:
+        elif not one and _without_user(str(kept.get(kind) or "")) == submitted[kind]:
             result[kind] = kept[kind]
         else:
             raise ValueError(f"{name}: dots stand for nothing that is kept; give the value anew")

@@ -64,7 +64,7 @@ class BudgetForm(django_forms.Form):
     )
     stop_rules = django_forms.BooleanField(label=gettext_lazy("Stop rules"), required=False)
 
-    def wishes(self) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
         """Returns the validated fields as parameters of a harvest run."""
         data = {name: value for name, value in self.cleaned_data.items() if value is not None or name not in PAPER}
         data.pop("pages_per_host", None)
@@ -164,20 +164,20 @@ def harvest(request: HttpRequest, pk: int) -> HttpResponse:
         for name, errors in budget.errors.items():
             messages.error(request, f"{budget.fields[name].label}: {' '.join(errors)}")
         return back(request, "search-form", pk)
-    started = _start(request, [form], budget.wishes(), _("The harvest has started."), budget.web())
+    started = _start(request, [form], budget.options(), _("The harvest has started."), budget.web())
     if started is None:
         return back(request, "search-form", pk)
     return back(request, "harvest", Harvest.objects.values_list("pk", flat=True).get(run=started, form=form))
 
 
 def _start(
-    request: HttpRequest, chosen: list[Form], wishes: dict[str, Any], done: str, web: dict[str, Any] | None = None
+    request: HttpRequest, chosen: list[Form], options: dict[str, Any], done: str, web: dict[str, Any] | None = None
 ) -> Run | None:
     started: list[Run] = []
 
     def start() -> None:
         try:
-            started.append(harvests.start(chosen, wishes, now=datetime.now(UTC), settings=web, user=request.user))
+            started.append(harvests.start(chosen, options, now=datetime.now(UTC), settings=web, user=request.user))
         except harvests.Refused as refused:
             raise ValueError(words.say(refused.code)) from None
 
@@ -195,8 +195,8 @@ def try_query(request: HttpRequest, pk: int) -> HttpResponse:
     if not bound:
         messages.warning(request, _("Fill in at least one field."))
         return back(request, "search-form", pk)
-    wishes = {"fixed": [bound], "queries": 1, "probes": 0, "details": 0, "stop_rules": False}
-    started = _start(request, [form], wishes, _("The query is sent."))
+    options = {"fixed": [bound], "queries": 1, "probes": 0, "details": 0, "stop_rules": False}
+    started = _start(request, [form], options, _("The query is sent."))
     if started is None:
         return back(request, "search-form", pk)
     return back(request, "harvest", Harvest.objects.values_list("pk", flat=True).get(run=started, form=form))

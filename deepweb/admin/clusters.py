@@ -85,13 +85,13 @@ def harvest(request: HttpRequest, pk: int) -> HttpResponse:
     if not queries:
         messages.error(request, _("The number of queries is a whole number from 1."))
         return back(request, "form-clusters")
-    wishes = {"queries": queries, "policy": request.POST.get("policy", "") or "fresh"}
+    options = {"queries": queries, "policy": request.POST.get("policy", "") or "fresh"}
     attempt(
         request,
         _("The harvest has started."),
         lambda: harvests.start(
             harvests.of_cluster(row),
-            wishes,
+            options,
             now=datetime.now(UTC),
             label=row.name,
             user=request.user,

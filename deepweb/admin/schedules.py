@@ -46,9 +46,9 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
 def again(request: HttpRequest, pk: int) -> HttpResponse:
     """Starts a harvest of the form at once, with the settings of its last harvest."""
     form, now = _find(pk), datetime.now(UTC)
-    wishes, web = dispatch.last_settings(form)
+    options, web = dispatch.last_settings(form)
     done = _("The harvest has started.")
-    attempt(request, done, lambda: harvests.start([form], wishes, now=now, settings=web, user=request.user))
+    attempt(request, done, lambda: harvests.start([form], options, now=now, settings=web, user=request.user))
     return back(request, "search-form", pk)
 
 

@@ -24,7 +24,7 @@ from deepweb.services import forms, harvests, sources  # noqa: E402
 SETTINGS = {"allow_private": "127.0.0.1", "delay_seconds": 0.0}
 
 
-def work(url: str, wishes: dict[str, Any]) -> dict[str, Any]:
+def work(url: str, options: dict[str, Any]) -> dict[str, Any]:
     """Finds and harvests the form of one site. Returns the run's result with its stored queries and records; "failed" gives the
     reason if the form was not found or may not be sent.
     """
@@ -40,7 +40,7 @@ def work(url: str, wishes: dict[str, Any]) -> dict[str, Any]:
         forms.release(chosen, True)
         chosen.refresh_from_db()
     try:
-        run = harvests.start([chosen], wishes, now=SYSTEM.now(), settings=SETTINGS, begin=False)
+        run = harvests.start([chosen], options, now=SYSTEM.now(), settings=SETTINGS, begin=False)
     except ValueError as error:
         return {**told, "failed": str(error)}
     engine.run_slice(run.pk, seconds=None)
@@ -59,11 +59,11 @@ def work(url: str, wishes: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Reads lines of JSON {"url", "wishes"} from standard input, and writes one line of JSON with the result for each."""
+    """Reads lines of JSON {"url", "options"} from standard input, and writes one line of JSON with the result for each."""
     database.ready()
     for line in sys.stdin:
         wanted = json.loads(line)
-        print(json.dumps(work(wanted["url"], wanted["wishes"]), default=str), flush=True)  # noqa: T201 - output for the parent process
+        print(json.dumps(work(wanted["url"], wanted["options"]), default=str), flush=True)  # noqa: T201 - output for the parent process
 
 
 if __name__ == "__main__":

@@ -66,11 +66,11 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _sent(examples: Sequence[Example], told: Sequence[tuple[FormType, float]], true: FormType) -> int:
+def _sent(examples: Sequence[Example], predicted: Sequence[tuple[FormType, float]], true: FormType) -> int:
     """Counts the forms of the type `true` that would be submitted without an operator's consent, because they are taken for
-    search forms. `told` holds the predicted type and its probability for each example.
+    search forms. `predicted` holds the predicted type and its probability for each example.
     """
-    pairs = [(example, kind, sure) for example, (kind, sure) in zip(examples, told, strict=True) if example.type is true]
+    pairs = [(example, kind, sure) for example, (kind, sure) in zip(examples, predicted, strict=True) if example.type is true]
     return sum(kind is FormType.SEARCH and sure >= SURE and not asks_for_something_else(e.form) for e, kind, sure in pairs)
 
 
@@ -94,10 +94,10 @@ def _figures(scores: Scores) -> dict[str, float]:
     return {"accuracy": scores.accuracy, "search_f1": scores.f1.get("search", 0.0), "macro_f1": scores.macro_f1}
 
 
-def _figures_of(places: Sequence[int], truth: Sequence[FormType], told: Sequence[FormType]) -> dict[str, float]:
+def _figures_of(places: Sequence[int], truth: Sequence[FormType], predicted: Sequence[FormType]) -> dict[str, float]:
     """Returns accuracy and F1 scores by name (see `_figures`), counting only the forms at the indices `places`. `truth` and
-    `told` hold the true and the predicted type of every form."""
-    return _figures(score([truth[place] for place in places], [told[place] for place in places]))
+    `predicted` hold the true and the predicted type of every form."""
+    return _figures(score([truth[place] for place in places], [predicted[place] for place in places]))
 
 
 def table(result: dict[str, Any]) -> str:

@@ -72,9 +72,9 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
 
 def _row(kind: Kind, side: Any, options: dict[str, Any]) -> dict[str, Any]:
     site = FormSite(kind, options["random_seed"])
-    wishes = {"queries": options["queries"], "probes": options["form_probes"], "details": 0, "stop_rules": False}
+    harvest_options = {"queries": options["queries"], "probes": options["form_probes"], "details": 0, "stop_rules": False}
     with FormServer(site) as server:
-        side.stdin.write(json.dumps({"url": server.url, "wishes": wishes}) + "\n")
+        side.stdin.write(json.dumps({"url": server.url, "options": harvest_options}) + "\n")
         side.stdin.flush()
         told = json.loads(side.stdout.readline())
     found = told.get("result") or {}

@@ -18,5 +18,5 @@ def begin(url: str, number: int) -> int:
     sources.add([url], SYSTEM.now(), settings)
     engine.run_slice(sources.find([url], now=SYSTEM.now(), settings=settings, start=False).pk)
     form = Form.objects.filter(source__url=url, searchable=True).select_related("source", "cluster").latest("confidence")
-    wishes = {"queries": QUERIES, "probes": 0, "details": DETAILS, "stop_rules": False}
-    return int(harvests.start([form], wishes, now=SYSTEM.now(), settings=settings, label=f"soak {number}").pk)
+    options = {"queries": QUERIES, "probes": 0, "details": DETAILS, "stop_rules": False}
+    return int(harvests.start([form], options, now=SYSTEM.now(), settings=settings, label=f"soak {number}").pk)

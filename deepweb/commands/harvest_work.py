@@ -20,14 +20,14 @@ from deepweb.services.harvest_options import HarvestOptions
 
 def run(options: dict[str, Any]) -> Result:
     database.ready()
-    wishes = _wishes(options)
+    harvest_options = _harvest_options(options)
     chosen = _chosen(options)
     settings = foreground.web_settings(options, [form.source.url for form in chosen], stored=_stored(chosen))
     if options["release"]:
         for form in chosen:
             forms.release(form, True)
             form.released = True
-    run = _begin(chosen, wishes, settings, by_nodes=options["by_nodes"])
+    run = _begin(chosen, harvest_options, settings, by_nodes=options["by_nodes"])
     run = foreground.work(run, f"harvest of {chosen[0].source.name}", by_nodes=options["by_nodes"])
     unasked = figures.nothing_was_asked(run)
     if unasked:
@@ -38,11 +38,11 @@ def run(options: dict[str, Any]) -> Result:
     return Result(document, _text(document))
 
 
-def _wishes(options: dict[str, Any]) -> dict[str, Any]:
+def _harvest_options(options: dict[str, Any]) -> dict[str, Any]:
     details = options["details"]
     if details != "all" and not details.isdecimal():
         raise CommandError(f"--details: {details} is neither a number nor all", returncode=2)
-    wishes = {
+    harvest_options = {
         "policy": options["policy"],
         "queries": options["queries"],
         "requests": options["requests"],
@@ -55,10 +55,10 @@ def _wishes(options: dict[str, Any]) -> dict[str, Any]:
         "random_seed": options["random_seed"],
     }
     try:
-        HarvestOptions.from_mapping(wishes)
+        HarvestOptions.from_mapping(harvest_options)
     except ValueError as error:
         raise CommandError(str(error), returncode=2) from None
-    return wishes
+    return harvest_options
 
 
 def _stored(chosen: list[Form]) -> str:
@@ -112,9 +112,9 @@ def _known(url: str) -> Form | None:
     return rows.order_by("-confidence").first()
 
 
-def _begin(chosen: list[Form], wishes: dict[str, Any], settings: dict[str, Any], *, by_nodes: bool) -> Run:
+def _begin(chosen: list[Form], harvest_options: dict[str, Any], settings: dict[str, Any], *, by_nodes: bool) -> Run:
     def create() -> Run:
-        return harvests.start(chosen, wishes, now=SYSTEM.now(), settings=settings, begin=False)
+        return harvests.start(chosen, harvest_options, now=SYSTEM.now(), settings=settings, begin=False)
 
     try:
         return foreground.begun(create, "form", by_nodes=by_nodes)

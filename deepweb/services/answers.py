@@ -44,84 +44,84 @@ def terms_of(row: Query) -> Terms:
 
 
 def store_page(
-    run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, item: Url, response: FetchResponse,
+    run: Run, sessions: Sequence[HarvestSession], session: HarvestSession, item: Url, response: FetchResponse,
     answer: Answer, now: datetime
 ) -> Stored:
     """Stores one page of results of a query: its records, then either requests the query's next page, or ends the query and
-    begins the run's next one. `item` is the fetched address, `answer` the page as read; `bench` is the session of the query's
-    harvest, `benches` are the sessions of all harvests of the run. Returns the requests to add to the run, and the numbers of
+    begins the run's next one. `item` is the fetched address, `answer` the page as read; `session` is the session of the query's
+    harvest, `sessions` are the sessions of all harvests of the run. Returns the requests to add to the run, and the numbers of
     records on the page ("items") and of those new to the harvest ("new")."""
     row = Query.objects.get(pk=item.payload["query"])
     number = int(item.payload["page"])
-    _count_requests(bench, row, max(1, item.attempts) + len(response.redirects))
-    bench.is_open = True
+    _count_requests(session, row, max(1, item.attempts) + len(response.redirects))
+    session.is_open = True
     if response.failure is not None:
-        return _end(run, benches, bench, row, QueryState.ERROR, response.failure.value, now)
-    bench.form = forms.refreshed(bench.form, answer.forms)
+        return _end(run, sessions, session, row, QueryState.ERROR, response.failure.value, now)
+    session.form = forms.refreshed(session.form, answer.forms)
     if row.kind == QueryKind.NONSENSE:
-        return _nonsense(run, benches, bench, row, response, answer, now)
+        return _nonsense(run, sessions, session, row, response, answer, now)
     if number == 1 and response.redirects:
-        answer = _lone_record(bench, response, answer)
+        answer = _lone_record(session, response, answer)
     kind = judge(
-        _status(bench, response.status),
+        _status(session, response.status),
         "\n".join(answer.lines),
         words_bound(bindings(terms_of(row))),
         len(answer.records),
-        _nothing(bench),
+        _nothing(session),
     )
     if kind is not ResultKind.VALID and number == 1:
-        return _without_records(run, benches, bench, row, response, answer, kind, now)
-    new = _keep(bench, row, answer, number, now) if kind is ResultKind.VALID else 0
-    if answer.next is not None and kind is ResultKind.VALID and _goes_on(bench, row, number):
+        return _without_records(run, sessions, session, row, response, answer, kind, now)
+    new = _keep(session, row, answer, number, now) if kind is ResultKind.VALID else 0
+    if answer.next is not None and kind is ResultKind.VALID and _goes_on(session, row, number):
         row.save()
-        harvests.save(bench)
-        link = harvests.page_link(bench, row, answer.next.submission, number + 1)
+        harvests.save(session)
+        link = harvests.page_link(session, row, answer.next.submission, number + 1)
         return Stored(links=[link], counts={"new": new, "items": len(answer.records)})
-    further = kind is ResultKind.VALID and answer.next is not None and not bench.state.get("came_round", False)
+    further = kind is ResultKind.VALID and answer.next is not None and not session.state.get("came_round", False)
     row.partial = further or kind is ResultKind.ERROR  # true if further pages exist that were not requested, or this one failed
-    stored = _end(run, benches, bench, row, QueryState.VALID, "", now)
+    stored = _end(run, sessions, session, row, QueryState.VALID, "", now)
     stored.counts = {"new": new, "items": len(answer.records)}
     return stored
 
 
-def _lone_record(bench: HarvestSession, response: FetchResponse, answer: Answer) -> Answer:
+def _lone_record(session: HarvestSession, response: FetchResponse, answer: Answer) -> Answer:
     """Returns the answer with one record, if the site redirected to the page of the only record found. Such a page is
     recognised by an address of the same form as those of known records; any other answer is returned unchanged.
     """
-    known = bench.harvest.form.found_records.exclude(url="").values_list("url", flat=True)[:KNOWN_ADDRESSES]
-    if answer.login or shape(response.url) not in {shape(url) for url in known} - {shape(bench.form.action)}:
+    known = session.harvest.form.found_records.exclude(url="").values_list("url", flat=True)[:KNOWN_ADDRESSES]
+    if answer.login or shape(response.url) not in {shape(url) for url in known} - {shape(session.form.action)}:
         return answer
     try:
-        fields = read_detail(response.text, bench.page_template)
+        fields = read_detail(response.text, session.page_template)
     except OverBudget:
         return answer
     return answer._replace(records=(FoundRecord(response.url, fields),), shape=None, next=None) if fields else answer
 
 
-def _status(bench: HarvestSession, status: int) -> int:
+def _status(session: HarvestSession, status: int) -> int:
     """Returns the HTTP status of an answer, but 200 if it is the status with which the site answers queries without results,
     since `results.judge` would take another one for an error."""
-    return 200 if status == bench.state.get("nothing_status", 200) else status
+    return 200 if status == session.state.get("nothing_status", 200) else status
 
 
-def _nothing(bench: HarvestSession) -> NoResultPages | None:
-    return bench.nothing
+def _nothing(session: HarvestSession) -> NoResultPages | None:
+    return session.nothing
 
 
-def _count_requests(bench: HarvestSession, row: Query, number: int) -> None:
+def _count_requests(session: HarvestSession, row: Query, number: int) -> None:
     row.requests += number
-    bench.harvest.requests += number
+    session.harvest.requests += number
 
 
 def _nonsense(
-    run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, row: Query, response: FetchResponse,
+    run: Run, sessions: Sequence[HarvestSession], session: HarvestSession, row: Query, response: FetchResponse,
     answer: Answer, now: datetime
 ) -> Stored:
     """Processes the answer to a nonsense query (a word that cannot occur): learns the text of a page without results, and the
     links and lines that are on every result page. Ends the query and returns the request of the run's next one."""
     if response.status not in (200, 404):
-        return _without_records(run, benches, bench, row, response, answer, ResultKind.ERROR, now)
-    state = bench.state
+        return _without_records(run, sessions, session, row, response, answer, ResultKind.ERROR, now)
+    state = session.state
     state["nothing_status"] = response.status
     words = list(words_bound(bindings(terms_of(row))))
     state.setdefault("nonsense", []).append(["\n".join(answer.lines)[:NONSENSE_TEXT], words])
@@ -135,13 +135,13 @@ def _nonsense(
             "lines": {line for line in shown["lines"] if not any(line in value or value in line for value in own)},
         }
         state["nonsense"][-1][0] = ""
-    if bench.finds_nothing:
+    if session.finds_nothing:
         state["furniture"] = {name: sorted({*known[name], *lines}) for name, lines in shown.items()}
     elif len(state["nonsense"]) == 1:
         state["furniture"] = {name: sorted(lines) for name, lines in shown.items()}
     else:
         state["furniture"] = _shared(known, shown)
-    return _end(run, benches, bench, row, QueryState.NOTHING, "", now)
+    return _end(run, sessions, session, row, QueryState.NOTHING, "", now)
 
 
 def _shared(known: Mapping[str, Sequence[str]], shown: Mapping[str, set[str]]) -> dict[str, list[str]]:
@@ -155,8 +155,8 @@ def _shared(known: Mapping[str, Sequence[str]], shown: Mapping[str, set[str]]) -
 
 def _without_records(
     run: Run,
-    benches: Sequence[HarvestSession],
-    bench: HarvestSession,
+    sessions: Sequence[HarvestSession],
+    session: HarvestSession,
     row: Query,
     response: FetchResponse,
     answer: Answer,
@@ -167,141 +167,149 @@ def _without_records(
     After an error that may come from an expired session, the next query first fetches the form's page again. Returns the request
     of the run's next query."""
     if answer.login:
-        bench.state["ending"] = "login_required"
-        return _end(run, benches, bench, row, QueryState.ERROR, "login_required", now)
+        session.state["ending"] = "login_required"
+        return _end(run, sessions, session, row, QueryState.ERROR, "login_required", now)
     if kind is ResultKind.NO_RESULTS:
-        return _end(run, benches, bench, row, QueryState.NOTHING, "", now)
+        return _end(run, sessions, session, row, QueryState.NOTHING, "", now)
     reason = f"http_{response.status}"
-    if response.status in SESSION_STATUS and bench.state.get("reopened", 0) < REOPENINGS:
-        bench.state["reopened"] = int(bench.state.get("reopened", 0)) + 1
-        bench.state["session"], bench.is_open = True, False
-    return _end(run, benches, bench, row, QueryState.ERROR, reason, now)
+    if response.status in SESSION_STATUS and session.state.get("reopened", 0) < REOPENINGS:
+        session.state["reopened"] = int(session.state.get("reopened", 0)) + 1
+        session.state["session"], session.is_open = True, False
+    return _end(run, sessions, session, row, QueryState.ERROR, reason, now)
 
 
-def _keep(bench: HarvestSession, row: Query, answer: Answer, number: int, now: datetime) -> int:
+def _keep(session: HarvestSession, row: Query, answer: Answer, number: int, now: datetime) -> int:
     """Stores the records of page `number` of the answer and adds them to the query's and the harvest's counts. Returns how many
     of them were new to the harvest."""
-    ids, _ = records.keep(bench.harvest.form, answer.records, now)
+    ids, _ = records.keep(session.harvest.form, answer.records, now)
     fresh = [pk for pk in dict.fromkeys(ids) if pk not in set(row.found)]
     if number > 1 and not fresh:
-        bench.state["came_round"] = True  # the site returned an earlier page again instead of an empty one
-    new = [pk for pk in fresh if pk not in bench.known]
+        session.state["came_round"] = True  # the site returned an earlier page again instead of an empty one
+    new = [pk for pk in fresh if pk not in session.known]
     row.found = [*row.found, *fresh]
     row.pages += 1
     row.returned = len(row.found)
     row.new += len(new)
     if number == 1:
         row.stated = [list(each) for each in answer.stated]
-    bench.known.update(new)
-    bench.harvest.returned += len(fresh)
-    bench.harvest.records = len(bench.known)
-    bench.state["page_size"] = max(int(bench.state.get("page_size", 0)), len(answer.records))
+    session.known.update(new)
+    session.harvest.returned += len(fresh)
+    session.harvest.records = len(session.known)
+    session.state["page_size"] = max(int(session.state.get("page_size", 0)), len(answer.records))
     if answer.shape is not None:
-        bench.state["shape"] = answer.shape.to_json()
-    shares = bench.state.setdefault("shares", []) if number > 1 else bench.state.update(shares=[]) or bench.state["shares"]
+        session.state["shape"] = answer.shape.to_json()
+    shares = session.state.setdefault("shares", []) if number > 1 else session.state.update(shares=[]) or session.state["shares"]
     shares.append(len(new) / max(1, len(fresh)))
     return len(new)
 
 
-def _goes_on(bench: HarvestSession, row: Query, number: int) -> bool:
+def _goes_on(session: HarvestSession, row: Query, number: int) -> bool:
     """Tells whether to request the next page of results, after page `number`. False if pages repeat, the maximum number of pages
     or requests is reached, or at most a tenth of the records on the last three pages were new to the harvest."""
-    if bench.state.get("came_round") or number >= bench.wishes.max_pages:
+    if session.state.get("came_round") or number >= session.options.max_pages:
         return False
     if row.kind == QueryKind.PROBE:
         return number <= PAGES
-    if bench.wishes.fixed:
+    if session.options.fixed:
         return number < 2
-    if bench.wishes.requests is not None and bench.harvest.requests >= bench.wishes.requests:
+    if session.options.requests is not None and session.harvest.requests >= session.options.requests:
         return False
-    last = bench.state.get("shares", [])[-STALE_PAGES:]
+    last = session.state.get("shares", [])[-STALE_PAGES:]
     return len(last) < STALE_PAGES or sum(last) / len(last) >= STALE_SHARE
 
 
 def _end(
-    run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, row: Query, state: QueryState, reason: str, now: datetime
+    run: Run,
+    sessions: Sequence[HarvestSession],
+    session: HarvestSession,
+    row: Query,
+    state: QueryState,
+    reason: str,
+    now: datetime,
 ) -> Stored:
     """Ends a query with the given state and reason, updates the harvest's counts and what is known of the site, and begins the
     run's next query. Returns the request of that query."""
-    harvest = bench.harvest
+    harvest = session.harvest
     row.state, row.reason, row.ended_at = state, reason[:200], now
-    bench.state.pop("came_round", None)
-    row.overflowed = not row.partial and is_cut(row.returned, row.total, bench.limit)
+    session.state.pop("came_round", None)
+    row.overflowed = not row.partial and is_cut(row.returned, row.total, session.limit)
     if row.kind != QueryKind.NONSENSE:
         harvest.queries += 1
         harvest.valid += state == QueryState.VALID
     if row.kind in COUNTED:
-        bench.state["gains"] = [*bench.state.get("gains", []), row.new / max(1, row.requests)][-GAINS_KEPT:]
+        session.state["gains"] = [*session.state.get("gains", []), row.new / max(1, row.requests)][-GAINS_KEPT:]
     elif row.kind == QueryKind.PROBE:
         harvest.probes += 1
         found = {"term": row.terms[0], "found": row.found, "overflowed": row.overflowed or row.partial}
-        bench.state.setdefault("probes", []).append(found)
+        session.state.setdefault("probes", []).append(found)
     elif state == QueryState.ERROR:
-        bench.state["nonsense_failed"] = int(bench.state.get("nonsense_failed", 0)) + 1
+        session.state["nonsense_failed"] = int(session.state.get("nonsense_failed", 0)) + 1
     row.records_after, row.requests_after = harvest.records, harvest.requests
     row.save()
-    for told, (total, cut) in bench.add_answer(row).items():
+    for told, (total, cut) in session.add_answer(row).items():
         Query.objects.filter(harvest=harvest, number=told).update(total=total, overflowed=cut)
-    forms.learn_roles(harvest.form, bench.proved())
-    _note_errors(bench, state, reason)
-    links = harvests.next_links(run, benches, bench.wishes, now)
-    harvests.save(bench)
+    forms.learn_roles(harvest.form, session.proved())
+    _note_errors(session, state, reason)
+    links = harvests.next_links(run, sessions, session.options, now)
+    harvests.save(session)
     return Stored(links=links)
 
 
-def _note_errors(bench: HarvestSession, state: QueryState, reason: str) -> None:
-    errors = int(bench.state.get("errors", 0)) + 1 if state == QueryState.ERROR else 0
-    bench.state["errors"] = errors
-    if errors >= ERRORS_IN_A_ROW + (NONSENSE if not bench.log else 0) and "ending" not in bench.state:
-        bench.state["ending"] = reason[:60] or "errors"
+def _note_errors(session: HarvestSession, state: QueryState, reason: str) -> None:
+    errors = int(session.state.get("errors", 0)) + 1 if state == QueryState.ERROR else 0
+    session.state["errors"] = errors
+    if errors >= ERRORS_IN_A_ROW + (NONSENSE if not session.log else 0) and "ending" not in session.state:
+        session.state["ending"] = reason[:60] or "errors"
 
 
-def failed(run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, item: Url, reason: str, now: datetime) -> Stored:
+def failed(
+    run: Run, sessions: Sequence[HarvestSession], session: HarvestSession, item: Url, reason: str, now: datetime
+) -> Stored:
     """Ends the query of a request that got no response: disallowed by robots.txt, lost when its process was killed, or failed at
     every try. Returns the request of the run's next query; nothing if the query had ended already."""
     row = Query.objects.filter(pk=item.payload.get("query")).first()
     if row is None or row.state != QueryState.SENT:
         return Stored()
     if reason.startswith(UNSENT):
-        bench.state["ending"] = reason.partition(":")[0]
-        _count_requests(bench, row, item.attempts - 1)
+        session.state["ending"] = reason.partition(":")[0]
+        _count_requests(session, row, item.attempts - 1)
     else:
-        _count_requests(bench, row, item.attempts)
+        _count_requests(session, row, item.attempts)
     if row.found:  # earlier pages of the query had records
         row.partial = True
-        return _end(run, benches, bench, row, QueryState.VALID, reason, now)
-    return _end(run, benches, bench, row, QueryState.ERROR, reason, now)
+        return _end(run, sessions, session, row, QueryState.VALID, reason, now)
+    return _end(run, sessions, session, row, QueryState.ERROR, reason, now)
 
 
-def reopened(bench: HarvestSession, item: Url, response: FetchResponse, page_forms: Sequence[object], now: datetime) -> Stored:
+def reopened(session: HarvestSession, item: Url, response: FetchResponse, page_forms: Sequence[object], now: datetime) -> Stored:
     """Processes the page with the form, which was fetched to start a session. Returns the request of the query that was waiting
     for it. `page_forms` are the forms on the page."""
-    bench.is_open = True
+    session.is_open = True
     row = Query.objects.get(pk=item.payload["query"])
-    _count_requests(bench, row, max(1, item.attempts) + len(response.redirects))
+    _count_requests(session, row, max(1, item.attempts) + len(response.redirects))
     row.save()
-    bench.form = forms.refreshed(bench.form, page_forms)  # type: ignore[arg-type]
-    opened = bench.state["opened"] = int(bench.state.get("opened", 0)) + 1
-    harvests.save(bench)
+    session.form = forms.refreshed(session.form, page_forms)  # type: ignore[arg-type]
+    opened = session.state["opened"] = int(session.state.get("opened", 0)) + 1
+    harvests.save(session)
     number = int(item.payload["page"])
     if number > 1:  # a further page belongs to the expired session, so the query starts again at the first one
         number = 1
-    link = harvests.page_link(bench, row, harvests.submission_of(bench, row), number, attempt=opened)
+    link = harvests.page_link(session, row, harvests.submission_of(session, row), number, attempt=opened)
     return Stored(links=[link])
 
 
-def close_lost(run: Run, benches: Sequence[HarvestSession], now: datetime) -> list[Stored]:
+def close_lost(run: Run, sessions: Sequence[HarvestSession], now: datetime) -> list[Stored]:
     """Ends the queries in progress whose request is no longer waiting, because it was dropped with its host. Returns the result
     of each, with the requests that follow.
     """
     ended = []
-    for bench in benches:
-        for row in Query.objects.filter(harvest=bench.harvest, state=QueryState.SENT):
+    for session in sessions:
+        for row in Query.objects.filter(harvest=session.harvest, state=QueryState.SENT):
             reason = (
-                Url.objects.filter(run=run, group=bench.harvest.pk, state=UrlState.DROPPED)
+                Url.objects.filter(run=run, group=session.harvest.pk, state=UrlState.DROPPED)
                 .values_list("reason", flat=True)
                 .last()
             )
-            bench.state.setdefault("ending", (reason or "dropped")[:60])
-            ended.append(_end(run, benches, bench, row, QueryState.ERROR, reason or "dropped", now))
+            session.state.setdefault("ending", (reason or "dropped")[:60])
+            ended.append(_end(run, sessions, session, row, QueryState.ERROR, reason or "dropped", now))
     return ended

@@ -63,8 +63,8 @@ def _start(form: Form, hours: Timing | None, now: datetime) -> bool:
     if not due.claim(rows, "next_harvest", form.next_harvest, name=name, seconds=seconds, hours=hours, now=now):
         return False
     try:
-        wishes, web = last_settings(form)
-        harvests.start([form], wishes, now=now, settings=web, scheduled=True)
+        options, web = last_settings(form)
+        harvests.start([form], options, now=now, settings=web, scheduled=True)
     except ValueError as error:
         events.error("harvest_refused", f"{name}: {error}", now=now)
         return False

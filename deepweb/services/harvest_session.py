@@ -41,8 +41,8 @@ class HarvestSession:
     stored queries.
     """
 
-    def __init__(self, harvest: Harvest, wishes: HarvestOptions) -> None:
-        self.harvest, self.wishes = harvest, wishes
+    def __init__(self, harvest: Harvest, options: HarvestOptions) -> None:
+        self.harvest, self.options = harvest, options
         self.state: dict[str, Any] = dict(harvest.state)
         self.form = forms.page_form(harvest.form)
         self.is_open = False

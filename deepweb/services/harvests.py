@@ -49,7 +49,7 @@ class Refused(ValueError):
 
 def start(
     chosen: Sequence[Form],
-    wishes: Mapping[str, Any],
+    options: Mapping[str, Any],
     *,
     now: datetime,
     settings: Mapping[str, Any] | None = None,
@@ -58,11 +58,11 @@ def start(
     begin: bool = True,
     scheduled: bool = False,
 ) -> Run:
-    """Creates a run that harvests these forms with one common budget; forms that must not be submitted are left out. `wishes` are
-    the options (see `HarvestOptions`), `settings` crawl settings that override those of the sites. `begin` false creates the run
+    """Creates a run that harvests these forms with one common budget; forms that must not be submitted are left out. `options`
+    are those of `HarvestOptions`, `settings` crawl settings that override those of the sites. `begin` false creates the run
     without starting it; `scheduled` marks a run that a schedule starts. Raises Refused if none of the forms may be submitted,
     ValueError for invalid options or no form, runs.Busy if a form is already being harvested or its site is being deleted."""
-    HarvestOptions.from_mapping(wishes)
+    HarvestOptions.from_mapping(options)
     CrawlSettings.from_mapping(settings or {})
     allowed = [form for form in chosen if forms.refusal_code(form) is None]
     if not allowed:
@@ -71,7 +71,7 @@ def start(
         raise Refused(chosen[0], forms.refusal_code(chosen[0]) or "")
     removals.check(*(form.source_id for form in allowed))
     keys = [form.pk for form in allowed]
-    frozen = {**wishes, "forms": keys, "settings": dict(settings or {})}
+    frozen = {**options, "forms": keys, "settings": dict(settings or {})}
     with transaction.atomic():
         # Locks the forms, so that concurrent starts on the same form wait for each other.
         list(Form.objects.select_for_update().filter(pk__in=keys).order_by("pk").only("pk"))
@@ -104,76 +104,76 @@ def of_cluster(row: Cluster) -> list[Form]:
     return [form for form in row.forms.select_related("source").order_by("pk") if forms.refusal_code(form) is None]
 
 
-def next_links(run: Run, benches: Sequence[HarvestSession], wishes: HarvestOptions, now: datetime) -> list[NewUrl]:
+def next_links(run: Run, sessions: Sequence[HarvestSession], options: HarvestOptions, now: datetime) -> list[NewUrl]:
     """Begins the run's next query, at the form that currently yields most, and returns its first request. Forms whose querying
     has ended contribute the requests for their records' detail pages. An empty list if all forms have ended.
     """
     links: list[NewUrl] = []
     while True:
-        bench = _most_promising([bench for bench in benches if not bench.harvest.ended], benches)
-        if bench is None:
+        session = _most_promising([session for session in sessions if not session.harvest.ended], sessions)
+        if session is None:
             return links
-        if _spent(benches, wishes) and "ending" not in bench.state:
-            bench.state["ending"] = "requests" if _requests_spent(benches, wishes) else "queries"
-        ask = _for_coverage(bench) or NextQuery(bench).choose() or next_probe(bench)
+        if _spent(sessions, options) and "ending" not in session.state:
+            session.state["ending"] = "requests" if _requests_spent(sessions, options) else "queries"
+        ask = _for_coverage(session) or NextQuery(session).choose() or next_probe(session)
         if ask is not None:
-            links.append(_begin_query(run, bench, ask, now))
+            links.append(_begin_query(run, session, ask, now))
             return links
-        links += finish(bench, now)
+        links += finish(session, now)
 
 
-def _for_coverage(bench: HarvestSession) -> Ask | None:
+def _for_coverage(session: HarvestSession) -> Ask | None:
     """Returns the next random probe of a harvest that is to end at a given share of the database (option `coverage`), which needs
     an estimate of the size before it ends. None if no probe is due or the harvest has no such option.
 
     Sets the reason for ending when the share is reached even for the upper bound of the size. If the probes give no upper bound,
     they are repeated after twice as many queries."""
-    wanted, state = bench.wishes.coverage, bench.state
-    if wanted is None or "ending" in state or len(bench.log) < int(state.get("size_from", COVERAGE_FROM)):
+    wanted, state = session.options.coverage, session.state
+    if wanted is None or "ending" in state or len(session.log) < int(state.get("size_from", COVERAGE_FROM)):
         return None
     if "sized" not in state:
-        probe = next_probe(bench)
+        probe = next_probe(session)
         if probe is not None:
             return probe
-        size = size_of(bench)
+        size = size_of(session)
         if size is None or size.high is None:
-            state["size_from"] = 2 * len(bench.log)
+            state["size_from"] = 2 * len(session.log)
             for name in ("plan", "plans", "probes"):
                 state.pop(name, None)
             return None
         state["sized"] = size.high
-    if bench.harvest.records >= wanted * float(state["sized"]):
+    if session.harvest.records >= wanted * float(state["sized"]):
         state["ending"] = "coverage"
     return None
 
 
-def _requests_spent(benches: Sequence[HarvestSession], wishes: HarvestOptions) -> bool:
-    return wishes.requests is not None and sum(bench.harvest.requests for bench in benches) >= wishes.requests
+def _requests_spent(sessions: Sequence[HarvestSession], options: HarvestOptions) -> bool:
+    return options.requests is not None and sum(session.harvest.requests for session in sessions) >= options.requests
 
 
-def _spent(benches: Sequence[HarvestSession], wishes: HarvestOptions) -> bool:
-    return _requests_spent(benches, wishes) or sum(len(bench.log) for bench in benches) >= wishes.queries
+def _spent(sessions: Sequence[HarvestSession], options: HarvestOptions) -> bool:
+    return _requests_spent(sessions, options) or sum(len(session.log) for session in sessions) >= options.queries
 
 
-def _most_promising(open_: Sequence[HarvestSession], benches: Sequence[HarvestSession]) -> HarvestSession | None:
+def _most_promising(open_: Sequence[HarvestSession], sessions: Sequence[HarvestSession]) -> HarvestSession | None:
     """Returns the session of the form that the next query goes to: each form first gets a few queries, then the form whose last
     queries brought most new records per request. None if there is no form left in `open_`.
     """
-    if len(benches) == 1 or len(open_) < 2:
+    if len(sessions) == 1 or len(open_) < 2:
         return open_[0] if open_ else None
-    young = [bench for bench in open_ if len(bench.log) < FIRST_QUERIES and "ending" not in bench.state]
+    young = [session for session in open_ if len(session.log) < FIRST_QUERIES and "ending" not in session.state]
     if young:
-        return min(young, key=lambda bench: len(bench.log))
-    asking = [bench for bench in open_ if "ending" not in bench.state]
-    return max(asking or open_, key=lambda bench: float(np.mean(bench.state.get("gains", [0.0])[-RECENT:] or [0.0])))
+        return min(young, key=lambda session: len(session.log))
+    asking = [session for session in open_ if "ending" not in session.state]
+    return max(asking or open_, key=lambda session: float(np.mean(session.state.get("gains", [0.0])[-RECENT:] or [0.0])))
 
 
-def _begin_query(run: Run, bench: HarvestSession, ask: Ask, now: datetime) -> NewUrl:
+def _begin_query(run: Run, session: HarvestSession, ask: Ask, now: datetime) -> NewUrl:
     """Stores a query before it is sent, so that it is known to have been in progress if work is interrupted. Returns its first
     request.
     """
-    harvest = bench.harvest
-    bench.state["number"] = number = int(bench.state.get("number", 0)) + 1
+    harvest = session.harvest
+    session.state["number"] = number = int(session.state.get("number", 0)) + 1
     row = Query.objects.create(
         harvest=harvest,
         number=number,
@@ -183,12 +183,12 @@ def _begin_query(run: Run, bench: HarvestSession, ask: Ask, now: datetime) -> Ne
         bucket=ask.choice.bucket,
         sent_at=now,
     )
-    save(bench)
-    submission = fill(bench.form, bindings(ask.choice.query), harvest.form.charset)
-    return page_link(bench, row, submission, 1)
+    save(session)
+    submission = fill(session.form, bindings(ask.choice.query), harvest.form.charset)
+    return page_link(session, row, submission, 1)
 
 
-def page_link(bench: HarvestSession, row: Query, submission: Submission, number: int, attempt: int = 0) -> NewUrl:
+def page_link(session: HarvestSession, row: Query, submission: Submission, number: int, attempt: int = 0) -> NewUrl:
     """Returns the request for page `number` of the answer to the query `row`. A POST request is marked to be sent only once.
     `attempt` distinguishes requests for the same page that are repeated in a new session.
     """
@@ -199,69 +199,69 @@ def page_link(bench: HarvestSession, row: Query, submission: Submission, number:
     return NewUrl(
         submission.url,
         "query",
-        key=f"harvest {bench.harvest.pk} query {row.number} page {number}{again}",
-        group=bench.harvest.pk,
+        key=f"harvest {session.harvest.pk} query {row.number} page {number}{again}",
+        group=session.harvest.pk,
         payload=payload,
         anchor=row.words[:300],
     )
 
 
-def save(bench: HarvestSession) -> None:
+def save(session: HarvestSession) -> None:
     """Writes the harvest's counters and state to the database."""
-    bench.harvest.state = bench.state
-    bench.harvest.save()
+    session.harvest.state = session.state
+    session.harvest.save()
 
 
-def finish(bench: HarvestSession, now: datetime) -> list[NewUrl]:
+def finish(session: HarvestSession, now: datetime) -> list[NewUrl]:
     """Ends the querying of a form and stores the reason. Returns the requests for the detail pages of its records, which remain
     to be fetched.
     """
-    harvest, reason = bench.harvest, str(bench.state.get("ending", "queries"))
+    harvest, reason = session.harvest, str(session.state.get("ending", "queries"))
     if not harvest.requests:  # no request was sent at all
         reason = f"{NOT_ASKED}: {reason}"
     harvest.ended, harvest.stopped_by = True, reason[:60]
-    links = _details(bench)
-    save(bench)
+    links = _details(session)
+    save(session)
     return links
 
 
-def _details(bench: HarvestSession) -> list[NewUrl]:
+def _details(session: HarvestSession) -> list[NewUrl]:
     """Returns the requests for detail pages, at most as many as the options allow. If lists of results do not show why the
     probes' words found their records, a sample of these records comes first; then the other records in order.
     """
-    limit = MAX_QUEUED if bench.wishes.details is None else min(bench.wishes.details, MAX_QUEUED)
+    limit = MAX_QUEUED if session.options.details is None else min(session.options.details, MAX_QUEUED)
     if limit == 0:
         return []
     first: list[int] = []
-    if bench.state.get("probes") and not _understood(bench):
-        rng = np.random.default_rng([bench.wishes.random_seed, 11])
-        each = min(SAMPLE, limit // len(bench.state["probes"]))
-        for probe in bench.state["probes"] if each else ():
+    if session.state.get("probes") and not _understood(session):
+        rng = np.random.default_rng([session.options.random_seed, 11])
+        each = min(SAMPLE, limit // len(session.state["probes"]))
+        for probe in session.state["probes"] if each else ():
             size = min(each, len(probe["found"]))
             probe["sample"] = sorted(int(pk) for pk in rng.choice(probe["found"], size=size, replace=False)) if size else []
             first += probe["sample"]
     sample = set(first)
-    rest = [pk for pk in sorted(bench.known) if pk not in sample][: limit - len(sample)]
+    rest = [pk for pk in sorted(session.known) if pk not in sample][: limit - len(sample)]
     urls = _addresses([*sorted(sample), *rest])
     return [
         NewUrl(
             url,
             "detail",
             key=f"detail {pk}",
-            group=bench.harvest.pk,
+            group=session.harvest.pk,
             payload={"record": pk},
             priority=-1.0 if pk in sample else -100.0,
             depth=1,
         )
         for pk, url in urls.items()
-        if same_site(url, bench.form.action)
+        if same_site(url, session.form.action)
     ]
 
 
-def count_detail_requests(bench: HarvestSession, number: int) -> None:
+def count_detail_requests(session: HarvestSession, number: int) -> None:
     """Adds the number of requests for a detail page to the harvest's counter."""
-    Harvest.objects.filter(pk=bench.harvest.pk).update(detail_requests=F("detail_requests") + number)
-    bench.harvest.detail_requests += number
+    Harvest.objects.filter(pk=session.harvest.pk).update(detail_requests=F("detail_requests") + number)
+    session.harvest.detail_requests += number
 
 
 def _addresses(ids: Sequence[int]) -> dict[int, str]:
@@ -271,26 +271,26 @@ def _addresses(ids: Sequence[int]) -> dict[int, str]:
     return found
 
 
-def _understood(bench: HarvestSession) -> bool:
+def _understood(session: HarvestSession) -> bool:
     """Tells whether the fields shown in lists of results explain why the probes' words found their records: at least 90 % of the
     records contain the word."""
     pairs = explained = 0
-    for probe in bench.state["probes"]:
+    for probe in session.state["probes"]:
         name, value = probe["term"]
         for pk in probe["found"]:
             pairs += 1
-            listed = bench.listed.get(pk, {})
+            listed = session.listed.get(pk, {})
             said = "\n".join(str(each) for each in listed.values()).casefold()
-            explained += Term(name, value) in bench.asking.terms(listed) or value.casefold() in said
+            explained += Term(name, value) in session.asking.terms(listed) or value.casefold() in said
     return explained >= UNDERSTOOD * pairs
 
 
-def is_session(bench: HarvestSession) -> bool:
+def is_session(session: HarvestSession) -> bool:
     """Tells whether the page with the form has to be fetched first in each session."""
-    return bool(bench.state.get("session")) or needs_session(bench.form)
+    return bool(session.state.get("session")) or needs_session(session.form)
 
 
-def submission_of(bench: HarvestSession, row: Query) -> Submission:
+def submission_of(session: HarvestSession, row: Query) -> Submission:
     """Returns the request of a query, with the form's most recent hidden values (tokens)."""
     query = [Term(name, value) for name, value in row.terms]
-    return fill(bench.form, bindings(tuple(query)), bench.harvest.form.charset)
+    return fill(session.form, bindings(tuple(query)), session.harvest.form.charset)

@@ -42,27 +42,27 @@ class NextQuery:
     session.
     """
 
-    def __init__(self, bench: HarvestSession) -> None:
-        self._bench = bench
+    def __init__(self, session: HarvestSession) -> None:
+        self._session = session
 
     def choose(self) -> Ask | None:
         """Returns the next query of the opening or the policy, or the next of the fixed queries; None when querying is over,
         with the reason code in the session's `state["ending"]`.
         """
-        if self._bench.wishes.fixed:
+        if self._session.options.fixed:
             return self._fixed()
-        if "ending" not in self._bench.state:
-            asked = self._first() or stop_rule(self._bench) or self._by_policy()
+        if "ending" not in self._session.state:
+            asked = self._first() or stop_rule(self._session) or self._by_policy()
             if isinstance(asked, Ask):
                 return asked
-            self._bench.state["ending"] = asked
+            self._session.state["ending"] = asked
         return None
 
     def _fixed(self) -> Ask | None:
-        done = len(self._bench.log)
-        if done < len(self._bench.wishes.fixed):
-            return Ask(QueryKind.TRIAL, Choice(tuple(Term(name, value) for name, value in self._bench.wishes.fixed[done])))
-        self._bench.state["ending"] = "queries"
+        done = len(self._session.log)
+        if done < len(self._session.options.fixed):
+            return Ask(QueryKind.TRIAL, Choice(tuple(Term(name, value) for name, value in self._session.options.fixed[done])))
+        self._session.state["ending"] = "queries"
         return None
 
     def _first(self) -> Ask | str | None:
@@ -70,126 +70,127 @@ class NextQuery:
         page), an empty query, or a test of how the site matches Chinese. Returns a reason code if the harvest has to end, and
         None when the opening is over.
         """
-        box = self._bench.asking.box
-        said = self._bench.state.get("nonsense", [])
-        if len(said) + self._bench.state.get("nonsense_failed", 0) < NONSENSE and (query := self._calibration(len(said))):
+        box = self._session.asking.box
+        said = self._session.state.get("nonsense", [])
+        if len(said) + self._session.state.get("nonsense_failed", 0) < NONSENSE and (query := self._calibration(len(said))):
             return Ask(QueryKind.NONSENSE, Choice(query))
         if not box:
-            nothing = len(self._bench.log) >= SEEDS_WITHOUT_RECORDS and not any(entry.found for entry in self._bench.log)
+            nothing = len(self._session.log) >= SEEDS_WITHOUT_RECORDS and not any(entry.found for entry in self._session.log)
             return "no_results" if nothing else None
-        if self._bench.wishes.policy == "paper":
+        if self._session.options.policy == "paper":
             return self._paper_seed()
-        valid = sum(bool(entry.found) and entry.choice.query[0].input == box for entry in self._bench.log)
-        if not self._bench.state.get("everything") and self._may_show_everything(valid):
-            self._bench.state["everything"] = True
+        valid = sum(bool(entry.found) and entry.choice.query[0].input == box for entry in self._session.log)
+        if not self._session.state.get("everything") and self._may_show_everything(valid):
+            self._session.state["everything"] = True
             return Ask(
                 QueryKind.TRIAL,
-                Choice((Term(box, ""), *(unfiltered(self._bench.form, self._bench.way) or self._bench.parts.at(0)))),
+                Choice((Term(box, ""), *(unfiltered(self._session.form, self._session.way) or self._session.parts.at(0)))),
             )
-        if not valid or self._bench.seen.records < ENOUGH_RECORDS and len(self._bench.log) < SEEDS_WITHOUT_RECORDS:
+        if not valid or self._session.seen.records < ENOUGH_RECORDS and len(self._session.log) < SEEDS_WITHOUT_RECORDS:
             seed = self._seed(valid)
             if seed is not None:
                 return seed
-            if not valid and self._bench.switch_way():
+            if not valid and self._session.switch_way():
                 return self._first()
-            if not self._bench.seen.records:
-                return in_vain(self._bench.form)
+            if not self._session.seen.records:
+                return in_vain(self._session.form)
         return self._trial()
 
     def _may_show_everything(self, valid: int) -> bool:
         """Tells whether to try a query with an empty word, which may return all records. If the form is a filter (field,
         operator, value): always; if it has other required choices: never. Otherwise if none of the first initial words (at least
         two) returned records, or if at least three did (`valid` is their number) and their answers seem not to be truncated."""
-        if self._bench.way.is_filter or self._bench.parts:
-            return self._bench.way.is_filter
+        if self._session.way.is_filter or self._session.parts:
+            return self._session.way.is_filter
         if not valid:
-            return len(self._bench.log) >= VAIN_BEFORE_EVERYTHING
-        return valid >= UNCUT_BEFORE_EVERYTHING and likely_cut(self._bench.seen.outcomes) is None
+            return len(self._session.log) >= VAIN_BEFORE_EVERYTHING
+        return valid >= UNCUT_BEFORE_EVERYTHING and likely_cut(self._session.seen.outcomes) is None
 
     def _paper_seed(self) -> Ask | str | None:
         """Returns a query for the next of the deep-web paper's seed words, each of which is queried once whatever it returns.
         When all were queried: None if there are records, so that the paper's rounds begin; otherwise a query in the form's next
         way of submitting, or a reason code to end.
         """
-        words = list(self._bench.wishes.seed_terms) or paper_words(
-            cluster_terms(self._bench.harvest.form), page_words(self._bench.harvest.form.words)
+        words = list(self._session.options.seed_terms) or paper_words(
+            cluster_terms(self._session.harvest.form), page_words(self._session.harvest.form.words)
         )
         seeds = [
-            Term(self._bench.asking.box, word)
-            for word in words[: len(self._bench.wishes.seed_terms) or self._bench.wishes.paper_seeds]
+            Term(self._session.asking.box, word)
+            for word in words[: len(self._session.options.seed_terms) or self._session.options.paper_seeds]
         ]
-        seed = next((term for term in seeds if term not in self._bench.asked_terms()), None)
+        seed = next((term for term in seeds if term not in self._session.asked_terms()), None)
         if seed is not None:
-            return Ask(QueryKind.SEED, Choice((seed, *self._bench.parts.at(len(self._bench.log)))))
-        if self._bench.seen.records:
+            return Ask(QueryKind.SEED, Choice((seed, *self._session.parts.at(len(self._session.log)))))
+        if self._session.seen.records:
             return None
-        return self._first() if self._bench.switch_way() else in_vain(self._bench.form)
+        return self._first() if self._session.switch_way() else in_vain(self._session.form)
 
     def _seed(self, valid: int) -> Ask | None:
         """Returns a query for the next of the initial query words or, if several returned nothing, a choice of an input without
         a word. `valid` is the number of initial words that returned records. None if the tries of the present way of submitting
         the form are used up.
         """
-        part, asked = self._bench.parts.at(len(self._bench.log)), len(self._bench.log) - int(self._bench.state.get("way_from", 0))
-        if not valid and asked >= TRIES_A_WAY and not self._bench.parts:
-            choice = lone_choice(self._bench.slots, self._bench.seen)
+        part = self._session.parts.at(len(self._session.log))
+        asked = len(self._session.log) - int(self._session.state.get("way_from", 0))
+        if not valid and asked >= TRIES_A_WAY and not self._session.parts:
+            choice = lone_choice(self._session.slots, self._session.seen)
             if choice is not None:
                 return Ask(QueryKind.SEED, Choice(choice))
-        is_last = int(self._bench.state.get("way", 0)) >= len(self._bench.ways) - 1
+        is_last = int(self._session.state.get("way", 0)) >= len(self._session.ways) - 1
         tries = (
             SEEDS_WITHOUT_RECORDS
             if valid or is_last
-            else max(TRIES_A_WAY, len(self._bench.parts) if self._bench.way.is_filter else 0)
+            else max(TRIES_A_WAY, len(self._session.parts) if self._session.way.is_filter else 0)
         )
         # Records are known although no word returned any: they were found by a choice without a word, and their words are tried
         # too.
-        if self._bench.seen.records and not valid:
+        if self._session.seen.records and not valid:
             tries += TRIES_A_WAY
-        seed = next((term for term in self._seeds(valid) if not self._bench.seen.was_asked((term, *part))), None)
+        seed = next((term for term in self._seeds(valid) if not self._session.seen.was_asked((term, *part))), None)
         return Ask(QueryKind.SEED, Choice((seed, *part))) if seed is not None and asked < tries + valid else None
 
     def _calibration(self, number: int) -> Terms:
-        rng = np.random.default_rng([self._bench.wishes.random_seed, 0, number])
-        return calibration(self._bench.asking.box, self._bench.slots, number, nonsense_word(rng), self._bench.parts.at(0))
+        rng = np.random.default_rng([self._session.options.random_seed, 0, number])
+        return calibration(self._session.asking.box, self._session.slots, number, nonsense_word(rng), self._session.parts.at(0))
 
     def _seeds(self, valid: int) -> list[Term]:
-        if self._bench.seen.records and not valid and (known := words_of_records(self._bench.seen, self._bench.asking.box)):
+        if self._session.seen.records and not valid and (known := words_of_records(self._session.seen, self._session.asking.box)):
             return known
-        row, given = self._bench.harvest.form, self._bench.wishes.seed_terms
+        row, given = self._session.harvest.form, self._session.options.seed_terms
         own = [] if given else [*paid_words(row), *cluster_terms(row)]
-        words = first_words(row.language, given, own, page_words(self._bench.harvest.form.words))
-        return [Term(self._bench.asking.box, word) for word in words]
+        words = first_words(row.language, given, own, page_words(self._session.harvest.form.words))
+        return [Term(self._session.asking.box, word) for word in words]
 
     def _trial(self) -> Ask | None:
         """Returns a query that tests how the site matches Chinese texts: by parts of words, by words, or by whole sequences of
         characters, in this order. Each is tested once, until a test returns records; None if there is nothing to test.
         """
-        if self._bench.state.get("mode") or not self._bench.asking.box:
+        if self._session.state.get("mode") or not self._session.asking.box:
             return None
-        texts = [value for listed in self._bench.listed.values() for value in listed.values() if has_han(str(value))]
-        tried = self._bench.state.setdefault("tried", [])
+        texts = [value for listed in self._session.listed.values() for value in listed.values() if has_han(str(value))]
+        tried = self._session.state.setdefault("tried", [])
         order = [mode for mode in (WordMode.PARTS, WordMode.WORDS, WordMode.RUNS) if mode not in tried]
         if len(texts) < 3 or not order:
             if not order:
-                self._bench.state["mode"] = WordMode.WORDS
+                self._session.state["mode"] = WordMode.WORDS
             return None
         word = telling_word(texts, order[0])
         if word is None:
             return None
         tried.append(order[0])
-        return Ask(QueryKind.TRIAL, Choice((Term(self._bench.asking.box, word),)))
+        return Ask(QueryKind.TRIAL, Choice((Term(self._session.asking.box, word),)))
 
     def _by_policy(self) -> Ask | str:
-        policy = policy_of(self._bench)
-        if isinstance(policy, FreshPolicy) or not self._bench.asking.box:
-            choice = best_of_all(self._bench, policy)
+        policy = policy_of(self._session)
+        if isinstance(policy, FreshPolicy) or not self._session.asking.box:
+            choice = best_of_all(self._session, policy)
             return Ask(QueryKind.POLICY, choice) if choice is not None else "no_more_words"
-        choice = policy.next(self._bench.seen)
+        choice = policy.next(self._session.seen)
         ended = "no_more_words"
         if isinstance(policy, PaperPolicy):
             queue = [list(term) for term in policy.queue]
-            self._bench.state["paper"] = {"queue": queue, "round": policy.round, "started": policy.started}
+            self._session.state["paper"] = {"queue": queue, "round": policy.round, "started": policy.started}
             ended = policy.ended or ended
         if choice is None:
             return ended
-        return Ask(QueryKind.POLICY, choice._replace(query=(*choice.query, *self._bench.parts.at(len(self._bench.log)))))
+        return Ask(QueryKind.POLICY, choice._replace(query=(*choice.query, *self._session.parts.at(len(self._session.log)))))

@@ -23,73 +23,73 @@ INPUT_TRIES = 3
 PAIRS_FROM = 8
 
 
-def barred_inputs(bench: HarvestSession) -> frozenset[str]:
+def barred_inputs(session: HarvestSession) -> frozenset[str]:
     """Returns the names of the inputs, except text boxes, that are no longer queried because three queries of them alone
     returned no record.
     """
-    return frozenset(name for name, (asked, valid) in bench.by_input().items() if asked >= INPUT_TRIES and not valid)
+    return frozenset(name for name, (asked, valid) in session.by_input().items() if asked >= INPUT_TRIES and not valid)
 
 
-def stop_rule(bench: HarvestSession) -> str | None:
+def stop_rule(session: HarvestSession) -> str | None:
     """Returns the code of the stopping rule that ends the querying early; None if none applies."""
-    if not bench.wishes.stop_rules:
+    if not session.options.stop_rules:
         return None
-    gain = bench.wishes.min_gain if bench.wishes.policy != "paper" else None
+    gain = session.options.min_gain if session.options.policy != "paper" else None
     rules = StopRules(min_gain=gain, coverage=None, good_turing=None if gain is None else 0.95)
-    return stopped_by(bench.seen.outcomes, bench.seen.times_returned, rules)
+    return stopped_by(session.seen.outcomes, session.seen.times_returned, rules)
 
 
-def policy_of(bench: HarvestSession) -> Policy:
+def policy_of(session: HarvestSession) -> Policy:
     """Returns the policy chosen for the harvest, set up with what the harvest has learned about the site."""
-    barred, seen = barred_inputs(bench), bench.seen
+    barred, seen = barred_inputs(session), session.seen
     refused = frozenset(term for place in range(len(seen.frequency)) if (term := seen.term(place)).input in barred)
     # With required choices no word is queried alone, but a policy only recognises words queried alone: exclude those queried with
     # choices.
-    beside = bench.asked_terms() if bench.parts else frozenset()
-    if bench.wishes.policy == "frequency":
+    beside = session.asked_terms() if session.parts else frozenset()
+    if session.options.policy == "frequency":
         return FrequencyPolicy((), refused | beside)
-    if bench.wishes.policy == "paper":
-        return _paper(bench, refused | beside)
+    if session.options.policy == "paper":
+        return _paper(session, refused | beside)
     cut = any(not outcome.is_whole for outcome in seen.outcomes)
-    pairs = cut and bench.state.get("joins", "and") == "and" and len(bench.log) >= PAIRS_FROM and not bench.parts
-    doubtful = unproved(bench.columns, bench.state.get("said_in", {}))
-    limit = bench.limit or likely_cut(seen.outcomes)
+    pairs = cut and session.state.get("joins", "and") == "and" and len(session.log) >= PAIRS_FROM and not session.parts
+    doubtful = unproved(session.columns, session.state.get("said_in", {}))
+    limit = session.limit or likely_cut(seen.outcomes)
     return FreshPolicy((), limit, refused, pairs=pairs, doubtful=doubtful)
 
 
-def _paper(bench: HarvestSession, refused: frozenset[Term]) -> PaperPolicy:
-    known = bench.state.get("paper", {"queue": [], "round": 1, "started": 0})
+def _paper(session: HarvestSession, refused: frozenset[Term]) -> PaperPolicy:
+    known = session.state.get("paper", {"queue": [], "round": 1, "started": 0})
 
     def said(record: Hashable) -> dict[Term, float]:
         """Returns the weights K * tf (eq. (1) of the deep-web paper) of the words of a record as listed; K is larger for words of
         the record's title."""
-        return bench.asking.weights(bench.listed.get(record, {}), TITLE) if isinstance(record, int) else {}
+        return session.asking.weights(session.listed.get(record, {}), TITLE) if isinstance(record, int) else {}
 
     queue = [Term(*term) for term in known["queue"]]
     state = {"queue": queue, "round": known["round"], "started": known["started"]}
-    return PaperPolicy((), refused=refused, said=said, **bench.wishes.of_paper(), **state)
+    return PaperPolicy((), refused=refused, said=said, **session.options.of_paper(), **state)
 
 
-def best_of_all(bench: HarvestSession, policy: Policy) -> Choice | None:
+def best_of_all(session: HarvestSession, policy: Policy) -> Choice | None:
     """Returns the next query; None if there is none. It is the best single word if all answers so far were complete. Otherwise,
     or for a form without a text box, choices and ranges of other inputs, and combinations of words with choices, are considered
     as well: then it is the first query of the best plan for all remaining queries (`first_of_plan`), or, for policies other than
     `FreshPolicy`, the query expected to bring most new records."""
-    seen, box = bench.seen, bench.asking.box
-    choice, gain = _best_word(bench, policy)
+    seen, box = session.seen, session.asking.box
+    choice, gain = _best_word(session, policy)
     cut = any(not outcome.is_whole for outcome in seen.outcomes)
-    slots = [*bench.slots, *text_slots(bench.asking.columns, bench.listed.values(), bench.slots)]
+    slots = [*session.slots, *text_slots(session.asking.columns, session.listed.values(), session.slots)]
     if not slots or box and not cut:
         return choice
-    left = max(1, bench.wishes.queries - bench.harvest.queries)
-    values = bench.places.values(bench.form, bench.slots, bench.listed, bench.log.entries, seen)
-    search = TemplateSearch(slots, bench.limit, bench.log.totals, values, bench.parts.names, left, bool(box))
-    if not box or not isinstance(policy, FreshPolicy) or bench.parts or not seen.records:
+    left = max(1, session.options.queries - session.harvest.queries)
+    values = session.places.values(session.form, session.slots, session.listed, session.log.entries, seen)
+    search = TemplateSearch(slots, session.limit, session.log.totals, values, session.parts.names, left, bool(box))
+    if not box or not isinstance(policy, FreshPolicy) or session.parts or not seen.records:
         bound, brings = search.best(seen)
         return bound if bound is not None and (choice is None or brings > gain) else choice
     others = [Candidate(choice, gain)] if choice is not None else []
     families, unseen = search.families(seen), (policy.scale(seen) - 1) * seen.records
-    choices = {s.names[0]: s.values for s in bench.slots if s.values and search.verdict(frozenset(s.names), seen) is not False}
+    choices = {s.names[0]: s.values for s in session.slots if s.values and search.verdict(frozenset(s.names), seen) is not False}
     if choices:
         joint = JointYield(seen, box, choices, policy)
         with_words, of_choices = joint.offers()
@@ -106,17 +106,17 @@ def best_of_all(bench: HarvestSession, policy: Policy) -> Choice | None:
     return first.choice if first is not None else None
 
 
-def _best_word(bench: HarvestSession, policy: Policy) -> tuple[Choice | None, float]:
+def _best_word(session: HarvestSession, policy: Policy) -> tuple[Choice | None, float]:
     """Returns the query of one word that is expected to bring most new records, with the form's required choices, and the
     expected number of new records; (None, 0) if no word is left. Policies other than `FreshPolicy` expect no number: it is 0.
     """
-    seen = bench.seen
+    seen = session.seen
     if not isinstance(policy, FreshPolicy):
         return policy.next(seen), 0.0
-    if bench.inside is not None:
-        plain = replace(policy, refused=frozenset(), pairs=False, doubtful=frozenset() if bench.parts else policy.doubtful)
-        columns = [name for name in bench.columns if name not in bench.asking.unsearched]
-        choice, gain = bench.inside.best(bench.log.entries, seen.outcomes, bench.listed, plain, columns)
-        if choice is not None or not bench.parts:
+    if session.inside is not None:
+        plain = replace(policy, refused=frozenset(), pairs=False, doubtful=frozenset() if session.parts else policy.doubtful)
+        columns = [name for name in session.columns if name not in session.asking.unsearched]
+        choice, gain = session.inside.best(session.log.entries, seen.outcomes, session.listed, plain, columns)
+        if choice is not None or not session.parts:
             return choice, gain
-    return bench.parts.best(seen, policy, bench.limit) if bench.parts else policy.best(seen)
+    return session.parts.best(seen, policy, session.limit) if session.parts else policy.best(seen)

@@ -27,54 +27,54 @@ MAX_PLANS = 3
 SCALE_UP = 2.0
 
 
-def next_probe(bench: HarvestSession) -> Ask | None:
+def next_probe(session: HarvestSession) -> Ask | None:
     """Returns the next random probe, and plans the probes if necessary. None when all planned ones were sent, if the harvest has
     fewer than 20 queries, no records or no probes among its options, or if its words do not suffice for a plan."""
-    counted = len(bench.log)
-    if bench.wishes.probes == 0 or counted < FROM_QUERIES or not bench.seen.records:
+    counted = len(session.log)
+    if session.options.probes == 0 or counted < FROM_QUERIES or not session.seen.records:
         return None
-    if "plan" not in bench.state or _is_cut_too_often(bench):
-        _plan_probes(bench, min(bench.wishes.probes, max(FROM_QUERIES, int(A_QUERY * counted))))
-    known = bench.state["plan"]
+    if "plan" not in session.state or _is_cut_too_often(session):
+        _plan_probes(session, min(session.options.probes, max(FROM_QUERIES, int(A_QUERY * counted))))
+    known = session.state["plan"]
     if known is None:
         return None
-    asked = {tuple(probe["term"]) for probe in bench.state.get("probes", [])}
+    asked = {tuple(probe["term"]) for probe in session.state.get("probes", [])}
     for term in known["drawn"]:
         if tuple(term) not in asked:
             return Ask(QueryKind.PROBE, Choice((Term(*term),)))
     return None
 
 
-def _is_cut_too_often(bench: HarvestSession) -> bool:
+def _is_cut_too_often(session: HarvestSession) -> bool:
     """Tells whether a new plan with rarer words is needed: more than 60 % of at least 40 answers to probes were truncated, and
     there were fewer than three plans."""
-    probes = bench.state.get("probes", [])
+    probes = session.state.get("probes", [])
     cut = sum(bool(probe["overflowed"]) for probe in probes)
     return (
-        bench.state.get("plan") is not None
+        session.state.get("plan") is not None
         and len(probes) >= FIRST_PROBES
         and cut > CUT_PROBES * len(probes)
-        and bench.state.get("plans", 1) < MAX_PLANS
+        and session.state.get("plans", 1) < MAX_PLANS
     )
 
 
-def _plan_probes(bench: HarvestSession, count: int) -> None:
+def _plan_probes(session: HarvestSession, count: int) -> None:
     """Draws the `count` words of a probe plan (or half as many, if there are too few). A further plan with rarer words replaces
     the present one only if it can be made and its words occur in nearly as many records: the share of records with none of them
     may be larger by at most 0.2."""
-    number = int(bench.state.get("plans", 0)) + 1
-    rng = np.random.default_rng([bench.wishes.random_seed, number])
-    scale = FreshPolicy((), bench.limit).scales(bench.seen)[bench.seen.kinds] * SCALE_UP ** (number - 1)
-    most = PAGES * max(1, int(bench.state.get("page_size", 0)))
-    limit = most if bench.limit is None else min(bench.limit, most)
-    plan = plan_probes(bench.seen, scale, limit, rng, count) or plan_probes(bench.seen, scale, limit, rng, max(1, count // 2))
-    earlier = bench.state.get("plan")
+    number = int(session.state.get("plans", 0)) + 1
+    rng = np.random.default_rng([session.options.random_seed, number])
+    scale = FreshPolicy((), session.limit).scales(session.seen)[session.seen.kinds] * SCALE_UP ** (number - 1)
+    most = PAGES * max(1, int(session.state.get("page_size", 0)))
+    limit = most if session.limit is None else min(session.limit, most)
+    plan = plan_probes(session.seen, scale, limit, rng, count) or plan_probes(session.seen, scale, limit, rng, max(1, count // 2))
+    earlier = session.state.get("plan")
     if earlier is not None and (plan is None or plan.outside > earlier["outside"] + REACH_LOST):
-        bench.state["plans"] = MAX_PLANS
+        session.state["plans"] = MAX_PLANS
         return
-    bench.state["plans"] = number
-    bench.state["probes"] = []
-    bench.state["plan"] = None if plan is None else _plan_to_json(plan)
+    session.state["plans"] = number
+    session.state["probes"] = []
+    session.state["plan"] = None if plan is None else _plan_to_json(plan)
 
 
 def _plan_to_json(plan: ProbePlan) -> dict[str, Any]:

@@ -24,38 +24,40 @@ VOICES = 3
 ADDRESSES = ("http://", "https://")
 
 
-def size_up(bench: HarvestSession) -> None:
+def size_up(session: HarvestSession) -> None:
     """Estimates the size of the database from the harvest's probes and sets it in the harvest; if that is not possible, sets
     the reason.
     """
-    harvest, size = bench.harvest, size_of(bench)
+    harvest, size = session.harvest, size_of(session)
     if size is None:
-        harvest.unknown = "no_records" if not bench.known else "too_few_words" if "plan" in bench.state else "no_probes"
+        harvest.unknown = "no_records" if not session.known else "too_few_words" if "plan" in session.state else "no_probes"
     else:
         harvest.low, harvest.high, harvest.unknown = size.low, size.high, size.reason[:40]
 
 
-def size_of(bench: HarvestSession) -> Estimate | None:
+def size_of(session: HarvestSession) -> Estimate | None:
     """Returns the estimated size of the database, from the probes answered so far; None before the first probe."""
-    plan = bench.state.get("plan")
-    probes = {tuple(probe["term"]): probe for probe in bench.state.get("probes", [])}
+    plan = session.state.get("plan")
+    probes = {tuple(probe["term"]): probe for probe in session.state.get("probes", [])}
     if not plan or not probes:
         return None
     drawn = [probes[tuple(term)] for term in plan["drawn"] if tuple(term) in probes]
     sampled = any("sample" in probe for probe in drawn)
     fields = _fields({pk for probe in drawn for pk in (probe.get("sample", []) if sampled else probe["found"])})
-    answers = _answers(bench, drawn, sampled, _known_records(bench, fields))
+    answers = _answers(session, drawn, sampled, _known_records(session, fields))
     drawn_from = plan_from_json(plan)
-    others = _whole_others(bench, fields) if sampled else {}
+    others = _whole_others(session, fields) if sampled else {}
     if len(others) < ENOUGH_WHOLE:
-        return estimate_size(drawn_from, answers, bench.harvest.records)
+        return estimate_size(drawn_from, answers, session.harvest.records)
     counts = _counts(drawn_from, others.values())
     missed = sum(not _finds(drawn_from, record) for record in others.values())
     drawn_from = replace(drawn_from, outside=missed / len(others))
-    return estimate_size(drawn_from, answers, bench.harvest.records, counts)
+    return estimate_size(drawn_from, answers, session.harvest.records, counts)
 
 
-def _answers(bench: HarvestSession, drawn: Sequence[Any], sampled: bool, known: Mapping[int, ProbedRecord]) -> list[ProbeAnswer]:
+def _answers(
+    session: HarvestSession, drawn: Sequence[Any], sampled: bool, known: Mapping[int, ProbedRecord]
+) -> list[ProbeAnswer]:
     answers = []
     for probe in drawn:
         chosen = probe.get("sample", []) if sampled else probe["found"]
@@ -65,14 +67,14 @@ def _answers(bench: HarvestSession, drawn: Sequence[Any], sampled: bool, known: 
     return answers
 
 
-def _whole_others(bench: HarvestSession, sampled: Mapping[int, Any]) -> dict[int, ProbedRecord]:
+def _whole_others(session: HarvestSession, sampled: Mapping[int, Any]) -> dict[int, ProbedRecord]:
     """Returns, by id, the known records whose detail pages were read and that no probe returned. The keys of `sampled` are the
     ids of the records of probes.
 
     If lists show too little of a record, these other records are used to estimate how often a word occurs in the database, and
     which share of the records no word of the probe plan finds."""
-    ids = bench.harvest.form.found_records.filter(detail_at__isnull=False).values_list("pk", flat=True)
-    return _known_records(bench, _fields({pk for pk in ids if pk not in sampled and pk in bench.known}))
+    ids = session.harvest.form.found_records.filter(detail_at__isnull=False).values_list("pk", flat=True)
+    return _known_records(session, _fields({pk for pk in ids if pk not in sampled and pk in session.known}))
 
 
 def _counts(plan: ProbePlan, records: Iterable[ProbedRecord]) -> dict[Term, int]:
@@ -93,36 +95,36 @@ def _fields(ids: set[int]) -> dict[int, dict[str, Any]]:
     return found
 
 
-def _known_records(bench: HarvestSession, fields: Mapping[int, Mapping[str, Any]]) -> dict[int, ProbedRecord]:
+def _known_records(session: HarvestSession, fields: Mapping[int, Mapping[str, Any]]) -> dict[int, ProbedRecord]:
     """Returns, by id, the records with the given fields as the size estimate needs them: their terms, and the text of only
     those fields that the form searches.
     """
-    searched = _searched_columns(bench, fields)
+    searched = _searched_columns(session, fields)
     known = {}
     for pk, own in fields.items():
-        told = {name: str(value) for name, value in own.items() if name in searched or name in bench.columns_of_inputs()}
+        told = {name: str(value) for name, value in own.items() if name in searched or name in session.columns_of_inputs()}
         text = "\n".join(value for name, value in told.items() if name in searched and not value.startswith(ADDRESSES))
-        known[pk] = ProbedRecord(pk, frozenset(bench.asking.terms(told, MANY)), text.casefold())
+        known[pk] = ProbedRecord(pk, frozenset(session.asking.terms(told, MANY)), text.casefold())
     return known
 
 
-def _searched_columns(bench: HarvestSession, fields: Mapping[int, Mapping[str, Any]]) -> set[str]:
+def _searched_columns(session: HarvestSession, fields: Mapping[int, Mapping[str, Any]]) -> set[str]:
     """Returns the names of the record fields that the text box searches: according to all complete answers to single words, at
     least 90 % of the records with the word in such a field are found (at most three found and three missed ones count per
     answer). `fields` are the complete fields of records, by id."""
     counts: dict[str, list[int]] = {}
-    for term, found in _whole_answers(bench):
-        for name, (hits, misses) in hits_of(fields, found, term.value.casefold(), bench.asking.mode).items():
+    for term, found in _whole_answers(session):
+        for name, (hits, misses) in hits_of(fields, found, term.value.casefold(), session.asking.mode).items():
             pair = counts.setdefault(name, [0, 0])
             pair[0] += min(hits, VOICES)
             pair[1] += min(misses, VOICES)
     return {name for name, (hits, misses) in counts.items() if hits and misses <= MISSED * (hits + misses)}
 
 
-def _whole_answers(bench: HarvestSession) -> list[tuple[Term, set[int]]]:
-    limit, box = bench.limit, bench.asking.box
-    asked = [(entry.choice.query, entry.found, not entry.is_whole) for entry in bench.log]
-    asked += [((Term(*probe["term"]),), probe["found"], probe["overflowed"]) for probe in bench.state.get("probes", [])]
+def _whole_answers(session: HarvestSession) -> list[tuple[Term, set[int]]]:
+    limit, box = session.limit, session.asking.box
+    asked = [(entry.choice.query, entry.found, not entry.is_whole) for entry in session.log]
+    asked += [((Term(*probe["term"]),), probe["found"], probe["overflowed"]) for probe in session.state.get("probes", [])]
     return [
         (query[0], set(found))
         for query, found, cut in asked

@@ -105,16 +105,15 @@ def _scope(request: HttpRequest) -> dict[str, Any]:
 
 
 def _carry_out(
-    request: HttpRequest, topic: Topic, name: str, values: dict[str, Any], wishes: dict[str, Any]
+    request: HttpRequest, topic: Topic, name: str, values: dict[str, Any], run_options: dict[str, Any]
 ) -> HttpResponse | None:
-    """Does what the pressed button means with the strategy `name`, its parameters `values` and the run options `wishes`: saves
-    the settings, starts a preview, or starts a run (saving first if that is ticked). Returns the response, or None if it failed
-    and the form is to be shown again with a message.
-    """
+    """Does what the pressed button means with the strategy `name`, its parameters `values` and the options `run_options` of
+    the run: saves the settings, starts a preview, or starts a run (saving first if that is ticked). Returns the response, or
+    None if it failed and the form is to be shown again with a message."""
     now, user = datetime.now(UTC), request.user
 
     def save() -> None:
-        tuning.choose(topic, name, values, options=wishes, now=now, user=user)
+        tuning.choose(topic, name, values, options=run_options, now=now, user=user)
 
     if "preview" in request.POST:
         shown: list[Comparison] = []
@@ -129,7 +128,7 @@ def _carry_out(
     if "save" in request.POST:
         return back(request, "topic-crawl", topic.pk) if attempt(request, _("The settings are saved."), save) else None
     try:
-        Scope.from_mapping(wishes["scope"])
+        Scope.from_mapping(run_options["scope"])
         if request.POST.get("keep"):
             save()
     except ValueError as error:  # checked before saving, because a scheduled run would fail with invalid values
@@ -138,7 +137,7 @@ def _carry_out(
     made: list[Run] = []
 
     def begin() -> None:
-        made.append(topics.crawl(topic, strategy=name, parameters=values, options=wishes, now=now, user=user))
+        made.append(topics.crawl(topic, strategy=name, parameters=values, options=run_options, now=now, user=user))
 
     return back(request, "topic-run", made[0].pk) if attempt(request, _("The crawl has started."), begin) else None
 

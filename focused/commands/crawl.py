@@ -81,22 +81,22 @@ def run(options: dict[str, Any]) -> Result:
 def _begin(options: dict[str, Any]) -> Run:
     scope = {"hosts": options["hosts"], "paths": options["paths"], "depth": options["max_depth"]}
     names = ("pages", "source", "graph", "minutes", "relevant", "ahead", "history", "random_seed", "sitemaps")
-    wishes: dict[str, Any] = {name: options[name] for name in names}
+    run_options: dict[str, Any] = {name: options[name] for name in names}
     pairs = [text.partition("=") for text in options["param"]]
     parameters = {key.strip(): value.strip() for key, _, value in pairs}
     try:
         topic = Topic.objects.get(name=options["name"])
         chosen = {key: value for key, value in scope.items() if value is not None}
-        _check(options["strategy"] or topic.strategy, parameters, wishes, chosen)
+        _check(options["strategy"] or topic.strategy, parameters, run_options, chosen)
         if chosen:
-            wishes["scope"] = {**topic.options.get("scope", {}), **chosen}
+            run_options["scope"] = {**topic.options.get("scope", {}), **chosen}
         settings = foreground.web_settings(options, [seed.url for seed in topic.seeds.all()], stored=_stored(topic))
         create = partial(
             topics.crawl,
             topic,
             strategy=options["strategy"] or "",
             parameters=parameters,
-            options=wishes,
+            options=run_options,
             settings=settings,
             start=False,
         )
@@ -111,12 +111,12 @@ def _stored(topic: Topic) -> str:
     return CrawlSettings.from_mapping(topic.settings).allow_private
 
 
-def _check(strategy: str, parameters: dict[str, Any], wishes: dict[str, Any], scope: dict[str, Any]) -> None:
+def _check(strategy: str, parameters: dict[str, Any], run_options: dict[str, Any], scope: dict[str, Any]) -> None:
     """Checks the arguments of the command before anything is started. Raises a CommandError with exit status 2 if they are
     invalid."""
     try:
         read_settings(strategy_class(strategy, django_settings.TOPIC_STRATEGIES).Settings, parameters)
-        read_settings(RunOptions, {name: value for name, value in wishes.items() if value is not None})
+        read_settings(RunOptions, {name: value for name, value in run_options.items() if value is not None})
         Scope.from_mapping(scope)
     except ValueError as error:
         raise CommandError(str(error), returncode=2) from None

@@ -118,14 +118,14 @@ class Explorer:
         if self._plan is None:
             room = max(0, self.settings.most_pages - self.asked)
             plan: dict[str, Wanted] = {}
-            for item in self._wishes():
+            for item in self._most_informative():
                 key = page_key(item.url)
                 if key not in self._pages and key not in self._failed:
                     plan.setdefault(key, item)
             self._plan = list(plan.values())[:room]
         return list(self._plan)
 
-    def _wishes(self) -> Iterator[Wanted]:
+    def _most_informative(self) -> Iterator[Wanted]:
         start = self._pages.get(page_key(self.start_url))
         if start is None:
             yield Wanted(self.start_url, "start")

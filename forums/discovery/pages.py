@@ -299,10 +299,10 @@ def _pairs(root: HtmlElement, texts: Iterable[str], fetched_at: datetime) -> Ite
                 yield pair
 
 
-def _pair(told: str, exact: Moment, shown: Moment | None) -> Pair | None:
+def _pair(relative: str, exact: Moment, shown: Moment | None) -> Pair | None:
     if shown is None:
         return None
-    if _EXPLICIT.search(told.strip()):
+    if _EXPLICIT.search(relative.strip()):
         if shown.relative or shown.precision_seconds > 60:
             return None
         return Pair(shown.value, exact.value, 0)

@@ -40,12 +40,12 @@ class SplitTimes(NamedTuple):
     parts: frozenset[int]
 
 
-def split_times(page: Outline, told: Set[int], dates: DateContext) -> SplitTimes:
+def split_times(page: Outline, used: Set[int], dates: DateContext) -> SplitTimes:
     """Returns the dates of a page that are in separate elements (see `SplitDate`), each with the time of day of its record if
     there is one: the only one in the smallest element that contains the date and a time of day, but no other date. The texts in
-    `told` are parts of other times and are not used."""
-    leaves = [leaf for leaf in _leaves(page, dates) if told.isdisjoint(range(leaf.first, leaf.end))]
-    clocks = [at for at, piece in enumerate(page.pieces) if at not in told and CLOCK.fullmatch(piece.text)] if leaves else []
+    `used` are parts of other times and are not used."""
+    leaves = [leaf for leaf in _leaves(page, dates) if used.isdisjoint(range(leaf.first, leaf.end))]
+    clocks = [at for at, piece in enumerate(page.pieces) if at not in used and CLOCK.fullmatch(piece.text)] if leaves else []
     moments: dict[int, Moment] = {}
     parts: set[int] = set()
     for leaf in leaves:

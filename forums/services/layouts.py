@@ -32,10 +32,10 @@ def state_of(run: Run) -> str:
     return str((run.result.get("layout") or {}).get("state", ""))
 
 
-def _set(run: Run, site: Site, told: Mapping[str, Any]) -> None:
-    run.result = {**run.result, "layout": dict(told)}
+def _set(run: Run, site: Site, change: Mapping[str, Any]) -> None:
+    run.result = {**run.result, "layout": dict(change)}
     Run.objects.filter(pk=run.pk).update(result=run.result)
-    site.layout = dict(told)
+    site.layout = dict(change)
     Site.objects.filter(pk=site.pk).update(layout=site.layout)
 
 

@@ -34,7 +34,7 @@ def node_name(text: str) -> str:
     return text
 
 
-WISHES = {"drain": NodeState.DRAINING, "pause": NodeState.PAUSED, "resume": NodeState.ACTIVE}
+STATES = {"drain": NodeState.DRAINING, "pause": NodeState.PAUSED, "resume": NodeState.ACTIVE}
 
 
 class Command(BaseCommand):
@@ -46,7 +46,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "action", nargs="?", choices=["list", *WISHES], help="list shows all nodes; drain, pause and resume control one",
+            "action", nargs="?", choices=["list", *STATES], help="list shows all nodes; drain, pause and resume control one",
         )
         parser.add_argument("node", nargs="?", type=node_name, help="the node to drain, pause or resume")
         parser.add_argument("--name", type=node_name, default=None, help="name of the node (default: the host's name)")
@@ -55,14 +55,14 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if (options["action"] in WISHES) != bool(options["node"]):
+        if (options["action"] in STATES) != bool(options["node"]):
             raise CommandError("name one node: `node drain NAME`, `node pause NAME` or `node resume NAME`.")
         try:
             if options["action"] == "list":
                 database.ready_for_nodes()
                 self._list(options["json"])
             elif options["node"]:
-                self._wish(options["node"], WISHES[options["action"]])
+                self._request(options["node"], STATES[options["action"]])
             else:
                 self._work(options["name"] or nodes.own_name(), options["queues"])
         except DatabaseProblem as error:
@@ -83,11 +83,11 @@ class Command(BaseCommand):
             supervise(clusters, may_drain=True)
             say("Stopped.")
 
-    def _wish(self, name: str, state: NodeState) -> None:
+    def _request(self, name: str, state: NodeState) -> None:
         node = Node.objects.filter(name=name).first()
         if node is None:
             raise CommandError(f"There is no node {name}; `node list` shows all.")
-        nodes.wish(node, state, SYSTEM.now())
+        nodes.request_state(node, state, SYSTEM.now())
         say(f"Node {name}: {state.label}.")
 
     def _list(self, as_json: bool) -> None:

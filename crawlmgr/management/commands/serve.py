@@ -156,4 +156,4 @@ def _demonstration() -> Child:
     """Returns the child process that runs `demo`; it runs while a user has started the demonstration in the web interface."""
     program = [str(settings.BASE_DIR / "manage.py"), "demo"]
     environment = {"CRAWLMGR_DATA": str(settings.DATA_DIR)}
-    return Child("demonstration", program, folder=settings.BASE_DIR, environment=environment, wanted=demonstration.wished)
+    return Child("demonstration", program, folder=settings.BASE_DIR, environment=environment, wanted=demonstration.is_requested)

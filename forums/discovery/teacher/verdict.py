@@ -86,18 +86,18 @@ class _Table:
         return [[one for page in thread.pages for one in self._regions(page)] for thread in self.seen]
 
 
-def _people(table: _Table, told: dict[str, Tally]) -> list[_Choice]:
-    """Returns the selectors to use for authors; updates the tallies in `told` (by claim).
+def _people(table: _Table, by_claim: dict[str, Tally]) -> list[_Choice]:
+    """Returns the selectors to use for authors; updates the tallies in `by_claim` (by claim).
 
     Each name must belong to one profile address, and the author in a row must be that of the thread's first post. If not,
     selectors for rows and for posts are tried together.
     """
     posts = table.posts()
     people = one_name_each((one.record.author, one.profile()) for thread in posts for one in thread)
-    author = told.get("author", Tally("author", 0, 0))
+    author = by_claim.get("author", Tally("author", 0, 0))
     if people is not None:
         said = sum(bool(one.record.author and one.profile()) for thread in posts for one in thread)
-        told["people"] = Tally("people", round(people * said), said)
+        by_claim["people"] = Tally("people", round(people * said), said)
     signed = all(one.record.author for thread in posts for one in thread)
     good = (people is None or people >= OF_PEOPLE) and author.share == 1.0 and signed
     if good or len(table.seen) < FEWEST or not all(posts):
@@ -111,14 +111,14 @@ def _people(table: _Table, told: dict[str, Tally]) -> list[_Choice]:
     if post:
         found.append((PageKind.thread, "author", post))
         if share is not None:
-            said = told["people"].of if "people" in told else 0
-            told["people"] = Tally("people", round(share * said), said, post)
+            said = by_claim["people"].of if "people" in by_claim else 0
+            by_claim["people"] = Tally("people", round(share * said), said, post)
     if row:
         found.append((PageKind.threadlist, "author", row))
-    told["author"] = Tally("author", kept, of, row or post)
+    by_claim["author"] = Tally("author", kept, of, row or post)
     if not of:
-        del told["author"]
-    return found + _last_author(table, rows, posts, post, told)
+        del by_claim["author"]
+    return found + _last_author(table, rows, posts, post, by_claim)
 
 
 def _names(some: Sequence[Region], selector: str) -> list[str]:
@@ -218,11 +218,11 @@ def _last_author(
     return [(PageKind.threadlist, "last_author", selector)] if selector else []
 
 
-def _field(table: _Table, told: dict[str, Tally], claim: str) -> list[_Choice]:
+def _field(table: _Table, by_claim: dict[str, Tally], claim: str) -> list[_Choice]:
     """Returns the selector to use for a number or time in rows (field `claim`) that contradicts the threads' pages: one whose
     values agree with these pages, or, for the time of creation only, NOTHING if no selector does and the value is nearly always
     wrong. Empty if nothing has to change."""
-    now = told.get(claim)
+    now = by_claim.get(claim)
     if now is None or now.of < FEWEST or now.share >= HOLDS:
         return []
     both = zip(table.rows(), table.seen, strict=True)
@@ -239,7 +239,7 @@ def _field(table: _Table, told: dict[str, Tally], claim: str) -> list[_Choice]:
     if not selector or share < HOLDS or share < now.share + GAIN:
         wrong = claim == "created" and now.of > FEWEST and now.share <= WRONG
         return [(PageKind.threadlist, claim, NOTHING)] if wrong else []
-    told[claim] = Tally(claim, round(share * len(pairs)), len(pairs), choice or selector)
+    by_claim[claim] = Tally(claim, round(share * len(pairs)), len(pairs), choice or selector)
     return [(PageKind.threadlist, claim, selector)]
 
 

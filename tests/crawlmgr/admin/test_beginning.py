@@ -42,10 +42,10 @@ def test_an_empty_desk_offers_three_kinds_and_the_demonstration() -> None:
 def test_it_is_wished_for_and_ended_from_the_desk() -> None:
     client = desk("administrator")
     client.post(START)
-    assert demonstration.wished() and END in client.get("/admin/").content.decode()
+    assert demonstration.is_requested() and END in client.get("/admin/").content.decode()
     client.post(END)
     client.post(END)
-    assert not demonstration.wished() and START in client.get("/admin/").content.decode()
+    assert not demonstration.is_requested() and START in client.get("/admin/").content.decode()
 
 
 def test_while_a_past_day_is_replayed_the_desk_says_so(place: Path) -> None:
@@ -64,7 +64,7 @@ def test_while_a_past_day_is_replayed_the_desk_says_so(place: Path) -> None:
 def test_where_nobody_watches_for_the_wish_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(demonstration.CAN)
     answer = desk("administrator").post(START, follow=True)
-    assert not demonstration.wished() and "Only `serve` can start it" in answer.content.decode()
+    assert not demonstration.is_requested() and "Only `serve` can start it" in answer.content.decode()
 
 
 @pytest.mark.parametrize("room", ["runs/", "forums/boards/", "forums/threads/", "forums/posts/"])

@@ -41,7 +41,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Client:
     )
     asked = Run.objects.create(kind="deepweb-harvest", label="a", created=NOW, state="finished", parameters={"policy": "fresh"})
     Harvest.objects.create(run=asked, form=form, stopped_by="queries")
-    monkeypatch.setattr(demonstration, "wished", lambda: True)
+    monkeypatch.setattr(demonstration, "is_requested", lambda: True)
     made = Client()
     made.force_login(user("viewer"))
     return made

@@ -165,10 +165,10 @@ def test_a_lost_node_has_no_share_and_a_drained_one_is_not_lost(settings: Any) -
     nodes.beat("north", NOW + timedelta(minutes=5), 60)
     nodes.beat("south", NOW + timedelta(minutes=5), 60)
     nodes.beat("west", NOW + timedelta(minutes=1), 60)
-    nodes.wish(Node.objects.get(name="south"), NodeState.PAUSED, NOW)
+    nodes.request_state(Node.objects.get(name="south"), NodeState.PAUSED, NOW)
     at = NOW + timedelta(minutes=5, seconds=10)
     assert [(row["state"], row["weight"]) for row in nodes.listing(at)] == [("active", 1.0), ("paused", None), ("lost", None)]
-    nodes.wish(Node.objects.get(name="west"), NodeState.DRAINING, NOW)
+    nodes.request_state(Node.objects.get(name="west"), NodeState.DRAINING, NOW)
     assert nodes.listing(at)[2]["state"] == "drained"
     assert Event.objects.filter(code="node_state").count() == 2
 
@@ -216,7 +216,7 @@ def test_a_machine_whose_clock_is_off_is_refused(monkeypatch: pytest.MonkeyPatch
 def test_drained_means_asked_to_and_nothing_in_hand() -> None:
     node = _node()
     assert not nodes.drained(["north"], NOW)
-    nodes.wish(node, NodeState.DRAINING, NOW)
+    nodes.request_state(node, NodeState.DRAINING, NOW)
     run = _held("north:11", NOW + timedelta(seconds=30))
     assert not nodes.drained(["north"], NOW)
     Run.objects.filter(pk=run.pk).update(lease_until=None)

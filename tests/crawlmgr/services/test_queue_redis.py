@@ -108,7 +108,7 @@ def test_a_paused_cluster_gives_signs_of_life_all_the_same(server: Redis, monkey
     now = timezone.now()
     node = nodes.register("north", pid=1, workers=2, queues="crawl", now=now - timedelta(minutes=1))
     nodes.beat("north", now)
-    nodes.wish(node, NodeState.PAUSED, now)
+    nodes.request_state(node, NodeState.PAUSED, now)
     queue.requeue([1], now)
     queue.tick("north", "crawl", now)
     north = _broker("north", monkeypatch)

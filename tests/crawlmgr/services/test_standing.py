@@ -75,7 +75,7 @@ def test_one_that_drains_or_is_paused_takes_nothing_and_keeps_nobody_waiting() -
     _node("north", 100)
     south = _node("south", 900)
     for state in (NodeState.DRAINING, NodeState.PAUSED):
-        nodes.wish(south, state, NOW)
+        nodes.request_state(south, state, NOW)
         south.refresh_from_db()
         assert standing.turn("south", "crawl", NOW) == standing.Turn(None, False)
         assert standing.turn("north", "crawl", NOW) == standing.Turn(0.0, True)
@@ -116,7 +116,7 @@ def test_beside_others_a_cluster_takes_no_more_than_it_has_workers_for(monkeypat
 
 
 def test_a_paused_cluster_gives_signs_of_life_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    nodes.wish(_node("north"), NodeState.PAUSED, NOW)
+    nodes.request_state(_node("north"), NodeState.PAUSED, NOW)
     queue.requeue([1], timezone.now())
     queue.tick("north", "crawl", timezone.now())
     north = _broker("north", monkeypatch)
