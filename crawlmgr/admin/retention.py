@@ -23,7 +23,7 @@ NAMES: dict[str, tuple[str, str]] = {
         "separately")),
     "failed_logins": (gettext_noop("Failed logins"), gettext_noop("used to block logins after too many failures")),
     "tasks": (gettext_noop("Results of tasks"), gettext_noop("records that the queue keeps of each slice and job")),
-    "nodes": (gettext_noop("Worker nodes that disappeared"), gettext_noop("nodes that have not sent a heartbeat since")),
+    "nodes": (gettext_noop("Worker nodes that disappeared"), gettext_noop("nodes that have sent no heartbeat for this long")),
     "hours": (gettext_noop("Hourly sums of hosts"), gettext_noop("requests, bytes and failures an hour, for charts")),
     "addresses": (
         gettext_noop("Addresses of ended runs"),

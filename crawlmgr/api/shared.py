@@ -31,7 +31,7 @@ _streams = threading.BoundedSemaphore(STREAMS)
 
 
 class Narrow(Schema):
-    """Filters of exported rows: by site, by run, and by the time since which they were made."""
+    """Query parameters that restrict exported rows: to a site or a run (ids), and to rows made since a time (`since`)."""
 
     site: int | None = Query(None, ge=0, lt=2**63)
     run: int | None = Query(None, ge=0, lt=2**63)
@@ -101,7 +101,7 @@ def run_document(pk: int) -> dict[str, Any]:
 
 @api.get(
     "/runs", response=Page, tags=["runs"], summary=gettext_noop("Runs, newest first"),
-    description=gettext_noop("`before` is the `next` of the page before."),
+    description=gettext_noop("For the next page, pass the `next` of this one as `before`."),
 )
 def run_list(
     request: HttpRequest, kind: str = "", state: str = "", before: Key | None = None, limit: Limit = 100

@@ -162,7 +162,7 @@ def _set_deadline(request: HttpRequest, chosen: list[int]) -> None:
     if hours is not None and not MIN_DEADLINE_HOURS <= hours <= MAX_DEADLINE_HOURS:
         messages.error(request, _("Enter hours from 0.1 to 744, or leave empty."))
         return
-    said = _("The deadline is removed.") if hours is None else _("The deadline is set; the adaptive policy keeps it.")
+    said = _("The deadline is removed.") if hours is None else _("The deadline is set; the adaptive policy observes it.")
     attempt(request, said, lambda: plans.set_deadline(chosen, hours, datetime.now(UTC)))
 
 
