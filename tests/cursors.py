@@ -2,14 +2,18 @@
 
 SQLite lets a connection with an unfinished SELECT write only while no other connection has written since the SELECT began;
 after that it fails with "database is locked" at once, whatever the busy timeout. Tests usually have only one connection and
-would not notice such code, so this connection always refuses.
+would not notice such code, so this connection always refuses. With an in-memory database the live server of a browser test uses the
+connection of the test, in a thread of its own; elsewhere it would have its own connection, so only the cursors of the writing thread
+count.
 """
 
 from __future__ import annotations
 
 import re
 import sqlite3
+import threading
 import weakref
+from collections import defaultdict
 from functools import lru_cache
 from typing import Any
 
@@ -25,7 +29,7 @@ class WatchedConnection(sqlite3.Connection):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.unfinished: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._unfinished: defaultdict[int, weakref.WeakSet[Any]] = defaultdict(weakref.WeakSet)  # by thread
         self._make_probe()
 
     def _make_probe(self) -> None:
@@ -43,17 +47,28 @@ class WatchedConnection(sqlite3.Connection):
 
     def check(self, statement: str) -> None:
         """Raises OpenCursor if a statement must not run now."""
-        if _READS.match(statement) or not self.unfinished:
+        here = threading.get_ident()
+        if _READS.match(statement) or not self._unfinished[here]:
             return
+        if any(cursors for thread, cursors in list(self._unfinished.items()) if thread != here):
+            return  # the probe would not tell whose statement is unfinished
         try:
             self._make_probe()
         except sqlite3.OperationalError:  # raised too if the full-text index, inside a transaction, runs a statement of its own
-            open_ones = "; ".join(sorted(one.statement[:200] for one in self.unfinished))
+            open_ones = "; ".join(sorted(one.statement[:200] for one in self._unfinished[here]))
             raise OpenCursor(f"{open_ones} is open over a write: {statement[:200]}") from None
+
+    def begin(self, cursor: Any) -> None:
+        """Notes that a cursor may have unread rows from now on."""
+        self._unfinished[threading.get_ident()].add(cursor)
+
+    def end(self, cursor: Any) -> None:
+        """Notes that a cursor has no unread rows."""
+        self._unfinished[threading.get_ident()].discard(cursor)
 
 
 def _ended(cursor: Any) -> None:
-    cursor.connection.unfinished.discard(cursor)
+    cursor.connection.end(cursor)
 
 
 @lru_cache
@@ -67,10 +82,12 @@ def _watched(kind: type[sqlite3.Cursor]) -> Any:
             _ended(self)
             self.connection.check(statement)
             self.statement = statement
-            found = super().execute(statement, *values)
-            if self.description is not None:
-                self.connection.unfinished.add(self)
-            return found
+            self.connection.begin(self)  # before the statement runs, so that a check in another thread knows of it
+            try:
+                return super().execute(statement, *values)
+            finally:
+                if self.description is None:
+                    _ended(self)
 
         def executemany(self, statement: str, rows: Any) -> Any:
             _ended(self)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -37,6 +38,23 @@ def test_a_write_under_an_open_cursor_is_refused(tmp_path: Path) -> None:
         assert len(rows.fetchall()) == 4
         assert database.execute("UPDATE t SET n = 0").rowcount == 5, "a cursor at its end is in nobody's way"
         assert database.execute("UPDATE t SET n = 1 WHERE n = 0 RETURNING n").fetchall() == [(1,)] * 5
+
+
+@pytest.mark.once
+def test_an_open_cursor_of_another_thread_is_no_fault(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "x", isolation_level=None, check_same_thread=False, factory=WatchedConnection)) as database:
+        database.execute("CREATE TABLE t (n INTEGER)")
+        database.executemany("INSERT INTO t VALUES (?)", [(n,) for n in range(5)])
+        with ThreadPoolExecutor(1) as server:
+            rows = server.submit(database.execute, "SELECT n FROM t").result()
+            assert database.execute("SELECT n FROM t WHERE n = 3").fetchone() == (3,)
+            own = database.execute("SELECT n FROM t LIMIT 1")
+            assert own.fetchone() == (0,)
+            assert database.execute("UPDATE t SET n = 7").rowcount == 5
+            assert len(server.submit(rows.fetchall).result()) == 5
+        rows = database.execute("SELECT n FROM t")
+        with pytest.raises(OpenCursor):
+            database.execute("UPDATE t SET n = 0")
 
 
 @pytest.mark.once
