@@ -9,20 +9,25 @@ import numpy as np
 
 from deepweb.seen import Choice
 
+NEAR_BEST = 0.8
+"""In a family, queries expected to find at least this fraction of its best one's new records count as equally good."""
+
 
 class Candidate(NamedTuple):
     """A possible query, and its expected new records (`gain`): the predicted number, corrected by the results of similar
-    queries."""
+    queries. `known` is the number of seen records that match it, 0 if not counted; the more, the more reliable is `gain`."""
 
     choice: Choice
     gain: float
+    known: int = 0
 
 
 def first_of_plan(
     others: Sequence[Candidate], families: Sequence[Sequence[Candidate]], unseen: float, left: int
 ) -> Candidate | None:
-    """Returns the query to submit first if `left` queries remain; None if there is none. It is the best of `others`, or the
-    best of one of the lists in `families` if beginning with that list finds more records in all.
+    """Returns the query to submit first if `left` queries remain; None if there is none. It is the best of `others`, or one
+    from a list in `families` if beginning with that list finds more records in all: of its queries with at least `NEAR_BEST`
+    times the largest yield, the one with most known records, since a wrong prediction would speak against the whole list.
 
     A family is a list of queries of which no two find the same record, so that the best j of them bring the sum of their
     yields, C. The other queries overlap at random: of the U - C records then still unseen (U is `unseen`), n of them bring (U -
@@ -36,5 +41,6 @@ def first_of_plan(
         brought = np.minimum(np.cumsum([0.0, *gains]), unseen)
         plans = brought + (unseen - brought) * (1 - np.exp(-(left - np.arange(len(brought))) * rate))
         if plans.argmax() > 0 and (plans.max() > most or best is None):
-            most, best = plans.max(), max(offers, key=lambda offer: offer.gain)
+            near = [offer for offer in offers if offer.gain >= NEAR_BEST * gains[0]]
+            most, best = plans.max(), max(near, key=lambda offer: (offer.known, offer.gain))
     return best

@@ -133,11 +133,12 @@ class TemplateSearch:
                 or self.verdict(template, seen) is False
             ):
                 continue
-            learned = self._learned(seen, template)
+            places = self.values[slot.names[0]]
+            # No correction by earlier results (`_learned`): the sizes of the cells already follow from them.
             offers = [
-                Candidate(Choice(slot.binding(cell.range), cell.new), cell.new * learned)
-                for cell in self._cells(seen, slot)
-                if not seen.was_asked(slot.binding(cell.range))
+                Candidate(Choice(slot.binding(span), new), new, int(((places >= span.low) & (places <= span.high)).sum()))
+                for span, new in self._cells(seen, slot)
+                if not seen.was_asked(slot.binding(span))
             ]
             found += [offers] if offers else []
         return found

@@ -98,6 +98,8 @@ def test_a_plan_begins_with_disjoint_queries_where_all_of_them_together_bring_mo
     assert first_of_plan(words, [offers([5.0] * 20)], 600.0, 20) == words[0]
     assert first_of_plan([], [cells], 600.0, 3) == cells[0]
     assert first_of_plan([], [], 600.0, 3) is None
+    near = [offer._replace(known=known) for offer, known in zip(offers([38.0, 36.0, 29.0]), (2, 9, 20), strict=True)]
+    assert first_of_plan([], [near], 600.0, 3) == near[1]  # less than .8 of the best one's yield is not near it
 
 
 def test_no_two_queries_of_a_family_can_find_the_same_record() -> None:
