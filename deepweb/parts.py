@@ -10,6 +10,7 @@ from typing import Protocol
 from deepweb.field_roles import FieldRole
 from deepweb.search_forms import Form
 from deepweb.seen import Choice, Query, Seen, Term
+from deepweb.selection import DOUBT
 from deepweb.templates_informative import inputs_of, is_operator, widest_operators
 from deepweb.terms import bare
 
@@ -25,8 +26,11 @@ IN_VAIN = 4
 
 
 class Scored(Protocol):
-    """A policy that can judge parts: `best` returns its next query and the number of new records expected from it."""
+    """A policy that can judge parts: `best` returns its next query and the number of new records expected from it; fewer are
+    expected from words of the record fields `doubtful`."""
 
+    @property
+    def doubtful(self) -> frozenset[str]: ...
     def best(self, seen: Seen) -> tuple[Choice | None, float]: ...
 
 
@@ -108,7 +112,7 @@ class Parts:
             if len(seen.outcomes) >= OWN_FROM and seen.records >= FEW_RECORDS:
                 choice, gain = policy.best(seen)
             else:
-                choice, gain = self._by_all(overall, part, brought[part], usual, limit)
+                choice, gain = self._by_all(overall, part, brought[part], usual, limit, policy.doubtful)
             if choice is not None and (found[0] is None or gain > found[1]):
                 found = choice._replace(query=(*choice.query, *part)), gain
         return found
@@ -121,7 +125,7 @@ class Parts:
         return matching, sum(_share(overall, outcome.query[0]) for outcome in matching_outcomes)
 
     def _by_all(
-        self, overall: Seen, part: Query, brought: tuple[float, float], usual: float, limit: int | None
+        self, overall: Seen, part: Query, brought: tuple[float, float], usual: float, limit: int | None, doubtful: frozenset[str]
     ) -> tuple[Choice | None, float]:
         seen = self.seen[part]
         size = (brought[0] + PRIOR_SHARE * usual) / (brought[1] + PRIOR_SHARE)
@@ -134,7 +138,7 @@ class Parts:
             own = seen.place(term)
             matching = size * _share(overall, term)
             new = min(matching, float(limit or matching)) - (float(seen.frequency[own]) if own is not None else 0.0)
-            new = max(new, MIN_NEW * matching)
+            new = max(new, MIN_NEW * matching) * (DOUBT if self._column_of(term) in doubtful else 1.0)
             if new > best[1]:
                 best = Choice((term,), new), new
         return best

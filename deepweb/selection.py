@@ -17,7 +17,9 @@ _UNKNOWN_SCALE = 10.0
 _PRIOR_RETURNS = 2.0
 _PRIOR_NEW = 200.0
 _FRESH = 0.2
-_DOUBT = 0.6
+DOUBT = 0.6
+"""Factor for the new records expected from words of a record field by whose words no record has been found yet."""
+
 _WORDS, _PAIRS = 0, 5  # values of `Choice.bucket` for single words and pairs of words
 _REFINED = 20
 
@@ -188,7 +190,7 @@ class FreshPolicy:
                 predicted[kind] += outcome.predicted
         for kind, column in enumerate(seen.columns_of_kinds()[:size]):
             if column in self.doubtful:
-                brought[kind] *= _DOUBT
+                brought[kind] *= DOUBT
         learned: np.ndarray = brought / predicted
         return learned
 

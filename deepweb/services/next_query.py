@@ -5,6 +5,7 @@ harvest's policy.
 from __future__ import annotations
 
 from collections import Counter
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -147,10 +148,13 @@ class NextQuery:
         # too.
         if self._session.seen.records and not valid:
             tries += TRIES_A_WAY
-        # With required choices, which change from query to query, another word for each finds the site's words sooner.
-        times = Counter(entry.choice.query[0] for entry in self._session.log)
-        open_ = [term for term in self._seeds(valid) if not self._session.seen.was_asked((term, *part))]
-        seed = min(open_, key=lambda term: times[term], default=None)
+        # Required choices change from query to query; with each of them another word is sent. If it is only being tried whether a
+        # choice is required, words are repeated with other choices: each is at most one repetition ahead of the next.
+        times = Counter(entry.choice.query[0] for entry in self._session.log.entries[len(self._session.log) - asked :])
+        ahead = 1 if self._session.way.required else 0
+        words = enumerate(self._seeds(valid))
+        open_ = [(times[term] + ahead * n, term) for n, term in words if not self._session.seen.was_asked((term, *part))]
+        seed = min(open_, key=itemgetter(0), default=(0, None))[1]
         return Ask(QueryKind.SEED, Choice((seed, *part))) if seed is not None and asked < tries + valid else None
 
     def _calibration(self, number: int) -> Terms:

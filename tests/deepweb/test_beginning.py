@@ -65,6 +65,8 @@ def test_choices_that_compare_nothing_make_no_filter() -> None:
 
 
 class Never:
+    doubtful: frozenset[str] = frozenset()
+
     def best(self, seen: Seen) -> tuple[Choice | None, float]:
         return None, 0.0
 

@@ -136,6 +136,8 @@ def test_each_part_is_asked_by_what_words_bring_there() -> None:
     parts, overall = Parts([(Term("g", "a"),), (Term("g", "b"),)], lambda term: ""), Seen()
 
     class Never:
+        doubtful: frozenset[str] = frozenset()
+
         def best(self, seen: Seen) -> tuple[Choice | None, float]:
             return None, 0.0
 
