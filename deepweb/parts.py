@@ -21,6 +21,9 @@ PRIOR_SHARE = 0.1
 MIN_NEW = 0.02
 UNKNOWN_SCALE = 10.0
 WORDS_TRIED = 200
+FEW_KNOWN, AGAIN = 150, 0.5
+"""With fewer known records than FEW_KNOWN, the shares of words among them are uncertain, and half as many new records (AGAIN) are
+expected from a word that was queried in another part: other words show sooner which are frequent."""
 IN_VAIN = 4
 """After this number of queries without a record, a filter's record field is no longer queried."""
 
@@ -128,6 +131,7 @@ class Parts:
         self, overall: Seen, part: Query, brought: tuple[float, float], usual: float, limit: int | None, doubtful: frozenset[str]
     ) -> tuple[Choice | None, float]:
         seen = self.seen[part]
+        asked = {outcome.query[0] for outcome in overall.outcomes}
         size = (brought[0] + PRIOR_SHARE * usual) / (brought[1] + PRIOR_SHARE)
         best: tuple[Choice | None, float] = (None, 0.0)
         column = self._column_in(part, overall.columns_of_kinds())
@@ -139,6 +143,7 @@ class Parts:
             matching = size * _share(overall, term)
             new = min(matching, float(limit or matching)) - (float(seen.frequency[own]) if own is not None else 0.0)
             new = max(new, MIN_NEW * matching) * (DOUBT if self._column_of(term) in doubtful else 1.0)
+            new *= AGAIN if overall.records < FEW_KNOWN and term in asked else 1.0
             if new > best[1]:
                 best = Choice((term,), new), new
         return best

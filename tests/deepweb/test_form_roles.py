@@ -132,6 +132,25 @@ def test_the_word_of_a_person_holds() -> None:
     assert box(found) == "a" and role(found, "q") is FieldRole.OTHER
 
 
+@pytest.mark.parametrize(("records", "expected"), [(10, "blue"), (200, "red")])
+def test_a_word_is_repeated_in_another_part_only_when_many_records_are_known(records: int, expected: str) -> None:
+    parts, overall = Parts([(Term("g", "a"),), (Term("g", "b"),)], lambda term: ""), Seen()
+
+    class Never:
+        doubtful: frozenset[str] = frozenset()
+
+        def best(self, seen: Seen) -> tuple[Choice | None, float]:
+            return None, 0.0
+
+    for word in ("red", "time"):
+        choice = Choice((Term("q", word), Term("g", "a")))
+        answer = [(record, [Term("q", said) for said in ("red", "blue", "time")]) for record in range(records)]
+        overall.add(choice, answer)
+        parts.add(choice, answer, False, False)
+    choice, _ = parts.best(overall, Never(), None)
+    assert choice is not None and choice.query == (Term("q", expected), Term("g", "b"))
+
+
 def test_each_part_is_asked_by_what_words_bring_there() -> None:
     parts, overall = Parts([(Term("g", "a"),), (Term("g", "b"),)], lambda term: ""), Seen()
 
