@@ -42,8 +42,9 @@ _ROOM, _SHARE_OF_BUDGET = 2, 3
 
 
 class _Base(NamedTuple):
-    """One or two choices that are set together (`terms`). `members`, (seen records,): the probability that each record matches
-    all of them; `matching`: the estimated number of matching records, seen and unseen."""
+    """One or two values of form inputs (`terms`) that are submitted together and to which a word may be added. `members`, (seen
+    records,): the probability that each record matches all of them; `matching`: the estimated number of matching records, seen
+    and unseen."""
 
     terms: Query
     members: np.ndarray

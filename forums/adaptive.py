@@ -196,7 +196,8 @@ class AdaptiveLoop:
         self.forecast.learn(looked, board, times, weights, self.overview.look[looked])
 
     def missed(self, boards: Ints) -> None:
-        """Records that the visits of these boards failed: they can be chosen again at once, their posts still wait."""
+        """Records that the visits of these boards failed or will not be made: their posts still wait, and they can be chosen
+        again, though not before `resting_until`."""
         self.visiting[boards] = False
 
     def expected_events(self, now: float, boards: Ints | None = None) -> Floats:
@@ -267,8 +268,8 @@ class AdaptiveLoop:
         chosen: list[int] = []
         for board, value, place in zip(ranked.tolist(), index[ranked].tolist(), rank[ranked].tolist(), strict=True):
             if look.comes_before(board, place) and budget.used + look.cost >= spend.least:
-                # Boards covered by the chosen source are left for the next ranking, which knows its figures; unless this ranking
-                # would then make fewer visits than required.
+                # A board that the chosen source covers is left for the next ranking, when the source has been read, unless this
+                # ranking would then make fewer visits than required.
                 continue
             if not open_now[board] or not spend.accept(value, 1, forced=place == np.inf):
                 break

@@ -100,7 +100,7 @@ class _Cycle:
 
 
 class _Store:
-    """The crawler's copy of the simulated forum: the version of each thread fetched last, and a record of every fetch."""
+    """The crawler's copy of the simulated forum: the last fetched version of each thread, and a record of every fetch."""
 
     def __init__(self, forum: SimulatedForum) -> None:
         self.forum = forum

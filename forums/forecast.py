@@ -25,8 +25,8 @@ class ForecastOptions:
 
     kernel: parameters of self-excitation for a site without own history. floor_per_day: least weighted events per day expected on
     a board. clock_floor: least activity of an hour relative to the mean hour. own_share: weight, in [0, 1], of the kernel fitted
-    to the site's own events against `kernel`. fit_after_days: the fit does not explain the events of this many first days
-    of the history, which only excite later ones; boards with a shorter history are left out of it.
+    to the site's own events against `kernel`. fit_after_days: events in this many first days of the history only excite later
+    ones and are not themselves fitted; boards with a shorter history are left out of the fit.
     """
 
     kernel: Kernel = POOLED
@@ -100,8 +100,8 @@ class Forecast:
         sites: Sites,
         options: ForecastOptions | None = None,
     ) -> Forecast:
-        """Restores a forecast over the same boards and sites from the two dicts of `packed`. If the state of the last visits is
-        missing in them (stored by an older version), the present state is used for it."""
+        """Restores a forecast over the same boards and sites from the two dicts of `packed`. If the state after the last visits
+        (see `settle`) is missing in them, as stored by an older version, the state when they were stored is used instead."""
         made = cls.__new__(cls)
         made.options, made.sites = options or ForecastOptions(), sites
         made._set_rates(np.asarray(fixed["rates"], dtype=float))

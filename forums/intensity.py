@@ -105,7 +105,8 @@ def quantiles(density: Floats, board: Ints, share: Floats) -> Floats:
 
     density: (n, bins), not negative, need not sum to one. board and share, (m,): the row of `density` to use and a value in [0,
     1), parallel. Bins with density 0 are skipped; a row that is 0 everywhere counts as constant. This is the corrected step 2 of
-    algorithm BRA of the forum paper: c = (h + (share - Q[h]) / sc[h]) K.
+    algorithm BRA of the forum paper: c = (h + (share - Q[h]) / sc[h]) K, where h is the bin that contains the quantile, sc[h] its
+    share of the density, Q[h] the share before it, and K the hours per bin.
     """
     density = np.where(density.sum(axis=1, keepdims=True) > 0, density, 1.0)
     bins = density.shape[1]

@@ -25,12 +25,13 @@ class Overview:
     sources are trusted. Per board: `look`, the time up to which its counts are known; `known`, the weight of its reported posts
     that are not fetched yet; `_moment`, the sum of weight times posting time (hours) over these posts. Per source: the lag of its
     figures, learned. A row stands for one source and one board that it shows; rows are sorted by source. Per row: the figures
-    shown last (`threads`, `posts`), the latest post in them, the posts reported since the row's boards were visited (`told`;
-    `guessed`: the source did not say how many), how many of these visits found (`found`), and a count of contradictions
-    (`wrong`). `covers` lists the boards that a row counts: its own and the boards below it that have no row. The posts that a row
-    reports are shared among its boards by forecast, and those that a visit to one board does not find are assigned to the row's
-    other boards. A visit whose posts differ from those reported is a contradiction, unless a lag up to LONGEST_LAG_HOURS explains
-    missing posts. A row or source with many contradictions is ignored until test readings (probes) agree with visits again."""
+    shown last (`threads`, `posts`), the latest post in them, the number of posts reported since the last comparison with visits
+    (`told`; `guessed`: the source did not say how many), the number of them that visits have found (`found`), and a count of
+    contradictions (`wrong`). `covers` lists the boards that a row counts: its own and the boards below it that have no row. The
+    posts that a row reports are shared among its boards by forecast, and those that a visit to one board does not find are
+    assigned to the row's other boards. A visit whose posts differ from those reported is a contradiction, unless a lag up to
+    LONGEST_LAG_HOURS explains missing posts. A row or source with many contradictions is ignored until test readings (probes)
+    agree with visits again."""
 
     def __init__(self, sources: Sequence[Source], last_visit: Floats, new_weight: Floats, reply_weight: Floats) -> None:
         """Creates the state before any reading. last_visit: (n,), epoch seconds; new_weight, reply_weight: (n,), weight of a new
@@ -118,8 +119,9 @@ class Overview:
     def gains(self, forecast: Floats, index: Floats, now: float, open_now: Bools, eta: float) -> tuple[Floats, Floats]:
         """Returns the weighted event-hours gained by reading each source now, (S,), and the part of each (row, board) pair in
         them, (pairs,). forecast: (n,), F_i(y) y / 2; index: (n,), the boards' index for visits. Reading an index page gains eta
-        times the forecasts of its boards, reading a newest list the index of the visits that it replaces, either less what the
-        source's lag leaves out and times 1 - `doubt`. Boards that are false in `open_now`, (n,), do not count.
+        times the forecasts of its boards, reading a newest list the indices of the boards, whose visits it replaces; both times
+        ((y - lag) / y)^2 (0 for y below the source's lag), since younger posts are not shown yet, and times 1 - `doubt`. Boards
+        that are false in `open_now`, (n,), do not count.
         """
         board, source = self.covers.board, self._source[self.covers.row]
         y = self.hours_since_look(now)[board]
@@ -293,7 +295,8 @@ class Overview:
         return self.covers.board[pairs][self._trusted_pairs()[pairs]]
 
     def simulate_reading(self, source: int, boards: Ints, waiting: Floats, now: float) -> None:
-        """Simulates a reading that shows posts of the weights `waiting` on `boards`; of a newest list they count as fetched."""
+        """Simulates a reading that shows posts of weight `waiting` on `boards`. If the source is a newest list, all their
+        posts then count as fetched."""
         if self.newest[source]:
             self.clear(boards, now)
             return
@@ -359,7 +362,7 @@ class Overview:
         self.told[row], self.weight[row], self.found[row], self.guessed[row] = 0.0, 0.0, 0.0, False
 
     def _reassign(self, board: int, others: Ints, more: float) -> None:
-        """Assigns posts that a row reported for several boards and that a visit of `board` did not find to the boards `others`.
+        """Moves the reported posts of a row that a visit of `board` did not find to `others`, further boards that the row counts.
         more: weight to add to the waiting weight of `others`; negative if the visit found more than the board's share."""
         held = float(self.known[others].sum())
         if held > 0:

@@ -14,8 +14,8 @@ from forums.events import Floats, Ints
 MIN_DOUBT = 0.02  # smallest `doubt` of a source (see `Overview.doubts`)
 FLAG_WEIGHT = 0.65  # an event's mean weight, relative to a new thread's, assumed if a page only shows that something is new
 FINENESS_SECONDS = 60.0  # precision of the times that pages show
-# each post that a reading reports becomes an event of the forecast; if there are more of one board than this, so many events
-# share the weight of all of them
+# largest number of events per board that represent the posts of one reading in the forecast; up to it each post is one event,
+# beyond it the events share the weight of all posts
 MAX_EVENTS = 500
 
 

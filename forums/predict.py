@@ -147,8 +147,8 @@ class HazardModel:
     trained_on: int
 
     def expected(self, known: Facts, elapsed: Floats) -> Floats:
-        """Returns the expected replies within `elapsed` operational hours after the fetch; `known` and `elapsed` have one entry
-        per thread."""
+        """Returns the expected replies within `elapsed` operational hours (clock hours weighted by the site's activity) after
+        the fetch; `known` and `elapsed` have one entry per thread."""
         if self.weights is None:
             return rate_times_elapsed(known, elapsed)
         rows = (_features(known, elapsed) - self.middle) / self.scale

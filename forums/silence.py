@@ -72,10 +72,10 @@ def find_drop(counts: Ints) -> Drop | None:
     """Returns a drop of 30 % or more at the end of a record of hours, None if there is none or the record is too short.
 
     counts: (n,) new items of each hour, oldest first, up to the last hour that visits have covered; at least 32 days of them. The
-    last two days are compared with the mean of the same days of the last four weeks. Forums are uneven: the logarithm of the
-    ratio must also lie three standard deviations (of the logarithm of all two-day sums of those weeks) below zero, and ten items
-    must have been expected. On event logs of two forums this gives four to six false alarms a year, and detects within two days
-    two thirds of the cases in which 60 % of the posts are no longer seen.
+    last two days are compared with the mean of the same weekdays of the four weeks before. Forums are uneven: the logarithm of
+    the ratio must also lie three standard deviations (of the logarithm of all two-day sums of those weeks) below zero, and ten
+    items must have been expected. On event logs of two forums this gives four to six false alarms a year, and detects within two
+    days two thirds of the cases in which 60 % of the posts are no longer seen.
 
     >>> find_drop(np.tile([0, 2, 3, 1], 200))
     >>> find_drop(np.concatenate([np.tile([0, 2, 3, 1], 188), np.tile([0, 1, 1, 1], 12)]))

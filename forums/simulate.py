@@ -319,8 +319,8 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """The actions of a simulated adaptive policy: board and time (epoch seconds) of each board fetched, parallel; and costs (in
-    visits) and times of all fetches, parallel."""
+    """The actions of a simulated adaptive policy. board, moments: number and time (epoch seconds) of each board fetched.
+    spent, spent_at: cost (in visits) and time of each charge, which is for all visits of one ranking or for one reading."""
 
     board: Ints
     moments: Floats

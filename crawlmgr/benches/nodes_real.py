@@ -213,8 +213,8 @@ def faults(nodes: int, hosts: int, answer: float, delay: float, page_seconds: fl
 
 
 def _strike(cluster: Cluster, whole: int, cut: float) -> list[str]:
-    """Kills two nodes, freezes a third and later disconnects it from the database, each when a further tenth of the `whole` pages
-    is stored. Returns descriptions of these failures."""
+    """Kills two nodes, freezes a third, and later disconnects that one from the database for `cut` seconds, each when a further
+    tenth of the `whole` pages is stored. Returns descriptions of these failures."""
     stored = "SELECT COUNT(*) FROM crawlmgr_page"
     steps: list[tuple[float, str, Callable[[], None]]] = [
         (0.1, "killed bench-0", lambda: _kill(cluster, 0)),

@@ -54,7 +54,7 @@ class DocumentFrequencies:
 
     @property
     def idf(self) -> Idf:
-        """The current copy of the document frequencies."""
+        """The document frequencies as of the last renewal; documents added since do not change them."""
         return self._idf
 
     @property

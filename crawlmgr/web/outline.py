@@ -250,5 +250,6 @@ class _Builder:
 
 
 def outline(root: HtmlElement) -> Outline:
-    """Returns the outline of a parsed page, made in one pass; it ends after MAX_NODES elements or MAX_TEXT characters of text."""
+    """Returns the elements and texts of a parsed page in document order (see `Outline`), collected in one pass over its tree; what
+    follows after MAX_NODES elements or MAX_TEXT characters of text is left out."""
     return _Builder(root).build()

@@ -226,9 +226,10 @@ def finish(session: HarvestSession, now: datetime) -> list[NewUrl]:
 
 
 def _details(session: HarvestSession) -> list[NewUrl]:
-    """Returns the requests for detail pages, at most as many as the options allow. If lists of results do not show why the
-    probes' words found their records, a sample of these records comes first; then the other records in order.
-    """
+    """Returns the requests for detail pages, at most as many as the options allow.
+
+    If fewer than 90 % of the records that the probes found contain the probe's word in the fields shown in lists of results, a
+    sample of these records comes first. The other records follow in the order in which they were found."""
     limit = MAX_QUEUED if session.options.details is None else min(session.options.details, MAX_QUEUED)
     if limit == 0:
         return []

@@ -93,8 +93,9 @@ class Shown(NamedTuple):
 
 
 def shown(run: TopicRun, marked: bool, most: int) -> Shown:
-    """Returns the first `most` rows of `verdict` among the marked pages (`marked` true) or the unmarked ones. The verdict is
-    cached for KEPT_SECONDS, or until a page or mark is added or changed, since the judge reads thousands of pages for it."""
+    """Returns the first `most` pages of the run's `Verdict`, either of those that the operator marked (`marked` True) or of the
+    others, with their scores. The verdict is cached for KEPT_SECONDS, or until a page or mark is added or changed, since
+    thousands of pages are read for it."""
     marks = dict(TopicPage.objects.filter(run_id=run.pk, marked__isnull=False).order_by("pk").values_list("pk", "marked"))
     fetched = TopicPage.objects.filter(run_id=run.pk, kind=TopicPage.Kind.PAGE)
     newest = fetched.order_by("-number").values_list("pk", flat=True).first()

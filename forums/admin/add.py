@@ -103,7 +103,7 @@ def _discover(request: HttpRequest, form: AddressForm) -> Run | None:
     address = address if "://" in address else f"http://{address}"
     try:
         own = host_key(canonical(address))
-        if form.cleaned_data["private"]:  # the guard's exception for private addresses applies to this forum's address only
+        if form.cleaned_data["private"]:  # the address guard is to allow this forum's own host only
             chosen["allow_private"] = own
         return sites.discover(address, {"settings": chosen}, now=datetime.now(UTC), user=request.user)
     except runs.Busy as busy:

@@ -59,9 +59,8 @@ class LessonRow:
 
 
 def lessons(site: Site, structure: Mapping[str, Any]) -> list[LessonRow]:
-    """Returns the claims about the site's pages that its model holds (such as "the count in a list is the number of posts"), each
-    with how often it held when the model was learned and in the visits since. structure: the model, or its part with
-    `lessons`."""
+    """Returns the claims about the site's pages in its model (such as "the count in a list is the number of posts"), each with
+    how often it was true when the model was learned and in the visits since. structure: the model, or its part with `lessons`."""
     rows = []
     for one in structure.get("lessons") or ():
         claim = one.get("choice") if one.get("claim") == "replies" and one.get("choice") in CLAIMS else one.get("claim")

@@ -234,7 +234,7 @@ def _quick(known: reads.Known, plan: Plan, form: TuningForm, *, exact: bool) -> 
         tuning_charts.allocation(names, per_board, known.rhythm.profiles.weights),
     ]
     at = numbers.index(visits)
-    # the delay of the best timetable is that of the day shown if this was planned exactly, otherwise that of the closed formula
+    # the least delay: that of the timetable shown, if it is the exact optimum; otherwise that of the curve's closed formula
     best = float(costs.sum()) if exact and plan.policy in (Policy.OPTIMAL, Policy.ADAPTIVE) else curves["optimal"][at]
     facts = {
         "policy": policies.name(plan.policy),
@@ -281,8 +281,9 @@ def _requests(known: reads.Known, form: TuningForm, per_board: Floats) -> dict[s
 
 
 def _comparison(era: float, bra: float, best: float) -> dict[str, Any]:
-    """Returns by how many percent the first of two delays is longer, below 0 if it is shorter, as `bra_to_era`, `bra_to_best` and
-    `best_to_era`; `bra_worse_than_era` tells whether the first figure, rounded, is above 0."""
+    """Returns by how many percent the delay named first is longer than the other, below 0 if it is shorter: `bra_to_era`,
+    `bra_to_best` and `best_to_era`; and `bra_worse_than_era`, whether `bra_to_era`, rounded, is above 0. era, bra, best: delays
+    under the policies era and bra and under the optimal timetable."""
     return {
         "bra_worse_than_era": round(_longer(bra, era)) > 0,
         "bra_to_era": _longer(bra, era),

@@ -23,7 +23,7 @@ from forums.models import (
 
 BOARDS = 20  # number of boards per forum
 POSTS = 2  # posts per thread: a million threads for two million posts
-DEEP = 0.1  # share of all threads that the first board has; its first thread has a tenth of this share of all posts
+DEEP = 0.1  # share of all threads that are in the first board; DEEP / 10 is the share of all posts that are in its first thread
 HOURS = 60  # number of recent hours in which each board has posts
 DAY = 86_400
 

@@ -38,8 +38,8 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
     days.
 
     `ratio`, `simulated_ratio`: measured and simulated delay relative to that of the first policy. `agreement`: measured divided
-    by simulated delay. `ratio_agreement`: `ratio` divided by `simulated_ratio`; they agree if 1 is within its interval, since
-    measurement and simulation share only the days.
+    by simulated delay. `ratio_agreement`: `ratio` divided by `simulated_ratio`; measurement and simulation agree if 1 lies in its
+    interval.
     """
     if not options["data"]:
         raise CommandError("this bench needs --data DIR with event logs", returncode=2)

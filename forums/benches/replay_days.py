@@ -143,8 +143,8 @@ def _next(now: datetime, step_seconds: float, policy: str) -> datetime:
     """Returns the next time at which the dispatcher has something to do; never later than the end of the day.
 
     For a timetable that is the next planned visit. For an adaptive policy it is the first step at which the policy would choose a
-    board, but not so late that it would take the gap for a pause. Calls of the dispatcher in between would change nothing and
-    cost time.
+    board or a source, but early enough that the policy does not treat the gap as a pause (`PAUSE_TICKS`). Calls of the dispatcher
+    in between would change nothing and cost time.
     """
     midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     before = midnight - timedelta(seconds=60)

@@ -30,7 +30,7 @@ def main(log: str, start: str, policy: str, visits: str, days: str, step_seconds
     """Replays a log under one policy and prints the results as JSON; prints each replayed day to standard error.
 
     The arguments are texts, as on a command line: path of the event log, first day to replay (ISO date; "" for the middle of the
-    log), name of the policy, visits per day, number of days, and seconds between two rankings of the policy.
+    log), name of the policy, visits per board and day, number of days, and seconds between two rankings of the policy.
     """
     call_command("migrate", verbosity=0, interactive=False)
     events, _bad = read_events(Path(log))

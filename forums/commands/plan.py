@@ -42,7 +42,7 @@ def run(options: dict[str, Any]) -> Result:
     values = {name: options[name] for name in names if options[name] is not None}
     try:
         if not plans.boards_under(plans.draft(options["site"], now)).exists():
-            # no plan is stored without boards
+            # checked first, so that no plan is stored if there is no board
             raise CommandError("There is no board to plan for; `forum add ADDRESS` finds some.")
         plan = plans.save(options["site"], {**values, "active": True}, now=now)
     except Site.DoesNotExist:

@@ -22,7 +22,7 @@ class Site(models.Model):
     ever once the site's addresses have changed: threads not seen since are then searched under the new ones. `evidence` says for
     each claim of the model in how many cases it held since the model was learned ({claim: {"kept": held, "of": cases, "at": time
     of the last visit that tested it, "last": [held, cases] in that visit}}). `drop` is {} unless far fewer posts come than usual:
-    then {"items": posts of the last two days, "usual": the mean of the same days of the four weeks before}.
+    then {"items": posts of the last two days, "usual": their mean number on the same weekdays of the four weeks before}.
     """
 
     name = models.CharField(_("name"), max_length=200)

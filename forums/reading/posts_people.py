@@ -180,8 +180,8 @@ def _follows_last(page: Page, at: int) -> bool:
 
 
 def heads_profile(posts: PostSpans, at: int, span: Span) -> bool:
-    """Tells whether lines that describe a member (joined, posts, location) are among the next eight texts of the post, as they
-    are after an author's name."""
+    """Tells whether text number `at`, in the post `span`, is followed within eight texts by a line that describes a member
+    (joined, posts, location), as the author's name of a post is."""
     pieces = posts.page.outline.pieces
     for after in range(at + 1, min(at + 9, posts.last_piece(span))):
         text = pieces[after].text

@@ -216,9 +216,9 @@ class Row:
         return None, frozenset()
 
     def _roles(self, node: int, top: int) -> frozenset[str]:
-        """Returns the roles of a count that class names and icons of `node` and of its nearest ancestors below `top` suggest.
-        The search ends at the first ancestor that suggests one, after four at most, since higher ancestors name groups of
-        fields."""
+        """Returns what a number in the element `node` may count (roles such as "replies" or "views"), by the class names and
+        icons of `node` and its ancestors below node `top`. The search upwards ends at the first element that suggests a role,
+        after four elements at most, since higher ancestors name groups of fields."""
         page, found, steps = self.page.outline, frozenset[str](), 0
         while node > top and steps < 4 and not found & _COUNT_ROLES:
             hints = class_roles(page.classes[node])

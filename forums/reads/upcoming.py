@@ -46,8 +46,10 @@ def due(
     hold: bool = False,
     visit_paused: bool = False,
 ) -> Due:
-    """Returns the next visit of a board from what is stored of it: `at` and `until` are the stored time or span, the other
-    arguments the reasons for no visit (`hold`: all crawling is paused)."""
+    """Returns the next visit of a board from its stored time `at` and the end `until` of the likely span, if it has one.
+
+    There is no next visit, and the result says why, if the board is not to be visited (`enabled` False), its forum is paused
+    (`paused`), all crawling is paused (`hold`), or a visit of its forum is paused (`visit_paused`)."""
     reasons = ((LEFT_OUT, not enabled), (PAUSED, paused), (ALL_PAUSED, hold), (VISIT_PAUSED, visit_paused))
     for held, holds in reasons:
         if holds:

@@ -17,8 +17,8 @@ from forums.services import hours, loops, outlooks, overviews, plan_days, plans,
 
 GATHER_SECONDS = 30  # boards due within this time after one that is due are visited in the same run
 FOLLOW_SECONDS = 10.0  # least time between two checks of a plan with a timetable; for an adaptive one it is `loops.RANK_SECONDS`
-# values of a plan's `stale` that the dispatcher itself sets as it begins to plan (all others are set by changes); "": none. If
-# one is found later, that planning is still in progress or was killed
+# values of a plan's `stale` that require no check before its time: "" (nothing has changed), and the reasons that the dispatcher
+# itself sets before it plans, which remain only while it plans or if it was killed; all others are set by changes
 OWN_REASONS = ("", "day", "history")
 
 

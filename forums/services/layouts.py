@@ -41,8 +41,8 @@ def _set(run: Run, site: Site, change: Mapping[str, Any]) -> None:
 
 def noticed(run: Run, site: Site, change: LayoutChange, now: datetime) -> bool:
     """Reports a layout change, once per run. True if the site should now be learned again in this run; False if this run has
-    begun to do so, or if the site was learned again for the same reasons less than a day ago (changed class names that were
-    learned successfully do not count)."""
+    begun to do so, or if the site was learned again for the same reasons less than a day ago (unless changed class names are
+    among them and the new model was accepted)."""
     if state_of(run):
         return False
     before = site.layout

@@ -226,8 +226,8 @@ class Membership:
             self.row.state = LoginState.VALID
 
     def again(self, run: Run, now: datetime) -> list[NewUrl] | None:
-        """Returns the steps of a new login, after a guest page ([] while a login is in progress); None if it is not tried again
-        in this run."""
+        """Begins a new login after a guest page and returns the address of its form, [] while a login is in progress. Returns
+        None if the run has tried already, or if the login is a cookie, which is then marked as expired or failed."""
         assert self.row is not None  # noqa: S101 - `outside` has asked
         state = state_of(run)
         if state in ("done", "failed"):

@@ -115,8 +115,8 @@ def same(stored: Mapping[str, Any], loop: AdaptiveLoop, sources: Sequence[Overvi
 
 def calibrate(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> None:
     """Passes the figures that each source showed last to a newly built adaptive policy, as a reference for the next reading.
-    Counts from before a visit of a board that they include are left out, because posts fetched since would count as new; the time
-    of the last post is still used."""
+    If one of a row's boards was visited after the figures were read, the row's counts are left out, because posts that this visit
+    fetched would count as new; its time of the last post is still used."""
     if loop.overview is None:
         return
     for number, source in enumerate(sources):

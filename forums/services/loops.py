@@ -270,8 +270,9 @@ def exhausted(site_ids: list[int], now: datetime) -> set[int]:
 
 
 def figures(live: Live, number: int, now: datetime) -> tuple[dict[str, Any], float, float]:
-    """Returns why the board with this number is visited now: the figures shown as the reason (posts waiting, hours since the last
-    visit, index, price …), the weighted events expected to wait, and the board's index in weighted event-hours."""
+    """Returns why the board with this number is visited now: the figures shown as the reason (among them the posts waiting, the
+    hours since the last visit, the board's rank, and the rank from which boards are visited: the price), the weighted events
+    expected to wait, and the rank in weighted event-hours."""
     reason = live.loop.explain(number, now.timestamp())
     fixed = _fixed[live.plan.pk][1]
     share = float(fixed["raw"][number])

@@ -87,7 +87,7 @@ def _within(loop: AdaptiveLoop, outlook: Outlook, first: Floats, last: Floats) -
 
 
 def note(plan: Plan, boards: Sequence[int], now: datetime) -> None:
-    """Stores again when these boards (ids) are next visited, after a user has added, moved or removed visits."""
+    """Updates the stored times of the next visits of these boards (ids), after a user has added, moved or removed visits."""
     stored = _stored(plan)
     if stored:
         _note(boards, stored, now)
@@ -134,8 +134,8 @@ def _moment(at: float) -> datetime:
 
 
 def _note(boards: Sequence[int], made: Mapping[str, Any], now: datetime) -> None:
-    """Stores when each of these boards is next visited, for lists: a planned time, or the likely span of its first expected
-    visit; for boards without an expected visit, a span after all expected ones."""
+    """Stores the time of the next visit of each of these boards (ids), which lists show: a planned time, or the likely span of
+    its first expected visit; for boards without an expected visit, a span after all expected ones."""
     rows: dict[int, int] = {}
     for row, board in enumerate(made["board"].tolist()):
         rows.setdefault(board, row)

@@ -1,5 +1,7 @@
-"""Overview sources and their readings (looks): stores the sources, each reading and the figures that it showed, and fetches the
-changed threads that a newest list named in targeted visits of their boards."""
+"""Overview sources: pages or feeds that show the state of many boards at once, such as the list of a forum's newest threads.
+
+Stores the sources, each reading of one (a look) and the figures that it showed. Threads that such a list shows as changed are
+fetched by targeted visits of their boards."""
 
 from __future__ import annotations
 

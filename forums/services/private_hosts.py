@@ -11,8 +11,8 @@ from crawlmgr.services import private_hosts
 
 
 def restrict(apps: Any = installed) -> None:
-    """Restricts the allowed private addresses of stored forums and runs; called after a migration or a restore. `apps` holds the
-    models of that moment."""
+    """Restricts the allowed private addresses of stored forums and runs; called after a migration or a restore. apps: the
+    registry from which the models are taken, in a migration that of its historical models."""
     sites = apps.get_model("forums", "Site").objects
     runs = apps.get_model("crawlmgr", "Run").objects.filter(kind__in=("forum", "forum-discovery"))
 

@@ -146,7 +146,7 @@ def apply_reading(site: Site, page: Page, reading: PageReading | None) -> Counts
 
 def _number(thread: Thread, url: str, reading: PageReading, records: list[PostRecord]) -> int:
     """Returns the page number of a stored page in its thread: as the page shows it; otherwise that of the page on which its posts
-    are stored; otherwise the last page's if it has that address; otherwise 1."""
+    are stored; otherwise that of the last page fetched, if `url` is its address; otherwise 1."""
     if reading.current:
         return reading.current
     stored = thread.all_posts.filter(key__in=threads.post_keys(records))

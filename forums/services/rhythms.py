@@ -106,8 +106,8 @@ def rhythm(plan: Plan, now: datetime, boards: Sequence[Board] | None = None) -> 
 
 
 def known_days(board: Board, now: datetime, most: float) -> float:
-    """Returns the days of history that are stored of a board, at most `most`: from the oldest posts that its first complete visit
-    could read until its last visit; 0 before that."""
+    """Returns the number of days of a board's history that are stored, at most `most`: from the oldest posts that its first
+    complete visit could read (`history_days` back) to its last visit; 0 before the first complete visit."""
     since, last = board.watched_since or board.complete_at, board.last_visit
     if since is None or last is None:
         return 0.0
@@ -116,8 +116,8 @@ def known_days(board: Board, now: datetime, most: float) -> float:
 
 
 def _hours(boards: Sequence[Board], since: datetime, now: datetime, bins: int) -> tuple[Ints, Floats, Bools]:
-    """Returns board number, epoch seconds and first-post flag of each event since a time, as parallel arrays; with at most 24
-    bins from hourly counts, with times in the middle of the hour."""
+    """Returns board number, epoch seconds and first-post flag of each event since a time, as parallel arrays. If `bins` (parts of
+    the day) is at most 24, events are taken from hourly counts and placed in the middle of their hour."""
     place = {board.pk: index for index, board in enumerate(boards)}
     if bins > 24:
         log = stored_events(list(place), since, now)

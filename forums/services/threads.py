@@ -121,8 +121,8 @@ def post_keys(records: Sequence[PostRecord]) -> list[str]:
 
 
 def store_page(thread: Thread, page: int, records: Sequence[PostRecord], now: datetime) -> PageStored:
-    """Inserts or updates the posts of one page of a thread. Posts that stood after one still on the page and are no longer there
-    are marked as deleted."""
+    """Inserts or updates the posts of one page of a thread. Its stored posts that it no longer shows are marked as deleted if
+    they follow one that it still shows (see `_mark_gone`)."""
     keys = post_keys(records)
     _rekey(thread, page, keys, records)
     first_kept = Post.objects.filter(thread=thread, page=page, key__in=keys, gone_at__isnull=True).aggregate(at=Min("position"))[

@@ -15,7 +15,7 @@ from forums.reading.rowgroups import Group
 from forums.reading.rows import Row
 from forums.reading.values import count
 
-_REST = 8  # largest number of sibling elements of a row
+_REST = 8  # a row may consist of several sibling elements, at most this many
 _CLIMB = 12
 _WHOLE = frozenset("body html table tbody main".split())
 _LONGEST = 700  # largest number of characters of a row that has no siblings of its kind
@@ -35,7 +35,7 @@ def _held(page: Page, nodes: list[int], record: Record) -> int:
 
 def _with_rest(page: Page, record: Record, nodes: list[int]) -> Record:
     """Returns the record extended by the siblings after it, up to the next chosen link (`nodes`, ascending), because a row may
-    consist of several siblings. Unchanged if these are more than seven."""
+    consist of several siblings. Unchanged if there are more than seven of them."""
     outline, made = page.outline, list(record)
     parent = outline.parents[record[-1]]
     while len(made) <= _REST:
