@@ -115,7 +115,7 @@ def keep(request: HttpRequest, run: int, wanted: KeptForum | None = None) -> dic
 def site_page(request: HttpRequest, site: int) -> dict[str, Any]:
     found = Site.objects.values(*FIELDS).get(pk=site)
     boards = Board.objects.filter(site=site).order_by("position", "pk").values(*BOARD)
-    return {**found, "boards": upcoming.put_in_place(boards, _now(), site=site, paused=found["paused"])}
+    return {**found, "boards": upcoming.with_next_visits(boards, _now(), site=site, paused=found["paused"])}
 
 
 @router.post("/{int:site}/crawl", auth=changes, summary=gettext_noop("Visit a forum now"))

@@ -73,9 +73,9 @@ def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, looks: Floats, no
     mass, own = _forecasts(loop, board, moments)
     rng = np.random.default_rng(1)  # a fixed seed, so that every call draws the same numbers
     unit = np.cumsum(rng.exponential(size=(PATHS, POSTS)), axis=1) / rng.gamma(BURSTS, 1.0 / BURSTS, PATHS)[:, None]
-    dear = np.exp(PRICE_SPREAD * rng.standard_normal(PATHS)[:, None] * np.sqrt(np.minimum(hours / 2.0, 1.0)))
-    late = np.exp(LOOKS_SPREAD * rng.standard_normal(PATHS))
-    seen = np.stack([_seen_until(looks, now, hours, by) for by in late])  # shape (paths, moments)
+    price_factor = np.exp(PRICE_SPREAD * rng.standard_normal(PATHS)[:, None] * np.sqrt(np.minimum(hours / 2.0, 1.0)))
+    scales = np.exp(LOOKS_SPREAD * rng.standard_normal(PATHS))
+    seen = np.stack([_seen_until(looks, now, hours, by) for by in scales])  # shape (paths, moments)
     told = np.stack([np.interp(seen, hours, row) for row in mass])  # shape (boards, paths, moments)
     since = hours - seen + np.where(seen == 0.0, overview.hours_since_look(now, board)[:, None, None], 0.0)
     waiting = np.where(seen == 0.0, loop.forecast.expected(now, board)[:, None, None], 0.0)
@@ -87,7 +87,7 @@ def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, looks: Floats, no
         waited = np.where(came[..., None] <= seen, hours - came[..., None], 0.0)
         index += weight[:, None, None] * np.maximum(waited, 0.0)
     floor = overview.doubts()[board][:, None] * own
-    reached = np.maximum(index, floor[:, None, :]) >= price[:, None, None] * (1.0 - 1e-9) * dear
+    reached = np.maximum(index, floor[:, None, :]) >= price[:, None, None] * (1.0 - 1e-9) * price_factor
     reached |= (hours >= loop.hours_left_to_wait(now)[board][:, None])[:, None, :]
     reached[..., -1] = True
     low, high = np.quantile(moments[reached.argmax(axis=2)], LIKELY, axis=1)
@@ -104,16 +104,16 @@ def _forecasts(loop: AdaptiveLoop, board: Ints, moments: Floats) -> tuple[Floats
     return np.maximum.accumulate(mass, axis=1), by_visits * np.maximum(since, 0.0) / 2.0
 
 
-def _seen_until(looks: Floats, now: float, hours: Floats, late: float) -> Floats:
+def _seen_until(looks: Floats, now: float, hours: Floats, scale: float) -> Floats:
     """Returns for each of these hours the time of the last reading of an overview source at or before it, as hours from now; 0
     before the first reading.
 
-    `late` scales the times of the expected readings (`looks`, epoch seconds); after them, further ones follow at their mean
+    `scale` scales the times of the expected readings (`looks`, epoch seconds); after them, further ones follow at their mean
     interval.
     """
     if not len(looks):
         return np.zeros(len(hours))
-    at = late * (looks - now) / HOUR_SECONDS
+    at = scale * (looks - now) / HOUR_SECONDS
     gap = max(float(at[-1]) / len(at), 1 / 60)
     at = np.concatenate([at, np.arange(at[-1] + gap, FARTHEST_HOURS, gap)])
     place = np.searchsorted(at, hours, side="right") - 1

@@ -250,6 +250,6 @@ class _Builder:
 
 
 def outline(root: HtmlElement) -> Outline:
-    """Returns the elements and texts of a parsed page in document order (see `Outline`), collected in one pass over its tree; what
-    follows after MAX_NODES elements or MAX_TEXT characters of text is left out."""
+    """Returns the elements and texts of a parsed page in document order (see `Outline`), collected in one pass; what follows
+    after MAX_NODES elements or MAX_TEXT characters of text is left out."""
     return _Builder(root).build()

@@ -100,7 +100,9 @@ class AntColony(Strategy):
             1, 10_000,
             title=gettext_noop("Candidates for start pages"),
         )
-        starts: int = parameter(3, gettext_noop("Number of start pages per cycle"), 1, 1000, title=gettext_noop("Start pages per cycle"))
+        starts: int = parameter(
+            3, gettext_noop("Number of start pages per cycle"), 1, 1000, title=gettext_noop("Start pages per cycle")
+        )
         h1: float = parameter(
             0.2,
             gettext_noop("Weight of the anchor in a link's relevance"),

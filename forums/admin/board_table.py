@@ -158,7 +158,7 @@ def _carry_out(request: HttpRequest, action: str, site: int, boards: Sequence[in
         if action == "crawl":
             sites.crawl_now(site, board_ids=boards, now=now, user=request.user)
             return len(boards)
-        with plans.kept_to_intervals(site, now):
+        with plans.budget_following_intervals(site, now):
             if action == "interval":
                 sites.set_interval(boards, seconds, now)
             else:

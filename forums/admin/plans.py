@@ -173,11 +173,11 @@ def add(request: HttpRequest, pk: int) -> HttpResponse:
 @act("forums/plan/visits/<int:pk>/", "planned-visit", "forums.change_plannedvisit")
 def change(request: HttpRequest, pk: int) -> HttpResponse:
     """Pins, moves or removes a planned visit. If the visit no longer exists, because the plan was recomputed meanwhile, see
-    `_of_a_new_plan`."""
+    `_without_stored_visit`."""
     visit = PlannedVisit.objects.select_related("plan").filter(pk=pk).first()
     plan, board = number(request.POST.get("plan", "")), number(request.POST.get("board", ""))
     if visit is None:
-        return _of_a_new_plan(request, Plan.objects.filter(pk=plan).first(), board)
+        return _without_stored_visit(request, Plan.objects.filter(pk=plan).first(), board)
     now, user, action = datetime.now(UTC), request.user, request.POST.get("do", "")
     at = _time(request, visit.plan) if action == "move" else None
     if action == "move" and at is not None:
@@ -193,7 +193,7 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "forum-plan", visit.plan.site_id or 0)
 
 
-def _of_a_new_plan(request: HttpRequest, plan: Plan | None, board: int | None) -> HttpResponse:
+def _without_stored_visit(request: HttpRequest, plan: Plan | None, board: int | None) -> HttpResponse:
     """Handles a form for a visit that no longer exists, because the plan was recomputed meanwhile, or that the adaptive policy
     only expects. If the user wanted to fix the visit's time, a visit of the board is added at that time; otherwise a message asks
     to choose again."""

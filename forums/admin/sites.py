@@ -125,7 +125,7 @@ def set_boards(request: HttpRequest, pk: int) -> HttpResponse:
     if not chosen:
         messages.warning(request, _("No board is selected."))
     elif action in ("on", "off"):
-        with plans.kept_to_intervals(pk, datetime.now(UTC)):
+        with plans.budget_following_intervals(pk, datetime.now(UTC)):
             sites.set_enabled(chosen, action == "on")
         messages.success(
             request,
@@ -134,7 +134,7 @@ def set_boards(request: HttpRequest, pk: int) -> HttpResponse:
     elif action == "deadline":
         _set_deadline(request, chosen)
     else:
-        with plans.kept_to_intervals(pk, datetime.now(UTC)):
+        with plans.budget_following_intervals(pk, datetime.now(UTC)):
             _set_interval(request, chosen)
     return (
         back(request, "board", chosen[0])

@@ -137,7 +137,7 @@ def preview(request: HttpRequest, pk: int) -> HttpResponse:
         return JsonResponse({"html": {"tuning-replay": _replayed(request, plan, known, pk, now)}})
     if stage == "exact" and (len(known.boards) > EXACT_BOARDS or plan.policy not in ("optimal", "adaptive")):
         return JsonResponse({})
-    with reads.hurry() if stage == "quick" else nullcontext():
+    with reads.exact_planner_paused() if stage == "quick" else nullcontext():
         shown = _quick(known, plan, form, exact=stage == "exact")
     return JsonResponse(
         {

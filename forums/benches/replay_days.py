@@ -76,7 +76,7 @@ def replay(
     with ReplayServer(forum) as server:
         site = _added(server.url, simulation.events, history_days, clock.now())
         if policy in OBSERVES:
-            _looked_at(site, OBSERVES[policy], server.url, clock.now())
+            _add_source(site, OBSERVES[policy], server.url, clock.now())
         _work(sites.crawl_now(site.pk, now=clock.now(), start=False), clock)
         plans.save(
             site.pk,
@@ -118,7 +118,7 @@ def _added(url: str, events: Events, history_days: int, now: datetime) -> Site:
     return site
 
 
-def _looked_at(site: Site, kind: str, url: str, now: datetime) -> None:
+def _add_source(site: Site, kind: str, url: str, now: datetime) -> None:
     """Stores an overview source of this kind, as discovery would have found it."""
     address = url if kind == SourceKind.INDEX else f"{url}newest"
     boards = list(site.boards.order_by("pk").values_list("pk", flat=True))

@@ -52,7 +52,7 @@ class ForumDemo:
             note_replay(CLOCK.now())
             _visit(site)
             note_replay(None)
-        CLOCK.put(_lived_until(site))
+        CLOCK.put(_simulated_until(site))
 
     def finish(self) -> dict[str, Any]:
         site = _only()
@@ -60,7 +60,7 @@ class ForumDemo:
         if plan is None or CLOCK.behind and plan.active:
             plan = _planned(site)
         if CLOCK.behind:
-            _live(site, plan)
+            _simulate_day(site, plan)
         note_replay(None)
         _visit(site)
         now = SYSTEM.now()
@@ -145,10 +145,10 @@ def _found(url: str, began: datetime) -> Site:
 
 def _visit(site: Site) -> None:
     say("Forum: reading what is new …")
-    _worked(site, None)
+    _visited_now(site, None)
 
 
-def _worked(site: Site, board_ids: list[int] | None, planned: Sequence[PlannedVisit] = ()) -> None:
+def _visited_now(site: Site, board_ids: list[int] | None, planned: Sequence[PlannedVisit] = ()) -> None:
     """Visits these boards, or all (None), and marks the planned visits as started. If a visit was interrupted before, it is
     continued instead."""
 
@@ -164,7 +164,7 @@ def _worked(site: Site, board_ids: list[int] | None, planned: Sequence[PlannedVi
     demonstration.worked(begin, "forum, posts", CLOCK)
 
 
-def _lived_until(site: Site) -> datetime:
+def _simulated_until(site: Site) -> datetime:
     """Returns the time up to which the accelerated day has been simulated: the end of the last visit, now if there is none."""
     last = Visit.objects.filter(board__site=site, finished__isnull=False).order_by("-finished").first()
     return last.finished if last is not None and last.finished is not None else SYSTEM.now()
@@ -179,7 +179,7 @@ def _planned(site: Site) -> Plan:
     return plan
 
 
-def _live(site: Site, plan: Plan) -> None:
+def _simulate_day(site: Site, plan: Plan) -> None:
     """Simulates the day up to the present on the fast clock: at each step the adaptive policy is given the results of visits, and
     chooses boards to visit."""
     say("Forum: a day on a fast clock, visited as the closed loop asks …")
@@ -194,7 +194,7 @@ def _live(site: Site, plan: Plan) -> None:
         planned = [_due(plan, live, int(place), now) for place in due]
         loops.store(live, now)
         if planned:
-            _worked(site, [one.board_id for one in planned], planned)
+            _visited_now(site, [one.board_id for one in planned], planned)
         CLOCK.put(now + STEP)
     return None
 

@@ -87,7 +87,7 @@ def _rhythm(plan: Plan, now: datetime, boards: tuple[Board, ...]) -> Rhythm:
 
 
 @contextmanager
-def hurry() -> Iterator[None]:
+def exact_planner_paused() -> Iterator[None]:
     """Makes the exact planner pause while a preview is computed for a user who moves a slider (context manager)."""
     global _hurried
     with _lock:

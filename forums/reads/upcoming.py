@@ -68,7 +68,7 @@ def of_board(
     return due(at, until, now, enabled=board.enabled, paused=stands, hold=hold, visit_paused=stopped)
 
 
-def put_in_place(rows: Iterable[dict[str, object]], now: datetime, *, site: int, paused: bool) -> list[dict[str, object]]:
+def with_next_visits(rows: Iterable[dict[str, object]], now: datetime, *, site: int, paused: bool) -> list[dict[str, object]]:
     """Completes rows of a forum's boards for the API: sets `next_visit` and `next_until` to the actual next visit, and `held` to
     the reason if there is none."""
     hold, stopped, found = all_paused(), bool(with_paused_visits([site])), []

@@ -89,7 +89,7 @@ def follow(plan: Plan, now: datetime) -> int:
     soon = last is not None and timedelta(0) <= now - last < timedelta(seconds=pause)
     if soon and plan.stale in OWN_REASONS:
         return 0
-    reason = plan.stale or ("" if _same_day(plan, last, now) or _made_today(plan, now) else "day") or _history(plan)
+    reason = plan.stale or ("" if _same_day(plan, last, now) or _made_today(plan, now) else "day") or _history_reason(plan)
     # The reason is kept until the plan is made: if this process is killed before, the next check makes it.
     if not Plan.objects.filter(pk=plan.pk, ranked_at=last, stale=plan.stale).update(ranked_at=now, stale=reason):
         return 0
@@ -117,7 +117,7 @@ def _made_today(plan: Plan, now: datetime) -> bool:
     return PlanDay.objects.filter(plan=plan, made_at__gte=midnight).exists()
 
 
-def _history(plan: Plan) -> str:
+def _history_reason(plan: Plan) -> str:
     """Returns "history", a reason for planning again, if more boards were read completely than at the last planning and no visit
     is active; "" otherwise."""
     latest = PlanDay.objects.filter(plan=plan).order_by("-made_at").first()

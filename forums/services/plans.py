@@ -72,7 +72,7 @@ def save(site_id: int | None, values: Mapping[str, Any], *, now: datetime, user:
         plan.save()
         if plan.site_id is not None:
             Plan.objects.filter(scope=ALL_SITES).update(stale="boards")
-        free_interval(plan, now)
+        return_to_intervals(plan, now)
     return plan
 
 
@@ -96,7 +96,7 @@ def begin(site_id: int, *, now: datetime, user: Any = None) -> Plan | None:
 
 
 @contextmanager
-def kept_to_intervals(site_id: int, now: datetime) -> Iterator[None]:
+def budget_following_intervals(site_id: int, now: datetime) -> Iterator[None]:
     """Keeps a plan's budget equal to `of_intervals` during a change of a site's intervals or boards (context manager): if the two
     were equal before the change, the budget is set to the new value afterwards."""
     before = of_intervals(site_id)
@@ -106,7 +106,7 @@ def kept_to_intervals(site_id: int, now: datetime) -> Iterator[None]:
         save(site_id, {"visits_per_day": after}, now=now, user=plan.changed_by)
 
 
-def free_interval(plan: Plan, now: datetime) -> None:
+def return_to_intervals(plan: Plan, now: datetime) -> None:
     """Lets a plan's boards follow their fixed intervals again, if the plan is inactive or its policy is that of intervals: sets
     when they are due, and deletes the visits planned for them."""
     if plan.active and plan.policy != Policy.INTERVAL:

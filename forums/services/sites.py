@@ -229,7 +229,7 @@ def update(site_id: int, given: Mapping[str, Any], *, now: datetime, user: Any =
     settings, differ = _settings(site.settings, given.get("settings", {}))
     changes += differ
     Site.objects.filter(pk=site.pk).update(**values, settings=settings)
-    with plans.kept_to_intervals(site.pk, now):
+    with plans.budget_following_intervals(site.pk, now):
         if given.get("interval_seconds") is not None:
             changes += _set_site_interval(site, int(given["interval_seconds"]), now)
         if given.get("boards") is not None:

@@ -221,6 +221,6 @@ def test_the_exact_planner_gives_way_to_a_slider(monkeypatch: pytest.MonkeyPatch
     ask(client, forum, "exact", policy="optimal")
     assert not slept
     reads.forget()
-    with reads.hurry():
+    with reads.exact_planner_paused():
         assert "exactly" in ask(client, forum, "exact", policy="optimal").content.decode()
     assert len(slept) == 2 * 3, "twice before each board, and no longer"

@@ -216,11 +216,11 @@ def test_a_new_site_gets_the_loop_with_the_visits_that_its_intervals_make() -> N
     plan = plans.begin(site.pk, now=NOW)
     assert plan is not None and (plan.policy, plan.visits_per_day, plan.active) == ("adaptive", 24 + 4, True)
     assert plans.begin(site.pk, now=NOW) is None
-    with plans.kept_to_intervals(site.pk, NOW):
+    with plans.budget_following_intervals(site.pk, NOW):
         sites.set_interval([Board.objects.get(position=0).pk], 900, NOW)
     assert plans.current(site.pk).visits_per_day == 96 + 4
     plans.save(site.pk, {"visits_per_day": 50}, now=NOW)
-    with plans.kept_to_intervals(site.pk, NOW):
+    with plans.budget_following_intervals(site.pk, NOW):
         sites.set_enabled([Board.objects.get(position=2).pk], True)
     assert plans.current(site.pk).visits_per_day == 50, "what a person chose stays"
 
