@@ -249,7 +249,8 @@ class _Slice:
         return True
 
     def _has_pause(self, item: Url) -> bool:
-        """Tells whether the address must be requested at a certain time: its claim set one, or its host has a crawl delay."""
+        """Tells whether a claimed address cannot wait in `ahead` for a free connection, because the time of its request is
+        fixed: its claim set one (`due_at`), or its host has a crawl delay."""
         return item.due_at is not None or hosts.effective_delay(self.line.web.host(item.host_id)) > 0
 
     def _launch(self, items: Sequence[Url]) -> None:
@@ -317,7 +318,8 @@ class _Slice:
             self._store()
 
     def _seconds_to_hold(self) -> float:
-        """Returns for how many seconds parsed pages may still wait to be stored with others; PATIENT_GATHER_SECONDS for none."""
+        """Returns for how many seconds the outcomes in `held` may still wait to be stored with later ones;
+        PATIENT_GATHER_SECONDS if there are none."""
         if not self.held:
             return PATIENT_GATHER_SECONDS
         if len(self.held) >= self.together or not self.line or self.held_bytes >= PART_BYTES:

@@ -36,7 +36,7 @@ _PLAIN = frozenset(vars(logging.LogRecord("", 0, "", 0, "", (), None))) | {"mess
 
 def hide(secret: str) -> None:
     """Masks `secret` in all later log lines of this process. Secrets of fewer than six characters are ignored. At most a thousand
-    forms of secrets are kept (two for one that JSON escapes); the oldest are dropped."""
+    texts are masked, the latest ones; a secret with characters that JSON escapes adds two, itself and its escaped form."""
     if len(secret) >= SHORTEST_SECRET:
         for form in (secret, json.dumps(secret)[1:-1]):
             _secrets.pop(form, None)

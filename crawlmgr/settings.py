@@ -42,7 +42,8 @@ TASK_TIMEOUT_SECONDS = environment.whole("CRAWLMGR_TIMEOUT_SECONDS", 90, 2, 3600
 RETRY_SECONDS = environment.whole("CRAWLMGR_RETRY_SECONDS", 300, 3, 20000)
 TICK_SECONDS = environment.number("CRAWLMGR_TICK_SECONDS", 5, 0.5, 60)
 STALL_SECONDS = environment.number("CRAWLMGR_STALL_SECONDS", 60, 2, 3600)
-# 0 only for measuring the benefit of consistency checks between pages (see the glossary: teacher)
+# whether forum readings are corrected by consistency checks between pages (see the glossary: teacher); 0 only to measure the
+# benefit of these checks
 FORUM_TEACHER = bool(environment.whole("CRAWLMGR_FORUM_TEACHER", 1, 0, 1))
 MIN_FREE_BYTES = int(environment.number("CRAWLMGR_MIN_FREE_MB", 500, 0, 1e7)) * 1_000_000
 KEEP_DAYS = {  # by kind of stored history: days for which it is kept, 0 for ever

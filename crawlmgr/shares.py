@@ -33,7 +33,7 @@ def trailing(buckets: Mapping[int, float], minute: float, window: int = WINDOW_M
     """Returns the list n_1 … n_k of tasks completed in the last 1 … k minutes before `minute`, where k is `window`.
 
     `buckets` are the numbers of tasks by whole minute; `minute` is the current time in minutes since any epoch, with its
-    fraction. Of the oldest minute in each sum only the part inside counts, as if its tasks had been completed evenly.
+    fraction. Each period begins within a minute, of whose tasks it counts a share in proportion to the time inside the period.
 
     >>> trailing({9: 60, 10: 30}, 10.5, 2)
     [60.0, 90.0]
@@ -51,7 +51,8 @@ def trailing(buckets: Mapping[int, float], minute: float, window: int = WINDOW_M
 def weight(counts: Sequence[float], uptime_minutes: float) -> float | None:
     """Returns a node's weight by eq. (2), in tasks per minute: W = (1/k) sum over i = 1 … k of n_i / i, where n_i is the number
     of tasks in the last i minutes. It is the mean of the averages over the last 1 … k minutes, so that the last minute counts
-    most. In the division i is at most the node's uptime. None for a node that has been up for less than a minute.
+    most. If the node has been up for less than i minutes, n_i is divided by its uptime instead. None for a node that has
+    been up for less than a minute.
 
     >>> weight([60, 100, 120, 160, 200], 30.0), weight([60, 90, 90], 1.5), weight([10], 0.2)
     (46.0, 60.0, None)
@@ -111,7 +112,8 @@ class Dispatcher:
     Choosing the largest free capacity, W H - (tasks held), is equivalent while there is enough work for all. With less work it
     would give everything to the nodes that did most so far, and the weights of the others would go to 0. By load every node gets
     a share in proportion to its weight (`bench nodes --simulate` compares both). H must be longer than the time for which a node
-    holds a batch of addresses of one host; otherwise a lower threshold would lower the measured speed, and this the threshold.
+    holds a batch of addresses of one host; otherwise the threshold would limit a node's measured speed, and the lower speed would
+    lower the threshold further.
 
     A choice costs O(log n) for n nodes, so that the same code serves three real nodes and a thousand in a simulation."""
 
@@ -175,7 +177,8 @@ class Dispatcher:
         return self.load(name), -self._nodes[name].weight
 
     def _changed(self, name: str) -> None:
-        """Gives a node a new version, and adds an entry of that version to the heap if the node is below its threshold."""
+        """Updates the heap after a node has changed: a new version makes the node's earlier entries invalid, and an entry of this
+        version is added if the node is below its threshold."""
         node = self._nodes[name]
         self._changes += 1
         node.version = self._changes

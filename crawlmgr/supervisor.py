@@ -198,8 +198,8 @@ class Child:
         return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def sweep(self, at: float) -> int:
-        """Kills what is left of the group, reaps the first process, and sets the earliest time of the next start. Returns the
-        exit status of the first process; 0 if the child was not running."""
+        """Kills what is left of the child's process group, reaps its first process, and sets the earliest time of the next start.
+        `at` is the present time. Returns the exit status of the first process; 0 if the child was not running."""
         if self.process is None:
             return 0
         self._signal_group(signal.SIGKILL)

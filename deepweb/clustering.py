@@ -128,8 +128,8 @@ class Clustering:
 
 
 def kmeans(rows: sparse.csr_matrix, k: int, random_seed: int, starts: int = 10) -> Clustering:
-    """Clusters the rows of `joined` by k-means. Since ||x-y||² = 2 - 2 eq. (3) for rows of length 1, this maximises the
-    similarity of eq. (3), and the means are the centres of eq. (4).
+    """Clusters the rows of `joined` by k-means. For rows of length 1, ||x-y||² = 2 - 2 s with the similarity s of eq. (3),
+    so that k-means maximises s, and the means are the centres of eq. (4).
 
     `k` is limited to the number of different pages; `starts` is the number of random starts, of which the best result is kept.
     Raises ValueError for k < 1 or no rows.

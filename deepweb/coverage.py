@@ -120,8 +120,8 @@ def estimate(probes: Sequence[Probe], records_seen: int) -> Estimate:
 
     Only complete answers are used, because truncated ones show which records rank first, not how many there are. With fewer
     than 20 complete answers, or fewer than 8 records that several of them returned, the result has the reason "too_few_probes"
-    or "too_few_recaptured" and no interval. Chapman's estimate, from every other probe against the remaining ones, is stored
-    in the result.
+    or "too_few_recaptured" and no interval. Chapman's estimate, whose two samples are the complete answers at even and at odd
+    positions, is stored in the result.
     """
     whole = [probe.records for probe in probes if not probe.overflowed and probe.records]
     times: Counter[Hashable] = Counter(record for records in whole for record in records)

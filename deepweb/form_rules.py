@@ -1,4 +1,4 @@
-"""The deep-web paper's rules for form types, by the kinds of fields first and search words second. Nothing is learned."""
+"""The deep-web paper's rules for form types, by the kinds of fields first and search words second. They need no training."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def rule_type(form: Form) -> RuleVerdict:
 
     The first rule that applies decides, by: password fields (login or registration; password recovery if there is nothing
     else); a text area (contact); a file field (other); words or fields of an order (order); nothing to fill in (other); an
-    e-mail, phone or captcha field with at most one more line (newsletter, or password recovery if its words say so); any other
-    e-mail field (registration if its words say so, otherwise other); a search word in the tag, the button or a prompt (search);
-    a single text box sent by GET (search). Everything else has the type other.
+    e-mail, phone or captcha field in a form of at most two one-line inputs (newsletter, or password recovery if its words say
+    so); any other e-mail field (registration if its words say so, otherwise other); a search word in the tag, the button or a
+    prompt (search); a single text box sent by GET (search). Everything else has the type other.
     """
     passwords, lines = form.of_kind("password"), form.of_kind("text", "search", "email", "tel", "url", "number")
     concepts = concepts_in(_tag_words(form))

@@ -201,8 +201,8 @@ def cross_validate(
     more: Sequence[Example] = (),
 ) -> list[FormType]:
     """Returns the type predicted for each example by a model that was trained without the forms of its registered domain.
-    `on_fold` is called with the number of each fold when it is done. `more` are additional training examples, which are never
-    judged, and are left out of a fold that judges forms of their domain. Raises TrainingError if there are fewer domains than
+    `on_fold` is called with the number of each fold when it is done. `more` are additional examples for training only; a
+    model that predicts forms of their domain is trained without them. Raises TrainingError if there are fewer domains than
     folds."""
     return [kind for kind, _ in predictions(examples, folds, random_seed, on_fold, more)]
 

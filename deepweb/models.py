@@ -92,8 +92,8 @@ class Form(models.Model):
     """One form of a site, on whichever pages it occurs: (source, signature) is unique.
 
     `type` was determined by the classifier, `corrected` by an operator, which overrides it. `released`: an operator allows
-    sending this form although it uses POST or its type is uncertain. `described` is the whole form as a JSON form of
-    `search_forms.Form`; `words` are the two word spaces of its page for clustering. `learned` are roles of its fields found by
+    sending this form although it uses POST or its type is uncertain. `described` is the whole form as JSON (see
+    `form_json`); `words` are the two word spaces of its page for clustering. `learned` are roles of its fields found by
     harvests, `roles` those set by an operator, which override them. With `interval_seconds` the form is harvested again by
     schedule, next at `next_harvest`.
     """

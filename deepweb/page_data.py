@@ -162,8 +162,8 @@ def flat(item: Mapping[str, Any], url: str) -> dict[str, str]:
 
 
 def address_of(fields: Mapping[str, str]) -> str:
-    """Returns the address of a record's own page: the first of `fields` that is named as an address and is a whole one; "" if
-    there is none."""
+    """Returns the address of a record's own page: the first of `fields` that is named like an address ("url",
+    "link" …) and contains an absolute URL; "" if there is none."""
     return next((value for name, value in fields.items() if _ADDRESS_NAME.match(name) and _is_whole(value)), "")
 
 

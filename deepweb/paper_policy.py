@@ -37,7 +37,8 @@ class PaperPolicy:
     left out.
 
     Querying ends after `max_rounds` rounds, of which the seeds are the first, or when fewer than `min_candidates` words are left;
-    `ended` says which. With `stop_rule` False it continues, with words of all records seen if P_i has fewer words than that.
+    `ended` says which. With `stop_rule` False it continues; if P_i has fewer than `min_candidates` words, words of all records
+    seen are added.
     `round`, `queue` (words of the round not queried yet) and `started` (number of answers before the round) are the whole state,
     which can be stored."""
 

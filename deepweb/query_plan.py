@@ -27,7 +27,8 @@ def first_of_plan(
 ) -> Candidate | None:
     """Returns the query to submit first if `left` queries remain; None if there is none. It is the best of `others`, or one
     from a list in `families` if beginning with that list finds more records in all: of its queries with at least `NEAR_BEST`
-    times the largest yield, the one with most known records, since a wrong prediction would speak against the whole list.
+    times the largest yield, the one with most known records, whose prediction is the most reliable: the result of this query
+    affects the predictions for the whole list.
 
     A family is a list of queries of which no two find the same record, so that the best j of them bring the sum of their
     yields, C. The other queries overlap at random: of the U - C records then still unseen (U is `unseen`), n of them bring (U -

@@ -153,15 +153,16 @@ def cells(
     whole: Range, asked: Sequence[QueriedRange], values: np.ndarray, scale: float, limit: int,
     left: int | None = None, everywhere: bool = False,
 ) -> list[Cell]:
-    """Returns the sub-ranges that may be queried next, with the number of new records expected from each: sub-ranges at the ends
-    of each interval in which no narrow range was queried (see the module), and parts, of about 0.75 `limit` records each, of
-    narrow ranges whose answers were truncated. No range is queried twice.
+    """Returns the sub-ranges that may be queried next, with the number of new records expected from each. A queried range is
+    narrow if its answer was complete, if it is a single value, or if at most WIDE times `limit` records match it. Returned are
+    sub-ranges at the ends of each interval that no narrow range covers, and, of narrow ranges whose answers were truncated,
+    parts of about 0.75 `limit` records each. No range is queried twice.
 
     `whole` is the whole range, `asked` are its queried sub-ranges, `values` the sorted positions of the records seen so far. The
     density follows from the answers; inside the queried ranges from `values`; and where no number of matches is known, from
     `scale` (see `scale_of`) times the seen records. `left` is the number of queries that may still be sent, None if unlimited.
-    With `everywhere` (set if words find records too), intervals without narrow queried ranges are divided as a whole, not only at
-    their ends."""
+    With `everywhere`, intervals that no narrow range covers are divided over their whole length, not only at their ends (the
+    caller sets it if words are queried besides ranges)."""
     step = 0 if not whole.mask and len(values) and np.any(values % 1) else 1
     points, masses = _masses(whole, asked, values, scale, limit, step)
     state = _Known(whole, points, masses, values, limit, frozenset((each.range.low, each.range.high) for each in asked))
@@ -215,7 +216,8 @@ class _Known(NamedTuple):
 def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[QueriedRange], left: int | None) -> list[Cell]:
     """Returns sub-ranges to query at both ends of each interval in `fresh` (low, high), or one where its seen records are densest
     if no queried range in `narrow` is adjacent. Each should contain the number of records in all these intervals divided by the
-    number of queries `left`, between MIN_FILL and MAX_FILL times `limit`; an interval with at most 1.1 times that is one."""
+    number of queries `left`, but at least MIN_FILL and at most MAX_FILL times `limit`. An interval with at most 1.1 times that
+    number of records is not divided: it is one sub-range."""
     limit = state.limit
     there = sum(state.mass(Range(low, high)) for low, high in fresh)
     aim = limit * (float(np.clip(there / (limit * left), MIN_FILL, MAX_FILL)) if left else MIN_FILL)
@@ -384,8 +386,8 @@ def _masses(
 
 
 def uncovered(whole: Range, done: Sequence[Range], step: int = 1) -> list[tuple[int, int]]:
-    """Returns the intervals (low, high) of `whole` that no range of `done` covers, ascending. `step`: 1 if values are whole
-    numbers, or 0.
+    """Returns the intervals (low, high) of `whole` that no range of `done` covers, ascending. `step` is the distance by which an
+    interval stays away from a covered one: 1 if values are whole numbers, otherwise 0.
 
     >>> uncovered(Range(0, 9), [Range(2, 3), Range(3, 5)])
     [(0, 1), (6, 9)]

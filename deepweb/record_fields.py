@@ -60,8 +60,8 @@ def _name(text: str) -> str:
 
 
 def text_of(element: HtmlElement) -> str:
-    """Returns the visible text of an element, each block on a line of its own; if the element contains a single text, only its
-    white space at the ends of lines is removed."""
+    """Returns the visible text of an element, each block on a line of its own, with runs of white space as one space. If the
+    element has only one text node, its own line breaks, and the spaces inside its lines, are kept."""
     parts: list[str] = []
     for node in element.iter():
         if not isinstance(node.tag, str) or node.tag in ("script", "style"):
@@ -180,7 +180,7 @@ def _named(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]], columns: bool
         waiting, scope = "", None
         for path, text, element in row:
             if scope is not None and not any(parent is scope for parent in element.iterancestors()):
-                # The element in which a value would belong to the last label has ended, so that the label has no value.
+                # The row or list of the last label has ended without a value for it.
                 waiting = ""
             label = _LABEL.match(text)
             if label and not label.group(2) and element.tag in _LABELS or element.tag in ("dt", "th") and not _has_link(element):

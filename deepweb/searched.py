@@ -61,8 +61,9 @@ def hits_of(
 
 
 def unproved(columns: Iterable[str], told: Mapping[str, Sequence[int]]) -> frozenset[str]:
-    """Returns the fields in `columns` by whose words no record has been found yet, although words of other fields have found
-    some. `told` are the counts of `hits_of`, by field, summed over answers."""
+    """Returns the fields in `columns` that queries seem not to search: no record that has the queried word in this field has been
+    found yet, although records with the word in some other field have. `told`: for each field, the numbers of records with the
+    word that were found and that were not, summed over answers."""
     proved = {name for name, counts in told.items() if counts[0]}
     return frozenset(columns) - proved if proved else frozenset()
 

@@ -95,8 +95,9 @@ class FreshPolicy:
     doubtful: frozenset[str] = frozenset()
 
     def next(self, seen: Seen) -> Choice | None:
-        """Returns the first seed that was not queried yet; after the seeds, the word with the best score or, with `pairs`, a
-        truncated query with a second word (`refinement`) if more new records are expected from that. None if no word is left.
+        """Returns the first seed that was not queried yet; after the seeds, the word with the best score or, with `pairs`, an
+        earlier query with truncated answer, refined by a second word (`refinement`), if more new records are expected from that.
+        None if no word is left.
         """
         return self.best(seen)[0]
 
@@ -120,9 +121,9 @@ class FreshPolicy:
         return Choice((seen.term(place),), float(expected[place]), _WORDS), float(score[place])
 
     def _pair(self, seen: Seen, least: float, learned: float) -> Choice | None:
-        """Returns the query that adds a second word to a truncated one (see `refinement`) and is expected to bring most new
-        records, as a choice with its prediction; None if none is expected to bring more than `least`. `learned` corrects the
-        predictions."""
+        """Returns the query that adds a second word to an earlier one with truncated answer (`refinement`) and is expected to
+        bring most new records, as a choice with its prediction; None if none is expected to bring more than `least`. `learned`
+        corrects the predictions."""
         scale, cut = self.scale(seen), self._cut(seen)
         overall = seen.once.sum() / max(1, seen.returns.sum())
         best: Choice | None = None

@@ -174,9 +174,9 @@ def bindings(query: Query) -> dict[str, str]:
 
 
 def language_of(text: str, declared: str = "") -> str:
-    """Returns the two-letter code of the language whose words are queried first: the language of a script in which 2 % of the
-    text's letters (or, if the page declares no language, four letters) are written; otherwise the declared language (`declared`),
-    or English.
+    """Returns the two-letter code of the language whose words are queried first: the language of a script in which at least 2 %
+    of the text's letters (or, if the page declares no language, at least four letters) are written; otherwise the declared
+    language (`declared`), or English.
 
     >>> language_of("全文检索 select id from ci"), language_of("Suche", "de-DE"), language_of("Search")
     ('zh', 'de', 'en')

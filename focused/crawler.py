@@ -35,8 +35,8 @@ _FOUND_ON = "SELECT id FROM crawlmgr_url WHERE run_id = %s AND key_hash = %s"
 
 
 class TopicCrawler:
-    """Crawls a topic for the engine: after each page, the strategy chooses addresses, and so many of them are put into the
-    frontier that as many requests as allowed can be in flight.
+    """Crawls a topic for the engine: after each page, the strategy chooses further addresses, which are added to the frontier
+    until the allowed number of concurrent requests is reached.
 
     Addresses whose page is taken from the archive do not pass through the frontier (see `idle` and `_follow`)."""
 
@@ -82,7 +82,7 @@ class TopicCrawler:
 
     def request(self, run: Run, item: Url) -> FetchRequest:
         """Returns the request for an address. It is conditional (ETag, Last-Modified) if the run may use the archive and an
-        archived page of the address exists, which is then too old to be taken."""
+        archived page of the address exists (too old to be used without asking the site)."""
         if run.parameters["options"]["source"] != "mixed" or (page := archive.latest(item.url)) is None:
             return FetchRequest(item.url)
         return FetchRequest(item.url, etag=page.etag or None, last_modified=page.last_modified or None)
@@ -130,8 +130,9 @@ class TopicCrawler:
 
     def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str:
         """Called by the engine when no address waits in the frontier. Reports addresses that were dropped from the frontier to
-        the strategy, takes chosen pages from the archive as long as they are there, and returns the addresses that must be
-        requested, to be added to the frontier; () to be called again; or, as a string, a code of the reason why the run ends."""
+        the strategy, takes chosen pages from the archive if it has them, and returns the other chosen addresses, which must be
+        requested, as links to add to the frontier; () to be called again; or, as a string, a code of the reason why the run
+        ends."""
         session = self.session(run)
         if sql.fetch(_EDITED, (session.run_id,)):
             self._edits(session, now)
@@ -224,8 +225,8 @@ class TopicCrawler:
     def _recall(self, run: Run, session: Session, url: str, now: datetime) -> bool:
         """Takes the page of an address from the archive and processes it. Returns True if the address is dealt with. Returns
         False if it must be requested from the network: the run uses only the network, or it uses both and the archive has no
-        page of it that is younger than the option `fresh_days`. In a run from the archive alone, an address without archived
-        page is counted as failed."""
+        page of it that another run stored and that is younger than the option `fresh_days`. In a run from the archive alone, an
+        address without such a page of any age is counted as failed."""
         options = session.options
         if options.source == "net":
             return False

@@ -138,7 +138,7 @@ class Feedback:
 
     def due(self) -> bool:
         """Tells whether enough pages have arrived since the last ranking to make a new one: FIRST (10) as long as there are at
-        most fifty pages, then EVERY (50) or, if that is more, a twentieth of the pages then ranked."""
+        most fifty pages, then EVERY (50) or, if that is more, a twentieth of the number of pages in the last ranking."""
         return len(self) - self.ranked >= (FIRST if len(self) <= EVERY else max(EVERY, self.ranked // 20))
 
     def rank(self, parents: Rows = NONE, children: Rows = NONE) -> Vector:

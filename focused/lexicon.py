@@ -58,8 +58,8 @@ class HostPage:
 
 
 def host_pages(pages: Iterable[Page]) -> list[HostPage]:
-    """Returns the host pages (entry pages of sites) among a run's fetched pages. Only links from these pages count; of the
-    anchors of a page's in-links the shortest is used."""
+    """Returns the host pages (entry pages of sites) among a run's fetched pages. Only links among the fetched pages count as
+    in-links; of the anchors of a page's in-links the shortest is used."""
     fetched = {page.content.url: page for page in pages}
     anchors: dict[str, list[str]] = {}
     for page in fetched.values():

@@ -152,7 +152,8 @@ def chosen(groups: Groups, pages: int, most: int) -> Groups:
 
 def structure(web: Web, kind: str) -> Groups:
     """Groups the pages of a web by sections if `kind` is "sections", by folders if it is "folders"; "auto" uses sections if at
-    least half of the pages declare one, otherwise folders. Returns what the function of that name returns.
+    least half of the pages declare one, otherwise folders. Returns for each section or folder, by its address, the set of
+    pages in it, also those in sections or folders below.
     """
     if kind == "sections" or (kind == "auto" and 2 * len(web.up) >= len(web.pages)):
         return sections({url: to for url, to in web.up.items() if to in web.pages})

@@ -55,8 +55,8 @@ SWEEPS: Mapping[str, Sweep] = {
 class Square(NamedTuple):
     """One cell of a heat map. `name` is the name of its entry. `area`: mean area under the recall curve (None if the entry is not
     part of the sweep, or has no result yet). `share`: the area scaled so that the least of the map is 0 and the greatest 1 (1
-    for all if all are equal, 0 without an area).
-    `interval`: the confidence interval of the mean area; None for a single draw. `best` marks the cell with the largest area."""
+    for all if all are equal, 0 without an area). `interval`: the confidence interval of the mean area; None for a single draw.
+    `best` marks the cell with the largest area."""
 
     name: str
     area: float | None

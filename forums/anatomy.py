@@ -149,8 +149,8 @@ def selectors(row: HtmlElement, rows: Sequence[HtmlElement], longest: int = MAX_
         if 0 < len(raw.text.strip()) <= longest:
             plain = selector(row, raw.element, rows, raw.source, raw.nth)
             found.setdefault(plain)
-            # for a title attribute, the plain selector yields only a time in it, so a selector of the attribute's whole text is
-            # added
+            # for a text from a title attribute, `selector` may select only the time within the attribute, so a second selector
+            # for the attribute's whole text is added
             if raw.source == "title" and not plain.endswith(("::attr(title)", "/@title")):
                 found.setdefault(f"{plain}/@title" if plain.startswith("./") else f"{plain}::attr(title)")
     return tuple(found)

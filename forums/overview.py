@@ -14,7 +14,8 @@ from forums.overview_values import FINENESS_SECONDS, FLAG_WEIGHT, MAX_EVENTS, MI
 Arrays = dict[str, "Floats | Bools | Ints"]
 
 DOUBTED_AT = 2  # number of contradictions (halved by each agreement) from which on a board's figures on a source are ignored
-SOURCE_DOUBTED_AT = 3  # number of consecutive contradictions, over all boards of a source, from which on the source is ignored
+# number of consecutive contradictions between a source's figures and visits, over all its boards, from which on it is ignored
+SOURCE_DOUBTED_AT = 3
 MAX_WRONG = 8
 LONGEST_LAG_HOURS = 1.0  # figures of a source may lag by up to this, so that visits find further posts; more is a contradiction
 PROBE_DAYS, LONGEST_PROBE_DAYS = 2.0, 8.0
@@ -202,7 +203,7 @@ class Overview:
         board = self.board[rows]
         threads = np.maximum(figures.threads - self.threads[rows], 0.0)
         posts = np.maximum(figures.posts - self.posts[rows], 0.0)
-        posts = np.fmax(posts, threads)  # nan if the page shows neither, or showed nothing at the previous reading
+        posts = np.fmax(posts, threads)  # nan if one of the two readings shows no number of posts or threads
         new = np.where(np.isfinite(threads), threads, 0.0)
         weight = self.new_weight[board] * new + self.reply_weight[board] * np.maximum(np.nan_to_num(posts) - new, 0.0)
         flag = ~np.isfinite(posts) & np.isfinite(figures.last_post)
@@ -215,8 +216,9 @@ class Overview:
 
     def _others(self, source: int, taken: Ints, new: Floats, posts: Floats) -> None:
         """Adds new threads and posts that a source reported to the stored figures of other sources for the same board, so that
-        they do not report the same posts again. Only for pairs in `taken` whose row counts a single board, because otherwise it
-        is not known which board the posts belong to. new, posts: per row of `source`, numbers of new threads and of new posts."""
+        they do not report the same posts again. taken: positions in `covers` of the pairs (row, board) that the source reported;
+        those whose row counts several boards are left out, because it is not known which board the posts belong to. new, posts:
+        per row of `source`, numbers of new threads and of new posts."""
         if len(self) < 2 or not len(taken):
             return
         covers, count = self.covers, len(self.known)

@@ -22,7 +22,8 @@ PAUSE_TICKS = 10  # a gap of more rankings than this is a pause, after which the
 class Budget:
     """The state of the day's budget.
 
-    price: the index (weighted event-hours) above which a visit is made, nan while not known. used: visits charged today. After a
+    price: the priority of a board (its index, in weighted event-hours) above which it is visited, nan while not known. used:
+    number of visits charged today. After a
     late start, a pause or a change of the budget, the rest of the day is planned again from that moment: from_used is the number
     of visits that count as charged before it, from_plan the share of the day's visits that the day's plan had before it; both are
     0 otherwise. last_tick: epoch seconds of the last ranking, None before the first. day: number of the local day, in days since

@@ -275,7 +275,8 @@ class Settling:
     """How far the estimates from the last `days` days of history differ from those of the longest history tried.
 
     weights_off: sum |w_d - w| / sum w, with the boards' weights w_d from these days and w from the longest history. shapes_off:
-    total variation distance between the two shapes of a board, as a mean over the boards weighted by w, in [0, 1].
+    total variation distance, in [0, 1], between a board's rate shape over the day estimated from these days and from the longest
+    history, as a mean over the boards weighted by w.
     """
 
     days: float

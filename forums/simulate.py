@@ -31,7 +31,7 @@ LOOPS = ("adaptive", "glances", "newest")
 READINGS = ("cyclic", "midnight")
 KNOWN_DAYS = 160
 LONGEST_WAIT_DAYS = 5
-NEWEST_ROWS = 40  # number of threads that a newest list shows
+NEWEST_ROWS = 40  # number of threads that a newest list (all boards' threads, latest reply first) shows
 
 Shows = Callable[[BoardLog, Ints, float], Figures]
 
@@ -275,8 +275,9 @@ class Simulation:
                 return np.unique(self.events.board[rows[first]])
 
     def _tick(self, loop: AdaptiveLoop, log: BoardLog, now: float, trace: _Trace, shows: Shows) -> None:
-        """Makes one ranking of the simulated policy and the visits and the reading of a source that it chooses. After a newest
-        list, the threads that it names are fetched; after an index page, a second ranking is made with its figures."""
+        """Simulates one ranking of the boards by the policy `loop` at the time `now`, and what it chooses: visits, and the
+        reading of an overview source. If the source is a newest list, the threads that it names are fetched; if it is an
+        index page, a second ranking uses the figures it shows (`shows`). The actions are added to `trace`."""
         readable = np.ones(1, dtype=bool) if loop.overview is not None else None
         due, source = loop.choose(now, None, readable)
         if len(due):

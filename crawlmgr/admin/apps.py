@@ -26,8 +26,8 @@ class DeskConfig(SimpleAdminConfig):
 def load_pages() -> None:
     """Imports each application's `admin` module, then the modules of PAGES; importing them registers their views.
 
-    Called by `crawlmgr.urls`, not when the program starts: it would take half of a command's start time. Code that needs the
-    views imports `crawlmgr.urls`."""
+    Called by `crawlmgr.urls`, not when the program starts, because these imports would double the start time of a command.
+    Code that needs the views imports `crawlmgr.urls`."""
     from django.contrib import admin  # must not be imported before the models are ready
 
     autodiscover_modules("admin", register_to=admin.site)

@@ -20,7 +20,7 @@ from crawlmgr.reads import status as status_reads
 from crawlmgr.services import demonstration, holds, queue
 
 RUNS_SHOWN = 8
-MIN_ENDED = 4  # number of ended runs listed; if more active runs are listed, as many as these
+MIN_ENDED = 4  # so many ended runs are listed, or as many as active runs if more of these are listed
 ALARM_LINKS = {"no_workers": "workers", "disk_low": "archive"}
 ALARM_WORDS = {"no_contact": "no_contact_set", "disk_low": "disk_full"}
 
@@ -155,8 +155,9 @@ def status(request: HttpRequest) -> HttpResponse:
 
 
 def _rate(now: str) -> str:
-    """Returns the text of the status bar about speed: `now`, the present figures. While the demonstration replays past days, the
-    time that it has reached instead, because its pages are stored with that time and do not count as fetched now."""
+    """Returns the text of the status bar about speed: `now`, a text with the current figures. While the demonstration replays
+    past days, returns a text with the past time that it has reached instead: its pages are stored with that time and do not
+    count in the current figures."""
     replayed = demonstration.replaying()
     return now if replayed is None else _("the demonstration replays %(time)s UTC") % {"time": f"{replayed:%m-%d %H:%M}"}
 

@@ -43,8 +43,8 @@ class Timed:
     `what` is its name. `room` is the view of one item and `see` the permission for it. `start` is the view of the button
     that starts an item and the permission for it. `find` returns the item's name, address and key in the navigation tree;
     None if it was deleted. `change` is the permission to set its working hours, `zone` returns their default time zone, and
-    `planned` returns the starts set by plans. With `single` there is only one item of the kind, and its addresses contain no
-    number."""
+    `planned` the next starts of those items that have a plan of visit times instead of an interval. With `single` there is only
+    one item of the kind, and its addresses contain no id."""
 
     what: Any
     room: str

@@ -44,8 +44,9 @@ def client_address(request: HttpRequest) -> str | None:
 
 
 def barred(request: HttpRequest, name: str) -> bool:
-    """Tells whether logins from the address of the request are blocked: with this user name, after too many failures with it, or
-    with any, after LOGIN_FAILURES_OF_ADDRESS failures within AXES_COOLOFF_TIME. In the second case records an event."""
+    """Tells whether a login from the address of the request is blocked: either with this user name, because too many logins with
+    that name failed, or with any name, because LOGIN_FAILURES_OF_ADDRESS logins from the address failed within
+    AXES_COOLOFF_TIME. In the latter case records an event."""
     if not AxesProxyHandler.is_allowed(request, {"username": name}):
         return True
     failures = _failures_of(client_address(request), timezone.now())
@@ -62,7 +63,8 @@ def _failures_of(address: str | None, now: datetime) -> int:
 
 
 def _tell(text: str) -> None:
-    """Records an event with this text, unless there is one for the same block already, however many attempts it stops."""
+    """Records an event with this text, unless one was recorded within AXES_COOLOFF_TIME: a block is reported once, however many
+    logins it stops."""
     now = timezone.now()
     if not Event.objects.filter(code=CODE, text=text, at__gte=now - settings.AXES_COOLOFF_TIME).exists():
         events.warn(CODE, text, now=now)

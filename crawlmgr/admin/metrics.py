@@ -1,4 +1,5 @@
-"""The metrics page for monitoring, in Prometheus' text format, for clients with the token and for users who may see runs."""
+"""The metrics page for monitoring, in Prometheus' text format, for clients with the token
+settings.METRICS_TOKEN and for users who may see runs."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ class _Figures:
 @never_cache
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Returns 200 with all metrics; 401 without the token or a login."""
+    """Returns 200 with all metrics; 401 if the request has neither the token nor a login that may see runs."""
     if not _may_see(request):
         return HttpResponse(REFUSED, status=401, content_type="text/plain; charset=utf-8", headers={"WWW-Authenticate": "Bearer"})
     registry = CollectorRegistry(auto_describe=False)

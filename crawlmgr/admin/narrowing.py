@@ -1,4 +1,4 @@
-"""Filters for lists whose cost does not grow with the length of the list."""
+"""Filters of lists: search by words, and filters whose cost does not grow with the length of the list."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ def words_in(*names: str) -> Callable[[Rows, str], Rows]:
 
 
 def newest_with(most: int, time: str, *names: str) -> Callable[[Rows, str], Rows]:
-    """Makes a search filter like `words_in` with bounded cost: it searches only the newest `most` rows by the indexed field
-    `time`. If fewer rows have a time, the newest `most` rows without one are searched too."""
+    """Returns a search filter like that of `words_in`, but of bounded cost: it searches only the `most` rows with the latest
+    values of the indexed field `time`. If fewer rows have a value there, the `most` rows added last without one are searched
+    too."""
     plain = words_in(*names)
 
     def search(rows: Rows, text: str) -> Rows:
@@ -48,7 +49,7 @@ def _newest(rows: Rows, time: str, most: int) -> Q:
 def few(rows: Rows, **condition: Any) -> Rows:
     """Filters rows by the values of fields (`condition`). If at most MAX_FEW rows match, they are found through a partial index
     and then sorted; if more match, the database reads the rows in the list's order until a page is full, which is soon."""
-    # without further conditions, which would make the database choose another index
+    # searched without the other filters of `rows`, because with them the database would choose another index
     whole = rows.model._default_manager.filter(**condition).order_by()
     keys = list(whole.values_list("pk", flat=True)[: MAX_FEW + 1])
     return rows.filter(pk__in=keys) if len(keys) <= MAX_FEW else rows.filter(**condition)

@@ -47,9 +47,9 @@ queries."""
 class Verb:
     """An action on items of a kind. `words` are the words that users type for it, in both languages, in lower case.
 
-    The action is a POST of `fields` to the view `room`; with `opens` it is a link to that page instead, with the item's id
-    in the query parameter `query` if one is named. `find` finds the items that the action applies to, if it does not apply
-    to all of the kind. `whole` means that it concerns no single item."""
+    The action is a POST of `fields` to the view `room`; with `opens` it is a link to that view instead. If `query` is set, the
+    item's id is in the query parameter of this name, and `arguments` are the arguments of the view's address. `find` finds the
+    items that the action applies to, if it does not apply to all of the kind. `whole`: the action concerns no single item."""
 
     text: str | Promise
     words: tuple[str, ...]

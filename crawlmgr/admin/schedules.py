@@ -80,7 +80,8 @@ def _entries(request: HttpRequest, now: datetime) -> list[Entry]:
 
 
 def _entry(request: HttpRequest, one: Recurring, timing: Timing | None) -> Entry | None:
-    """Returns the line of a scheduled item; None if the user may not see items of its kind."""
+    """Returns the line of the schedule page for a recurring task; None if the user may not see tasks of its kind. `timing`
+    are its working hours, None if it has none."""
     if one.kind == recurring.PRUNING:
         may = request.user.has_perm("crawlmgr.delete_retention")
         return Entry(one, _("Retention"), _(
@@ -117,7 +118,8 @@ def days(found: Sequence[Entry], now: datetime, zone: ZoneInfo) -> list[tuple[da
 
 
 def _planned(found: Sequence[Entry], now: datetime, until: datetime, zone: ZoneInfo) -> dict[tuple[str, int], list[Starts]]:
-    """Returns by (kind, id) the starts between `now` and `until` of those items that have no fixed interval but a plan."""
+    """Returns by (kind, id) the starts between `now` and `until` of those items that have a plan of
+    visit times instead of an interval."""
     targets: dict[str, list[int]] = {}
     for entry in found:
         if entry.one.seconds is None:

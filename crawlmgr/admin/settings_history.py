@@ -41,8 +41,9 @@ class PresetButton:
 
 
 def lines(kind: str, target: int, name: Name, limit: int = 10, *, value: Value = lambda _way, value: value) -> list[Line]:
-    """Returns the newest changes of the settings of item `target` for display, newest first, at most `limit`. `name` names a
-    setting, by the values after the change or, if the change removed it, by those before; `value` formats its value."""
+    """Returns the newest changes of the settings of item `target` for display, newest first, at most `limit`. `name` returns the
+    name of a setting, given its path and all values after the change (those before it if the change removed the setting);
+    `value` returns what is shown for its value, given path and value."""
     newest = settings_history.last(kind, target)
     return [
         Line(

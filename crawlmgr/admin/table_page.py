@@ -25,7 +25,7 @@ AT_A_TIME = 500  # number of rows read per query when a file is written
 MAX_COUNTED = 10_000
 # if a search finds more rows, "more than 1,000" is shown; lower than MAX_COUNTED, because counting them reads every row
 MAX_COUNTED_BY_SEARCH = 1_000
-MAX_GONE = 20  # maximum number of deletions that can still be undone shown above a list; further ones are left out
+MAX_GONE = 20  # above a list, at most this many of the deletions that can still be undone are shown
 
 
 class Line(NamedTuple):
@@ -89,7 +89,7 @@ def table_page(
 
     `prepare` turns rows of the query into what the columns show; `key` returns what is submitted for a selected row. An
     expensive `context` is passed as a function, which only the full page calls. `zone` is the time zone of the filter by
-    days."""
+    days, `frame` are further arguments of `rooms.page`."""
     asked = Asked(table, request, zone)
     if table.deletes:
         rows = rows.exclude(pk__in=deletions.pending(table.deletes).values("target"))
@@ -144,8 +144,8 @@ def _shown(request: HttpRequest, table: Table, asked: Asked, rows: Rows, prepare
 
 
 def _counted(shown: ListPage, asked: Asked, rows: Rows) -> str:
-    """Returns the number of rows as text, or "more than N" if there are more than N: MAX_COUNTED, for a search
-    MAX_COUNTED_BY_SEARCH."""
+    """Returns the number of rows as text; "more than N" if it exceeds N, which is MAX_COUNTED_BY_SEARCH for a search and
+    MAX_COUNTED otherwise."""
     most = MAX_COUNTED_BY_SEARCH if asked.q else MAX_COUNTED
     found = asked.rows(rows).order_by()[: most + 1].count() if shown.count is None else shown.count
     return _("more than %(number)s") % {"number": f"{most:,}"} if found > most else f"{found:,}"

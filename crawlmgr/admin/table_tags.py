@@ -7,8 +7,8 @@
       {% column _("Failed") class="num" %}{% cell class="bad" if one.failed %}{{ one.failed|number }}{% endcolumn %}
     {% endtable %}
 
-The tags are named without their `{% %}` below; `tags` registers them. They become the nodes that the parser would have made
-of a table laid out by hand, looped over by Django's own `for`, and therefore cost no more per row."""
+The tags are named without their `{% %}` below; the module `tags` registers them. They are compiled to the same nodes as a table
+written in HTML with Django's own `for`, and therefore take no more time per row."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ Text = FilterExpression | None
 
 
 def _options(parser: Parser, bits: Iterable[str], known: Collection[str] | None = None) -> Options:
-    """Compiles the `name=value` pieces of a tag; names may contain hyphens. `known` are the names that the tag has; with None
-    any is taken. A piece that is no such pair is a TemplateSyntaxError."""
+    """Compiles the `name=value` pieces of a tag; names may contain hyphens. `known` are the names that the tag
+    accepts, None for any. Raises TemplateSyntaxError for any other piece."""
     found: Options = {}
     for bit in bits:
         option = OPTION.fullmatch(bit)
@@ -81,9 +81,9 @@ def _attributes(values: Iterable[tuple[str, Any]], context: Context) -> str:
 class AttributesNode(Node):
     """`row` and `cell`: attributes of the row, or of the cell of a column, if their condition holds (`… if condition`).
 
-    Every option is an attribute; classes are added to those that the column has anyway. `kind` is the tag's name, "row" or
-    "cell"; `condition` is None if there is none. The table or column takes `nodes` into its start tag; rendering the
-    tag itself is an error, because it then stands inside another tag."""
+    Every option is an attribute; classes are added to those of the column. `kind` is the tag's name, "row" or "cell";
+    `condition` is None if there is none. The table or column that contains the tag puts its `nodes` into the start tag of a row
+    or cell. The tag itself is rendered only if it stands in the wrong place, inside another tag, which is an error."""
 
     def __init__(self, kind: str, options: Options, condition: TokenBase | None) -> None:
         self.kind, self.options, self.condition = kind, options, condition
@@ -92,7 +92,8 @@ class AttributesNode(Node):
         raise TemplateSyntaxError(f"{self.kind} stands directly in its table or column, not within another tag")
 
     def nodes(self, name: str, before: str, after: str) -> list[Node]:
-        """Returns the nodes of the option `name`: its value between the texts `before` and `after`, all under the condition."""
+        """Returns the nodes of the option `name`: the texts `before` and `after` with the option's value between them, which are
+        rendered only if the condition holds."""
         option = self.options[name]
         plain = isinstance(option.var, str) and not option.filters
         inside: list[Node] = [TextNode(before), TextNode(option.var) if plain else VariableNode(option), TextNode(after)]
@@ -118,7 +119,7 @@ def _start(name: str, classes: str, parts: list[AttributesNode]) -> list[Node]:
 
 
 def _line(nodes: Iterable[Node]) -> NodeList:
-    """Returns the nodes with neighbouring texts joined, as the parser reads them: there are fewer to render for each row."""
+    """Returns the nodes with adjacent texts joined into one, so that fewer nodes are rendered for each row."""
     line = NodeList()
     for node in nodes:
         if line and type(node) is TextNode and type(line[-1]) is TextNode:
@@ -240,7 +241,8 @@ def column(parser: Parser, token: Token) -> ColumnNode:
 
 
 def _empty_state(parser: Parser, end: str) -> EmptyStateNode:
-    """Reads an empty state up to and with the tag `end`: its text and, after the tag `steps`, the steps."""
+    """Parses what a template shows instead of an empty table or list, up to and including the tag named `end`: a text and,
+    after an optional tag `steps`, what the user can do about it."""
     text, steps = parser.parse(("steps", end)), None
     if parser.next_token().contents == "steps":
         steps = parser.parse((end,))

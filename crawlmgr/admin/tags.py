@@ -79,7 +79,7 @@ def clock(value: datetime | None) -> str:
 
 @register.simple_tag
 def zoned(value: datetime | None, zone: ZoneInfo) -> str:
-    """Formats a date and time in the time zone of the site that it was read from."""
+    """Formats a date and time in a time zone, such as that of the site on which it was found."""
     if value is None:
         return NOTHING
     utc = value.astimezone(UTC)
@@ -187,8 +187,8 @@ def safe_address(url: str) -> str:
 
 
 class _Address(URLNode):
-    """Template node that is a faster `{% url %}` for views of one row: a list has several in each row, and Django would search
-    its URL patterns for each."""
+    """Template node of a `{% url %}` that is faster for views of one database row. A list has several such links in each line,
+    and Django would search its URL patterns for each link."""
 
     def render(self, context: Context) -> str:
         if len(self.args) == 1 and not self.kwargs and not self.asvar:

@@ -13,8 +13,8 @@ from crawlmgr.admin.site import Step
 
 
 def steps(request: HttpRequest) -> dict[int, Step]:
-    """Returns the steps of the tour that already have a page, by number, in order; a step keeps its number while others appear.
-    {} for users who may not see runs."""
+    """Returns the steps of the tour that already have a page, by number, in order. Steps without a page are counted too, so that
+    no number changes when one of them gets its page. Returns {} for users who may not see runs."""
     if not request.user.has_perm("crawlmgr.view_run"):
         return {}
     made = enumerate((make() for _order, make in admin.site.tour), 1)

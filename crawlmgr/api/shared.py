@@ -221,8 +221,8 @@ def stream(request: HttpRequest, after: Key | None = None) -> StreamingHttpRespo
 
 
 class _Stream:
-    """The response body of one stream of server-sent events: new events, and the state of the installation when it changes. When
-    it ends or the client disconnects, another stream may be opened in its place."""
+    """The response body of one stream of server-sent events: new events, and the state of the installation when it changes. It
+    counts as one of the STREAMS until it ends or the client disconnects."""
 
     def __init__(self, after: int | None) -> None:
         newest = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0

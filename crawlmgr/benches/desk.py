@@ -81,8 +81,8 @@ def dearest(what: str, pages: Sequence[Mapping[str, Any]]) -> dict[str, Any] | N
 
 
 def is_of(what: str, label: str) -> bool:
-    """Tells whether a view with its query is of the kind `what`: "palette", a search of the palette; "searches", one in the text
-    of pages; "lists", a sorted, filtered or paged list.
+    """Tells whether a view with its query is of the kind `what`: "palette", a search in the command palette; "searches", a
+    full-text search of pages; "lists", a sorted, filtered or paged list.
 
     >>> is_of("palette", "palette?q=forum"), is_of("lists", "threads?sort=first_seen"), is_of("lists", "threads")
     (True, True, False)

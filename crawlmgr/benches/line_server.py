@@ -62,8 +62,8 @@ class Web:
     """Makes the pages of all hosts, and keeps for each host the number of requests, the maximum number at the same time, and the
     shortest interval between the starts of two.
 
-    On a busy machine the event loop notices a request late. The interval between two requests is therefore measured from the last
-    moment at which the earlier one had not been noticed yet: it may be reported some hundredths of a second too long, but never
+    On a busy machine the event loop notices a request late. The earlier of two requests is therefore timed by `ticks[0]`, a
+    moment some timer ticks before it was noticed: the interval may be reported some hundredths of a second too long, but never
     too short."""
 
     def __init__(self, hosts: int, seconds: float, size_bytes: int, vary: bool = False, pages: int = PAGES) -> None:

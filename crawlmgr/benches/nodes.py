@@ -1,5 +1,5 @@
-"""`bench nodes`: measures the database's cost of a page and real nodes (worker clusters); with --simulate, how up to a thousand
-unequal nodes share work."""
+"""`bench nodes`: measures the CPU time that the database spends per page, and the speed of real nodes (worker clusters); with
+--simulate, simulates how up to a thousand unequal nodes share work."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ class Policy(Protocol):
 
 
 class RoundRobin:
-    """Chooses the nodes in turn. A node that already holds `bound` tasks is skipped; with `strict`, no node gets a task until it
-    has room."""
+    """Chooses the nodes in turn. A node that already holds `bound` tasks is skipped; with `strict` it keeps its turn, and no
+    node gets a task until it has room."""
 
     def __init__(self, bound: float, strict: bool) -> None:
         self.bound, self.strict = bound, strict

@@ -67,9 +67,9 @@ class Tally:
     problems: list[str] = field(default_factory=list)
 
     def result(self, seconds: float) -> dict[str, Any]:
-        """Returns the totals as they are printed, with `seconds` as the duration; `recovery_seconds` is the median time until
-        every run had made progress and the desk answered, None without any (beside it are the 90th percentile and the
-        maximum)."""
+        """Returns the totals as they are printed, with `seconds` as the duration. Instead of `recovery` they contain its median
+        (`recovery_seconds`), 90th percentile (`recovery_seconds_90`) and maximum (`recovery_seconds_max`), each None if no
+        recovery was measured."""
         found = asdict(self)
         recovery = sorted(found.pop("recovery"))
         found["recovery_seconds"] = round(statistics.median(recovery), 2) if recovery else None

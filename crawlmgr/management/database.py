@@ -65,7 +65,7 @@ def migrate() -> None:
 def _one_at_a_time() -> Iterator[None]:
     """Context manager that holds an advisory lock on PostgreSQL, so that only one process changes tables; does nothing on
     SQLite."""
-    if connection.vendor != "postgresql":  # on SQLite, `_one_of_this_folder` does the same
+    if connection.vendor != "postgresql":  # on SQLite, the lock file of `_one_of_this_folder` keeps other processes waiting
         yield
         return
     with connection.cursor() as cursor:

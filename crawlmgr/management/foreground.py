@@ -69,8 +69,8 @@ def _signals() -> Iterator[None]:
 
 
 def _leased(run: Run) -> str:
-    """Returns the message that a run cannot be worked on because another process holds its lease; if there is one, with the time
-    at which it expires."""
+    """Returns the message that a run cannot be worked on because another process holds it, and at what time its lease expires if
+    it has one now."""
     run.refresh_from_db()
     told = f"Run {run.pk} is being worked on by another process; stop it on the desk, or wait until it ends."
     if run.lease_until is None:

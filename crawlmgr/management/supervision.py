@@ -154,8 +154,8 @@ def supervise(clusters: Sequence[Cluster], others: Sequence[Child] = (), *, may_
 
 class _Watch:
     """What the supervisor calls when a worker cluster starts, ends, and at regular intervals: registers its node in the database,
-    has it write a heartbeat, and restarts the cluster if that stays unchanged for too long. While the database does not answer,
-    nothing is restarted."""
+    has it write a heartbeat, and has the cluster restarted if the stored heartbeat stays unchanged for too long. While the
+    database does not answer, nothing is restarted."""
 
     def __init__(self, clusters: Sequence[Cluster]) -> None:
         self.clusters = {one.child.name: one for one in clusters}

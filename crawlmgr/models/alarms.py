@@ -90,8 +90,8 @@ class AlarmMessage(models.Model):
     test ("test", without alarm).
 
     Life: waiting → claimed → handed → sent. `handed` is stored just before sending: if the worker dies earlier, another one sends
-    the message after `claimed_until`; if it dies later, the message may have been sent and is not repeated (unsure). A message
-    that the receiver refused waits until `due` for the next try, up to a number of tries (failed).
+    the message after `claimed_until`; if it dies later, the message becomes unsure: it may have been sent, and is not repeated. A
+    message that the receiver refused waits until `due` for the next try; after a number of tries it becomes failed.
     """
 
     channel = models.ForeignKey(AlarmChannel, models.CASCADE, related_name="messages")

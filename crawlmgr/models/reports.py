@@ -7,9 +7,9 @@ from django.utils.translation import gettext_lazy as _
 
 
 class RunTally(models.Model):
-    """A count for the report of a run, by `what` and `name`: its responses by status code ("status"; a failure without status
-    code under its own code), its pages by content type ("type"), and its seeds by outcome ("seed"). Updated in the transactions
-    that store the responses."""
+    """A count for the report of a run, by `what` and `name`: its responses by status code ("status"; those without one
+    by the code of the failure), its pages by content type ("type"), and its seeds by outcome ("seed"). Updated in the
+    transactions that store the responses."""
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="tallies")
     what = models.CharField(max_length=8)

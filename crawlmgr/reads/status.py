@@ -16,7 +16,7 @@ RECENT = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The numbers in the status bar of the web interface. `nodes` are those alive and `workers` the sum of theirs; `silent`
+    """The numbers in the status bar of the web interface. `nodes` counts the living nodes and `workers` their workers; `silent`
     counts nodes that sent heartbeats within a day but do not now; `waiting` counts those of the `running` runs that wait for a
     host or for their working hours; `queued` runs wait for a worker. `last_error` is the newest error that still matters (see
     `_errors`)."""

@@ -65,8 +65,8 @@ def all_causes(now: datetime) -> dict[str, Cause]:
 
 
 def shared(now: datetime) -> list[Cause]:
-    """Finds the problems that concern no particular crawler: disk, workers, failed runs and drops of any kind of run, and
-    hosts."""
+    """Finds the problems that concern no particular crawler: of disk and workers, of runs of any kind (failed, or with far fewer
+    items than earlier ones) and of hosts."""
     return [*_disk(), *_workers(now), *_runs(now), *_drops(now), *_hosts(now)]
 
 

@@ -30,7 +30,9 @@ from crawlmgr.web.warc import RecordPointer, WarcRecord, WarcWriter, check_file,
 ROTATE_BYTES = 250_000_000
 CHECK_SPACE_EVERY = 50
 IMPORT_MARK = "-import-"  # in the names of imported files
-IMPORT_SECONDS = 86_400.0  # a copy without rows and not written to for this long belongs to an import that was killed
+# a file copied into the archive by an import, but named by no database row and not written to for this long, is what a killed
+# import has left
+IMPORT_SECONDS = 86_400.0
 INFO_BYTES = 1_000  # a file smaller than this can contain only our own warcinfo record
 LEFT_AFTER_SECONDS = 60.0
 """A file that was never closed counts as abandoned by its writer if it is not locked and has not been written to for this long.
@@ -56,9 +58,9 @@ class Archive:
     def write(self, response: FetchResponse, now: datetime, revisit: Page | None = None) -> tuple[WarcFile, RecordPointer] | None:
         """Appends an exchange and returns its WARC file and the position of the response record; None if there was no response.
 
-        With `revisit`, an earlier page with the same content, only a revisit record that refers to its record is written (the
-        whole response if that record cannot be read). Cookies, credentials and all other headers from a site's settings are left
-        out, so that readers of the archive cannot log in with them. Raises DiskLow."""
+        With `revisit`, an earlier page with the same content, only a revisit record that refers to the record of that page is
+        written, or the whole response if the record of that page cannot be read. Cookies, credentials and all other headers
+        from a site's settings are left out, so that readers of the archive cannot log in with them. Raises DiskLow."""
         if not response.status:
             return None
         if self.written % CHECK_SPACE_EVERY == 0 and shutil.disk_usage(settings.ARCHIVE_DIR).free < settings.MIN_FREE_BYTES:
@@ -114,9 +116,9 @@ def _original(page: Page) -> WarcRecord | None:
 
 
 def read_page(page: Page) -> WarcRecord | None:
-    """Returns the stored response record of a page; for a revisit record, the response with the original content if it is
-    found. None if the page is not in the archive or its file is gone. Raises archive_files.Unreachable if the object store
-    that holds the file does not respond."""
+    """Returns the stored response record of a page. If that is a revisit record, returns the response with the original content,
+    or the revisit record itself if none is found. None if the page is not in the archive or its file is gone. Raises
+    archive_files.Unreachable if the object store that holds the file does not respond."""
     if page.warc is None or page.warc_offset is None:
         return None
     record = archive_files.record(page.warc, page.warc_offset, page.warc_length)
@@ -246,8 +248,8 @@ def is_left(path: Path) -> bool:
 
 def close_left(now: datetime) -> int:
     """Marks WARC files in this machine's folder whose writers were killed as closed, with their bytes and records counted, and
-    returns how many. Deletes files that no row of WarcFile names: those of killed writers that hold no page, and those of killed
-    imports (see import_file) after a day."""
+    returns how many. Deletes files that no row of WarcFile names: those of killed writers if they contain no page, and those of
+    killed imports (see import_file) after a day."""
     folder = Path(settings.ARCHIVE_DIR)
     closed = 0
     for row in WarcFile.objects.filter(closed=None, place="", imported=False):

@@ -1,5 +1,5 @@
-"""Writes and restores backups: one tar file with the rows of the database, the WARC files, other kept folders and the secret
-key. A backup of SQLite can be restored into PostgreSQL and vice versa."""
+"""Writes and restores backups: one tar file with the rows of the database, the WARC files, the folders of
+settings.KEPT_FOLDERS and the secret key. A backup of SQLite can be restored into PostgreSQL and vice versa."""
 
 from __future__ import annotations
 

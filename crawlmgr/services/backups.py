@@ -82,7 +82,7 @@ def put(*, every_hours: int, keep: int, now: datetime, user: Any = None) -> Back
 
 def repeat(target: int, seconds: int | None, now: datetime) -> None:
     """Sets the interval of backups in seconds (None: only on request). Called for the page of schedules through
-    settings.REPEATED; `target` must be ONLY. Raises ValueError."""
+    settings.REPEATED; `target` must be ONLY, the key of the only schedule. Raises ValueError."""
     if target != ONLY:
         raise ValueError(f"the schedule of backups has the number {ONLY}")
     put(every_hours=(seconds or 0) // 3600, keep=plan().keep, now=now)
@@ -90,7 +90,7 @@ def repeat(target: int, seconds: int | None, now: datetime) -> None:
 
 def retime(target: int, hours: Timing, now: datetime) -> None:
     """Moves the next backup into the working hours `hours`, which a user has just changed. Called through settings.TIMED;
-    `target` is ONLY."""
+    `target` is the key ONLY."""
     for one in BackupPlan.objects.filter(pk=target, next_at__isnull=False):
         BackupPlan.objects.filter(pk=target).update(next_at=timings.soonest(hours, one.next_at, now, one.every_hours * 3600))
 

@@ -19,8 +19,8 @@ AGAIN = timedelta(minutes=1)  # delay before the next try if the item is in use
 
 
 def ask(kind: str, names: Mapping[int, str], now: datetime, user: Any = None) -> int:
-    """Schedules the deletion of items after UNDO; returns how many were not scheduled before. `kind` is a key of
-    settings.DELETABLE; `names` are the names of the items by primary key."""
+    """Schedules the deletion of items, which takes place after the time UNDO; returns how many were not scheduled before.
+    `kind` is a key of settings.DELETABLE; `names` are the names of the items by primary key."""
     known = set(Deletion.objects.filter(kind=kind, target__in=list(names)).values_list("target", flat=True))
     rows = [
         Deletion(kind=kind, target=pk, name=name[:200], asked=now, due=now + UNDO, by=user)

@@ -160,8 +160,8 @@ class Line:
         flight.parked.append(item)
 
     def land(self, seconds: float, most: int, gather_seconds: float) -> Arrivals:
-        """Returns what the requests that have ended brought, up to `most` of them: waits up to `seconds` for the first, then up
-        to `gather_seconds` for others. Also decides about redirects that wait for permission, and stores received robots.txt
+        """Returns the results of up to `most` requests that have ended: waits up to `seconds` for the first, then up to
+        `gather_seconds` for others. Also decides about redirects that wait for permission, and stores received robots.txt
         files."""
         self._serve_hops()
         wait = min(seconds, HOP_CHECK_SECONDS) if self._hops else seconds
@@ -189,8 +189,8 @@ class Line:
             read, self._robots_read = self._robots_read, []
             self._keep_robots(read, arrivals)
         if self._hops and len(self._hops) == len(self._flying):
-            # every request waits for permission to follow a redirect; a clock that tests advance by hand moves on only by
-            # sleeping
+            # All requests wait for permission to follow a redirect. `sleep` also advances clocks that do not show real time (see
+            # `crawlmgr.clock`), on which they would otherwise wait for ever.
             self._clock.sleep(HOP_CHECK_SECONDS)
         return arrivals
 

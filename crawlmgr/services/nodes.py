@@ -87,9 +87,9 @@ def seconds_ahead(clock: Clock) -> float:
 
 
 def register(name: str, *, pid: int, workers: int, queues: str, now: datetime, joins: bool = False) -> Node:
-    """Records that a node's cluster is about to start, and releases the tasks and the runs of dead processes that it held
-    before. With `joins` an operator has started the node itself (not only restarted its cluster): if it was draining, it
-    takes work again."""
+    """Records that a node's cluster is about to start, and frees what its dead processes left: their runs and, if no other node
+    uses the queue, the tasks taken from it. With `joins` an operator has started the node itself (its cluster was not merely
+    restarted): if it was draining, it takes work again."""
     values = {
         "pid": pid, "workers": workers, "queues": queues, "started": now, "version": __version__,
         "machine": socket.gethostname()[:255],
@@ -109,8 +109,8 @@ def register(name: str, *, pid: int, workers: int, queues: str, now: datetime, j
 
 
 def process_ended(name: str, pid: int, why: str, now: datetime) -> None:
-    """Records the unexpected end of one of a node's processes as an event, and frees the runs that it held for other
-    workers."""
+    """Records the unexpected end of one of a node's processes as an event, and frees the runs that the process held, so that
+    other workers can take them."""
     Node.objects.filter(name=name).update(restarts=F("restarts") + 1)
     held = list(_held(now).filter(lease_holder=f"{name}:{pid}").only("pk", "fence", "lease_holder"))
     for run in held:
@@ -224,7 +224,8 @@ def web_restarted(why: str, now: datetime) -> None:
 
 
 def living(now: datetime) -> list[Node]:
-    """Returns the nodes whose cluster sent a heartbeat recently and since it was started."""
+    """Returns the nodes that are running: their worker processes sent a heartbeat recently, and not before the node's last
+    start."""
     return list(Node.objects.filter(heartbeat__gt=standing.lost_before(now), heartbeat__gte=F("started")))
 
 

@@ -1,5 +1,5 @@
 """Updates the statistics from which the database chooses indexes. PostgreSQL does so by itself; SQLite does so only on request,
-and until then uses an index made by a migration badly or not at all."""
+and until then makes poor use of an index that a migration has created, or none."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ name."""
 TASKS = frozenset((SLICE, TICK, REFUSED, ALARMS, MOVE, *(task for _name, task, _kind in SCHEDULES)))
 """The functions that a worker may be asked to call."""
 
-# otherwise django-q2 would call any function that a stored task result names as its hook
+# With this signal, django-q2 would call any function that a stored task result names as its hook.
 post_save.disconnect(call_hook, sender=Task)
 
 
@@ -82,8 +82,8 @@ def _objection(payload: str) -> str:
 
 @receiver(pre_enqueue)
 def _only_ours(task: dict[str, Any], **_: Any) -> None:
-    """Checks a task before it is queued, also by a schedule. A task that calls a function not in TASKS is replaced by one that
-    records the refusal."""
+    """Checks each task before it is queued, also those of schedules. A task that calls a function not in TASKS is replaced by
+    one that records the refusal."""
     if objection := task_check.objection(task, TASKS):
         for option in set(task) - task_check.OPTIONS:
             del task[option]
@@ -214,7 +214,7 @@ def release_all(queue: str, now: datetime) -> int:
 
 
 def length() -> int:
-    """Returns the number of tasks in the queue, waiting or taken."""
+    """Returns the number of tasks in the queue, including taken ones if it is in the database."""
     return int(_store().length())
 
 
@@ -226,8 +226,8 @@ def clusters() -> list[ClusterState]:
 
 
 def make_schedules() -> None:
-    """Creates the schedules by which a worker node works without `serve`; existing ones keep their intervals. Schedules that
-    call functions not in TASKS are deleted and reported."""
+    """Creates the periodic tasks (`SCHEDULES`) that every installation needs, so that work goes on even if only worker nodes run.
+    Existing ones keep their intervals. Schedules that call functions not in TASKS are deleted and reported."""
     for schedule in _foreign_schedules():
         events.error("task_refused", f"{schedule.func} ({schedule.name or schedule.pk})", now=timezone.now())
         schedule.delete()

@@ -2,8 +2,8 @@
 
 A task is deleted from the server when it is taken. If it is lost, because its worker was killed or because the server was
 killed before saving its data, the dispatcher queues it again from the leases in the database. If the server does not
-respond, `ask` and `Broker.enqueue` raise; the other functions that `services.queue` calls return what they would if all tasks
-were queued, since nothing can be added."""
+respond, `ask` and `Broker.enqueue` raise; `waits` and `wait_or_were_taken` report every task as queued, so that no caller tries
+to add one; the other functions do nothing, and those that return a number return 0."""
 
 from __future__ import annotations
 

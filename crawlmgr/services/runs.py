@@ -49,7 +49,7 @@ class LeaseLost(Exception):
 
 
 def no_lag() -> float:
-    """Returns 0.0, the lag of the machine's own clock."""
+    """Returns 0.0, the lag of a holder that uses the machine's own clock (see `Lease`)."""
     return 0.0
 
 
@@ -131,8 +131,8 @@ def _move(run_id: int, target: str, now: datetime, condition: Q, **values: Any) 
 
 
 def _ask(run_id: int, request: str, target: str, now: datetime, **values: Any) -> Run:
-    """Changes a run's state on a user's request: at once if no worker holds the run, otherwise by storing the request, which
-    the worker notices. Returns the run. Raises WrongState."""
+    """Changes a run's state on a user's request: if no worker holds the run, sets the state `target` and the fields `values` at
+    once; otherwise stores `request` ("pause" or "stop"), which the worker notices. Returns the run. Raises WrongState."""
     with transaction.atomic():
         if not _move(run_id, target, now, _idle(now), wanted="", waiting_for="", waiting_until=None, **values):
             Run.objects.filter(pk=run_id, state=RunState.RUNNING).update(wanted=request)

@@ -98,7 +98,8 @@ def repeat(export: int, seconds: int | None, now: datetime) -> None:
 
 
 def start(export: Export, *, now: datetime, user: Any = None, start: bool = True, scheduled: bool = False) -> Run:
-    """Creates the run that writes a file of an export. Raises runs.Busy while another run is writing one."""
+    """Creates the run that writes a file of an export, and queues it if `start` is set. `scheduled`: the run is started by the
+    dispatcher, not by a user. Raises runs.Busy while another run is writing a file of the same export."""
     parameters = {
         "table": export.table, "format": export.format, "filter": chosen(export, now).as_json(), "columns": export.columns,
         "bom": export.bom,

@@ -40,8 +40,8 @@ Make = Callable[[Run, runs.Lease, float | None], Work]
 def work(
     run_id: int, make: Make, *, holder: str, clock: Clock, seconds: float | None, lag: runs.Lag = runs.no_lag
 ) -> str:
-    """Works on a run for one slice of `seconds` (None: until the run ends or must wait long). Returns the run's state, LEASED
-    or NO_ROOM.
+    """Works on a run for one slice of `seconds` (None: until the run ends or must wait long). Returns the run's state; LEASED if
+    the lease could not be taken or was lost; NO_ROOM if the disk is too full to store even the run's state.
 
     `make` creates the work, given the run, the lease and the remaining seconds. A temporary database problem (a lock
     conflict, a restarting server) ends the current work but not the slice, which continues from the stored state in its
@@ -61,8 +61,8 @@ def work(
 
 
 def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | None, lag: runs.Lag) -> str | int:
-    """Works on the run once. Returns the run's state, LEASED or NO_ROOM; or, if a temporary problem ended the work, how many
-    times in a row that has happened."""
+    """Works on the run once. Returns what `work` returns or, if a temporary problem ended the work, the number of times in a row
+    that this has happened."""
     lease = trouble.calmly(lambda: runs.take(run_id, holder, clock.now(), settings.LEASE_SECONDS, lag), clock)
     if lease is None:
         return LEASED
@@ -92,7 +92,7 @@ def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | N
 
 def _ended_by(error: Exception, lease: runs.Lease, found: Work | None, clock: Clock) -> str | int:
     """Records the error that ended the work, and raises it again unless it is a temporary database problem or a full disk.
-    Returns as `_attempt` does."""
+    Returns the same as `_attempt`."""
     trouble.let_go()
     text = f"{type(error).__name__}: {trouble.one_line(error)}"
     try:

@@ -74,7 +74,7 @@ def _direct(database: Any) -> sqlite3.Connection | None:
 
 @lru_cache(maxsize=1024)
 def _marked(statement: str) -> str:
-    """Returns a statement with SQLite's parameter marks."""
+    """Returns a statement with SQLite's placeholder "?" in place of "%s"."""
     return statement.replace("%s", "?")
 
 

@@ -74,8 +74,8 @@ class Tally:
 
 
 def outcomes(run_id: int) -> list[dict[str, Any]]:
-    """Counts a run's addresses by state and reason; returns dicts with "state", "reason" and "count", most frequent first. Slow
-    for a large run: all its addresses are counted."""
+    """Counts a run's addresses by state and reason; returns the MAX_OUTCOMES most frequent combinations as dicts with "state",
+    "reason" and "count", most frequent first. Slow for a large run: all its addresses are counted."""
     rows = Url.objects.filter(run_id=run_id).values("state", "reason").annotate(count=Count("id"))
     return list(rows.order_by("-count", "state", "reason")[:MAX_OUTCOMES])
 

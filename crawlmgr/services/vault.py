@@ -55,7 +55,8 @@ def seal(values: Mapping[str, str]) -> str:
 
 
 def unseal(text: str) -> dict[str, str]:
-    """Decrypts the text that `seal` returned, and hides the values from logs; {} for "". Raises Unreadable."""
+    """Decrypts the text that `seal` returned; {} for "". From then on this process masks the decrypted values in its
+    log. Raises Unreadable."""
     if not text:
         return {}
     from cryptography.fernet import InvalidToken

@@ -14,7 +14,7 @@ def in_parts(rows: QuerySet[M], by: str, size: int) -> Iterator[M]:
     """Yields the rows in the order of the unique column `by`. They are read `size` at a time, so that no cursor is open between
     rows: on SQLite, a connection with an open cursor can write only if nobody else has written since the cursor was opened.
 
-    Rows that others add behind the current position meanwhile are included."""
+    Rows that others add meanwhile after the last row read so far are included, unless that was in the last part."""
     rows = rows.order_by(by)
     part = list(rows[:size])
     while part:

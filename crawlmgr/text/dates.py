@@ -217,7 +217,8 @@ def _numeric_day(parts: TimeParts, limit: date, day_first: bool | None) -> date 
 
 
 def _numeric_reading(parts: TimeParts, day: int, month: int, limit: date) -> date | None:
-    """Returns the date with this day and month, without a year the latest one up to `limit`; None if there is none."""
+    """Returns the date with this day and month, and with the year of `parts`; if `parts` has no year, the latest such date up to
+    `limit`. None if there is no such date."""
     try:
         if parts.year is None:
             return _without_year(month, day, parts.weekday, limit)

@@ -82,8 +82,9 @@ _YEARWORD = re.compile(r"(?<=[\dE]) ?a(?![a-z])")
 
 
 def _settle(coded: str) -> str:
-    """Replaces the codes of ambiguous words (`Q`, `N`, `a`), and `O` (month) with its number, in a text whose words are codes;
-    the codes beside them decide."""
+    """Returns `coded`, a text whose words are codes, with each ambiguous code (`Q`, `N`, `a`) replaced by the one that fits the
+    codes beside it, and a number followed by `O` (month) replaced by the code of that month. A word for "year" after a year is
+    removed."""
     coded = _NAMED_YEAR.sub("", coded)
     if "Q" in coded:
         coded = re.sub(r"(U\d+;|[HIDYS]) ?Q", r"\1 G", coded).replace("Q", "M08")

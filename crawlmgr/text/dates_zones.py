@@ -130,8 +130,9 @@ def page_clock(text: str) -> str | None:
 
 
 def zone_name(offset_seconds: int, language: str, at: datetime) -> str:
-    """Returns the IANA name of a zone with this offset (in seconds) at the time `at`: one of a country where the language is
-    spoken if it fits, otherwise a zone with a fixed offset. An offset that no zone has is rounded to the nearest hour."""
+    """Returns the IANA name of a zone with this offset (in seconds) at the time `at`: that of a country where the language
+    is spoken if one has this offset, otherwise a zone with a fixed offset. An offset that no zone has is rounded to the nearest
+    hour."""
     for key in (language.lower(), language.lower().partition("-")[0]):
         for name in _BY_LANGUAGE.get(key, ()):
             offset = at.astimezone(zone(name)).utcoffset()
@@ -145,9 +146,9 @@ def zone_name(offset_seconds: int, language: str, at: datetime) -> str:
 
 
 def offset_of_pairs(pairs: Iterable[Pair]) -> tuple[int, float] | None:
-    """Returns the offset from UTC (in seconds, a multiple of 15 minutes) that the pairs with the greatest total weight allow, and
-    the share of that weight in the weight of all pairs; None without usable pairs (more than six hours of slack make a pair
-    unusable).
+    """Returns the offset from UTC (in seconds, a multiple of 15 minutes) for which the total weight of the pairs that allow it is
+    greatest, and this weight divided by that of all usable pairs; None without usable pairs (pairs with more than six hours of
+    slack are not usable).
 
     A pair allows every offset from naive - true to naive - true + slack_seconds, with a tolerance of about a minute on either
     side. Pairs with less slack have more weight; of equally good offsets, whole hours are preferred.
@@ -181,8 +182,8 @@ def guess_timezone_offset(
     """Guesses the time zone of a site's pages from the strongest evidence available; UTC with the kind `none` if there is none.
 
     `texts` are short texts of its pages (footers, the line with the current time). `pairs` are times given twice (see `Pair`).
-    `newest` is the newest time on its pages, read as if it were UTC: it cannot be after `fetched_at`, so an offset for which it
-    would be is too small. `language` is that of the pages' interface ("zh-hans", "de"); it only breaks ties or, for a language
+    `newest` is the newest time on its pages, read as if it were UTC: an offset that would place it after `fetched_at` is too
+    small. `language` is that of the pages' interface ("zh-hans", "de"); it only breaks ties or, for a language
     with one zone, is the last resort. `recent` are the newest distinct times of its lists, read as if they were UTC: a zone east
     of UTC makes every one of them older, and a busy site has not been silent for all those hours.
     """
@@ -218,8 +219,8 @@ def _one_zone(language: str, at: datetime) -> tuple[str, int] | None:
 
 
 def _too_silent(longer_seconds: int, recent: Sequence[datetime]) -> bool:
-    """Tells whether it is unlikely that a site with events at the times `recent` had none for `longer_seconds`. It is if at
-    least three events were to be expected, since the probability of none is then 5 % (e**-3).
+    """Tells whether it is unlikely that a site with events at the times `recent` had none for `longer_seconds`: True
+    if more than three events would be expected in that time, since the probability of none is then below 5 % (e**-3).
 
     The expected number follows from the mean gap between the newest twelve of `recent`; with fewer than five times the answer
     is False.

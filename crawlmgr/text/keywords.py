@@ -42,8 +42,8 @@ def keywords(text: str, top: int = 20, parts_of_speech: tuple[str, ...] = PARTS_
 
     Window of 5 words, damping 0.85, ten iterations. Words with the same stem are counted as one: they get the greatest of their
     weights, and are returned in the form that occurs most often in the text (simplified Chinese, lower case). Words of one
-    character are not ranked. Ranking takes some 16 ms per 1,000 characters, of which only the first 6,000 are used (without words
-    of more than a hundred letters): affordable for samples of a topic, not for every page of a crawl.
+    character are not ranked. Words of more than a hundred letters are removed, and only the first 6,000 characters are used.
+    Ranking takes some 16 ms per 1,000 characters: affordable for samples of a topic, not for every page of a crawl.
     """
     # twice as many words as wanted are ranked, because several may have the same stem
     beginning = normalise(_LONG_WORD.sub(" ", text)[:MAX_CHARS])

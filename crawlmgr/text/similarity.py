@@ -66,8 +66,8 @@ def semantic(
     Without `greedy`: the sum over all pairs, sum_ij t_i u_j s_ij / sum_ij t_i u_j, which is below 1 even for a text compared
     with itself.
 
-    `among` restricts comparisons to save time: only these words can be similar to a different word (None: any word can). If one
-    of the lists is empty, the result is 0.
+    `among` saves time with `greedy`: words that are not in it are compared only with themselves (None: each word is compared with
+    all). If one of the lists is empty, the result is 0.
     """
     if not topic or not page:
         return 0.0

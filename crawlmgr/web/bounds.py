@@ -8,7 +8,8 @@ from itertools import islice
 
 MAX_CHARS = 4_000_000
 MAX_TAGS = 150_000
-# lower limit for `max_tags`, for callers that check each tag against many rules; real forum pages have up to some 15,000 tags
+# value of `max_tags`, below MAX_TAGS, for callers that check each tag against many rules; real forum pages have up to some
+# 15,000 tags
 READ_TAGS = 20_000
 MAX_OPEN = 512  # elements open at the same time, that is the nesting depth; browsers have the same limit
 _CHECKED_TAGS = 1_000

@@ -28,7 +28,7 @@ _WHOLE_TAG = re.compile(rf"!--|(?:[^\"'>]|\"[^\"]*\"|'[^']*'){{0,{_TAG_CHARS}}}+
 _TREE_TAGS, _TREE_UNCLOSED = 6_000, 1_500
 _HEAD_CHARS = 100_000  # beginning of the page in which its title is searched for if it is not parsed to a tree
 _FEED_BYTES = 1 << 14
-_MAX_DEPTH = 1_000  # the stream ends at more open elements: for each end tag libxml2 may search all of them
+_MAX_DEPTH = 1_000  # reading a stream stops when more elements are open: libxml2 may search them all at each end tag
 
 _UNSEEN = ["script", "style", "template", "iframe", "noembed", "noframes"]
 _HIDDEN = frozenset(_UNSEEN)

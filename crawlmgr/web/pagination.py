@@ -321,8 +321,9 @@ def _last(group: PageGroup, links: list[PageLink], numbered: dict[int, str]) -> 
 
 
 def _without_group(links: list[PageLink], pages: list[Address], follow: str | None) -> PageLinks:
-    """Returns the result for a page without a row of page numbers: `follow` as the next page, the last page by its word, and the
-    first one by a single link "1", as on the second page of two."""
+    """Returns the result for a page without a row of page numbers: `follow` is the next page, and the last page
+    comes from a link that says "last". If a single link "1" leads to the first page and the current number is shown beside it
+    without a link, as on the second page of two, both are included."""
     last = _last_by_word(links, pages)
     for link in links:
         if link.number == 1 and any(_first_of(page, link.target) for page in pages):

@@ -13,7 +13,7 @@ from crawlmgr.web.pagination_urls import Address, Slot, page_of, relation, simil
 from crawlmgr.web.pagination_words import CURRENT_NAME, PAGER_NAME, page_number
 
 # score (see `_score`) from which a group of links is accepted as the page's pagination; a group with only one page number reaches
-# it only if its addresses resemble the page's own (less so if it stands in an element that is named as a pager)
+# it only if its addresses resemble the page's own; a weaker resemblance is enough in an element that is named as a pager
 _MIN_SCORE = 2.5
 _MAX_GROUPS = 60  # at most this many groups are examined in detail, those with the highest scores
 SURE = 0.99
@@ -28,14 +28,14 @@ class PageLink:
     url: str
     target: Address
     number: int | None
-    word: str | None  # what its text says: "next", "previous", "last", "first"; None for anything else
+    word: str | None  # which page the link's text names: "next", "previous", "last" or "first"; None for any other text
     rel_next: bool
     named: bool  # whether a class, id or title of the link says "next"
 
 
 @dataclass(slots=True)
 class PageGroup:
-    """Links whose addresses differ only in one number u, which follows the page number n in the links' texts: u = base + step *
+    """Links whose addresses differ only in one number u, which depends on the page number n in the link's text: u = base + step *
     (n - 1). `links` are (n, link) pairs; `template` is the address with a placeholder for u; `current` is the number of the
     current page, None if unknown."""
 
@@ -174,8 +174,8 @@ def _around(element: HtmlElement) -> HtmlElement:
 
 def _current(group: PageGroup, pages: list[Address]) -> int | None:
     """Returns the number of the current page: from its address, from a highlighted link, or from a number that is not a link. If
-    none of these shows it, the only number missing among the links: 1 if that is missing, otherwise a single gap; None if
-    unknown."""
+    none of these shows it, a number that the links lack: 1 if no link has it, otherwise the only gap in their numbers. None if
+    there is no gap or more than one."""
     for page in pages:
         own = group.page(page)
         if own is not None:

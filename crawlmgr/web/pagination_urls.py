@@ -159,8 +159,8 @@ def page_of(u: int, step: int, base: int) -> int | None:
 
 
 def relation(points: list[tuple[int, int]], named: bool = True) -> tuple[int, int] | None:
-    """Finds how a number u in addresses follows the page number n in the texts of the links, given (n, u) pairs. Returns (step,
-    base) with u = base + step * (n - 1); None if u does not count pages.
+    """Finds how a number u in addresses depends on the page number n in the texts of the links, given (n, u) pairs. Returns
+    (step, base) with u = base + step * (n - 1); None if u does not count pages.
 
     `named` tells whether a word before the number says that it counts pages; without such a word a single pair with n = 1 is no
     evidence.
@@ -196,8 +196,8 @@ def similarity(template: str, page: Address) -> float:
     """Returns how likely, in [0, 1], addresses of the form `template` (see `Slot.template`) are pages of the list to which the
     address `page` belongs.
 
-    1 if `page` matches the template or only lacks the counting part; less for an address with the same path and fewer of the
-    template's parameters; 0 for another host or another value of a shared parameter.
+    1 if `page` matches the template or only lacks the part with the placeholder; less for an address with the same path and
+    fewer of the template's parameters; 0 for another host or another value of a shared parameter.
     """
     host_path, _, query = template.partition("\n")
     host, slash, path = host_path.partition("/")
@@ -230,7 +230,7 @@ _FILLED = re.compile(r"[-_/.,=a-z]{0,12}\d{0,7}/?(?:\.[a-z]{2,5})?", re.I)
 
 def _path_similarity(template: str, path: str) -> float:
     """Returns in [0, 1] how well a path fits a template's path: 1 if the path matches with a number in place of the
-    placeholder, or equals the template without its counting part; otherwise at most 0.5."""
+    placeholder, or equals the template without the part that contains it; otherwise at most 0.5."""
     plain, page = _INDEX.sub("/", template), _INDEX.sub("/", path)
     if "{}" not in template:
         return 1.0 if plain.rstrip("/") == page.rstrip("/") else 0.0
@@ -270,8 +270,8 @@ _FLAG = re.compile(r"[01]?|true|false|yes|no|on|off", re.I)
 def _query_counts(own: dict[str, str], other: dict[str, str], flags: bool) -> bool:
     """Tells whether the query `other` differs from `own` only in parameters that count pages; both map names to values.
 
-    With `flags`, which is set if the path alone identifies the thread, a parameter with a yes-or-no value may be added as well,
-    as in ?page=2&v=0 of /topic/10/; after a general path such as index.php such a parameter may lead to another topic.
+    With `flags`, to be set if the path alone identifies the thread, `other` may add a parameter with a yes-or-no value together
+    with the page number, as in /topic/10/?page=2&v=0; after a general path such as index.php it may lead to another topic.
     """
     if flags and any(COUNTERS.fullmatch(key) and key not in own for key in other):
         other = {

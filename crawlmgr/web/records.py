@@ -31,7 +31,8 @@ def _level(page: Outline, anchors: Sequence[int], widest: Sequence[int]) -> int 
 
     Each anchor votes for the tag path of its node in `widest`. A path is eligible if it has at least two votes and 60 % of the
     anchors have an ancestor with this path, at or below their node in `widest`. The path with most votes wins, the deeper one
-    in a tie. Without the 60 %, a group with a single record would include its heading in the record.
+    in a tie. Without the 60 %, groups of the list that hold a single record each could win the vote, and their headings would
+    be taken into the records.
     """
     votes = Counter(page.paths[node] for node in widest)
     depth = {page.paths[node]: page.depths[node] for node in widest}
@@ -123,9 +124,10 @@ def _following(page: Outline, node: int, count: int) -> list[int]:
 
 
 def _leading(page: Outline, tops: list[int], between: dict[int, list[int]], usual: int) -> int:
-    """Returns how many siblings before each of `tops` belong to its record: as many as look alike before the first of `tops` and
-    before a later one. `between` maps each top to the nodes between it and the next top, `usual` is their usual number. 0 if the
-    nodes after the last top show that such siblings belong to the top before them."""
+    """Returns how many siblings before each of `tops` belong to its record: counted backwards, those before the first top that
+    look like those before a later top. `between` maps each top to the nodes between it and the next top; `usual` is the most
+    frequent number of these nodes. 0 if all of them would be counted, but nodes that look like them follow the last top too: then
+    they belong to the top before them."""
     model = next((run for run in between.values() if len(run) == usual), [])
     ahead = _preceding(page, tops[0])
     lead = 0

@@ -50,8 +50,9 @@ def next_request(
     """Returns the request that a redirect response asks for; None if `response` is not a redirect. Raises RedirectError.
 
     `step` is the request that was answered, `hops` the number of redirects followed so far, `secrets` whether `step` carried
-    the secret headers and body. 303 and, for POST, 301 and 302 turn into GET without a body; 307 and 308 repeat method and
-    body, but a body is never sent to another origin. ETag and Last-Modified belong to the first address and are dropped.
+    the secret headers and body. 303 (except after HEAD) and, for POST, 301 and 302 lead to a GET without a body; other
+    redirects repeat method and body, but a body is never sent to another origin. ETag and Last-Modified belong to the first
+    address and are dropped.
     """
     value = response.header("location") if response.status in REDIRECTS else None
     if value is None:

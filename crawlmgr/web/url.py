@@ -336,7 +336,8 @@ def _canonical(url: str, rules: UrlRules) -> str:
 
 
 def _pieces(url: str) -> tuple[str, str, str, str]:
-    """Returns (origin, path, query, fragment) of an address, the last two without "?" and "#", or "". Raises UrlError."""
+    """Returns (origin, path, query, fragment) of an address; query and fragment are given without "?" and "#", and are "" if
+    missing. Raises UrlError."""
     if _INNER_OR_BACKSLASH.search(url) is None and url.startswith(("http://", "https://")):
         start = url.index("//") + 2
         end = url.find("/", start)

@@ -174,9 +174,9 @@ class WarcWriter:
         """Writes the response and its request, then those of each redirect before it, and returns the positions of all written
         records; the first is the response's.
 
-        If `revisit_of` is given, the earlier record with the same content, the response becomes a revisit record without a body:
-        of the kind server-not-modified for a 304, otherwise identical-payload-digest. Payload digests are computed over the body
-        before Content-Encoding is undone, as other programs check them.
+        If `revisit_of`, an earlier record with the same content, is given, the response is written as a revisit record without a
+        body: with the profile server-not-modified for a 304, otherwise identical-payload-digest. Payload digests are those of the
+        body before Content-Encoding is undone, as other programs check them.
         """
         pointers = self._write_pair(response, revisit_of)
         for hop in response.redirects:

@@ -183,7 +183,8 @@ class _Source:
         self.at = offset  # file position of the next byte to decompress
         self.buffer = bytearray()
         self.start = 0  # position of the buffer's first byte in the decompressed contents of the file
-        # (position in the decompressed contents, position in the file) where members begin that were not yet read past
+        # (position in the decompressed contents, position in the file) of the beginning of each gzip member found so far, without
+        # those before the member of the last record
         self.members: list[tuple[int, int]] = []
         self.packed = file.read(2) == b"\x1f\x8b"
         file.seek(offset)

@@ -70,8 +70,8 @@ class JobPool(Generic[Key, Value]):
             threading.Thread(target=self._work, daemon=True, name=f"in-flight-{self._threads}").start()
 
     def wait(self, seconds: float, most: int, gather: float = 0.0) -> list[Ended[Key, Value]]:
-        """Returns up to `most` results in order of arrival; an empty list if `seconds` pass without one, or a job calls `wake`.
-        It returns after the first result, or up to `gather` seconds later if further ones are expected."""
+        """Returns up to `most` results in order of arrival: waits up to `seconds` for the first one, then up to `gather` for
+        further ones if any are expected. Returns what has arrived, perhaps nothing, if the time is over or a job calls `wake`."""
         found: list[Ended[Key, Value]] = []
         try:
             one = self._ended.get(timeout=seconds) if seconds > 0 else self._ended.get_nowait()
@@ -106,8 +106,8 @@ class JobPool(Generic[Key, Value]):
                 given = self._jobs.get(timeout=IDLE_SECONDS)
             except queue.Empty:
                 with self._lock:
-                    # `start` has just reserved the last idle thread, perhaps this one, for a job that it is about to put into the
-                    # queue
+                    # 0 means that `start` has just reserved the last idle thread, perhaps this one, for a job that it is about to
+                    # put into the queue
                     if self._idle == 0:
                         continue
                     self._idle -= 1

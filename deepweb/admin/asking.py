@@ -96,7 +96,7 @@ def form_page(request: HttpRequest, pk: int) -> HttpResponse:
     form = find(pk)
     refused = reads.may_be_asked(form)
     past = reads.harvests(form, 10)
-    latest = next((one for one in past if one.queries > 1), None)  # no curve of a tried query
+    latest = next((one for one in past if one.queries > 1), None)  # a trial query is a harvest of one query: no curve
     run = reads.working(harvests.KIND, [pk]).get(pk)
     inputs = asked_inputs(forms.page_form(form), TRIED_INPUTS) if refused is None else []
     context = {
@@ -149,7 +149,7 @@ def set_role(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("deepweb/form/<int:pk>/release/", "form-release", "deepweb.change_form")
 def release(request: HttpRequest, pk: int) -> HttpResponse:
-    """Allows or forbids submitting a form that is sent by POST."""
+    """Allows or forbids submitting a form that needs an operator's consent: it is sent by POST, or its type is uncertain."""
     form, wanted = find(pk), request.POST.get("released") == "1"
     forms.release(form, wanted)
     messages.success(request, _("The form may be sent.") if wanted else _("The form may no longer be sent."))

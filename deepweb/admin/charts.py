@@ -123,7 +123,7 @@ def _names(rows: list[reads.ClusterRow]) -> dict[str, Any]:
         "mode": "text",
         "x": [sum(form.x for form in row.forms) / len(row.forms) for row in named],
         "y": [sum(form.y for form in row.forms) / len(row.forms) for row in named],
-        # the empty line keeps a name above the dot at its position
+        # the empty second line raises the name, so that it does not cover a dot at the same position
         "text": [escape(row.cluster.name.split(",")[0][:18]).replace("%", "%&#8203;") + "<br>&#8203;" for row in named],
         "textposition": "top center",
         "hoverinfo": "skip",

@@ -60,7 +60,7 @@ def roles(form: Form) -> list[RoleOf]:
 
 
 def role_choices() -> list[tuple[str, str]]:
-    """Returns the pairs (value, display name) of the roles to choose from."""
+    """Returns, as pairs (value, display name), the roles that an operator can give to a form field (what the field is for)."""
     return [(role.value, str(ROLES[role])) for role in ASKED_ROLES]
 
 

@@ -33,7 +33,7 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
 
 def branch(request: HttpRequest, item: str) -> Node | None:
     """Returns the branch of the navigation tree with search sites by name, records, harvests and clusters; None if the user may
-    not see them.
+    not see them. `item`, the key of the page that is open, is not used.
     """
     if not request.user.has_perm("deepweb.view_source"):
         return None

@@ -14,7 +14,7 @@ from deepweb.admin.record_table import lines_of, name_of, table
 from deepweb.models import Record
 
 MAX_ASKED = 40  # maximum number of fields that a query string may name
-BESIDE = 6  # number of records listed on each side of a record
+BESIDE = 6  # maximum number of records found just before a record, and just after it, that its page lists
 
 
 @room("deepweb/records/", "records", "deepweb.view_record")

@@ -114,7 +114,7 @@ def add(request: HttpRequest) -> HttpResponse:
 def _find(request: HttpRequest, form: AddForm) -> Run | None:
     data = form.cleaned_data
     chosen: dict[str, Any] = {"delay_seconds": data["delay_seconds"]}
-    if data["private"]:  # the exception for private addresses applies to the hosts of these sites only
+    if data["private"]:  # private addresses are allowed for the hosts of these sites only
         chosen["allow_private"] = ",".join(sorted({host_key(address) for address in data["addresses"]}))
     started: list[Run] = []
 

@@ -37,8 +37,8 @@ class Kind:
     of the words) or "phrase". `cut`: the maximum number of records that an answer shows (None: all). `ranked`: whether all
     answers list records in one common order. `paging`: link, path, button, post, number, offset, more, cursor, postback, data
     or none. `layout`: list, table, cards, definitions, flat, bare or data. `answer`: page, script (the form is made by a
-    script, records are JSON) or aspnet. `extra`: HTML inside the form that chooses no records. `least`: minimum length of a
-    word. `states`: text with the number of results. `busy`: some requests are refused with status 429. `missing`: status of an
+    script, records are JSON) or aspnet. `extra`: HTML of inputs that do not affect the records found. `least`: minimum length of
+    a word. `states`: text with the number of results. `busy`: some requests are refused with status 429. `missing`: status of an
     answer without results. `leads_on`: a single result is shown by a redirect to its page. `filters`: a query names a field, an
     operator and a value. `everything`: an empty query returns all records.
     """

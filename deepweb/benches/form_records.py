@@ -156,7 +156,7 @@ def _words(rng: np.random.Generator) -> list[str]:
         if len(word) > 2:
             found[word] = None
     invented = [word for word in found if word not in _REAL]
-    # The real words are a quarter of the most frequent words, among which they are distributed at random.
+    # The most frequent words are a random mixture of the real words and three times as many invented ones.
     early = rng.permutation([*_REAL, *invented[: 3 * len(_REAL)]]).tolist()
     return [*early, *invented[3 * len(_REAL) :]]
 

@@ -1,8 +1,8 @@
 """`bench forms`: measures how accurately the types of forms on unseen domains are classified, compared with the rules alone,
 over several splits of the domains.
 
-All figures are against the labels as they are; those named "apart" leave out the forms that only order a list or set the
-length of its pages (`only_orders_a_list`): the specification calls them no searches, the labels of the data call most of them
+All figures compare with the labels of the data. Figures named "apart" leave out the forms that only order a list or set the
+length of its pages (`only_orders_a_list`): by the specification these are not searches, but most of them are labelled as
 searches.
 """
 

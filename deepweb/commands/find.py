@@ -69,7 +69,7 @@ def why_nothing(run: Run) -> str:
 
 
 def say_code(reason: str) -> str:
-    """Returns a stored reason code, with a hint if one helps."""
+    """Returns a reason code as printed to the user: for a refused private address, with a hint at the option that allows it."""
     if reason.startswith("refused_address") and "no_contact" not in reason:
         return f"{reason} (private addresses need --allow-private)"
     return reason

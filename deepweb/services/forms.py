@@ -168,7 +168,7 @@ def verdict_of_model(row: Form) -> Verdict:
 
 
 def release(row: Form, released: bool) -> None:
-    """Allows or forbids submitting a form that is sent by POST."""
+    """Allows or forbids submitting a form that needs an operator's consent: it is sent by POST, or its type is uncertain."""
     Form.objects.filter(pk=row.pk).update(released=released)
 
 

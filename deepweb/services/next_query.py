@@ -148,8 +148,8 @@ class NextQuery:
         # too.
         if self._session.seen.records and not valid:
             tries += TRIES_A_WAY
-        # Required choices change from query to query; with each of them another word is sent. If it is only being tried whether a
-        # choice is required, words are repeated with other choices: each is at most one repetition ahead of the next.
+        # Required choices change from query to query, and each query sends the word used least so far. If the present way only
+        # assumes that a choice is required, the first words are repeated with other choices before the next words are tried.
         times = Counter(entry.choice.query[0] for entry in self._session.log.entries[len(self._session.log) - asked :])
         ahead = 1 if self._session.way.required else 0
         words = enumerate(self._seeds(valid))

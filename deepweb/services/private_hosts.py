@@ -1,5 +1,5 @@
-"""Corrects search sites and runs for which an older command line allowed requests to all private addresses: afterwards only
-their own hosts are allowed.
+"""Corrects search sites and runs for which an older version of the command line allowed requests to all private addresses:
+afterwards only their own hosts are allowed.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from crawlmgr.services import private_hosts
 
 
 def restrict(apps: Any = installed) -> None:
-    """Corrects the stored settings of sites and runs. Called after a migration or a restore; `apps` holds the models of that
-    moment.
+    """Corrects the stored settings of sites and runs. Called after a migration or a restore; `apps` is the registry of models
+    as they are at that point.
     """
     sources = apps.get_model("deepweb", "Source").objects
     runs = apps.get_model("crawlmgr", "Run").objects.filter(kind__in=("deepweb-find", "deepweb-harvest"))

@@ -90,7 +90,7 @@ def text_of(file: UploadedFile) -> str:
 
 def lines_of(request: HttpRequest, field: str, file: str) -> list[str]:
     """Returns the lines of addresses that were pasted into the form field `field` or uploaded as `file`. Raises ValueError with
-    a one-line message if there are more than MAX_SEEDS, or more than 100 characters per line for so many.
+    a one-line message if there are more than MAX_SEEDS lines, or more than 100 * MAX_SEEDS characters in all.
     """
     upload = request.FILES.get(file)
     lines = request.POST.get(field, "").splitlines() + (text_of(upload).splitlines() if upload else [])

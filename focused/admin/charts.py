@@ -73,8 +73,8 @@ def tunnels(lengths: Mapping[int, int]) -> Chart:
 
 def walked(reasons: Sequence[reads.Reason]) -> list[Chart]:
     """Makes charts for strategies that score links by three objectives (anchor, page, target): if the strategy uses pheromone, a
-    chart of that of each link when it was chosen; and a chart of the links (`reasons`, from `reads.reasons`) by two of the
-    objectives, with the Pareto fronts over all three in different colours."""
+    chart of the pheromone that each link had when it was chosen; and a chart of the links (`reasons`, from `reads.reasons`) by
+    two of the objectives, with the Pareto fronts over all three in different colours."""
     scored = [one for one in reasons if {"anchor", "page", "target"} <= one.parts.keys()]
     found = [_fronts(scored)]
     if any("pheromone" in one.parts for one in scored):

@@ -73,8 +73,7 @@ def _found(
     request: HttpRequest, text: str, user_words: Sequence[str], *, run_ids: Sequence[int] = (), topic: int | None = None
 ) -> dict[str, Any]:
     """Searches the pages of the runs `run_ids`, or of all runs of the topic with the id `topic`, and returns the context for the
-    template: one page of the results, best first, each with an excerpt around
-    the words found.
+    template: one page of the results, best first, each with an excerpt around the words found.
     """
     at = number(request.GET.get("page", ""), 99_999) or 1
     query = search.read_query(text, user_words)

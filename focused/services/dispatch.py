@@ -20,15 +20,15 @@ MIN_SECONDS, MAX_SECONDS = 3600, 366 * DAY_SECONDS
 
 
 def repeated(topic: Topic) -> dict[str, object]:
-    """Returns the options of a scheduled run: pages in the archive that are less old than the topic's interval are used and not
-    counted in the budget; older ones are fetched again."""
+    """Returns the options of a scheduled run: archived pages younger than the topic's interval are used and not counted in the
+    budget; older ones are fetched again."""
     days = (topic.interval_seconds or 0) / DAY_SECONDS
     return {"source": "mixed", "known": "free", "fresh_days": days}
 
 
 def start_due(now: datetime, limit: int = 50) -> int:
     """Starts a run of every topic whose next run is due, at most `limit`, and returns the number of runs started. Topics with an
-    active run are skipped. Outside its working hours a run is created that waits for them. Called regularly by the dispatcher."""
+    active run are skipped. A run created outside the topic's working hours waits for them. Called regularly by the dispatcher."""
     rows = Topic.objects.filter(next_run__lte=now, interval_seconds__isnull=False).order_by("next_run")
     return due.start_each(KIND, list(rows[:limit]), _start, now)
 

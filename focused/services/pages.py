@@ -148,8 +148,9 @@ def _own_address(session: Session, node: Node, content: Content) -> str:
     """Returns the address that a page declares as its own (rel=canonical), if it can be trusted and is within the run's scope; ""
     to keep the address that was fetched.
 
-    A declared address that was fetched already is accepted if the page's content is nearly that of some earlier page, one that
-    was not fetched only if `same_page` accepts it. The page then counts as fetched under the declared address too."""
+    A declared address that was fetched already is accepted if the page nearly duplicates some earlier page of the run. A
+    declared address that was not fetched is accepted if `same_page` accepts it. The page then counts as fetched under the
+    declared address too."""
     if not session.options.canonical or session.options.source == "archive":
         return ""
     url = given(content)

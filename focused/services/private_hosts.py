@@ -1,5 +1,5 @@
-"""Corrects topics and runs for which an older command line allowed requests to all private addresses: afterwards only the
-private hosts of their seeds are allowed.
+"""Corrects topics and runs for which an older version of the command line allowed requests to all private addresses:
+afterwards only the private hosts of their seeds are allowed.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ _parsed: OrderedDict[tuple[object, ...], Draft] = OrderedDict()
 
 class Session:
     """The state of one run in the memory of one process. `steps` and `mark` are the number and the random identifier of the
-    last stored step that it includes.
-    `outstanding` holds the chosen addresses whose pages have not arrived, with the parts of their priority."""
+    last stored step that it includes. `outstanding` holds the chosen addresses whose pages have not arrived, with the parts of
+    their priority."""
 
     def __init__(self, run: Run, row: TopicRun) -> None:
         self.run_id = run.pk
@@ -82,7 +82,7 @@ class Session:
         self.outstanding: dict[str, dict[str, Any]] = {}
         self.chosen = 0  # number of addresses that this session has passed to the frontier
         self.exhausted = False
-        self.edited = False  # True if there were edits to carry out when the last step was stored
+        self.edited = False  # True if the operator had edits of the running crawl pending when the last step was stored
         self.frequencies: Idf | None = None
         self.places: dict[str, tuple[int, int]] = {}
         """Recently arrived pages by address: row id, and number of consecutive off-topic pages that end with the page."""
@@ -176,7 +176,8 @@ class Session:
         self.places[url] = (row, off_topic_run)
 
     def learn(self, node: Node, content: Content) -> tuple[Page, int | None] | None:
-        """Scores a page, see `Walk.judge`. Keeps document frequencies that it renewed, to be stored with the step."""
+        """Scores a page and returns what `Walk.judge` returns. If this renewed the document frequencies, they are set as
+        `frequencies`, to be stored with the step."""
         before = self.walk.strategy.topic.idf
         if isinstance(self.graph, DatabaseGraph):
             self.graph.prepare(link.url for link in content.links)
@@ -354,7 +355,8 @@ def stored_page(url: str) -> StoredPage | None:
 
 
 def draft_of(page: StoredPage, parser: Parser, options: RunOptions) -> Draft | None:
-    """Returns a stored page converted as after a fetch; None if the archive has lost it. Caches the last `options.cache`."""
+    """Returns the draft of a stored page, converted as after a fetch; None if the archive has lost the page. The drafts of the
+    `options.cache` last used pages are kept in memory."""
     key = (page.warc_id, page.warc_offset, options.context, options.main_text, parser.user_words)
     if key in _parsed:
         _parsed.move_to_end(key)

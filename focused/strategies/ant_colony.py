@@ -46,8 +46,8 @@ class AntColony(Strategy):
     of all open links is fetched.
 
     Links to pages already fetched are followed, guided by pheromone, only if a page has no others. If they competed equally
-    (`revisit`), ants would stay on known paths. One start page per ant, as in the paper, makes each cycle too shallow; three
-    start pages found more of the relevant pages of recorded sites."""
+    (`revisit`), ants would stay on known paths. A start page of its own for each ant, as in the paper, makes each cycle too
+    shallow; with three start pages for all ants together, more relevant pages of recorded sites were found."""
 
     name = "ant_colony"
     title = gettext_noop("Ant colony")
@@ -269,7 +269,8 @@ class AntColony(Strategy):
 
     def _cycles(self) -> Iterator[Node]:
         """Runs cycles of walks and yields each node that is to be fetched. The caller resumes the generator after it has called
-        `expand` or `fail` for the node. Ends when no start pages are left, or by the stopping rule."""
+        `expand` or `fail` for the node. Ends when no start pages are left or, with
+        `stop`, after STILL_CYCLES consecutive cycles that fetched nothing and were `_directionless`."""
         still = 0
         while starts := self._starts():
             self._pheromone.cycle += 1

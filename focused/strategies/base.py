@@ -126,8 +126,8 @@ class Strategy:
     """Identifier of the rule by which the strategy drops links; `ending` returns it."""
 
     def ending(self) -> str:
-        """Returns a code that tells why `select` has returned None: "frontier" if every known URL was selected, or `rule` if a
-        rule of the strategy dropped some."""
+        """Returns a code that tells why `select` has returned None: "frontier" if every known URL was selected; if the strategy
+        dropped some, the value of its attribute `rule`, which names the rule by which it did so."""
         return self.rule if self.graph.waiting(GIVEN_UP) else "frontier"
 
     sum_to_one: ClassVar[tuple[str, ...]] = ()

@@ -122,7 +122,7 @@ class SpaceEvolution(Strategy):
             if not chosen:
                 return
             for node in chosen:
-                if node.state < State.FETCHED:  # a redirect may have led to it in this cycle
+                if node.state < State.FETCHED:  # not if its page was fetched earlier in this cycle, through a redirect
                     yield node
 
     def _tests(self) -> dict[str, tuple[Sequence[float], str]]:

@@ -51,8 +51,8 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
 
 
 def _coming(now: datetime, most: int) -> list[Board]:
-    """Returns at most `most` boards with the earliest next visits, each with `due` (see `reads.upcoming`); none while all
-    crawling is paused."""
+    """Returns at most `most` boards with the earliest next visits; none while all crawling is paused. Sets `due` of each board
+    to its next visit as displayed (a `Due`)."""
     boards = reads.due_next()[:most]
     stopped = upcoming.with_paused_visits({board.site_id for board in boards})
     for board in boards:

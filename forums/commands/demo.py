@@ -180,8 +180,8 @@ def _planned(site: Site) -> Plan:
 
 
 def _simulate_day(site: Site, plan: Plan) -> None:
-    """Simulates the day up to the present on the fast clock: at each step the adaptive policy is given the results of visits, and
-    chooses boards to visit."""
+    """Simulates the day up to the present on the demonstration's clock, which is put forward by `STEP` at a time: at each step
+    the adaptive policy is given the results of visits, and chooses the boards that are visited next."""
     say("Forum: a day on a fast clock, visited as the closed loop asks …")
     while CLOCK.behind:
         now = CLOCK.now()

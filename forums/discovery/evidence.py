@@ -71,8 +71,9 @@ def counts_posts(pages: Sequence[PageFacts]) -> bool | None:
 
 
 def pager_lessons(pages: Sequence[PageFacts]) -> list[ClaimResult]:
-    """Returns how often the next page of a list had new rows, and that of a thread new posts, as results of two claims.
-    Only next-page links whose target is in the sample count."""
+    """Returns two results: how often the next page of a list of threads had new rows ("next_list"), and how often the next page
+    of a thread had new posts ("next_thread"). Only next-page links whose target is in the sample are counted; a kind of page
+    without any has no result."""
     names = {PageKind.threadlist: "next_list", PageKind.thread: "next_thread"}
     best = pagers.chosen(pages)
     used: dict[PageKind, Pager] = {}

@@ -201,8 +201,9 @@ class Explorer:
                 return
 
     def _above_index(self, index: PageFacts) -> Iterator[Wanted]:
-        """Yields the page at the top of an index's breadcrumb, because the index may be only that of a category; if that page is
-        no index, also the links on it that seem to lead to the forum."""
+        """Yields the first page of an index's breadcrumb, because `index` may list only the boards of one category. If that page
+        was already read and is no page of a forum (kind `other`), also up to two of its links that seem to lead to the forum.
+        Pages that were requested before are left out."""
         ways = [crumb.url for crumb in index.crumbs[:1]]
         for page in self._pages.values():
             if page.kind is PageKind.other and page.key in map(page_key, ways):

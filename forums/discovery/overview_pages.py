@@ -20,8 +20,8 @@ _DIGITS = re.compile(r"\d")
 
 
 def is_overview(page: PageFacts) -> bool:
-    """Tells whether the page of a board may be such an overview page: it could be fetched, and was read neither as a list of
-    threads nor as an index."""
+    """Tells whether the page at a board's address may be an overview page that only links to the board's list of threads: it
+    could be fetched, and was recognised as no kind of forum page."""
     return page.status < 400 and page.kind is PageKind.other
 
 

@@ -1,5 +1,5 @@
-"""Links on the names of posts' authors, recognised by their use on the page where their addresses contain no known word for
-users."""
+"""Finds the links on the names of posts' authors. If their addresses contain no known word for users, they are recognised by how
+they are used on the page."""
 
 from __future__ import annotations
 

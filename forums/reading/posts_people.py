@@ -64,8 +64,8 @@ _LOOKS = frozenset("a b strong i em u font span big small".split())
 
 
 def _without_looks(column: str) -> str:
-    """Returns a column's key without sibling indices and formatting elements, so that linked names of members and plain names
-    of guests have the same key."""
+    """Returns the key of a column (the path of an element within each post) without sibling indices and formatting elements, so
+    that linked names of members and plain names of guests have the same key."""
     return "/".join(part for part in ORDINAL.sub("", column).split("/") if part not in _LOOKS)
 
 

@@ -200,8 +200,8 @@ def _in_wide_row(page: Page, link: Link) -> bool:
 
 def _varied(links: list[Link]) -> bool:
     """Tells whether the links name different things: there are at least half as many different texts as targets, or at least
-    four different texts and the first five addresses contain ids of threads. Links whose texts are all known words of buttons
-    do not."""
+    four different texts and the first five addresses contain ids of threads. False if there are several targets and every text is
+    a known button label, such as "reply"."""
     texts = {link.text for link in links}
     keys = {link.key for link in links}
     if len(keys) > 1 and all(text.lower() in NOT_NAMES for text in texts):

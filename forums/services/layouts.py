@@ -28,7 +28,8 @@ _SAMPLE = ExplorerSettings(most_pages=SAMPLE_PAGES, reserve=SAMPLE_RESERVE)
 
 
 def state_of(run: Run) -> str:
-    """Returns how far a run has learned the site again: "" (not begun), "learning", "agreed" or "disagrees"."""
+    """Returns how far a run has learned the site again after a layout change: "" (not begun), "learning", "agreed" (the new
+    model fits the stored one and is in use) or "disagrees" (it does not, and is only proposed to the operator)."""
     return str((run.result.get("layout") or {}).get("state", ""))
 
 

@@ -32,11 +32,12 @@ _fixed: dict[int, tuple[str, dict[str, Any]]] = {}  # per process and plan: the 
 
 @dataclass(slots=True)
 class Live:
-    """The adaptive policy of a plan in operation (`loop`), and what its board numbers stand for.
+    """A plan's adaptive policy while the plan runs (`loop`), and what the policy's board numbers stand for.
 
-    `boards`: ids by number. `site`: the position of each board's site in `sites` (ids). `told_until`: time up to which ended
-    visits have been reported to it. `sources`: its overview sources in their order. `importance`: W of each board. `open_sites`:
-    the ids of the sites that may be visited according to the last call of `allowed`.
+    `boards`: ids of the boards, by number. `site`: the position of each board's site in `sites`, which holds ids. `told_until`:
+    ended visits up to this time have been reported to the policy. `sources`: the policy's overview sources, in its order.
+    `importance`: importance W of each board. `open_sites`: the ids of the sites that may be visited according to the last call
+    of `allowed`.
     """
 
     plan: Plan

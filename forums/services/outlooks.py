@@ -134,8 +134,9 @@ def _moment(at: float) -> datetime:
 
 
 def _note(boards: Sequence[int], made: Mapping[str, Any], now: datetime) -> None:
-    """Stores the time of the next visit of each of these boards (ids), which lists show: a planned time, or the likely span of
-    its first expected visit; for boards without an expected visit, a span after all expected ones."""
+    """Stores on each of these boards (ids) when its next visit is, for display in lists: the time of a planned visit, or the
+    likely span of its first expected visit; for a board without one, the span `made["beyond"]`. `made`: arrays of the expected
+    visits, as `write` stores them, and "beyond", a span after the last of them, all in epoch seconds."""
     rows: dict[int, int] = {}
     for row, board in enumerate(made["board"].tolist()):
         rows.setdefault(board, row)

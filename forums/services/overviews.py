@@ -64,7 +64,8 @@ def _boards(site: Site, found: dict[str, Any]) -> list[int]:
 
 
 def ask(source: OverviewSource, now: datetime) -> Look:
-    """Creates a requested reading of a source; the run that is started with it carries it out."""
+    """Stores a request to read an overview source (a row of `Look`) and returns it. The page is fetched by the run that the
+    caller starts with this row's id."""
     return Look.objects.create(source=source, at=now, cost=source.cost)
 
 

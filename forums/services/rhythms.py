@@ -149,8 +149,10 @@ def _estimated(
     events: tuple[Ints, Floats, Bools],
     shrink: bool,
 ) -> BoardProfiles:
-    """Estimates the rates for each site separately, because every site has its own zone and length of history; shrink: whether
-    rhythms are shrunk to the site's."""
+    """Estimates the boards' rates for each site separately, because every site has its own zone and length of history. zones: by
+    site number; site, importance, spans: for each board, the number of its site, its importance and its days of stored history;
+    events: parallel arrays of board number, epoch seconds and first-post flag; shrink: whether the boards' rhythms are shrunk
+    to that of their site."""
     count, (board, times, opener), end = len(site), events, now.timestamp()
     prior = OPTIMAL_PROFILE if shrink else PAPER_PROFILE
     options = ProfileOptions(

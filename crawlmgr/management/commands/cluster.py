@@ -22,6 +22,6 @@ class Command(BaseCommand):
         for name in (*settings.DISPATCHERS, *settings.WATCHERS, *settings.ALARM_CAUSES):
             import_string(name)
         gc.collect()
-        # otherwise a worker's garbage collection would write to all memory that it shares with the others, and so copy it
+        # exempts everything loaded so far from garbage collection, which would write to the shared memory and so copy it
         gc.freeze()
         call_command("qcluster")

@@ -82,7 +82,7 @@ class Command(BaseCommand):
         bind: Address = options["bind"]
         listener = self._listen(bind)
         login = in_subprocess(self._prepare)
-        # removed, because no child process needs it and other programs can read a process's environment
+        # the children get an environment without the password, which none needs and other programs could read there
         os.environ.pop("CRAWLMGR_ADMIN_PASSWORD", None)
         bound = Address(bind.host, listener.getsockname()[1])
         self._greet(bound, login)
@@ -153,7 +153,8 @@ def _web(bound: Address, listener: socket.socket) -> Child:
 
 
 def _demonstration() -> Child:
-    """Returns the child process that runs `demo`; it runs while a user has started the demonstration in the web interface."""
+    """Returns the child process that runs `demo`. It runs from when a user starts the demonstration in the web interface until it
+    is stopped there."""
     program = [str(settings.BASE_DIR / "manage.py"), "demo"]
     environment = {"CRAWLMGR_DATA": str(settings.DATA_DIR)}
     return Child("demonstration", program, folder=settings.BASE_DIR, environment=environment, wanted=demonstration.is_requested)

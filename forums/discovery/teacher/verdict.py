@@ -21,8 +21,8 @@ FEWEST = 3  # the reading of a field is replaced only if at least this many thre
 HOLDS = 0.8  # share of the cases from which on a claim counts as holding
 GAIN = 0.2  # a selector is used only if its share of agreeing cases exceeds that of the default reading by this
 LITTLE_GAIN = 0.02  # as GAIN, for a selector that no record contradicts
-# a field that no selector corrects and that is right in less than this share of the cases is taken to be something else, and left
-# empty
+# if the threads' creation times in lists are right in at most this share of the compared threads, and no other selector does
+# better, the text read there is taken to be something else, and the field is left empty
 WRONG = 1 / 3
 COVERS = 0.9
 OF_PEOPLE = 0.97  # if fewer of the posts have a name that belongs to one profile address only, other selectors are tried
@@ -40,8 +40,9 @@ class Verdict:
 
 
 def taught(pages: Sequence[PageFacts], sources: Mapping[str, FetchedPage]) -> Verdict:
-    """Returns the claims tested on the related pages of a sample, and the selectors to use. sources: the fetched pages by the key
-    of the requested address."""
+    """Tests on the threads that a sample contains both as a row of a list and as a page how often both readings agree, claim by
+    claim, and returns the results and the selectors that correct wrong fields. sources: the fetched pages, by the key of the
+    address that was requested."""
     seen = threads_seen(pages)
     told = {tally.claim: tally for tally in tallies(seen)}
     if not seen:

@@ -178,8 +178,9 @@ class Signals:
         return own, table
 
     def roles(self, nodes: np.ndarray, levels: int) -> np.ndarray:
-        """Returns how strongly class names suggest each role for each of `nodes`, (nodes, roles): 1 for the node's own
-        classes, 1 / (1 + n) for those of its n-th ancestor, `levels` elements in all; 0 for none."""
+        """Returns how strongly class names suggest each role (a field of CLASS_NAMES such as "author") for each of `nodes`,
+        (nodes, roles): 1 if the node's own classes do, otherwise 1 / (1 + n) for its n-th ancestor, the nearest that does; 0 if
+        none does. `levels` elements are examined: the node and `levels` - 1 ancestors."""
         own, table = self._hints
         made = np.zeros((len(nodes), len(CLASS_NAMES)))
         for level in range(levels):

@@ -35,8 +35,9 @@ class Saved(NamedTuple):
 
 
 def saved_pages(folder: Path, measured: bool = True) -> Iterator[Saved]:
-    """Yields the pages of a folder with `pages.csv`, `html/` and `truth/`, or of a folder with `list.jsonl` alone for pages
-    that belong to no forum. Raises FileNotFoundError for a folder with neither."""
+    """Yields the pages of a folder with `pages.csv`, `html/` and `truth/`, or of a folder with `list.jsonl` but no `pages.csv`,
+    whose pages belong to no forum. Raises FileNotFoundError for a folder with neither. With `measured` False, forum pages are
+    marked as used for training only, not for measuring accuracy."""
     if not (folder / "pages.csv").exists():
         for line in (folder / "list.jsonl").read_text(encoding="utf-8").splitlines():
             entry = json.loads(line)
