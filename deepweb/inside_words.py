@@ -88,7 +88,7 @@ class InsideWords:
             asked = choice._replace(query=self._as_asked(choice.query))
             if choice.query[0] in self._counted:
                 break
-            # The policy proposes a word that is not counted yet: count again, and search the earlier records for it.
+            # The chosen word was found after the last count of words over all records: 0 makes `_follow` count them again.
             self._built = 0
         return asked, gain
 

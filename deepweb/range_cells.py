@@ -264,8 +264,11 @@ def _reach(state: _Known, low: int, high: int, aim: float, from_end: bool) -> in
 
 
 def _densest(state: _Known, low: int, high: int, total: float, aim: float) -> Cell | None:
-    """Returns a sub-range with about `aim` of an interval's `total` records, where its seen records are densest; at its start if
-    at most 16 were seen. If it was queried already, a half of it, or a half of that (see `_Known.begin`); None if all were."""
+    """Returns the sub-range to query next in the interval [low, high], which holds about `total` records: one with about `aim`
+    records where the records seen so far are densest, or at the start of the interval if at most 16 were seen.
+
+    If that sub-range was queried already, its first half is returned, or the first half of that, and so on; None if all of these
+    were queried."""
     seen = state.values[(state.values >= low) & (state.values <= high)]
     if len(seen) <= WINDOW:
         return state.begin(Range(low, low + _reach(state, low, high, aim, False), state.whole.mask), aim)

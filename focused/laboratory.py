@@ -42,9 +42,10 @@ class Verdict(NamedTuple):
     """The conclusion of a comparison: the entry with the largest mean area under the recall curve (`best`), and the next one
     (`second`).
 
-    `gap` is the difference between their mean areas, over all draws of each. `difference` is (mean, lower bound, upper bound):
-    the mean difference over their `draws` common draws, and its 95 % interval by a paired bootstrap; None for a single draw,
-    which says nothing about chance. `real` is True if the whole interval is above zero."""
+    A draw is a repetition with other random samples and numbers. `gap` is the difference between the mean areas of the two
+    entries, each over all its draws. `difference` is (mean, lower bound, upper bound): the mean difference over the `draws` draws
+    that both have, and its 95 % interval by a paired bootstrap; None for a single draw, which says nothing about chance. `real`
+    is True if the whole interval is above zero."""
 
     best: str
     second: str

@@ -76,7 +76,8 @@ class AdaptiveLoop:
         return Overview(looks.sources, self.last_visit, looks.new_weight, looks.reply_weight)
 
     def _paced(self) -> Pace:
-        """Returns the pacing of the day's visits; boards that share a newest list count as one, with their rates added."""
+        """Returns the object that spreads the budget of visits over the day. Boards shown by the same site-wide list of newest
+        threads count as one board, with their rates added."""
         given, rates, site = self.options, self.forecast.rates, self.sites.site
         group = self._all if self.overview is None else self.overview.groups()
         _names, first, number = np.unique(group, return_index=True, return_inverse=True)
@@ -209,8 +210,11 @@ class AdaptiveLoop:
         return waiting if self.overview is None else waiting + self.overview.known[rows]
 
     def index(self, now: float) -> Floats:
-        """Returns the index of each board in weighted event-hours, (n,): N_i(x) x / 2 without overview sources. With sources: the
-        waits of reported posts plus F_i(y) y / 2, at least the share `Overview.doubts` of the index without sources."""
+        """Returns each board's priority for a visit, the expected wait of its unfetched posts in weighted event-hours, (n,).
+
+        Without overview sources it is N_i(x) x / 2, N_i(x) being the events expected in the x hours since the last visit. With
+        sources: the waits of reported posts plus F_i(y) y / 2, F_i(y) being the further events expected, y the hours since the
+        board's counts were last known; at least the share `Overview.doubts` of the value without sources."""
         if self.overview is None:
             return self.expected_events(now) * (np.maximum(now - self.last_visit, 0.0) / HOUR_SECONDS) / 2.0
         own = self.forecast.expected_by_visits(now) * (np.maximum(now - self.fetched_until(), 0.0) / HOUR_SECONDS) / 2.0

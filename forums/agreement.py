@@ -23,9 +23,9 @@ _CORE = {
 class Stored:
     """The stored data of a site that a sample of its pages can be compared with.
 
-    `boards` maps the keys of the boards in use to their names, `visited` those among them of which at least one visit was
-    completed. `threads` are the keys of those threads listed in the sample that are stored, also under another address if they
-    are certainly the same. `posts_known` is the share of the sample's posts that are stored, counted over threads that have
+    `boards` maps the keys of the boards in use to their names; `visited` does so for boards with at least one completed visit.
+    `threads` are the keys of those threads listed in the sample that are stored (a thread stored under another address counts if
+    it is certainly the same). `posts_known` is the share of the sample's posts that are stored, counted over threads that have
     stored posts; None if there are none.
     """
 

@@ -72,10 +72,11 @@ def greedy(costs: Floats, total: int) -> Ints:
 
 
 def greedy_by_requests(costs: Floats, requests_per_visit: Floats, total_requests: float) -> Ints:
-    """Returns the numbers of visits that minimise sum_i D_i(m_i) within a budget of requests, every m_i >= 1, by ranking marginal
-    gains per request.
+    """Returns the numbers m_i of visits to each board that minimise the total delay sum_i D_i(m_i) within a budget of requests,
+    every m_i >= 1, by ranking marginal gains per request.
 
-    costs: (n, mmax) as in `greedy`; requests_per_visit: (n,). Visits that no longer fit are skipped in favour of cheaper ones.
+    costs: (n, mmax), the delays D_i(1) … D_i(mmax), continued as in `greedy`; requests_per_visit: (n,). Visits that no longer fit
+    are skipped in favour of cheaper ones.
     Exact for equal costs, otherwise within one visit of the fractional optimum. Raises BudgetError when one visit to each board
     is already too much, or a visit costs no request.
     """

@@ -63,8 +63,8 @@ def _line(value: list[float], moment: list[float], weight: list[float], index: i
 
 
 def _covered(value: list[float], moment: list[float], weight: list[float], a: int, b: int, c: int) -> bool:
-    """Tells whether line b is nowhere below both lines a and c, so that the lower hull does not need it (slopes decrease from a
-    to c)."""
+    """Tells whether line b is nowhere below both line a and line c, so that the lower hull does not need it. Line i is
+    y(t) = value[i] + moment[i] - t weight[i]; the slopes decrease from a to c."""
     ya, yb, yc = (value[i] + moment[i] for i in (a, b, c))
     return (yb - ya) * (weight[c] - weight[a]) >= (yc - ya) * (weight[b] - weight[a])
 

@@ -216,9 +216,9 @@ class Predictions:
     """Policies for boards whose lists show no last-reply times: every cycle fetches the new threads of the list, then those known
     threads that the prediction ranks highest.
 
-    Reading lists, which are sorted by creation and show new threads, costs nothing; fetching a thread counts as one fetch. With
-    `fetches` None only threads whose rank is at least 0 are fetched, and new ones only when the board's mean gap between threads
-    has passed (eic as printed in the forum paper).
+    Lists are sorted by creation time; reading one costs nothing, fetching a thread costs one fetch. `fetches`: budget of a cycle.
+    If it is None, all known threads with a rank of at least 0 are fetched, and a board's list is read only when its mean gap
+    between new threads (`new_gaps`) has passed since the last reading; this is the policy "eic" as printed in the forum paper.
     """
 
     def __init__(self, store: _Store, history: ThreadHistory, rank: Rank, fetches: int | None, new_gaps: Floats) -> None:

@@ -42,7 +42,8 @@ def event_weights(opener: Bools, theta: float, board_importance: Floats | float 
 
 
 def board_weights(new_per_day: Floats, replies_per_day: Floats, theta: float, board_importance: Floats) -> Floats:
-    """Returns WP_i = W_i (Ng + theta Nr), the weighted events a day of each board, (n,); eq. (5) of the forum paper."""
+    """Returns the weighted events a day of each board, (n,): WP_i = W_i (Ng + theta Nr), eq. (5) of the forum paper, where W_i is
+    the board's importance, Ng its new threads a day, Nr its replies a day and theta the weight of a reply."""
     return board_importance * weighted(new_per_day, replies_per_day, theta)
 
 

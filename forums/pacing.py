@@ -193,7 +193,7 @@ class Pace:
             roots = self._roots[self._sites.site == number].sum(axis=0)
             hours = clock.local_hours(moments) % DAY_HOURS
             density += self._within(number, moments, roots[np.minimum((hours * bins / DAY_HOURS).astype(np.int64), bins - 1)])
-        if not density.sum():  # the sites are closed all day, so nothing is visited whatever the plan says
+        if not density.sum():  # the whole day is outside the working hours, so the plan does not matter
             density += 1.0
         shares: Floats = np.concatenate([[0.0], np.cumsum(density)]) / density.sum()
         return shares

@@ -181,10 +181,11 @@ class _Given(NamedTuple):
 class TableNode(Node):
     """`table rows as name[, name] [options] … [empty …] endtable`: a table with a line for each of the rows; see the module.
 
-    The options `class` and `wrap` are more classes of the table, and the classes of the element around it ("scroll" if the option
-    is missing, no element for ""); every other option is an attribute of the table. `names` are bound to a row as by Django's
-    `for`, with several names to its parts. `row` are the nodes of a row's start tag. No rows (None or empty) are shown as
-    `empty`; if that is None, as a table with headings only. A table none of whose shown columns has a heading has no head."""
+    The option `class` adds classes to the table; `wrap` sets the classes of the element around it ("scroll" if the option is
+    missing, no element if it is ""); every other option becomes an attribute of the table. `names` are the loop variables, as in
+    Django's `for`: several names unpack each row. `row` are the nodes of a row's start tag. Without rows (None or empty) `empty`
+    is shown instead of the table, or a table with headings only if `empty` is None. If no shown column has a heading, the table
+    has no `<thead>`."""
 
     def __init__(
         self,

@@ -1,4 +1,5 @@
-"""Inserts runs, pages, hosts, events, exports and nodes for `bench desk`, as many as years of crawling leave."""
+"""Inserts as many runs, pages, hosts, events, exports and nodes as years of crawling leave, for `bench desk`, the benchmark of
+the web interface."""
 
 from __future__ import annotations
 

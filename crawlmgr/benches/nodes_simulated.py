@@ -167,9 +167,9 @@ def unequal_speeds(nodes: int, draw: random.Random, mean: float = 10.0) -> list[
 
 
 class Simulation:
-    """One simulated crawl. A batch of a host's addresses is leased to a node, which requests one every `delay_seconds` unless its
-    speed allows less; while the batch is leased, no other node gets addresses of the host. Measurements begin after
-    `warm_minutes`."""
+    """One simulated crawl. A batch of a host's addresses is leased to a node, which requests one every `delay_seconds`, or more
+    slowly if the node is too slow for that; until the batch is done, no other node gets addresses of the host. Measurements begin
+    after `warm_minutes`."""
 
     def __init__(self, world: World, policy: Policy, warm_minutes: float = 0.0) -> None:
         self.world, self.policy, self.from_ = world, policy, 60 * warm_minutes

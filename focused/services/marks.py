@@ -125,8 +125,9 @@ def _reached(rows: Sequence[TopicPage]) -> tuple[Rows, Rows]:
 
 
 def _left_out(judge: Feedback, reached: tuple[Rows, Rows]) -> tuple[int, int]:
-    """Tests the judge by leaving marks out one at a time. Returns the number of marks left out, and in how many cases the judge's
-    score agreed with the mark. `reached` are the links between pages (`_reached`)."""
+    """Tests the relevance feedback `judge` by leaving out the operator's marks of pages one at a time. Returns the number of
+    marks left out, and in how many cases the page's score without its mark agreed with the mark. `reached`: by which page
+    each page was reached, as parallel arrays (see `_reached`)."""
     marks = dict(judge.marks)
     asked = sorted(marks)[-MAX_CHECKED:] if len(marks) > 1 else []
     agreed = 0

@@ -12,8 +12,8 @@ from crawlmgr.services import private_hosts
 
 
 def restrict(apps: Any = installed) -> None:
-    """Corrects the stored settings of topics and runs. Called after a migration or a restore; `apps` is the registry of models as
-    they are at that point."""
+    """Replaces the permission to request any private address, in stored settings of topics and runs, by one for the private
+    hosts of their seeds. Called after a migration or a restore; `apps` is the registry of models as they are at that point."""
     topics, seeds = apps.get_model("focused", "Topic").objects, apps.get_model("focused", "Seed").objects
     runs = apps.get_model("crawlmgr", "Run").objects.filter(kind__in=("topic", "topic-samples"))
 

@@ -173,7 +173,8 @@ def renew(topic: Topic, *, now: datetime, user: Any = None, drawing: bool = Fals
 
 
 def work(topic: Topic) -> None:
-    """Computes the reading of a topic at once, however long it takes."""
+    """Computes and stores what follows from a topic's samples (their keywords, the topic's vector and threshold) in this process,
+    however long it takes."""
     for sample in unread(topic):
         SampleDocument.objects.filter(pk=sample.pk).update(words=words_of(sample))
     _keep(topic, _worked_out(topic))

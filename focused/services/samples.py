@@ -156,8 +156,8 @@ class SampleCrawler:
         return "complete"
 
     def ended(self, run: Run, state: str, now: datetime) -> None:
-        """Brings the topic's reading up to date with the fetched samples, and adds keywords from them if the topic has none.
-        Samples whose pages were not fetched stay without text."""
+        """Computes the topic's vector and threshold again from the fetched samples, and adds keywords from them if the topic has
+        none; does nothing if the run was only paused. Samples whose pages were not fetched stay without text."""
         if state == RunState.PAUSED:
             return
         SampleDocument.objects.filter(topic_id=run.target, problem="waiting").update(problem="stopped")

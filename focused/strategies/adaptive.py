@@ -336,8 +336,8 @@ class Adaptive(Strategy):
         return FIXED_SHARE * fixed + (1 - FIXED_SHARE) * learned
 
     def _judge_anew(self) -> None:
-        """Has the learning judge score all pages again, and replaces the rewards of all pages. A page marked by the operator
-        has the reward 1 or 0.
+        """Computes the rewards of all pages again, in part from new scores of the relevance feedback, which learns from the
+        crawled pages. A page that the operator marked has the reward 1 (on topic) or 0.
         """
         learned = self._judge.scaled(self._judge.rank(*self.links.between_pages()))
         rewards = FIXED_SHARE * np.array(self._fixed) + (1 - FIXED_SHARE) * learned

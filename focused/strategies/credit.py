@@ -58,5 +58,6 @@ class Credit:
         self._whole[: len(whole)] = whole
 
     def of(self, pages: NDArray[np.intp]) -> Vector:
-        """Returns the credit G of the pages with the numbers `pages`, in the same order."""
+        """Returns the credit of the pages with the numbers `pages`, in the same order: their own reward plus a share of the mean
+        credit of the pages fetched through their links."""
         return self._whole[pages]

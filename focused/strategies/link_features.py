@@ -167,7 +167,8 @@ class LinkFeatures:
         return self._host[target]
 
     def of_hosts(self, hosts: Iterable[str]) -> frozenset[int]:
-        """Returns the numbers of these hosts; hosts without any known target are left out."""
+        """Returns the numbers that stand for these hosts in the features; hosts of which neither a page nor a link was
+        added have none and are left out."""
         return frozenset(self._groups[host] for host in hosts if host in self._groups)
 
     def parent(self, target: int) -> int:

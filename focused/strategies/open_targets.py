@@ -52,8 +52,8 @@ class Means(NamedTuple):
     """Mean rewards from which features are computed. `pages` is the number of pages fetched. `reward` (the page's reward) and
     `siblings` (mean reward of the pages that the page's links led to) are indexed by page; `templates` and `hosts` by the
     number of the URL pattern or host; `words` (relative to the mean of all pages) by the word's hash bucket. All
-    but `reward` are shrunk: towards the mean of all pages, `siblings` towards the middle between this and the page's own reward.
-    """
+    means but `reward` are shrunk, because few values may lie behind them: `siblings` towards the average of the page's own reward
+    and the mean of all pages, the others towards the mean of all pages."""
 
     pages: int
     reward: Vector

@@ -41,8 +41,9 @@ HUES = {role: hue for hue, roles in _SAME.items() for role in roles}
 
 @dataclass(frozen=True, slots=True)
 class CorrectionQuery:
-    """The correction in the query string: a field ("" means the rows themselves) and a selector. `problem`: why the selector is
-    invalid, "" if it is not; `chosen`: whether field and valid selector are given."""
+    """The correction in the query string: the CSS selector `selector` for the field `role` ("" to select the rows instead of a
+    field). `problem`: why the selector is invalid, "" if it is valid; `chosen`: whether a field and a valid selector are given.
+    """
 
     role: str = ""
     selector: str = ""

@@ -39,8 +39,8 @@ def reason(code: str) -> str:
 
 
 def sentence(day: PlanDay | None, plan: Plan) -> str:
-    """Returns one sentence on the policy's effect: how long posts are expected to wait, and how long with equal visits; "" if
-    that is not known."""
+    """Returns one sentence on the policy's effect: how long posts are expected to wait on average, and how long they would if
+    all boards were visited equally often; "" if these figures are not known."""
     weight = day.board_days.aggregate(total=Sum("weight"))["total"] if day is not None else None
     if day is None or not weight or day.expected_delay is None or day.era_delay is None:
         return ""

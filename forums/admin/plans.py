@@ -172,8 +172,8 @@ def add(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("forums/plan/visits/<int:pk>/", "planned-visit", "forums.change_plannedvisit")
 def change(request: HttpRequest, pk: int) -> HttpResponse:
-    """Pins, moves or removes a planned visit. If the visit no longer exists, because the plan was recomputed meanwhile, see
-    `_without_stored_visit`."""
+    """Pins, unpins, moves or removes a planned visit. If the visit is not stored (the plan was recomputed meanwhile), pinning
+    adds a visit of the board at that time; for the other actions a message asks to choose again."""
     visit = PlannedVisit.objects.select_related("plan").filter(pk=pk).first()
     plan, board = number(request.POST.get("plan", "")), number(request.POST.get("board", ""))
     if visit is None:

@@ -22,8 +22,9 @@ _ALIKE = 0.7
 class Candidate:
     """An address that may be a board's, with what the sample shows of it.
 
-    `sources`: where it was found. `row`: its row in an index. `pages`: its own page, if that is in the sample. `overview`: its
-    own page, if that shows no threads but may link to the board's list. `failed`: its page could not be fetched.
+    `sources`: where it was found. `row`: its row in a list of boards. `pages`: the page fetched for it, or the
+    board's list to which that page leads; [] if none was fetched. `overview`: the page fetched for it, if it shows no threads but
+    may link to the board's list. `failed`: the page could not be fetched.
     """
 
     key: str

@@ -166,7 +166,8 @@ class Explorer:
 
     @property
     def pages(self) -> list[PageFacts]:
-        """The pages of the sample in the order of fetching, each with the next-page link found right for its kind."""
+        """The pages of the sample in the order of fetching. Where pages of a kind have several next-page links, the one that
+        was found to lead to the next page is set."""
         return pagers.settled(self._pages.values(), self._sources())
 
     def _sources(self) -> dict[PageKind, str]:

@@ -38,8 +38,8 @@ class Heads:
         return frozenset(role for roles in self.roles.values() for role in roles)
 
     def roles_beside(self, row: Row) -> frozenset[str]:
-        """Returns all roles that header cells name. "topics" is left out if only the header cell above the title links says it,
-        since there it is the heading of the names and does not mean a count. `row` is any row of the list."""
+        """Returns the fields that the header cells name (replies, views, author …). "topics" is left out if only the header cell
+        above the title links names it: there it is the heading of the titles, not of a count. `row` is any row of the list."""
         cells = self.cells(row.record[0])
         within = [at + self._lead(cell) for at, cell in enumerate(cells) if self.page.outline.contains(cell, row.title.node)]
         own = within[0] if within else -1
@@ -114,7 +114,7 @@ class Heads:
             if tags == {"a"} or (len(cells) < 4 and len(tags - {"th", "td"}) > 1):
                 continue  # The cells are a bar of buttons, not a header.
             if len(set(cells)) < 2:
-                continue  # The cells are the heading of a part of the list, not a header.
+                continue  # One cell spans the columns: the title of a section of the list, not column headers.
             texts = {at: page.text(cell) for at, cell in enumerate(cells)}
             if any(len(text) > 60 for text in texts.values()):
                 continue

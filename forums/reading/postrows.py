@@ -285,9 +285,10 @@ _FEWEST = 6  # smallest number of characters of a first post whose element is na
 
 
 def opening_post(page: Page, posts: PostSet) -> PostSet | None:
-    """Returns the first post of a thread if its structure differs from that of the replies `posts`: around a time before the
-    replies, the element with the longest text that has an author and contains no reply; or else a text that comes separately
-    below the page's header (see `_below_head`). None if there is none."""
+    """Returns the first post of a thread if its markup differs from that of the replies `posts`; None if no such post is found.
+
+    It is the element with the longest text among those that contain a time and an author and come before the replies; if there
+    is none, a text below a page header that holds the post's author and time (see `_below_head`)."""
     first, outline = posts.spans[0], page.outline
     best: PostSet | None = None
     least = 8 if page.is_dense else 20

@@ -44,8 +44,8 @@ class ThreadFields:
         return len(cells) >= 3 and same >= 0.8 * len(cells)
 
     def _is_called(self, cells: dict[int, Count]) -> bool:
-        """Tells whether a word, a class name or a header cell names any number of a column as replies, views or the like.
-        `cells`: the counts of the column by row."""
+        """Tells whether at least one number of a column is labelled as a count (of replies, views …) by a word beside it, its
+        class name or its header cell. `cells`: the column's numbers by row index."""
         return any(found.roles & COUNTED or self.heads.of(self.rows[at], found.node) & COUNTED for at, found in cells.items())
 
     def _column_roles(self, column: str) -> frozenset[str]:
@@ -63,8 +63,8 @@ class ThreadFields:
 
     @cached_property
     def _count_columns(self) -> tuple[list[str], list[str], frozenset[str]]:
-        """Three values: the columns of numbers that are replies, those that are views, and the roles that labels or headers
-        name for the replies (such as "posts", if the list counts posts)."""
+        """Three values: keys of the columns that hold numbers of replies; keys of those that hold numbers of views; and what
+        labels or headers call the numbers of replies (such as "posts", if the list counts posts)."""
         known = {column: self._column_roles(column) for column in self._columns}
         by_order = sorted(self._columns, key=lambda column: min(found.node for found in self._columns[column].values()))
         replies: list[str] = []

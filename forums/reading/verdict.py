@@ -250,7 +250,8 @@ def _posts_are_rows(posts: PostSet, rows: RowSet) -> bool:
 
 
 def _names_posts(posts: PostSet, rows: RowSet) -> bool:
-    """Tells whether the title links of the rows are permalinks or subjects of posts, whose own texts are longer."""
+    """Tells whether the title links of the rows are only permalinks or subjects of the posts: the texts of the posts are longer
+    than the links, and the links do not look like those of a list of threads."""
     if posts.plain_share < 0.5:
         return False
     longer = sum(posts.body_lengths) / len(posts.spans) > 1.5 * sum(len(row.title.text) for row in rows.rows) / len(rows.rows)

@@ -23,8 +23,9 @@ MAX_ITEMS = 300_000
 
 @dataclass(slots=True)
 class Expected:
-    """Sums over planned visits that were made. Each of the three dicts has values [expected, measured], weighted event-hours: by
-    board id, by local day and by local hour (0 to 23) of the visits. `visits` is their number."""
+    """Waits of posts, as expected by the plan and as measured, summed over the planned visits that were made. The values of the
+    three dicts are [expected, measured] in weighted event-hours: `boards` by board id, `days` and `hours` by the local day and
+    the local hour (0 to 23) of the visit. `visits` is the number of visits."""
 
     boards: dict[int, list[float]] = field(default_factory=lambda: defaultdict(lambda: [0.0, 0.0]))
     days: dict[date, list[float]] = field(default_factory=lambda: defaultdict(lambda: [0.0, 0.0]))

@@ -22,8 +22,9 @@ FEWEST_OF_VISIT = 5
 
 
 def note(site_id: int, code: str, subject: str, detail: Mapping[str, Any], now: datetime, board_id: int | None = None) -> Doubt:
-    """Records a doubt, one for each code and subject of a site, and returns it. A dismissed doubt stays dismissed until its
-    detail changes."""
+    """Records a doubt about how a forum is read, and returns it. A site has one for each reason (`code`) and `subject`, the
+    thing concerned, such as a board's id; a second call updates it. A dismissed doubt stays dismissed until its `detail` (the
+    figures) changes."""
     fresh = {"board_id": board_id, "detail": dict(detail), "since": now, "seen": now}
     doubt, made = Doubt.objects.get_or_create(site_id=site_id, code=code, subject=subject[:300], defaults=fresh)
     if not made:

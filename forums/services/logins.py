@@ -226,8 +226,9 @@ class Membership:
             self.row.state = LoginState.VALID
 
     def again(self, run: Run, now: datetime) -> list[NewUrl] | None:
-        """Begins a new login after a guest page and returns the address of its form, [] while a login is in progress. Returns
-        None if the run has tried already, or if the login is a cookie, which is then marked as expired or failed."""
+        """Begins a new login, after a page was received as guests (without a login) see it. Returns the request of the login
+        form, [] while a login is in progress. Returns None if the run has logged in or tried to before, or if a stored cookie
+        is used instead of a form; the cookie is then marked as expired or failed."""
         assert self.row is not None  # noqa: S101 - `outside` has asked
         state = state_of(run)
         if state in ("done", "failed"):

@@ -114,9 +114,10 @@ def same(stored: Mapping[str, Any], loop: AdaptiveLoop, sources: Sequence[Overvi
 
 
 def calibrate(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> None:
-    """Passes the figures that each source showed last to a newly built adaptive policy, as a reference for the next reading.
-    If one of a row's boards was visited after the figures were read, the row's counts are left out, because posts that this visit
-    fetched would count as new; its time of the last post is still used."""
+    """Passes the figures that each overview source showed last to a newly built adaptive policy, as a reference for the next
+    reading. If one of the boards that a row of the source covers was visited since, the row's numbers of threads and posts are
+    left out, because posts that this visit fetched would count as new; the row's time of the last post is still used. `boards`:
+    ids of the policy's boards, in its order."""
     if loop.overview is None:
         return
     for number, source in enumerate(sources):

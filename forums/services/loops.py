@@ -176,8 +176,8 @@ def store(live: Live, now: datetime) -> None:
 
 
 def report(live: Live, now: datetime) -> int:
-    """Reports to the adaptive policy the visits and readings of overview sources that ended since the last call, whether a
-    ranking or an operator requested them; returns their number."""
+    """Reports to the adaptive policy all board visits and readings of overview sources that ended since the last call, both those
+    chosen by the policy and those requested by an operator; returns the number of those that were new to the policy."""
     # goes back some time, because a visit that ended before the last call may have been committed after it
     since = live.told_until - READ_SLACK
     rows = Visit.objects.filter(finished__gte=since, finished__lte=now, started__isnull=False, kind=Visit.Kind.LIST)

@@ -253,9 +253,11 @@ def _rows(reading: PageReading) -> list[feeds.Named]:
 def _newest(
     run: Run, look: Look, reading: PageReading, now: datetime
 ) -> tuple[Stored, dict[str, list[float | None]], bool]:
-    """Requests the changed threads that a newest list or feed names, each in a targeted visit of its board. Returns the requests;
-    the figures that the source shows, by board id, [None, None, epoch seconds of the newest post]; and whether it reaches back to
-    its previous reading.
+    """Requests the changed threads named by a site-wide list or feed of newest threads, each in a visit of its board that fetches
+    only such threads. `look` is the record of this reading of the list or feed.
+
+    Returns the requests; the figures shown for each board, by its id, as [None, None, epoch seconds of the newest post] (None for
+    the counts of threads and posts, which are not shown); and whether the list or feed reaches back to its previous reading.
 
     A thread has changed if the row of the page differs from its stored signature. Threads of boards that this run visits anyway
     are left to that visit.

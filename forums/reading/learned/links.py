@@ -132,8 +132,8 @@ def _rows(signals: Signals, nodes: np.ndarray, keys: np.ndarray, groups: Groups)
 
 
 class _Seen:
-    """The candidate links as parallel arrays, one entry per link. Keys, texts and patterns are replaced by numbers, equal ones
-    by the same number."""
+    """The candidate links as parallel arrays, one entry per link. `keys` (of the linked threads), `texts` and `patterns` (of the
+    addresses) hold numbers instead of strings, equal numbers for equal strings."""
 
     def __init__(self, links: list[Link]) -> None:
         self.nodes = np.asarray([link.node for link in links], dtype=np.int64)

@@ -286,9 +286,10 @@ class TwoReadings:
         return kind if sure >= CERTAIN else likeliest
 
     def agreed(self, expect: PageKind | None) -> PageKind | None:
-        """Returns `expect`, the kind that the site's model expects, if the rules find this kind with a certainty of at least
-        CERTAIN, or if it is a list of threads and known shapes of links show one, whatever the models say; otherwise None. For
-        example, the last page of a list may have only two rows, which look like boards."""
+        """Returns `expect`, the kind of page that the site's model expects, if it is confirmed; otherwise None. It is confirmed
+        if the rules find the same kind with a certainty of at least CERTAIN, or if it is a list of threads and the page's links
+        look like those of the site's other lists. The trained models are then not asked: they may mistake the last page of a
+        list, with only two rows, for a list of boards."""
         if expect is PageKind.threadlist and (self.has_known_titles or self.has_only_others):
             return expect
         kind, sure = ruled(self.page, self.verdict, expect) if expect is not None else (None, 0.0)

@@ -77,8 +77,8 @@ def body_labels(page: Page, table: BodyTable, truth: Truth, posts: PostSet | Non
 
 
 def _chains(page: Page, table: BodyTable, texts: list[str], truth: Truth) -> list[list[int]]:
-    """Returns for each post that is found on the page the positions of the candidates that begin with its text, outermost
-    first."""
+    """Returns one list for each true post found on the page: the positions in `texts` of the candidate elements, nested in each
+    other, whose text begins with that of the post, outermost first. `texts`: the texts of the candidates in `table`."""
     used: set[int] = set()
     chains = []
     for record in truth["records"]:
