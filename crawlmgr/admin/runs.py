@@ -19,8 +19,7 @@ from crawlmgr.admin.run_table import TABLE
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
 from crawlmgr.models import Run, RunState
-from crawlmgr.reads import hosts as host_reads
-from crawlmgr.reads import in_flight, reports
+from crawlmgr.reads import in_flight, reports, waiting
 from crawlmgr.reads import runs as reads
 from crawlmgr.services import runs, timings
 
@@ -107,18 +106,8 @@ def story(run: Run, now: datetime) -> dict[str, Any]:
         return {"look": "warn", "icon": "stop_circle", "text": _("Stops after the current page.")}
     if run.wanted == "pause":
         return {"look": "warn", "icon": "pause_circle", "text": _("Pauses after the current page.")}
-    if run.state == RunState.QUEUED:
-        return {"look": "", "icon": "hourglass_empty", "text": _("Waits for a free worker.")}
-    if run.state == RunState.RUNNING and run.waiting_for and run.waiting_until and run.waiting_until > now:
-        if words.of_hours(run.waiting_for):
-            text = _("Started by schedule; %(waits)s, which begin:") % {"waits": words.waits(run.waiting_for)}
-            return {"look": "", "icon": "schedule", "text": text, "until": run.waiting_until}
-        text = _("Waits until %(host)s may be requested again:") % {"host": run.waiting_for}
-        cause = host_reads.pause_cause(run.waiting_for, now)
-        why = {"detail": words.pause(cause.code, cause.amount)} if cause else {}
-        return {"look": "", "icon": "hourglass_empty", "text": text, "until": run.waiting_until, **why}
-    if run.state == RunState.RUNNING and (run.lease_until is None or run.lease_until < now):
-        return {"look": "", "icon": "hourglass_empty", "text": _("Waits for a free worker to go on.")}
+    if (waits := waiting.of(run, now)) != waiting.Waiting():
+        return _wait(run, waits)
     if run.state == RunState.RUNNING:
         return {"look": "ok", "icon": "play_circle", "text": _("Working. Last progress:"), "until": run.progressed or run.started}
     if run.state == RunState.PAUSED:
@@ -141,6 +130,23 @@ def story(run: Run, now: datetime) -> dict[str, Any]:
         "detail": words.say(run.detail),
         "until": run.finished,
     }
+
+
+def _wait(run: Run, waits: waiting.Waiting) -> dict[str, Any]:
+    """Returns the entries of `story` for a run that waits."""
+    if waits.because == "hours":
+        text = _("Started by schedule; %(waits)s, which begin:") % {"waits": words.waits(waits.what)}
+        return {"look": "", "icon": "schedule", "text": text, "until": waits.until}
+    found: dict[str, Any] = {"look": "", "icon": "hourglass_empty"}
+    if waits.because == "worker":
+        queued = run.state == RunState.QUEUED
+        return {**found, "text": _("Waits for a free worker.") if queued else _("Waits for a free worker to go on.")}
+    if waits.because == "connections":
+        text = _("Waits for a free connection to %(host)s, which run %(run)s requests now.")
+        return {**found, "text": text % {"host": waits.what, "run": int(waits.amount)}}
+    why = {"detail": words.pause(waits.because, waits.amount)} if waits.because else {}
+    text = _("Waits until %(host)s may be requested again:") % {"host": waits.what}
+    return {**found, "text": text, "until": waits.until, **why}
 
 
 @act("runs/<int:pk>/pause/", "run-pause", "crawlmgr.change_run")

@@ -102,7 +102,7 @@ def pause(cause: str, amount: float) -> str:
 
 def of_hours(waiting_for: str) -> bool:
     """Tells whether a run with this `waiting_for` waits for its working hours."""
-    return waiting_for.startswith(f"{timings.WAITS} ")
+    return timings.is_of_hours(waiting_for)
 
 
 def seed(outcome: str) -> str:

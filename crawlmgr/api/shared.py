@@ -18,7 +18,7 @@ from pydantic import AwareDatetime
 
 from crawlmgr.api.base import api, changes, page_of
 from crawlmgr.models import Event, Host, Run
-from crawlmgr.reads import in_flight, reports
+from crawlmgr.reads import in_flight, reports, waiting
 from crawlmgr.reads import status as status_reads
 from crawlmgr.services import export_formats, exports, nodes, recurring, runs
 
@@ -95,8 +95,7 @@ HOST_FIELDS = (
 
 def run_document(pk: int) -> dict[str, Any]:
     """Returns a run as the API shows it, by its database key. Raises Run.DoesNotExist."""
-    found = Run.objects.values(*RUN_FIELDS).get(pk=pk)
-    return dict(found)
+    return waiting.with_waits([Run.objects.values(*RUN_FIELDS).get(pk=pk)], _now())[0]
 
 
 @api.get(
@@ -110,7 +109,7 @@ def run_list(
     rows = rows.filter(kind=kind) if kind else rows
     rows = rows.filter(state=state) if state else rows
     rows = rows if before is None else rows.filter(pk__lt=before)
-    found = list(rows.values(*RUN_FIELDS)[:limit])
+    found = waiting.with_waits(list(rows.values(*RUN_FIELDS)[:limit]), _now())
     return page_of(found, limit, [row["id"] for row in found])
 
 

@@ -10,7 +10,7 @@ from crawlmgr.management import database
 from crawlmgr.management.arguments import key
 from crawlmgr.management.base import Result, table
 from crawlmgr.models import Run
-from crawlmgr.reads import hosts, runs
+from crawlmgr.reads import runs, waiting
 
 HELP = "list active runs (running, waiting, paused), then the most recently ended ones"
 FIELDS = ("id", "kind", "label", "state", "waiting_for", "waiting_until", "waiting_because", "stopped_by", "created", "finished")
@@ -29,7 +29,8 @@ def run(options: dict[str, Any]) -> Result:
 
 def _row(found: Run, now: datetime) -> dict[str, Any]:
     """Returns the fields of a run that the list shows."""
-    return {name: hosts.wait_cause(found, now) if name == "waiting_because" else getattr(found, name) for name in FIELDS}
+    waits = waiting.of(found, now).columns()
+    return {name: waits[name] if name in waits else getattr(found, name) for name in FIELDS}
 
 
 def _text(value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Q, QuerySet, Sum
 
-from crawlmgr.models import Host, HostHour, Page, Run
+from crawlmgr.models import Host, HostHour, Page
 
 
 class Hour(NamedTuple):
@@ -116,12 +116,3 @@ def totals() -> dict[str, Any]:
     return Host.objects.aggregate(
         requests=Sum("requests"), bytes=Sum("bytes"), errors=Sum("errors"), refused=Sum("refused_by_robots")
     )
-
-
-def wait_cause(run: Run, now: datetime) -> str:
-    """Returns why the host that a run waits for may not be requested yet, as a code of `PauseCause`; "" if the run does not wait
-    for a host that is known."""
-    if not run.active or not run.waiting_for or run.waiting_until is None or run.waiting_until <= now:
-        return ""
-    found = pause_cause(run.waiting_for, now)
-    return found.code if found else ""

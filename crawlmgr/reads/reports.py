@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 
 from crawlmgr.models import Run, RunHost, RunTally, UrlState
-from crawlmgr.reads import hosts
+from crawlmgr.reads import waiting
 from crawlmgr.services import memory, tallies
 
 MAX_HOSTS = 20
@@ -29,8 +29,7 @@ def report(run: Run, now: datetime) -> dict[str, Any]:
     counted = RunTally.objects.filter(run=run).exists() or not run.requests
     return {
         "run": run.pk, "kind": run.kind, "label": run.label, "state": run.state, "stopped_by": run.stopped_by,
-        "detail": run.detail, "waiting_for": run.waiting_for, "waiting_until": run.waiting_until,
-        "waiting_because": hosts.wait_cause(run, now),
+        "detail": run.detail, **waiting.of(run, now).columns(),
         "started": began, "finished": run.finished,
         "seconds": max(0.0, (ended - began).total_seconds()) if began and ended else None,
         "pages": run.fetched, "failed": run.failed, "refused": run.refused, "requests": run.requests, "bytes": run.bytes,

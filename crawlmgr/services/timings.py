@@ -24,6 +24,11 @@ MAX_JITTER_SECONDS = 12 * 3600
 USUAL = {"hours": "", "timezone": "UTC", "jitter_seconds": 0}
 
 
+def is_of_hours(waiting_for: str) -> bool:
+    """Tells whether a run with this `waiting_for` waits for its working hours."""
+    return waiting_for.startswith(f"{WAITS} ")
+
+
 def of(kind: str, target: int) -> Timing:
     """Returns the working hours of an item; an unsaved row without restriction if none were set."""
     return Timing.objects.filter(kind=kind, target=target).first() or Timing(kind=kind, target=target)

@@ -14,8 +14,8 @@ from django.test import Client
 from django_q.models import OrmQ
 
 from crawlmgr import jobs
-from crawlmgr.api.shared import run_document
 from crawlmgr.models import Export, Run, RunState, Timing
+from crawlmgr.reads import reports
 from crawlmgr.services import runs, saved_exports, timings
 from focused.models import Topic
 from focused.services import dispatch as topic_dispatch
@@ -70,7 +70,7 @@ def test_a_scheduled_run_waits_outside_its_hours_and_says_so() -> None:
     page = client.get(f"/admin/runs/{run.pk}/").content.decode()
     assert "waits for its hours (01:00–06:00, UTC)" in page and "Go on now" in page
     assert 'title="waits for its hours (01:00–06:00, UTC)">waits</span>' in client.get("/admin/runs/").content.decode()
-    assert run_document(run.pk)["waiting_for"] == "hours 01:00-06:00 UTC"
+    assert reports.report(run, NOON)["waiting_for"] == "hours 01:00-06:00 UTC"
     assert jobs.run_slice(run.pk, clock=At(OPENS), seconds=5) == RunState.FINISHED
 
 

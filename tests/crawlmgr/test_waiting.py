@@ -1,0 +1,69 @@
+"""What a run waits for, as its page, the report, the list of runs and the API say it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from crawlmgr.admin.runs import story
+from crawlmgr.api import shared
+from crawlmgr.api.shared import run_document
+from crawlmgr.clock import SYSTEM
+from crawlmgr.models import Host, Run, RunState, Url, UrlState
+from crawlmgr.reads import reports, waiting
+from crawlmgr.services import frontier, runs
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+def _begun(urls: list[str], holder: str) -> tuple[Run, runs.Lease]:
+    """A run with these addresses that the worker `holder` ("node:process") has taken."""
+    run = runs.create("plain", "plain", parameters={}, now=NOW, start=False)
+    frontier.add(run.pk, [frontier.NewUrl(url, "page") for url in urls], NOW)
+    lease = runs.take(run.pk, holder, NOW, 600.0)
+    assert lease is not None
+    run.refresh_from_db()
+    return run, lease
+
+
+def _told(run: Run, capsys: Any) -> list[tuple[str, str]]:
+    """What the report, the list of runs and the API say a run waits for, and why."""
+    call_command("run", "list", "--json")
+    listed = {row["id"]: row for row in json.loads(capsys.readouterr().out)["runs"]}[run.pk]
+    documents = [reports.report(run, NOW), listed, run_document(run.pk)]
+    return [(one["waiting_for"], one["waiting_because"]) for one in documents]
+
+
+@pytest.mark.parametrize(("connections", "other"), [(1, "north:8"), (2, "south:8")])
+def test_a_run_whose_host_others_occupy_says_so(connections: int, other: str, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SYSTEM, "now", lambda: NOW)
+    monkeypatch.setattr(shared, "_now", lambda: NOW)
+    first, held = _begun(["http://a.example/1"], other)
+    second, own = _begun(["http://a.example/2"], "north:9")
+    Host.objects.update(connections=connections, delay_seconds=0.0)
+    assert waiting.of(second, NOW) == waiting.Waiting(), "it has only not claimed its address yet"
+    assert frontier.claim_many(first.pk, held.fence, NOW, 600.0, 1, node=other.partition(":")[0])
+    assert not frontier.claim_many(second.pk, own.fence, NOW + HOUR / 60, 600.0, 1, node="north")
+    assert _told(second, capsys) == [("a.example", "connections")] * 3
+    assert story(second, NOW)["text"] == f"Waits for a free connection to a.example, which run {first.pk} requests now."
+    assert _told(first, capsys) == [("", "")] * 3, "it is working"
+    Url.objects.filter(run_id=first.pk).update(state=UrlState.DONE, lease_until=None)
+    assert _told(second, capsys) == [("", "")] * 3
+
+
+def test_a_run_without_worker_or_outside_its_hours_says_so_and_a_wait_that_is_over_is_not_shown(capsys: Any) -> None:
+    run = runs.create("plain", "plain", parameters={}, now=NOW, start=False)
+    assert _told(run, capsys) == [("", "worker")] * 3
+    later = datetime.now(UTC) + HOUR
+    Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING, waiting_for="hours 01:00-06:00 UTC", waiting_until=later)
+    run.refresh_from_db()
+    assert _told(run, capsys) == [("hours 01:00-06:00 UTC", "hours")] * 3
+    Run.objects.filter(pk=run.pk).update(waiting_for="a.example", waiting_until=NOW - HOUR)
+    run.refresh_from_db()
+    assert _told(run, capsys) == [("", "worker")] * 3
