@@ -249,8 +249,7 @@ class _Slice:
         return True
 
     def _has_pause(self, item: Url) -> bool:
-        """Tells whether a claimed address cannot wait in `ahead` for a free connection, because the time of its request is
-        fixed: its claim set one (`due_at`), or its host has a crawl delay."""
+        """Tells whether the time of an address's request is fixed, by its claim (`due_at`) or by its host's crawl delay."""
         return item.due_at is not None or hosts.effective_delay(self.line.web.host(item.host_id)) > 0
 
     def _launch(self, items: Sequence[Url]) -> None:
@@ -318,8 +317,7 @@ class _Slice:
             self._store()
 
     def _seconds_to_hold(self) -> float:
-        """Returns for how many seconds the outcomes in `held` may still wait to be stored with later ones;
-        PATIENT_GATHER_SECONDS if there are none."""
+        """Returns how many seconds outcomes in `held` may still wait to be stored; PATIENT_GATHER_SECONDS without any."""
         if not self.held:
             return PATIENT_GATHER_SECONDS
         if len(self.held) >= self.together or not self.line or self.held_bytes >= PART_BYTES:

@@ -153,10 +153,9 @@ def cells(
     whole: Range, asked: Sequence[QueriedRange], values: np.ndarray, scale: float, limit: int,
     left: int | None = None, everywhere: bool = False,
 ) -> list[Cell]:
-    """Returns the sub-ranges that may be queried next, with the number of new records expected from each. A queried range is
-    narrow if its answer was complete, if it is a single value, or if at most WIDE times `limit` records match it. Returned are
-    sub-ranges at the ends of each interval that no narrow range covers, and, of narrow ranges whose answers were truncated,
-    parts of about 0.75 `limit` records each. No range is queried twice.
+    """Returns the sub-ranges that may be queried next, with the number of new records expected from each: sub-ranges at the ends
+    of each interval that no narrow queried range covers (narrow: completely answered, a single value, or at most WIDE times
+    `limit` records), and parts of about 0.75 `limit` records of narrow ranges with truncated answers. None is queried twice.
 
     `whole` is the whole range, `asked` are its queried sub-ranges, `values` the sorted positions of the records seen so far. The
     density follows from the answers; inside the queried ranges from `values`; and where no number of matches is known, from
@@ -216,8 +215,7 @@ class _Known(NamedTuple):
 def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[QueriedRange], left: int | None) -> list[Cell]:
     """Returns sub-ranges to query at both ends of each interval in `fresh` (low, high), or one where its seen records are densest
     if no queried range in `narrow` is adjacent. Each should contain the number of records in all these intervals divided by the
-    number of queries `left`, but at least MIN_FILL and at most MAX_FILL times `limit`. An interval with at most 1.1 times that
-    number of records is not divided: it is one sub-range."""
+    number of queries `left`, but between MIN_FILL and MAX_FILL times `limit`. Intervals up to 1.1 times that are not divided."""
     limit = state.limit
     there = sum(state.mass(Range(low, high)) for low, high in fresh)
     aim = limit * (float(np.clip(there / (limit * left), MIN_FILL, MAX_FILL)) if left else MIN_FILL)
@@ -264,11 +262,9 @@ def _reach(state: _Known, low: int, high: int, aim: float, from_end: bool) -> in
 
 
 def _densest(state: _Known, low: int, high: int, total: float, aim: float) -> Cell | None:
-    """Returns the sub-range to query next in the interval [low, high], which holds about `total` records: one with about `aim`
-    records where the records seen so far are densest, or at the start of the interval if at most 16 were seen.
-
-    If that sub-range was queried already, its first half is returned, or the first half of that, and so on; None if all of these
-    were queried."""
+    """Returns the sub-range to query next of an interval with about `total` records: the one with about `aim` records where the
+    seen records are densest, or at its start if at most 16 were seen. If it was queried already, its first half is returned, or
+    the first half of that, and so on; None if all of these were queried."""
     seen = state.values[(state.values >= low) & (state.values <= high)]
     if len(seen) <= WINDOW:
         return state.begin(Range(low, low + _reach(state, low, high, aim, False), state.whole.mask), aim)
@@ -389,8 +385,7 @@ def _masses(
 
 
 def uncovered(whole: Range, done: Sequence[Range], step: int = 1) -> list[tuple[int, int]]:
-    """Returns the intervals (low, high) of `whole` that no range of `done` covers, ascending. `step` is the distance by which an
-    interval stays away from a covered one: 1 if values are whole numbers, otherwise 0.
+    """Returns the intervals (low, high) of `whole` that no range of `done` covers, ascending; they begin `step` beside these.
 
     >>> uncovered(Range(0, 9), [Range(2, 3), Range(3, 5)])
     [(0, 1), (6, 9)]

@@ -302,9 +302,8 @@ def judge(
     pulse: Callable[[], None] | None = None,
 ) -> list[Outcome]:
     """Measures the trails (pages in order of fetching) of all entries, given as (entry, trail, CPU seconds it took), and returns
-    an outcome for each, in order. `labels`, `checkpoints` (points of each curve) and `growing` (word weights of the similarity
-    curve from the pages fetched so far) are as for `compare`; `pulse` is called several times for every page, so that a caller
-    can renew its lease."""
+    an outcome for each, in order. The keyword arguments are those of `compare`; `pulse` is called several times for every
+    page, so that a caller can renew its lease."""
     relevance = Relevance(topic)
     seen = _contents(archive, [trail for _, trail, _ in trails], pulse)
     words = {url: content.words for url, content in seen.items()}

@@ -76,8 +76,7 @@ class AdaptiveLoop:
         return Overview(looks.sources, self.last_visit, looks.new_weight, looks.reply_weight)
 
     def _paced(self) -> Pace:
-        """Returns the object that spreads the budget of visits over the day. Boards shown by the same site-wide list of newest
-        threads count as one board, with their rates added."""
+        """Returns the object that spreads the visits over the day; boards of one newest list count as one, their rates added."""
         given, rates, site = self.options, self.forecast.rates, self.sites.site
         group = self._all if self.overview is None else self.overview.groups()
         _names, first, number = np.unique(group, return_index=True, return_inverse=True)
@@ -197,8 +196,7 @@ class AdaptiveLoop:
         self.forecast.learn(looked, board, times, weights, self.overview.look[looked])
 
     def missed(self, boards: Ints) -> None:
-        """Records that the visits of these boards failed or will not be made: their posts still wait, and they can be chosen
-        again, though not before `resting_until`."""
+        """Records that visits of these boards failed or are not made; they can be chosen again after `resting_until`."""
         self.visiting[boards] = False
 
     def expected_events(self, now: float, boards: Ints | None = None) -> Floats:
@@ -210,11 +208,9 @@ class AdaptiveLoop:
         return waiting if self.overview is None else waiting + self.overview.known[rows]
 
     def index(self, now: float) -> Floats:
-        """Returns each board's priority for a visit, the expected wait of its unfetched posts in weighted event-hours, (n,).
-
-        Without overview sources it is N_i(x) x / 2, N_i(x) being the events expected in the x hours since the last visit. With
-        sources: the waits of reported posts plus F_i(y) y / 2, F_i(y) being the further events expected, y the hours since the
-        board's counts were last known; at least the share `Overview.doubts` of the value without sources."""
+        """Returns each board's priority (index), (n,): the expected wait of its unfetched posts in weighted event-hours, N_i(x) x
+        / 2 for N_i(x) events expected in the x hours since its visit. With overview sources: the waits of reported posts plus the
+        same from its last known counts on, but at least the share `Overview.doubts` of the former."""
         if self.overview is None:
             return self.expected_events(now) * (np.maximum(now - self.last_visit, 0.0) / HOUR_SECONDS) / 2.0
         own = self.forecast.expected_by_visits(now) * (np.maximum(now - self.fetched_until(), 0.0) / HOUR_SECONDS) / 2.0
@@ -272,8 +268,7 @@ class AdaptiveLoop:
         chosen: list[int] = []
         for board, value, place in zip(ranked.tolist(), index[ranked].tolist(), rank[ranked].tolist(), strict=True):
             if look.comes_before(board, place) and budget.used + look.cost >= spend.least:
-                # A board that the chosen source covers is left for the next ranking, when the source has been read, unless this
-                # ranking would then make fewer visits than required.
+                # boards of the chosen source wait for its reading, unless this ranking would then make too few visits
                 continue
             if not open_now[board] or not spend.accept(value, 1, forced=place == np.inf):
                 break

@@ -14,8 +14,7 @@ from forums.overview_values import FINENESS_SECONDS, FLAG_WEIGHT, MAX_EVENTS, MI
 Arrays = dict[str, "Floats | Bools | Ints"]
 
 DOUBTED_AT = 2  # number of contradictions (halved by each agreement) from which on a board's figures on a source are ignored
-# number of consecutive contradictions between a source's figures and visits, over all its boards, from which on it is ignored
-SOURCE_DOUBTED_AT = 3
+SOURCE_DOUBTED_AT = 3  # after this number of consecutive contradictions to visits, over all its boards, a source is ignored
 MAX_WRONG = 8
 LONGEST_LAG_HOURS = 1.0  # figures of a source may lag by up to this, so that visits find further posts; more is a contradiction
 PROBE_DAYS, LONGEST_PROBE_DAYS = 2.0, 8.0
@@ -26,13 +25,12 @@ class Overview:
     sources are trusted. Per board: `look`, the time up to which its counts are known; `known`, the weight of its reported posts
     that are not fetched yet; `_moment`, the sum of weight times posting time (hours) over these posts. Per source: the lag of its
     figures, learned. A row stands for one source and one board that it shows; rows are sorted by source. Per row: the figures
-    shown last (`threads`, `posts`), the latest post in them, the number of posts reported since the last comparison with visits
-    (`told`; `guessed`: the source did not say how many), the number of them that visits have found (`found`), and a count of
-    contradictions (`wrong`). `covers` lists the boards that a row counts: its own and the boards below it that have no row. The
-    posts that a row reports are shared among its boards by forecast, and those that a visit to one board does not find are
-    assigned to the row's other boards. A visit whose posts differ from those reported is a contradiction, unless a lag up to
-    LONGEST_LAG_HOURS explains missing posts. A row or source with many contradictions is ignored until test readings (probes)
-    agree with visits again."""
+    shown last (`threads`, `posts`), the latest post in them, the posts reported since the last comparison with visits (`told`;
+    `guessed`: the source gave no number), those that visits found (`found`), and a count of contradictions (`wrong`). `covers`
+    lists the boards that a row counts: its own and those below it without a row. The posts that a row reports are shared among
+    its boards by forecast, and those that a visit to one board does not find go to its other boards. A visit whose posts differ
+    from those reported is a contradiction, unless a lag up to LONGEST_LAG_HOURS explains it. A row or source with many is ignored
+    until test readings (probes) agree with visits again."""
 
     def __init__(self, sources: Sequence[Source], last_visit: Floats, new_weight: Floats, reply_weight: Floats) -> None:
         """Creates the state before any reading. last_visit: (n,), epoch seconds; new_weight, reply_weight: (n,), weight of a new
@@ -120,9 +118,8 @@ class Overview:
     def gains(self, forecast: Floats, index: Floats, now: float, open_now: Bools, eta: float) -> tuple[Floats, Floats]:
         """Returns the weighted event-hours gained by reading each source now, (S,), and the part of each (row, board) pair in
         them, (pairs,). forecast: (n,), F_i(y) y / 2; index: (n,), the boards' index for visits. Reading an index page gains eta
-        times the forecasts of its boards, reading a newest list the indices of the boards, whose visits it replaces; both times
-        ((y - lag) / y)^2 (0 for y below the source's lag), since younger posts are not shown yet, and times 1 - `doubt`. Boards
-        that are false in `open_now`, (n,), do not count.
+        times the forecasts of its boards, reading a newest list the indices of its boards; both times ((y - lag) / y)^2 (0 for y
+        below the source's lag) and times 1 - `doubt`. Boards that are false in `open_now`, (n,), do not count.
         """
         board, source = self.covers.board, self._source[self.covers.row]
         y = self.hours_since_look(now)[board]
@@ -216,9 +213,8 @@ class Overview:
 
     def _others(self, source: int, taken: Ints, new: Floats, posts: Floats) -> None:
         """Adds new threads and posts that a source reported to the stored figures of other sources for the same board, so that
-        they do not report the same posts again. taken: positions in `covers` of the pairs (row, board) that the source reported;
-        those whose row counts several boards are left out, because it is not known which board the posts belong to. new, posts:
-        per row of `source`, numbers of new threads and of new posts."""
+        they do not report the same posts again. taken: positions in `covers` of the reported pairs (row, board), of which rows
+        for several boards are left out. new, posts: per row of `source`, numbers of new threads and of new posts."""
         if len(self) < 2 or not len(taken):
             return
         covers, count = self.covers, len(self.known)
@@ -297,8 +293,7 @@ class Overview:
         return self.covers.board[pairs][self._trusted_pairs()[pairs]]
 
     def simulate_reading(self, source: int, boards: Ints, waiting: Floats, now: float) -> None:
-        """Simulates a reading that shows posts of weight `waiting` on `boards`. If the source is a newest list, all their
-        posts then count as fetched."""
+        """Simulates a reading that shows posts of weight `waiting` on `boards`; if it is a newest list, they count as fetched."""
         if self.newest[source]:
             self.clear(boards, now)
             return

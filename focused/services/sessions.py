@@ -176,8 +176,7 @@ class Session:
         self.places[url] = (row, off_topic_run)
 
     def learn(self, node: Node, content: Content) -> tuple[Page, int | None] | None:
-        """Scores a page and returns what `Walk.judge` returns. If this renewed the document frequencies, they are set as
-        `frequencies`, to be stored with the step."""
+        """Scores a page, as `Walk.judge`; sets `frequencies`, which are stored with the step, if it renewed them."""
         before = self.walk.strategy.topic.idf
         if isinstance(self.graph, DatabaseGraph):
             self.graph.prepare(link.url for link in content.links)
@@ -355,8 +354,7 @@ def stored_page(url: str) -> StoredPage | None:
 
 
 def draft_of(page: StoredPage, parser: Parser, options: RunOptions) -> Draft | None:
-    """Returns the draft of a stored page, converted as after a fetch; None if the archive has lost the page. The drafts of the
-    `options.cache` last used pages are kept in memory."""
+    """Returns a stored page's draft as after a fetch; None if the archive has lost the page. Caches the last `options.cache`."""
     key = (page.warc_id, page.warc_offset, options.context, options.main_text, parser.user_words)
     if key in _parsed:
         _parsed.move_to_end(key)

@@ -100,9 +100,7 @@ class AntColony(Strategy):
             1, 10_000,
             title=gettext_noop("Candidates for start pages"),
         )
-        starts: int = parameter(
-            3, gettext_noop("Number of start pages per cycle"), 1, 1000, title=gettext_noop("Start pages per cycle")
-        )
+        starts: int = parameter(3, gettext_noop("Number of start pages"), 1, 1000, title=gettext_noop("Start pages per cycle"))
         h1: float = parameter(
             0.2,
             gettext_noop("Weight of the anchor in a link's relevance"),
@@ -168,7 +166,7 @@ class AntColony(Strategy):
         stop: bool = parameter(
             False,
             gettext_noop(
-                "End after three cycles without a fetch or without a link favoured by the pheromone (as in the original paper)"
+                "End after three cycles in a row in which nothing was fetched and no link favoured (as in the original paper)"
             ),
             title=gettext_noop("Early end"),
         )
@@ -269,8 +267,7 @@ class AntColony(Strategy):
 
     def _cycles(self) -> Iterator[Node]:
         """Runs cycles of walks and yields each node that is to be fetched. The caller resumes the generator after it has called
-        `expand` or `fail` for the node. Ends when no start pages are left or, with
-        `stop`, after STILL_CYCLES consecutive cycles that fetched nothing and were `_directionless`."""
+        `expand` or `fail` for the node. Ends when no start pages are left, or by the setting `stop`."""
         still = 0
         while starts := self._starts():
             self._pheromone.cycle += 1
