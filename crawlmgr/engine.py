@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.conf import settings as django_settings
 from django.db import transaction
@@ -20,7 +20,7 @@ from crawlmgr.services.fetching import UNREADABLE
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.services.heartbeat import Heartbeat, Interrupted, shutdown
 from crawlmgr.services.line import Landed, Line
-from crawlmgr.storing import Found, Storing, ended
+from crawlmgr.storing import Found, Held, Storing, ended
 from crawlmgr.web.window import calm_collector, switch_rarely
 
 __all__ = ["Crawler", "Interrupted", "Prepares", "UsesHeartbeat", "Stored", "holder", "run_slice", "shutdown"]
@@ -65,13 +65,6 @@ def run_slice(
     calm_collector()
     switch_rarely()
     return slices.work(run_id, make, holder=holder(), clock=clock, seconds=seconds, lag=lag)
-
-
-class Held(NamedTuple):
-    """An outcome that waits to be stored: of a response, or of an address that ended without one (`landed` is None)."""
-
-    found: Found
-    landed: Landed | None
 
 
 class _Slice:
@@ -232,8 +225,8 @@ class _Slice:
         return "" if launched else self._nothing(self.clock.now())
 
     def _launch_next(self) -> bool:
-        """Requests addresses in `ahead` as long as more requests may be in flight, and releases those that were claimed too long
-        ago. Returns False if there were none or the slice is closing."""
+        """Requests the claimed addresses in `ahead` as long as more requests may be in flight; returns the rest to the frontier
+        if the last claim was too long ago. Returns False if `ahead` was empty or the slice is closing."""
         if not self.ahead or self.closing:
             return False
         free, go, stay = self._free if not self.line.full else 0, [], []
@@ -341,8 +334,9 @@ class _Slice:
                 self.on_page(self.run, landed.item, landed.response)
 
     def _continue_after_robots(self, known: Sequence[Url]) -> None:
-        """Requests addresses whose host's robots.txt has arrived; returns those of hosts with a crawl delay or failures to the
-        frontier, because robots.txt was a request too. Failed requests for robots.txt do not count as tries of the address."""
+        """Requests the claimed addresses `known`, which waited for the robots.txt of their host and now have it. Those of hosts
+        with a crawl delay or failures go back to the frontier, because the request for robots.txt has used the host's turn.
+        Failed requests for robots.txt do not count as tries of the address."""
         now = self.clock.now()
         free, back = [], []
         for item in known:

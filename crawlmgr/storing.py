@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings as django_settings
 from django.db import transaction
@@ -66,6 +66,13 @@ class _NoPage:
 
 Found = _Page | _NoPage
 """What became of one claimed address."""
+
+
+class Held(NamedTuple):
+    """An outcome that waits to be stored: of a response, or of an address that ended without one (`landed` is None)."""
+
+    found: Found
+    landed: Landed | None
 
 
 def ended(item: Url, state: UrlState | None, reason: str) -> Found:

@@ -8,14 +8,13 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from forums.events import Bools, Floats, Ints, Sites
 from forums.forecast import Arrays, Forecast, Seen
 from forums.law import HOUR_SECONDS
-from forums.loop_values import Choice, LoopOptions, LoopSources, Outlook, Reason
+from forums.loop_values import Choice, LoopOptions, LoopSources, Outlook, Reason, SourceChoice, largest
 from forums.overview import Overview
 from forums.overview_values import Figures, Source
 from forums.pacing import Budget, Pace, Spending
@@ -153,8 +152,9 @@ class AdaptiveLoop:
         self.forecast.learn(new.boards, new.board, new.times, new.weights, new.until)
 
     def record_threads_fetched(self, source: int, board: Ints, times: Floats, weights: Floats, now: float) -> None:
-        """Records that newest list number `source` was read at `now` and the changed threads that it named were fetched. board,
-        times (epoch seconds) and weights: one entry per event found in these threads. ValueError for a loop without sources."""
+        """Records that overview source number `source`, a list of the forum's newest threads, was read at `now`, and that the
+        changed threads in it were fetched. board, times (epoch seconds) and weights: one entry per event found in these
+        threads. ValueError for a loop without sources."""
         if self.overview is None:
             raise ValueError("a loop without sources has no readings to record")
         boards = self.overview.trusted_boards(source)
@@ -223,7 +223,8 @@ class AdaptiveLoop:
         return waiting * self.overview.hours_since_look(now) / 2.0
 
     def overdue(self, now: float) -> Bools:
-        """Returns a mask of the boards whose `hours_left_to_wait` end before the next ranking, so must be visited now, (n,)."""
+        """Returns a mask, (n,), of the boards that must be visited now because their longest permitted wait ends before the next
+        ranking (see `hours_left_to_wait`)."""
         left = self.hours_left_to_wait(now)
         return left <= self.options.tick_seconds / HOUR_SECONDS
 
@@ -264,7 +265,7 @@ class AdaptiveLoop:
         spend = Spending(budget, max(target - band, late), max(target + band, late), target, steer, step)
         room = spend.room()
         look = self._look(now, index, open_now, readable, room)
-        ranked = _largest(np.where(open_now, rank, -1.0), room)
+        ranked = largest(np.where(open_now, rank, -1.0), room)
         chosen: list[int] = []
         for board, value, place in zip(ranked.tolist(), index[ranked].tolist(), rank[ranked].tolist(), strict=True):
             if look.comes_before(board, place) and budget.used + look.cost >= spend.least:
@@ -292,22 +293,22 @@ class AdaptiveLoop:
         left: Bools = readable & np.array([bool(within[one].any()) for one in boards], dtype=bool)
         return left
 
-    def _look(self, now: float, index: Floats, open_now: Bools, readable: Bools | None, room: int) -> _Look:
+    def _look(self, now: float, index: Floats, open_now: Bools, readable: Bools | None, room: int) -> SourceChoice:
         """Returns the source that is due for a test reading (probe), otherwise the one with the largest gain per visit charged.
-        The result is an empty `_Look` if none is readable, none gains anything, or `room` (number of visits left in this ranking)
-        does not cover the cost. index: (n,), of the boards; open_now: (n,), true for boards that may be visited."""
+        An empty `SourceChoice` if none is readable, none gains anything, or `room` (number of visits left in this
+        ranking) does not cover the cost. index: (n,), of the boards; open_now: (n,), true for boards that may be visited."""
         overview = self.overview
         if overview is None or readable is None or not (readable & (overview.cost <= room)).any():
-            return _Look()
+            return SourceChoice()
         readable = readable & (overview.cost <= room)
         gains, part = overview.gains(self._unseen(now), index, now, open_now, self.options.eta)
         probes = [number for number in overview.to_probe(now).tolist() if readable[number]]
         best = probes[0] if probes else int(np.where(readable, gains / overview.cost, -1.0).argmax())
         if not readable[best] or (not probes and gains[best] <= 0.0):
-            return _Look()
+            return SourceChoice()
         pairs, cost = overview.covers.of(overview.rows(best)), int(overview.cost[best])
         parts = dict(zip(overview.covers.board[pairs].tolist(), (part[pairs] / cost).tolist(), strict=True))
-        return _Look(best, np.inf if probes else float(gains[best]) / cost, cost, bool(probes), parts)
+        return SourceChoice(best, np.inf if probes else float(gains[best]) / cost, cost, bool(probes), parts)
 
     def change_budget(self, visits_per_day: int, now: float) -> None:
         """Changes the number of visits per day from now on: the rest of today gets its share of the new number."""
@@ -365,36 +366,3 @@ class AdaptiveLoop:
             price=float(self.budget.price),
             known=float(self.overview.known[board]) if self.overview is not None else 0.0,
         )
-
-
-@dataclass(slots=True)
-class _Look:
-    """A source to read in this ranking (source -1: none). gain: weighted event-hours gained per visit charged. cost: visits
-    charged. probe: whether it is a test reading of a source that is not trusted. parts: for each board number that the source
-    covers, the part of `gain` that comes from this board."""
-
-    source: int = -1
-    gain: float = 0.0
-    cost: int = 1
-    probe: bool = False
-    parts: Mapping[int, float] | None = None
-
-    def comes_before(self, board: int, rank: float) -> bool:
-        """Tells whether the source covers `board` and gains at least as much as visiting it; rank: the board's index."""
-        return self.source >= 0 and self.gain >= rank and self.parts is not None and board in self.parts
-
-    def without(self, board: int) -> None:
-        """Subtracts the board's part from the source's gain, because the board itself is visited in this ranking."""
-        if self.parts is not None:
-            self.gain -= self.parts.get(board, 0.0)
-
-
-def _largest(values: Floats, count: int) -> Ints:
-    """Returns the positions of the `count` largest values, largest first; of equal values the lower position first."""
-    count = min(count, len(values))
-    if count <= 0:
-        return np.zeros(0, dtype=np.int64)
-    if count < len(values) // 4:
-        part = np.sort(np.argpartition(-values, count - 1)[:count])
-        return np.asarray(part[np.argsort(-values[part], kind="stable")])
-    return np.argsort(-values, kind="stable")[:count]

@@ -3,9 +3,11 @@ and its decisions with the figures behind them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import numpy as np
 
 from forums.events import Floats, Ints
 from forums.forecast import ForecastOptions
@@ -78,3 +80,36 @@ class Outlook(NamedTuple):
     moments: Floats
     events: Floats
     delay: Floats
+
+
+@dataclass(slots=True)
+class SourceChoice:
+    """A source to read in this ranking (source -1: none). gain: weighted event-hours gained per visit charged. cost: visits
+    charged. probe: whether it is a test reading of a source that is not trusted. parts: for each board number that the source
+    covers, the part of `gain` that comes from this board."""
+
+    source: int = -1
+    gain: float = 0.0
+    cost: int = 1
+    probe: bool = False
+    parts: Mapping[int, float] | None = None
+
+    def comes_before(self, board: int, rank: float) -> bool:
+        """Tells whether the source covers `board` and gains at least as much as visiting it; rank: the board's index."""
+        return self.source >= 0 and self.gain >= rank and self.parts is not None and board in self.parts
+
+    def without(self, board: int) -> None:
+        """Subtracts the board's part from the source's gain, because the board itself is visited in this ranking."""
+        if self.parts is not None:
+            self.gain -= self.parts.get(board, 0.0)
+
+
+def largest(values: Floats, count: int) -> Ints:
+    """Returns the positions of the `count` largest values, largest first; of equal values the lower position first."""
+    count = min(count, len(values))
+    if count <= 0:
+        return np.zeros(0, dtype=np.int64)
+    if count < len(values) // 4:
+        part = np.sort(np.argpartition(-values, count - 1)[:count])
+        return np.asarray(part[np.argsort(-values[part], kind="stable")])
+    return np.argsort(-values, kind="stable")[:count]

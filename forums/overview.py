@@ -6,18 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from forums import overview_values as values
 from forums.covers import Covers
 from forums.events import DAY_SECONDS, Bools, Floats, Ints
 from forums.law import HOUR_SECONDS
-from forums.overview_values import FINENESS_SECONDS, FLAG_WEIGHT, MAX_EVENTS, MIN_DOUBT, Figures, ReportedEvents, Source
+from forums.overview_values import Figures, ReportedEvents, Source
 
 Arrays = dict[str, "Floats | Bools | Ints"]
-
-DOUBTED_AT = 2  # number of contradictions (halved by each agreement) from which on a board's figures on a source are ignored
-SOURCE_DOUBTED_AT = 3  # after this number of consecutive contradictions to visits, over all its boards, a source is ignored
-MAX_WRONG = 8
-LONGEST_LAG_HOURS = 1.0  # figures of a source may lag by up to this, so that visits find further posts; more is a contradiction
-PROBE_DAYS, LONGEST_PROBE_DAYS = 2.0, 8.0
 
 
 class Overview:
@@ -51,7 +46,7 @@ class Overview:
         self.lag_hours = np.array([source.lag_hours for source in sources], dtype=float)
         self.source_wrong, self.read_at = np.zeros(len(sources), dtype=np.int64), np.zeros(len(sources))
         self.doubt = np.array([source.doubt for source in sources], dtype=float)
-        self.probe_at, self.probe_days = np.zeros(len(sources)), np.full(len(sources), PROBE_DAYS)
+        self.probe_at, self.probe_days = np.zeros(len(sources)), np.full(len(sources), values.PROBE_DAYS)
         self.look, self.known, self._moment = last_visit.copy(), np.zeros(count), np.zeros(count)
 
     _MOVING = ("threads posts latest told weight found guessed wrong lag_hours source_wrong doubt probe_at probe_days read_at "
@@ -80,7 +75,7 @@ class Overview:
     def trusted(self) -> Bools:
         """Returns a mask of trusted rows (source and board), (rows,): shown by the last reading, not contradicted too often."""
         shown: Bools = np.isfinite(self.covers.as_of[self.covers.own])
-        return shown & (self.wrong < DOUBTED_AT) & (self.source_wrong[self._source] < SOURCE_DOUBTED_AT)
+        return shown & (self.wrong < values.DOUBTED_AT) & (self.source_wrong[self._source] < values.SOURCE_DOUBTED_AT)
 
     def _trusted_pairs(self) -> Bools:
         """Returns a mask of the pairs (row, board), (pairs,), whose row of a source is trusted and counts the board's posts."""
@@ -99,12 +94,14 @@ class Overview:
         return np.maximum(self.known * (now / HOUR_SECONDS) - self._moment, 0.0)
 
     def hours_since_look(self, now: float, boards: Ints | None = None) -> Floats:
-        """Returns y: the hours since the counts of each of `boards` (None: all) were last known, from a reading or a visit."""
+        """Returns y: for each of `boards` (None: all), the hours since it was last visited or its counts were last read from an
+        overview source."""
         look = self.look if boards is None else self.look[boards]
         return np.maximum(now - look, 0.0) / HOUR_SECONDS
 
     def fetched_until(self, last_visit: Floats) -> Floats:
-        """Returns the epoch seconds up to which each board's posts are fetched, by visits or trusted newest lists, (n,)."""
+        """Returns the time (epoch seconds) up to which all posts of each board are fetched, (n,): that of its last visit or, if
+        later, of the last reading of a trusted list of newest threads that covers the board."""
         until = last_visit.copy()
         rows = self.newest[self._source] & self.trusted()
         np.maximum.at(until, self.board[rows], self.covers.as_of[self.covers.own[rows]])
@@ -130,7 +127,8 @@ class Overview:
         return np.asarray(np.bincount(source, part, len(self)), dtype=np.float64), part
 
     def to_probe(self, now: float) -> Ints:
-        """Returns the numbers of the sources that have no trusted row and are due for a test reading (probe)."""
+        """Returns the numbers of the sources that have no row (one per board) that is trusted to report new posts correctly,
+        and that are due for a test reading (probe)."""
         trusted = np.bincount(self._source, self.trusted(), len(self)) > 0
         return np.flatnonzero(~trusted & (now >= self.probe_at) & (self.bounds[1:] > self.bounds[:-1]))
 
@@ -166,7 +164,7 @@ class Overview:
         covers.open[pairs] |= (np.nan_to_num(posts) > 0)[own]
         taken = np.flatnonzero(shown[own] & self._trusted_pairs()[pairs] & (until > self.look[covers.board[pairs]])) + pairs.start
         members, row = covers.board[taken], covers.row[taken] - rows.start
-        count = np.minimum(np.ceil(posts[row]), MAX_EVENTS).astype(np.int64)
+        count = np.minimum(np.ceil(posts[row]), values.MAX_EVENTS).astype(np.int64)
         before, last = self.look[members], figures.last_post[row]
         last = np.where(np.isfinite(last) & (last > before) & (last <= now), last, until)
         self._others(source, taken, new, posts)
@@ -174,7 +172,7 @@ class Overview:
         step = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count) + 1
         times = before[owner] + (last - before)[owner] * step / np.maximum(count, 1)[owner]
         likely = waiting.copy()
-        likely[members[figures.last_post[row] + FINENESS_SECONDS <= before]] = 0.0  # visited after the row's last post
+        likely[members[figures.last_post[row] + values.FINENESS_SECONDS <= before]] = 0.0  # visited after the row's last post
         part = covers.shares(taken, likely) * self.new_weight[members] / self.new_weight[self.board[rows]][row]
         weights = (weight[row] * part / np.maximum(count, 1))[owner]
         self.known += np.bincount(members[owner], weights, len(self.known))
@@ -189,9 +187,9 @@ class Overview:
         self.told[rows] += np.where(shown, posts, 0.0)
         counted = np.isfinite(np.fmax(figures.threads - self.threads[rows], figures.posts - self.posts[rows]))
         self.guessed[rows] |= shown & ~counted  # the page shows no counts, or is read for the first time
-        for name, values in (("threads", figures.threads), ("posts", figures.posts)):
+        for name, shown_now in (("threads", figures.threads), ("posts", figures.posts)):
             kept = getattr(self, name)
-            kept[rows] = np.where(np.isfinite(values), values, kept[rows])
+            kept[rows] = np.where(np.isfinite(shown_now), shown_now, kept[rows])
         self.latest[rows] = np.fmax(self.latest[rows], figures.last_post)
 
     def _deltas(self, rows: slice, figures: Figures, waiting: Floats) -> tuple[Floats, Floats, Floats]:
@@ -205,7 +203,7 @@ class Overview:
         weight = self.new_weight[board] * new + self.reply_weight[board] * np.maximum(np.nan_to_num(posts) - new, 0.0)
         flag = ~np.isfinite(posts) & np.isfinite(figures.last_post)
         fresh = flag & (figures.last_post > np.maximum(self.covers.earliest(rows, self.look), self.latest[rows]))
-        mean = FLAG_WEIGHT * self.new_weight[board]
+        mean = values.FLAG_WEIGHT * self.new_weight[board]
         chance = np.maximum(-np.expm1(-np.maximum(waiting, 1e-9) / mean), 1e-9)
         weight = np.where(fresh, np.maximum(mean, waiting / chance), np.where(flag, 0.0, weight))
         posts = np.where(flag, np.where(fresh, np.maximum(1.0, np.round(weight / mean)), 0.0), posts)
@@ -229,14 +227,14 @@ class Overview:
     def _after_probe(self, source: int, now: float) -> None:
         if now >= self.probe_at[source]:
             self.probe_at[source] = now + self.probe_days[source] * DAY_SECONDS
-            self.probe_days[source] = min(self.probe_days[source] * 2.0, LONGEST_PROBE_DAYS)
+            self.probe_days[source] = min(self.probe_days[source] * 2.0, values.LONGEST_PROBE_DAYS)
 
     # --- visits -------------------------------------------------------------------------------------------------------
 
     def visited(self, boards: Ints, board: Ints, times: Floats, weights: Floats, now: float) -> Ints:
         """Compares the events that a visit of `boards` found with those that sources had reported, and marks all reported posts
-        of these boards as fetched. board, times (epoch seconds), weights: parallel, one entry per event found. Returns the other
-        boards for which reported posts must be dropped, because a row that reported on them is no longer trusted."""
+        of these boards as fetched. board, times (epoch seconds), weights: parallel, one entry per event found. Returns
+        boards not in `boards` that lost a trusted source row by this comparison: their reported posts must be dropped."""
         trusted = self._trusted_pairs()
         chosen = np.zeros(len(self.known), dtype=bool)
         chosen[boards] = True
@@ -355,7 +353,8 @@ class Overview:
         return int((~late).sum())
 
     def _reset_comparison(self, row: int) -> None:
-        """Resets the numbers of posts that a source's row reported and visits found, to begin a new comparison."""
+        """Sets both sides of a row's comparison to 0: the posts that the source reported in this row, and those that visits of
+        the row's boards found."""
         self.told[row], self.weight[row], self.found[row], self.guessed[row] = 0.0, 0.0, 0.0, False
 
     def _reassign(self, board: int, others: Ints, more: float) -> None:
@@ -372,8 +371,9 @@ class Overview:
         self.known[board] = self._moment[board] = 0.0
 
     def _judge(self, row: int, earlier: Floats, as_of: float) -> None:
-        """Classifies a finished comparison of one row as agreement, a longer lag, or a contradiction, and adjusts the trust in
-        row and source. earlier: sorted times of the posts that the row should have reported on the board visited last."""
+        """Evaluates a finished comparison of a row (what one source shows of one board) with the posts found by visits, as
+        agreement, a longer lag, or a contradiction, and adjusts the trust in row and source. earlier: sorted times of the posts
+        that the last visit found and the row should have shown; as_of: the time of the figures in the row."""
         source, told, found = int(self._source[row]), float(self.told[row]), float(self.found[row])
         missing = int(round(found - told))
         lag = self.lag_hours[source]
@@ -383,18 +383,18 @@ class Overview:
             right = found > 0
         elif missing > 0:
             needed = lag + (as_of - float(earlier[max(len(earlier) - missing, 0)])) / HOUR_SECONDS
-            right = needed <= LONGEST_LAG_HOURS
+            right = needed <= values.LONGEST_LAG_HOURS
             if right:
                 self.lag_hours[source] = max(lag, needed)
         else:
             right = abs(missing) <= 0.2 * max(told, found)
             if right:
                 self.lag_hours[source] = lag * 0.9 if lag > 0.02 else 0.0
-        self.doubt[source] = max(self.doubt[source] * 0.7, MIN_DOUBT) if right else min(self.doubt[source] * 2.0, 1.0)
+        self.doubt[source] = max(self.doubt[source] * 0.7, values.MIN_DOUBT) if right else min(self.doubt[source] * 2.0, 1.0)
         if right:
             self.wrong[row] //= 2
             self.source_wrong[source] = 0
-            self.probe_days[source] = PROBE_DAYS
+            self.probe_days[source] = values.PROBE_DAYS
         else:
-            self.wrong[row] = min(self.wrong[row] + 1, MAX_WRONG)
-            self.source_wrong[source] = min(self.source_wrong[source] + 1, MAX_WRONG)
+            self.wrong[row] = min(self.wrong[row] + 1, values.MAX_WRONG)
+            self.source_wrong[source] = min(self.source_wrong[source] + 1, values.MAX_WRONG)

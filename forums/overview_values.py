@@ -11,11 +11,16 @@ import numpy as np
 from forums.bounds import FIRST_DOUBT
 from forums.events import Floats, Ints
 
+DOUBTED_AT = 2  # number of contradictions (halved by each agreement) from which on a board's figures on a source are ignored
+SOURCE_DOUBTED_AT = 3  # after this number of consecutive contradictions to visits, over all its boards, a source is ignored
+MAX_WRONG = 8
+LONGEST_LAG_HOURS = 1.0  # figures of a source may lag by up to this, so that visits find further posts; more is a contradiction
+PROBE_DAYS, LONGEST_PROBE_DAYS = 2.0, 8.0
 MIN_DOUBT = 0.02  # smallest `doubt` of a source (see `Overview.doubts`)
 FLAG_WEIGHT = 0.65  # an event's mean weight, relative to a new thread's, assumed if a page only shows that something is new
 FINENESS_SECONDS = 60.0  # precision of the times that pages show
-# largest number of events per board that represent the posts of one reading in the forecast; up to it each post is one event,
-# beyond it the events share the weight of all posts
+# The posts that one reading reports on a board enter the forecast as at most this many events. Up to this number each post is
+# one event; of more posts, the total weight is divided among this many events.
 MAX_EVENTS = 500
 
 

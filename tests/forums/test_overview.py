@@ -16,8 +16,8 @@ from forums.board_log import BoardLog
 from forums.bounds import FIRST_DOUBT
 from forums.delay import event_delays
 from forums.events import from_rows
-from forums.overview import LONGEST_LAG_HOURS, Overview
-from forums.overview_values import MIN_DOUBT, Figures
+from forums.overview import Overview
+from forums.overview_values import LONGEST_LAG_HOURS, MIN_DOUBT, Figures
 from forums.pacing import Budget
 from forums.simulate import Setup, Simulation
 from tests.forums.test_adaptive import DIURNAL, NOTHING, sites_of
