@@ -147,8 +147,8 @@ class Dispatcher:
             self._changed(name)
 
     def load(self, name: str) -> float:
-        """Returns the node's unfinished tasks divided by the number of tasks that it completes in the horizon H at its weight
-        W."""
+        """Returns the node's unfinished tasks divided by W H: the number of tasks that it can complete within the horizon H (in
+        minutes) at its weight W (tasks per minute)."""
         node = self._nodes[name]
         return node.in_hand / max(node.weight * self.horizon, 1.0)
 

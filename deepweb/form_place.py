@@ -38,7 +38,8 @@ def headings_above(root: HtmlElement) -> list[str]:
 
 
 def about_forms(root: HtmlElement | None) -> list[Surroundings]:
-    """Returns the surroundings of each form of a page, in page order."""
+    """Returns for each form of a page, in page order, the page's title, the heading above the form, and the ids and classes of
+    the elements around it; empty without a page (None)."""
     if root is None:
         return []
     title = squeezed(root.findtext(".//title") or "")

@@ -91,8 +91,8 @@ class Parts:
 
     @staticmethod
     def _column_in(part: Query, columns: Iterable[str]) -> str | None:
-        """Returns the first of the record fields `columns` whose name equals one of the required choices in `part`; None if
-        there is none. A filter finds words only in this field."""
+        """Returns the first of the record fields `columns` (by name) that one of the required choices in `part` names; None if
+        none does. In a filter form (choose a field, enter a word) only that field is searched for the word."""
         named = {bare(term.value) for term in part}
         return next((column for column in sorted(columns) if column and bare(column) in named), None)
 
@@ -121,8 +121,8 @@ class Parts:
         return found
 
     def _brought(self, overall: Seen, part: Query) -> tuple[float, float]:
-        """Returns two sums over the queries made with the required choices `part`: the numbers of records that matched, and
-        the shares (`_share`) of the words queried."""
+        """Returns two sums over the queries made with the required choices `part`: how many records matched, and what share of
+        the records found by other words contain the word queried (`_share`)."""
         matching_outcomes = [o for o in overall.outcomes if (o.returned or self._is_filter) and set(part) <= set(o.query)]
         matching = float(sum(outcome.matching or outcome.returned for outcome in matching_outcomes))
         return matching, sum(_share(overall, outcome.query[0]) for outcome in matching_outcomes)

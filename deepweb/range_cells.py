@@ -358,8 +358,8 @@ def _masses(
     whole: Range, asked: Sequence[QueriedRange], values: np.ndarray, scale: float, limit: int, step: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns two parallel arrays: points of the range `whole` in ascending order, and the number of records that each stands
-    for. Points are the positions of the seen records, and some spread evenly between ends of queried ranges more than `step`
-    apart. The numbers are scaled to the answers, range by range from the widest, until they agree within 0.5 %."""
+    for. Points are the values of the seen records and, between neighbouring ends of queried ranges, some spaced evenly. Their
+    numbers of records are scaled, range by range from the widest, until sum and answer agree within 0.5 % in each range."""
     ends = sorted({whole.low, whole.high, *(end for each in asked for end in (each.range.low, each.range.high))})
     spread = [np.linspace(a, b, _SPREAD + 2)[1:-1] for a, b in zip(ends, ends[1:], strict=False) if b > a + step]
     even = np.concatenate(spread) if spread else np.array([float(whole.low)])

@@ -31,8 +31,8 @@ _SESSION = (FieldRole.TOKEN,)
 
 class Answer(NamedTuple):
     """One page of an answer. `url` is its address after redirects; `shape` the layout by which `records` were read; `stated`
-    the numbers that may be the total; `page_template` its links and lines of text, which belong to the page template if the
-    page has no results; `login` tells that the page asks for a password and shows no records."""
+    the numbers that may be the total; `page_template` all its links and lines of text, from which the site's page template is
+    learned if the page has no results; `login` tells that the page asks for a password and shows no records."""
 
     url: str
     records: tuple[FoundRecord, ...] = ()

@@ -206,8 +206,8 @@ def _titled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def _numbers_of_columns(rows: Sequence[Sequence[tuple[str, str, str]]]) -> dict[tuple[str, str], int]:
-    """Returns for each (name, path) that at least half of the records have: its number among the paths with that name, 1 for
-    the first. Fields with a number above 1 get it as part of their name."""
+    """Numbers the paths of fields that have the same name, from 1, to tell the fields apart ("author", "author 2"): returns the
+    number by (name, path). `rows` are records as (name, path, text); paths that fewer than half of them have are left out."""
     counts: Counter[tuple[str, str]] = Counter()
     for row in rows:
         counts.update(list(dict.fromkeys((name, path) for name, path, _ in row)))
@@ -228,8 +228,8 @@ def _joined(row: Sequence[tuple[str, str, str]], numbers: Mapping[tuple[str, str
 
 
 def _scope(label: HtmlElement) -> HtmlElement | None:
-    """Returns the element outside which a label has no value: for a heading cell its table row, for a term (`dt`) its list;
-    None for other labels."""
+    """Returns the element that must contain the value of a label: for a heading cell its table row, for a term (`dt`) its list;
+    None for other labels, whose value is not limited in this way."""
     return next(label.iterancestors({"th": "tr", "dt": "dl"}[label.tag]), None) if label.tag in ("th", "dt") else None
 
 

@@ -152,7 +152,8 @@ def read_forms(html: str | bytes, page_url: str, cut: bool = True) -> list[Form]
 
 
 def forms_of_tree(root: HtmlElement, page_url: str, cut: bool = True) -> list[Form]:
-    """Returns the forms of a page that was parsed already, as `read_forms` does."""
+    """Returns the forms of an already parsed page in order, as `read_forms` does. `cut`: a page that is one big form is split
+    into parts, each a form of its own."""
     base = root.find(".//base[@href]")
     base_url = _join(page_url, base.get("href", "")) if base is not None else page_url
     title = squeezed(root.findtext(".//title") or "")
@@ -179,8 +180,9 @@ def forms_of_tree(root: HtmlElement, page_url: str, cut: bool = True) -> list[Fo
 
 
 def _of_script(form: Form, request: ScriptRequest | None) -> Form:
-    """Returns a form that is sent by a script, completed with the `request` found in the script, under whose parameter name
-    its text box is sent; if no request was found, the form is marked as `scripted`."""
+    """Completes a form that a script sends, using the `request` found in the script: address, fixed parameters, and the
+    parameter name for the text box. Without a request, or unless there is exactly one text box, the form is only marked as
+    `scripted`."""
     texts = form.text_fields
     if request is None or len(texts) != 1:
         return replace(form, scripted=True)

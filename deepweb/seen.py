@@ -62,7 +62,7 @@ class Outcome(NamedTuple):
 
 class Seen:
     """All answers of a harvest. The lists `outcomes` and `answers` have one entry for each query, in the order of submission:
-    the counts, and the indices of the records returned, in the site's order.
+    the query with the numbers of records that it found, and the indices of the records returned, in the site's order.
 
     The following arrays are indexed by term, in the order in which terms were first seen:
 

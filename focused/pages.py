@@ -114,7 +114,7 @@ class Content:
 
     @property
     def hashed(self) -> HashedWords:
-        """The page's words by number, computed on first use and kept, since several runs may use one page."""
+        """The page's words as hash numbers with weights, computed on first use and kept, since several runs may use one page."""
         if not self._hashed:
             self._hashed.append(hashed(self.words))
         return self._hashed[0]

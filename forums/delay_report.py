@@ -51,8 +51,8 @@ def with_equal_visits(items: Items, boards: int, visits_per_day: int, first: dat
 
 
 def summary(items: Items, hours: Floats, days: float, target_hours: float) -> DelaySummary:
-    """Summarises the waiting times `hours` of these items: mean, median, 90th percentile and share within `target_hours`; all
-    count as found."""
+    """Summarises the waiting times `hours`, one for each of `items`: mean, median, 90th percentile and share within
+    `target_hours`. No item is treated as one that was never found. `days` is the length of the period."""
     return summarise(Delays(hours, np.ones(len(items), dtype=bool)), items.weights, days, target_hours)
 
 

@@ -50,7 +50,8 @@ class Modes:
 
     @classmethod
     def of(cls, kernel: Kernel) -> Modes:
-        """Computes the modes of one kernel; needs b > 0, so that every mode decays."""
+        """Computes the modes (eigenvectors with their decay rates) of a kernel. The kernel's b must be above 0, otherwise a mode
+        would not decay."""
         taus, gains = np.array(kernel.taus_hours), np.maximum(np.array(kernel.gains), 1e-9)
         matrix = np.sqrt(np.outer(gains / taus, gains / taus)) - np.diag(1.0 / taus)
         values, vectors = np.linalg.eigh(matrix)

@@ -75,7 +75,8 @@ def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, looks: Floats, no
     unit = np.cumsum(rng.exponential(size=(PATHS, POSTS)), axis=1) / rng.gamma(BURSTS, 1.0 / BURSTS, PATHS)[:, None]
     price_factor = np.exp(PRICE_SPREAD * rng.standard_normal(PATHS)[:, None] * np.sqrt(np.minimum(hours / 2.0, 1.0)))
     scales = np.exp(LOOKS_SPREAD * rng.standard_normal(PATHS))
-    seen = np.stack([_seen_until(looks, now, hours, by) for by in scales])  # shape (paths, moments)
+    # shape (paths, moments); a path is one simulated course of events
+    seen = np.stack([_seen_until(looks, now, hours, by) for by in scales])
     told = np.stack([np.interp(seen, hours, row) for row in mass])  # shape (boards, paths, moments)
     since = hours - seen + np.where(seen == 0.0, overview.hours_since_look(now, board)[:, None, None], 0.0)
     waiting = np.where(seen == 0.0, loop.forecast.expected(now, board)[:, None, None], 0.0)

@@ -73,9 +73,10 @@ class Spending:
         return min(math.ceil(max(self.most - self.budget.used, 0.0)), max(self.budget.visits_per_day - self.budget.used, 0))
 
     def accept(self, value: float, cost: int, *, forced: bool) -> bool:
-        """Decides whether a visit or reading is made; if so, charges `cost` visits, adjusts the price and returns True.
+        """Decides whether a visit of a board or a reading of an overview source is made; if so, charges `cost` visits to the
+        budget, moves the price (on which the least accepted value is based) towards `value` and returns True.
 
-        value: weighted event-hours per visit charged. forced: make it whatever its value, as long as `room` covers the cost.
+        value: weighted event-hours gained per visit charged. forced: make it whatever its value, unless `cost` exceeds `room()`.
         """
         budget = self.budget
         if cost > self.room():

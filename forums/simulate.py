@@ -70,8 +70,8 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one policy at one budget. `daily`: weighted event-hours by day of posting, (days,), None for the lower bound
-    (policy clairvoyant)."""
+    """The result of one policy at one budget. `daily`: delay in weighted event-hours by the day on which posts were made,
+    (days,); None for the policy clairvoyant, which only gives a lower bound of the delay."""
 
     policy: str
     visits_per_board: int
@@ -344,7 +344,7 @@ class _Trace:
         self.spent.append((cost, now))
 
     def followed(self) -> Followed:
-        """Returns the record of the whole run."""
+        """Returns all recorded fetches and charges as arrays, in the order in which they were made."""
         spent = np.array([cost for cost, _at in self.spent], dtype=np.int64)
         return Followed(np.concatenate(self.boards), np.concatenate(self.moments), spent, np.array([at for _c, at in self.spent]))
 

@@ -126,8 +126,8 @@ class Asked:
 
 
 def requests(per_board: Floats, requests_per_visit: Floats, site: Ints, allowed: Floats) -> Asked:
-    """Returns the requests that visits need, compared with the sites' limits. per_board: (n,) visits per day; requests_per_visit:
-    (n,); site: (n,) indices into `allowed`, (sites,), requests per day, inf for no limit."""
+    """Returns how many requests per day the visits need, compared with the sites' limits. By board, (n,): per_board, visits per
+    day; requests_per_visit; site, its position in `allowed`. By site, (sites,): allowed, requests per day, inf for no limit."""
     asked = np.bincount(site, per_board * requests_per_visit, len(allowed))
     visits = np.bincount(site, per_board, len(allowed))
     over = asked > allowed * (1.0 + 1e-9)

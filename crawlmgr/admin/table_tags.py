@@ -170,7 +170,8 @@ class EmptyStateNode(Node):
 
 
 class _Given(NamedTuple):
-    """Rows that were evaluated already, in the form in which a `ForNode` takes its sequence."""
+    """Rows that were evaluated already, wrapped like a template expression, because Django's `ForNode` calls `resolve` on its
+    sequence."""
 
     rows: Collection[Any]
 

@@ -38,7 +38,8 @@ def bar(request: HttpRequest) -> dict[str, Any] | None:
 
 
 def address(known: dict[int, Step], number: int) -> str:
-    """Returns the address of a step; "" if there is no such step."""
+    """Returns the address at which step `number` of the guided tour is shown; "" if `known`, the steps by number, has no such
+    step."""
     if number not in known:
         return ""
     url = known[number].url

@@ -102,9 +102,9 @@ def _client() -> Client:
 
 
 def places(sizes: Sizes) -> Iterator[tuple[str, str, str]]:
-    """Yields (label, address, reason) for every URL pattern: each view once, and once more for each of its queries. The reason
-    tells why the address cannot be requested, "" if it can. Exits if the arguments of a view are unknown, so that none is
-    forgotten."""
+    """Yields (label, address, reason) for every URL pattern, and again with each query string that is listed for its view.
+    The reason tells why the address cannot be requested, "" if it can. Exits if the arguments of a page of the admin site
+    are unknown, so that none is forgotten."""
     arguments: dict[str, dict[str, object]] = {}
     queries: dict[str, tuple[str, ...]] = {}
     for dotted in settings.DESK_ROWS:

@@ -113,7 +113,7 @@ class Web:
 
 
 class Asked(asyncio.Protocol):
-    """One connection from a client to one host."""
+    """The server's side of one connection from a client to one of the simulated hosts."""
 
     def __init__(self, web: Web, host: int) -> None:
         self.web, self.host, self.loop = web, host, asyncio.get_running_loop()

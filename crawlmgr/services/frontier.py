@@ -266,13 +266,14 @@ _FINISH = "UPDATE crawlmgr_url SET state = %s, reason = %s, lease_until = NULL, 
 
 
 def finish(item: Url, state: UrlState, now: datetime, reason: str = "") -> None:
-    """Records the end of an address: `state` is done, failed, refused or dropped; `reason` says why."""
+    """Records that an address needs no further request: `state` is done, failed, refused or dropped; `reason` says why."""
     _tell(item, state, reason)
     sql.execute(_FINISH, _end(item, state, now, reason))
 
 
 def finish_many(ends: Sequence[tuple[Url, UrlState, str]], now: datetime) -> None:
-    """Records the ends of many addresses, each with its state and reason (see `finish`)."""
+    """Records that many addresses need no further request: `ends` are (address, final state, reason); the states are those of
+    `finish`."""
     for item, state, reason in ends:
         _tell(item, state, reason)
     if ends:

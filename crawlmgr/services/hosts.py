@@ -74,8 +74,8 @@ class OwnPace:
         self._given: set[int] = set()
 
     def give(self, ids: Iterable[int]) -> None:
-        """Sets the delay and the number of connections of those hosts that were never requested, in the order of their ids to
-        avoid deadlocks. Each host is set only once."""
+        """Stores the run's delay and number of connections in those of the hosts with these ids that were never requested, in
+        the order of the ids to avoid deadlocks. Later calls skip hosts that were passed before."""
         for pk in sorted(set(ids) - self._given):
             sql.execute(_PACE, (*self.values, pk, *self.values))
             self._given.add(pk)

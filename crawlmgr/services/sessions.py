@@ -54,7 +54,8 @@ def _described(session: Session, user: Any, data: dict[str, Any], own_key: str |
 
 
 def end(marks: set[str], now: datetime, seen: Callable[[Any], bool]) -> int:
-    """Ends the sessions with these marks, if `seen` returns True for their users. Returns how many were ended."""
+    """Ends the login sessions identified by `marks` (hashes of their keys, as in `mark` of a listed session) if `seen` returns
+    True for their users. Returns how many were ended."""
     chosen = [(session, user) for session, user, _data in _decoded(now) if _mark(session.session_key) in marks]
     users = get_user_model()._default_manager.in_bulk([user for _session, user in chosen])
     keys = [session.pk for session, user in chosen if user in users and seen(users[user])]

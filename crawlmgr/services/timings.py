@@ -46,7 +46,7 @@ def window(row: Timing | None) -> windows.Window | None:
 
 
 def opens(row: Timing | None, now: datetime) -> datetime | None:
-    """Returns the time from which an item may start; None if it may start now."""
+    """Returns when the working hours in `row` next begin; None if `now` is within them or they are not restricted."""
     at = windows.next_allowed(window(row), now)
     return at if at > now else None
 

@@ -85,13 +85,14 @@ def semantic(
 
 
 def _all_pairs(topic: Mapping[str, float], page: Mapping[str, float], alike: WordSimilarity) -> float:
-    """Returns sum_ij t_i u_j s_ij with the symbols of `semantic`."""
+    """Returns the sum over all pairs of a topic word and a page word of the product of their weights and their similarity."""
     return sum(t * u * alike(a, b) for a, t in topic.items() for b, u in page.items())
 
 
 def _best(word: str, page: Mapping[str, float], others: Mapping[str, float], alike: WordSimilarity) -> tuple[float, float]:
-    """Returns, for the topic word `word`, (u_j s_ij, u_j) of the page word j that matches it best, among `word` itself and
-    `others`, with the symbols of `semantic`; (0, 0) if none is similar."""
+    """Finds the page word that matches the topic word `word` best: with the largest product of its weight and its similarity to
+    `word`. Returns this product and the weight, (0, 0) if no word is similar. `page` maps the page's words to weights; only
+    `word` itself and the words of `others`, a part of `page`, are candidates."""
     own = page.get(word, 0.0)
     if alike is same_word:
         return own, own

@@ -59,11 +59,12 @@ class DocumentFrequencies:
 
     @property
     def documents(self) -> int:
-        """The number of documents added, including those since the copy was last renewed."""
+        """The number of all documents added, including recent ones that the frozen frequencies `idf` do not count yet."""
         return self._documents
 
     def add(self, words: Iterable[str]) -> bool:
-        """Counts the distinct words of one document; returns True if the copy was renewed."""
+        """Counts the distinct words of one document; returns True if this brought the frozen frequencies `idf` up to date, so
+        that weights computed from them should be computed again."""
         self._counts.update(set(words))
         self._documents += 1
         if self._documents - self._idf.documents >= max(self._least, min(self._most, self._idf.documents // 20)):

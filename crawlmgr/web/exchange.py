@@ -91,8 +91,9 @@ class FetchSettings:
 class FetchRequest:
     """One request. `etag` and `last_modified` are values from an earlier response and make the request conditional.
 
-    `cookies` belong to the requested origin, as those of the settings do. The response to a `confidential` request is not
-    archived. `refuses_redirect`, if given, returns True for an address to which a redirect is not followed.
+    `cookies` are sent, besides those of the settings, to the origin of `url` only, not after a redirect to another one. The
+    response to a `confidential` request is not archived. `refuses_redirect`, if given, returns True for an address to which a
+    redirect is not followed.
     """
 
     url: str

@@ -307,8 +307,9 @@ class Fetcher:
     def _once(
         self, step: FetchRequest, settings: FetchSettings, secrets: bool, conditional: bool
     ) -> tuple[FetchResponse, bool]:
-        """Sends one request, follows no redirect. Returns the response, and whether it set cookies. For `secrets` and
-        `conditional` see `request_headers`."""
+        """Sends one request without following a redirect. Returns the response, and whether it set cookies. `secrets` includes
+        the headers of the request and of the settings, which may be secret; `conditional` asks for the page only if it has
+        changed."""
         parts = parse(step.url)
         origin = self._origin(parts, settings)
         prepared = requests.PreparedRequest()

@@ -234,8 +234,9 @@ def _next_by_word(links: list[PageLink], pages: list[Address], group: PageGroup 
 
 
 def _leads_on(target: Address, pages: list[Address], group: PageGroup | None) -> bool:
-    """Tells whether the address `target` can be the page after the current one: by its number in `group` (None: no group was
-    found), by numbers that count pages, or by a cursor in its query. `pages` are the addresses of the current page."""
+    """Tells whether the address `target` can be the page after the current one: by its number in `group` (the
+    links to pages of the list; None: none found), otherwise by a page number that is larger than the current page's, or by a
+    cursor in its query. `pages` are all addresses of the current page (requested and declared)."""
     if group is not None:
         number = group.page(target)
         if number is not None:

@@ -99,8 +99,8 @@ def session_like(key: str, value: str) -> bool:
 
 
 def slots(target: Address) -> Iterator[Slot]:
-    """Yields every number of an address that may count pages, first those of the path, then those of the query; then, for each
-    number that occurs several times, a slot with all its occurrences replaced by the placeholder."""
+    """Yields a slot for every number of an address that may be a page number: first those of the path, then those of the query.
+    A number that occurs several times yields one more slot at the end, in which a placeholder replaces all its occurrences."""
     single = list(_single_slots(target))
     yield from (slot for slot, _ in single)
     for number in {slot.number for slot, _ in single}:

@@ -156,7 +156,7 @@ class Answer(http.client.HTTPResponse):
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
         self._exchange = current.exchange
-        if not self._exchange.address:  # still unknown for a reused connection to a proxy
+        if not self._exchange.address:  # the peer's IP address is still unknown if a connection to a proxy is reused
             with contextlib.suppress(OSError):  # the connection is already closed: reading from it raises the reason
                 self._exchange.address = sock.getpeername()[0]
         self._socket: socket.socket | None = sock

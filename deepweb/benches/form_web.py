@@ -67,7 +67,8 @@ class FormSite:
     # --- matching of records
     def matching(self, given: Mapping[str, str]) -> list[int] | None:
         """Returns the indices of the records that match the submitted values `given` (by input name), in the site's order. None
-        if no value, or none for a required input, was submitted; but all records for an empty query if the site answers it so."""
+        if no value was submitted, or none for a required input. Some sites (`kind.everything`) answer a query without any value
+        with all records."""
         kind = self.kind
         found: list[int] | None = None
         word = given.get(kind.box, "").strip().lower() if kind.box else ""

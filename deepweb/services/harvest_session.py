@@ -84,8 +84,8 @@ class HarvestSession:
 
     @property
     def way(self) -> FillPlan:
-        """The present way of submitting the form: which text box takes the words, and which inputs are set with it. It is being
-        tried, or was found to return records.
+        """The way of submitting the form that is in use: which text box takes the words, and which other inputs are always set.
+        Either it is still being tried, or it has already returned records.
         """
         return self.ways[min(int(self.state.get("way", 0)), len(self.ways) - 1)]
 

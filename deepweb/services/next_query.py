@@ -48,8 +48,9 @@ class NextQuery:
         self._session = session
 
     def choose(self) -> Ask | None:
-        """Returns the next query of the opening or the policy, or the next of the fixed queries; None when querying is over,
-        with the reason code in the session's `state["ending"]`.
+        """Returns the next query: of the list `options.fixed` if one was given, otherwise of the opening (nonsense and initial
+        words) and then of the query policy. None when the harvest is over; its reason code is then in the session's
+        `state["ending"]`.
         """
         if self._session.options.fixed:
             return self._fixed()
@@ -110,8 +111,8 @@ class NextQuery:
 
     def _paper_seed(self) -> Ask | str | None:
         """Returns a query for the next of the deep-web paper's seed words, each of which is queried once whatever it returns.
-        When all were queried: None if there are records, so that the paper's rounds begin; otherwise a query in the form's next
-        way of submitting, or a reason code to end.
+        When all were queried: None if there are records, so that the paper's rounds begin; otherwise a first query with the
+        next way of submitting the form or, if no way is left, a reason code to end the harvest.
         """
         words = list(self._session.options.seed_terms) or paper_words(
             cluster_terms(self._session.harvest.form), page_words(self._session.harvest.form.words)

@@ -83,7 +83,7 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def _keywords(given: Mapping[str, float], ontology: Ontology | None, *, alone: bool) -> dict[str, float]:
-    """Returns the given keywords, with the ontology's words added as further keywords. The added words have the weight 1 if
-    nothing else describes the topic (`alone`), otherwise BESIDE."""
+    """Returns keywords with weights: the words of the ontology and those `given`, which take precedence. Words of the ontology
+    weigh 1 if the topic has neither samples nor keywords (`alone`), otherwise BESIDE (one half)."""
     words = ontology.words() if ontology is not None else []
     return {**dict.fromkeys(words, 1.0 if alone else BESIDE), **given}

@@ -224,8 +224,9 @@ class ComparisonJob:
         archive: Archive,
         pulse: Pulse,
     ) -> list[tuple[Cell, Outcome]]:
-        """Measures all runs, `every`, and returns pairs of a run and its results. `drawn` are the topics by draw of samples. Runs
-        with the same choice of samples are measured together; sample pages are not scored."""
+        """Measures all runs, `every`, and returns pairs of a run and its results. `drawn` are pairs of a
+        topic with one draw of sample pages and the URLs of these pages, which are not scored. Runs with the same draw are
+        measured together."""
         stored_trails, found = self.comparison.trails, []
         growing = bool(self.comparison.setup.get("growing"))
         for number, (about, left_out) in enumerate(drawn):

@@ -59,8 +59,8 @@ class Verdict(NamedTuple):
 
 
 def verdict(run: TopicRun) -> Verdict:
-    """Scores the newest pages of a run (at most MAX_PAGES) by the topic's samples, the pages themselves and the operator's
-    marks."""
+    """Scores how likely the newest pages of a run (at most MAX_PAGES) are on topic, with a classifier that learns from the
+    topic's samples, these pages and the operator's marks (on or off topic). A marked page gets the score of its mark."""
     rows = list(TopicPage.objects.filter(run_id=run.pk, kind=TopicPage.Kind.PAGE).order_by("-number")[:MAX_PAGES])[::-1]
     if not rows:
         return Verdict([], 0, 0, 0, 0)

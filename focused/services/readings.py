@@ -166,7 +166,7 @@ def renew(topic: Topic, *, now: datetime, user: Any = None, drawing: bool = Fals
         return runs.create(
             KIND, topic.name, target=topic.pk, exclusive=f"{KIND} {topic.pk}", parameters=chosen, now=now, user=user
         )
-    except runs.Busy as busy:  # the existing run looks for new samples before each step
+    except runs.Busy as busy:  # no second run is needed: the existing one looks for new samples before each step
         if drawing:
             Run.objects.filter(pk=busy.run.pk).update(parameters={"draw": True})
         return busy.run

@@ -63,7 +63,8 @@ class Prior(NamedTuple):
 
 @cache
 def shipped_prior() -> Prior:
-    """Returns the prior that is part of the package (see adaptive_prior.md)."""
+    """Returns the feature weights, with means and spreads of the features, by which links are scored before the crawl has
+    learned its own; they are part of the package (see adaptive_prior.md)."""
     return read_prior(PRIOR_FILE)
 
 
@@ -202,9 +203,9 @@ class Adaptive(Strategy):
         return None
 
     def _next(self) -> int | None:
-        """Returns the number of the next target to fetch: among the targets that were last chosen together (see `_best`), the
-        first whose host is not in `graph.resting` (hosts that cannot be requested now); if all of them are on such hosts, the
-        best open target on another host. Returns None if there is none."""
+        """Returns the number of the next target to fetch: the first of the current batch (the
+        best targets when it was chosen; a new one is chosen when it is used up) whose host can be requested now, that is, is not
+        in `graph.resting`; otherwise the best open target on any such host. Returns None if there is none."""
         links, chosen = self.links, self._chosen
         while chosen and not links.is_open(chosen[0]):
             chosen.pop(0)

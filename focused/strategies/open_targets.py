@@ -100,7 +100,7 @@ class OpenTargets:
 
     @property
     def hosts(self) -> Rows:
-        """For each column, the number of its target's host."""
+        """The host number of the link target of each matrix column, in column order."""
         return self._slot.host[: self.size]
 
     @property

@@ -47,7 +47,8 @@ class Pheromone:
         self.tau[row] += share * (self._initial - self.tau[row])
 
     def evaporate(self, page: str) -> None:
-        """Computes the evaporation of the links of a page in all cycles since it was last computed for them."""
+        """Brings the pheromone of a page's links up to date: applies the evaporation of all cycles since the page was last
+        brought up to date."""
         cycles = self.cycle - self.stamps[page]
         if cycles > 0:
             rows = self._links.rows(page)

@@ -150,7 +150,7 @@ def _next(now: datetime, step_seconds: float, policy: str) -> datetime:
     before = midnight - timedelta(seconds=60)
     step = now + timedelta(seconds=step_seconds)
     if policy in LOOPS:
-        # a source was just read, so boards are ranked again at once
+        # an overview source was just read, so the policy ranks the boards again without waiting for the next step
         if Look.objects.filter(read_at__gte=now - timedelta(seconds=1)).exists():
             return min(now + timedelta(seconds=60), before if now < before else midnight)
         step += timedelta(seconds=_idle_steps(now, step_seconds) * step_seconds)

@@ -60,8 +60,8 @@ class ReplayForum:
         return None
 
     def _alive(self, board: int, now: float) -> list[tuple[float, int, int]]:
-        """Returns, for each thread of a board that exists at `now`, the time of its last post, its number, and its number of
-        posts; most recent reply first."""
+        """Returns (time of the last post, thread number, number of posts) of each thread of a board that has posts at `now`,
+        the most recently posted in first; later posts do not count."""
         counts = [(thread, self._posts(thread, now)) for thread in self.threads[board]]
         alive = [(float(self.times[self.first[thread] + posts - 1]), thread, posts) for thread, posts in counts if posts]
         return sorted(alive, reverse=True)

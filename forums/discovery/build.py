@@ -105,8 +105,8 @@ def _unread(candidates: Candidates, chosen: list[Candidate], shapes: frozenset[s
 
 
 def root_page(pages: list[PageFacts], start_url: str) -> PageFacts | None:
-    """Returns the forum's root page: the index with most boards that no other index names; without an index the list of all
-    boards' threads; without such a list the start page (None if that was not fetched)."""
+    """Returns the forum's root page: of the indexes that no other index lists as a board, the one with most boards; without
+    an index the list of all boards' threads; without such a list the start page (None if that was not fetched)."""
     indexes = [page for page in pages if page.kind is PageKind.index and board_rows(page)]
     named = {page_key(row.url) for page in indexes for row in board_rows(page)}
     tops = [page for page in indexes if page.key not in named] or indexes
@@ -119,9 +119,9 @@ def root_page(pages: list[PageFacts], start_url: str) -> PageFacts | None:
 
 
 def _parents(chosen: list[Candidate], candidates: Candidates) -> dict[str, str]:
-    """Returns the address of the parent board of each sub-board, by the sub-board's key. A parent is known from an index row,
-    from the breadcrumb of the sub-board's page, because only this board's page links to the sub-board, or because its list
-    includes the sub-board's threads."""
+    """Returns the address of the parent board of each sub-board, by the sub-board's key. A parent is found by an
+    index row, by the breadcrumb of the sub-board's page, as the only board whose page links to the sub-board, or as the only
+    board whose list of threads includes the sub-board's threads."""
     urls = {candidate.key: candidate.url for candidate in chosen}
     parents: dict[str, str] = {}
     for candidate in chosen:

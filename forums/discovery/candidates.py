@@ -174,7 +174,7 @@ class Candidates:
         return frozenset(form for form in counts if form not in threads)
 
     def _links_alike(self) -> None:
-        """Adds the addresses linked on pages of the sample that have the same shape as a known board's address."""
+        """Adds the addresses that pages of the sample link and that have the same shape as the address of a known board."""
         shapes = self.board_shapes()
         if not shapes:
             return

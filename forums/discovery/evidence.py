@@ -148,7 +148,7 @@ def _difference(first: str, second: str, number: int | None) -> str:
     while start < min(len(first), len(second)) and first[start] == second[start]:
         start += 1
     while start and second[start - 1].isalnum() and second[start : start + 1].isalnum():
-        start -= 1  # moves the start of the part back, so that no word or number is split
+        start -= 1  # so that the part does not begin within a word or number
     start -= start > 0 and second[start - 1] in "?&/-_"
     tail = second[max(0, start) :]
     if number is None:

@@ -141,7 +141,7 @@ class Explorer:
         further = [wanted for wanted in self._further_mixed() if self._is_new(wanted)]
         yield from unsettled
         behind = [] if unsettled else [wanted for wanted in self._behind(candidates) if self._is_new(wanted)]
-        yield from behind[:1]  # one address at a time: if it leads to a list, the other boards' addresses have the same form
+        yield from behind[:1]  # one address first: if it leads to a list, the other boards' lists have addresses of that form
         yield from rivals
         if not rivals:
             yield from further
@@ -185,9 +185,9 @@ class Explorer:
                 yield Wanted(candidate.url, "board")
 
     def _ways_up(self, start: PageFacts) -> Iterator[Wanted]:
-        """Yields the next address that may be the index above the start page (at most one, because its page shows whether to go
-        on); once that index is found, the page above it (see `_above_index`). Nothing at the limit of tries, or if a page tried
-        lists the threads of all boards."""
+        """Yields the next address that may be the index above the start page: at most one, because the page found there shows
+        whether to try another. Once that index is found, yields the pages above it instead (see `_above_index`). Yields nothing
+        if the limit of tries is reached or a page that was tried lists the threads of all boards."""
         for tried, url in enumerate(self._above(start)):
             key = page_key(url)
             page = self._pages.get(key)

@@ -18,7 +18,7 @@ from forums.reading.apis import api_address
 
 FEED, API = "feed", "api"
 MAX_FEEDS = 3
-_LISTS = {  # by forum software: paths below the root of JSON lists that guests may read: the boards' figures, all boards' threads
+_LISTS = {  # for each forum software, the paths of two pages whose JSON guests may read: the boards, the threads of all boards
     "discourse": ("categories", "latest"),
     "nodebb": ("categories", "recent"),
     "flarum": ("tags", "all"),

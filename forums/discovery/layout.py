@@ -56,7 +56,7 @@ def roles(reading: PageReading) -> frozenset[str]:
 
 def learn(pages: Iterable[PageFacts]) -> tuple[Layout, ...]:
     """Returns the layout of each kind of page, learned from a sample: the typical number of rows, the fields present on most
-    pages, the class names present on all, and the shapes of titles and side links of its lists."""
+    pages, the class names present on all, and the link shapes of its lists (see `Shapes`)."""
     by_kind: dict[PageKind, list[PageFacts]] = defaultdict(list)
     for page in pages:
         if page.reading.records:
@@ -76,8 +76,9 @@ def learn(pages: Iterable[PageFacts]) -> tuple[Layout, ...]:
 
 
 def _shapes(pages: Sequence[Shapes]) -> Shapes:
-    """Returns the link shapes of several lists together. A shape that belongs to titles on some lists and to side links on others
-    counts as what it is on more lists. Shapes of side links are kept if at least half of the lists have them."""
+    """Returns the link shapes of several lists combined into one. A shape that belongs to titles on some lists and to other links
+    on others is taken for what it is on the larger number of lists. Shapes of other links are kept only if at least half of the
+    lists have them."""
     titles = Counter(shape for page in pages for shape in page.titles)
     others = Counter(shape for page in pages for shape in page.others)
     return Shapes(

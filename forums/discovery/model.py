@@ -64,7 +64,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class SourceFound:
-    """An overview source: a page or list from which news of several boards can be seen at once.
+    """An overview source: a page or feed that shows new threads or posts of several boards at once.
 
     `kind` is index (a page with figures of boards), newest (a page of all boards' threads, newest first), feed (RSS or Atom) or
     api (a JSON list of the forum software). `boards`: keys of the boards that it shows; () for a feed or JSON list, which has not
@@ -105,8 +105,8 @@ class SiteModel:
     for digits and * for changing words. `timezone_evidence` and `timezone_confidence`: how the time zone was found (see
     `ZoneGuess`). `counts_posts`: whether lists count posts (True) or replies (False), None if the sample did not show it.
     `list_flip`, `thread_flip`: how addresses of further pages are formed. `pagers`: for each kind of page that has several
-    next-page links, the position of the right one (see `PageReading.rivals`). `lessons`: how far related pages agreed; `rules`:
-    the selectors chosen from this (see `SiteRules.to_json`). `unread`: the boards found but not read.
+    next-page links, where the right one is (a source of `PageReading.rivals`, such as "head"). `lessons`: how far related pages
+    agreed; `rules`: the selectors chosen from this (see `SiteRules.to_json`). `unread`: the boards found but not read.
     """
 
     name: str
@@ -174,13 +174,13 @@ class SiteModel:
         return SiteModel(**fields)
 
     def pager(self, kind: str) -> str:
-        """Returns the position of the right next-page link on pages of a kind; "" if the link that the page reader takes by
-        default is right."""
+        """Returns where the right next-page link is on pages of a kind (a source of `PageReading.rivals`, such as "head"); "" if
+        the link that the page reader takes by default is right."""
         return dict(self.pagers).get(kind, "")
 
     @property
     def known(self) -> Shapes:
-        """The shapes of title links and side links on the site's lists of threads; empty if no list was read."""
+        """The link shapes of the site's lists of threads, of titles and of other links; empty if no list was read."""
         told = [Shapes(frozenset(one.titles), frozenset(one.others)) for one in self.layouts if one.kind == "threadlist"]
         return told[0] if told else Shapes()
 

@@ -15,7 +15,7 @@ from forums.discovery.pages import PageFacts
 from forums.discovery.shapes import page_key, sends_or_asks
 from forums.reading import PageKind, ThreadRecord
 
-MAX_TRIED = 4  # links of one overview page tried at most, to find the form of links to lists; then none is looked for
+MAX_TRIED = 4  # largest number of links of one overview page that are tried in search of its list
 _DIGITS = re.compile(r"\d")
 
 
@@ -26,8 +26,8 @@ def is_overview(page: PageFacts) -> bool:
 
 
 def onward(page: PageFacts) -> list[str]:
-    """Returns, for each link of a page to an address below the page's own, the part of that address after the page's own. Parts
-    without digits come first."""
+    """Returns the endings of the links to addresses below a page's own address: "threads" for a link to /board/7/threads on
+    the page /board/7. Endings without digits come first. Links to forms, files and the like are left out."""
     own = page.key + "/"
     ends = [key.removeprefix(own) for link in page.links if (key := page_key(link.url)).startswith(own) and "?" not in key]
     fit = [end for end in dict.fromkeys(ends) if end and not sends_or_asks(unquote(end))]
@@ -51,8 +51,11 @@ def behind(page: PageFacts, pages: Iterable[PageFacts]) -> PageFacts | None:
 
 
 def wanted(overviews: Sequence[PageFacts], pages: Sequence[PageFacts]) -> Iterator[str]:
-    """Yields the addresses to fetch for overview pages: up to MAX_TRIED links of the page with most links, of forms that most
-    of the pages have; once one of them leads to a list, the link of the same form on every overview page.
+    """Yields the addresses to fetch in order to find the lists behind overview pages.
+
+    At first these are up to MAX_TRIED links of one overview page, the one with most links; only links are tried whose ending
+    (see `onward`) occurs on more than half of the overview pages. Once one of them has led to a list, the link with the same
+    ending is yielded for every overview page.
 
     overviews: overview pages of boards; pages: all pages of the sample.
     """
@@ -74,5 +77,5 @@ def wanted(overviews: Sequence[PageFacts], pages: Sequence[PageFacts]) -> Iterat
 
 
 def _address(page: PageFacts, end: str) -> str:
-    """Returns the address, as the page writes it, of the link to the page's own address followed by `end`."""
+    """Returns the full address of the page's link with the ending `end` (see `onward`); `page` must have such a link."""
     return next(link.url for link in page.links if page_key(link.url) == f"{page.key}/{end}")

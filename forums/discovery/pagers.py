@@ -1,7 +1,8 @@
 """Decides which of several next-page links is the right one, from the pages behind them.
 
 A page may have several (a visible link, one in its head, one that only scripts use). The right one leads to a page of the same
-kind with new rows; one that leads to the same rows, to another kind of page or to no page is wrong.
+kind with new rows; one that leads to the same rows, to another kind of page or to no page is wrong. The position of a link says
+how it was found on the page; positions have the names that `PageReading.rivals` uses as source, such as "head".
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ MAX_TRIED = 2  # number of pages of a kind whose next-page links are all tried, 
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """What a sample showed about one position of next-page links (`source`, see `PageReading.rivals`): `kept` of the `tried`
-    links there led to new rows."""
+    """What a sample showed about the next-page links in one position (`source`) on pages of one kind: `kept` of the `tried` links
+    led to new rows."""
 
     kind: PageKind
     source: str
@@ -60,8 +61,8 @@ def tested(pages: Sequence[PageFacts]) -> list[Pager]:
 
 
 def chosen(pages: Sequence[PageFacts]) -> dict[PageKind, Pager]:
-    """Returns the position of next-page links to use, for each kind of page where tested positions differ: the best one, if it
-    leads to new rows more often than not and another one does not."""
+    """Returns the best position of next-page links for each kind of page on which the choice matters: links in the best position
+    lead to new rows in more than half of the cases, links in at least one other position do not."""
     best: dict[PageKind, Pager] = {}
     ways = tested(pages)
     for kind in KINDS:
@@ -73,7 +74,7 @@ def chosen(pages: Sequence[PageFacts]) -> dict[PageKind, Pager]:
 
 
 def sources(pages: Sequence[PageFacts]) -> dict[PageKind, str]:
-    """Returns the best position of next-page links for each kind of page, as `followed` takes it."""
+    """Returns the name of the position that `chosen` takes for each kind of page, as `followed` and `settled` need it."""
     return {kind: pager.source for kind, pager in chosen(pages).items()}
 
 

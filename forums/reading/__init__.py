@@ -1,7 +1,7 @@
 """Reads the pages of any forum by their content: `read_page` returns the kind of a page, its records and its next pages.
 
-The modules import each other in this order: `document` (element tree and links) and `pagetimes` (times); `rows`, `heads`
-(header cells), `lists` and `posts` (candidate records); `kinds` (choice between the candidates); `threadrows`, `boardrows` and
+Order of the modules: `document` (element tree and links) and `pagetimes` (times); `rows`, `heads` (header cells), `lists` and
+`posts` (candidate records); `kinds` (choice between the candidates); `threadrows`, `boardrows` and
 `postrows` (fields of the chosen records).
 
 Terms: a page is a tree of elements. A node is an element by its number in document order. A piece is a single text by its

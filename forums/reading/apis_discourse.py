@@ -40,7 +40,8 @@ def address(path: str, query: str, root: str) -> str | None:
 
 
 def read(answer: Mapping[str, Any], url: str) -> PageReading | None:
-    """Returns the reading of a response of this API; None if it has another form. `url` is the response's own address."""
+    """Returns what a JSON response of Discourse (boards, threads or posts) shows, as a reading of a page; None for any other
+    JSON. `url` is the address of the response, not that of the page."""
     base = re.split(r"/(?:t|c|categories|latest)(?:[/.]|$)", url, maxsplit=1)[0]
     if "category_list" in answer:
         return PageReading(PageKind.index, tuple(_boards(table(answer["category_list"]).get("categories"), base)))

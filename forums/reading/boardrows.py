@@ -59,7 +59,8 @@ class BoardRows:
         if not threads and not posts and plain:
             return plain[:1], []
         if threads and not posts and len(plain) == 1 and self._exceeds(plain[0], threads[0]):
-            posts = plain  # The only other column, whose numbers are not smaller than those of threads, must be the posts.
+            # There is only one other column, and its numbers are not smaller than the numbers of threads: it counts posts.
+            posts = plain
         if not threads and plain and posts and "views" not in roles[plain[0]] and plain[0] in both:
             threads = plain[:1]
         return threads, posts

@@ -25,8 +25,9 @@ def leads_to_user(url: str, pattern: str) -> bool:
 
 
 def board_spaces(page: Outline, links: Sequence[tuple[int, str, str]]) -> frozenset[str]:
-    """Returns the addresses of the form `/space/7` that are boards on this page. They are all of that form if at least three of
-    them, and at least two thirds, are linked in headings and only once; otherwise none. `links` are (node, address, fragment)."""
+    """Returns the addresses of the form `/space/7` that are boards on this page: all addresses of that form or none. They are
+    boards if at least three of them, and at least two thirds, are linked only once and in a heading. `links` are (node, address,
+    fragment)."""
     found = [(node, url) for node, url, _ in links if _SPACE.fullmatch(urlsplit(url).path)]
     times = Counter(url for _, url in found)
     heading = {url for node, url in found if times[url] == 1 and _in_heading(page, node)}

@@ -193,8 +193,9 @@ class TimedPage:
 
     def _time_at(self, at: int, end: int, covered: set[int]) -> tuple[Moment | None, int]:
         """Returns the time that begins in text number `at`, and the number of texts over which it extends; (None, 1) if there is
-        none. "Yesterday" and "10:15" in two successive texts are one time. `end` is the number of the first text that does not
-        belong to it, except a clock time on the next line (see `_with_clock_below`); texts in `covered` belong to other times."""
+        none. "Yesterday" and "10:15" in two successive texts are one time. The time ends before text `end` (the
+        end of its line), except for a clock time on the next line (see `_with_clock_below`), and before texts in `covered`, which
+        belong to other times."""
         pieces = self.outline.pieces
         text = pieces[at].text
         if not any(map(str.isdigit, text)) and (len(text) > 30 or not any(map(str.isalpha, text))):

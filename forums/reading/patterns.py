@@ -166,8 +166,8 @@ def _query_values(query: list[tuple[str, str]]) -> str:
 
 
 def _crowded(company: dict[str, set[str]]) -> bool:
-    """Tells whether one position in addresses of the same length takes so many different words that they are names, not part of
-    the pattern: at least three words that only one address has, or a slug. company: for each word, the rest of the addresses that
+    """Tells whether the words at one position of addresses vary so much that they are names, not part of the pattern: at least
+    three of them occur in only one address each, or one is a slug. company: for each word, the rest of the addresses that
     have it in this position."""
     alone = sum(1 for mask, others in company.items() if len(others) == 1 and (mask.isalpha() or _WORD_ID.match(mask)))
     return alone >= 3 or any(mask.startswith("*") for mask in company)

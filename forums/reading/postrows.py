@@ -135,8 +135,8 @@ class PostRows:
 
     def _permalink(self, at: int, post_id: str | None) -> str | None:
         """Returns the address of post number `at` on the page: of the links outside its text, the one that looks most like a
-        permalink, because it contains the post's id (`post_id`), is on its time or its number, and so on. None if no link has one
-        of the main signs."""
+        permalink. The signs are: its address contains the post's id (`post_id`), it is on the post's time, its text is the post's
+        number or "permalink", its address has the form of a post's. None if no link has enough of them."""
         span, outline = self.spans[at], self.page.outline
         best, points = None, 0.0
         body = self.posts.bodies[at]

@@ -51,8 +51,8 @@ def post_sets(page: Page, apart: Sequence[tuple[int, int]] = ()) -> list[PostSet
 
 
 def _united(made: list[PostSet]) -> list[PostSet]:
-    """Returns the sets of records, best first, with the first one united with those whose elements have ids of the same form,
-    such as "post_7", since replies at several depths form several sets. Unchanged if fewer than 70 % of the united records would
+    """Returns the sets of records, best first. The first one is united with all others whose elements have ids of the same form,
+    such as "post_7", because replies at different depths form separate sets; not if fewer than 70 % of the united records would
     have an author and a text."""
     first = _id_shape(made[0]) if made else ""
     spans: dict[str, Span] = {}
@@ -161,9 +161,9 @@ def _is_variant(page: Outline, one: int, other: int) -> bool:
 
 
 def _with_edit_times(page: Page, accepted: list[Time], apart: Sequence[tuple[int, int]]) -> list[Time]:
-    """Returns the times `accepted` (those that may be times of posts) together with times of edits or the like that are at the
-    same position, but in elements without an accepted time, since some posts show only the time of their last edit; in page
-    order. Times in the node ranges `apart` are not used."""
+    """Returns the times `accepted` (those that may be times of posts) and further times of edits and the like, in page order,
+    because some posts show only the time of their last edit. A time is added if its element is like that of an accepted time and
+    no accepted time is in its parent element. Times in the node ranges `apart` are not added."""
     outline, kept = page.outline, {id(time) for time in accepted}
     shapes = {_local_shape(outline, time.node) for time in accepted}
     nodes = [time.node for time in accepted]
@@ -184,11 +184,11 @@ def _with_edit_times(page: Page, accepted: list[Time], apart: Sequence[tuple[int
 
 
 def _distinct(page: Page, times: list[Time]) -> list[Time]:
-    """Returns the times of posts without repetitions. Of two times that may be equal, with fewer than six characters of text
-    between, only the more precise one is kept, as of a date and the clock time after it."""
+    """Returns the times of posts without repetitions: of two successive times that may be the same, with fewer than six
+    characters of text between them, only the more precise one is kept (of a date and the clock time after it, the latter)."""
     pieces = page.outline.pieces
     kept: list[Time] = []
-    last = 0  # number of the first text after the last time
+    last = 0  # number of the text after the one in which the previous time begins
     for time in times:
         between = sum(len(piece.text) for piece in pieces[last : time.piece])
         last = time.piece + 1

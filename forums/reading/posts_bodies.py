@@ -161,7 +161,7 @@ def _is_apart(tag: str, classes: str) -> bool:
 
 def _is_label(posts: PostSpans, node: int) -> bool:
     """Tells whether the short text of an element is a time, a count, or labels of fields, so that it is not the text of a
-    post. Words of the user with a note of an edit above or below them are not a label."""
+    post. False if it consists of the user's own words and a note of an edit (see `_has_words`)."""
     text = posts.page.outline.text(node)
     return (_is_field(text) or posts.page.moment(text) is not None) and not _has_words(posts, node)
 
@@ -196,8 +196,9 @@ def _describes(posts: PostSpans, node: int) -> bool:
 
 
 def _is_rather_text(posts: PostSpans, node: int, known: int) -> bool:
-    """Tells whether `node` is a better candidate for the text of the post than `known`, in the same position: the longer one
-    is, except that an element that describes a member is worse than one that does not, if `node` comes after `known`."""
+    """Tells whether `node` is a better candidate for the text of the post than `known`, in the same position: it is, if
+    its text is longer. But if it comes after `known`, and one of the two contains lines that describe a member, the other one is
+    better."""
     outline = posts.page.outline
     if outline.ends[known] <= node:
         facts, known_facts = _describes(posts, node), _describes(posts, known)

@@ -70,9 +70,9 @@ def _without_looks(column: str) -> str:
 
 
 def _add_loose(columns: dict[str, dict[int, tuple[str, int]]], points: dict[str, list[float]]) -> None:
-    """Adds to `columns` those whose keys have no sibling indices (they end in LOOSE), because an additional row or badge shifts
-    the positions in some posts; each holds the first name of each post. `columns`: (name, node) by column and post; `points`: the
-    scores of the names of each column, which are added as well."""
+    """Adds to `columns` a column without sibling indices (its key ends in LOOSE) for all columns that differ only in these,
+    because an additional row or badge shifts the positions in some posts. It holds the first of their names in each post, and
+    their scores in `points`. `columns`: (name, node) by column and post; `points`: scores of the names, by column."""
     for column, found in sorted(columns.items(), key=lambda item: min(node for _, node in item[1].values())):
         loose = _without_looks(column) + LOOSE
         for at, value in found.items():
@@ -246,7 +246,7 @@ def _with_elements(page: Page, span: Span, node: int, score: float) -> float:
         if foreign and not outline.contains(up, span.anchor.node) and outline.text_length(up) > 80:
             score -= 1.2
         if outline.tags[up] in _NOBODYS and not outline.contains(up, span.anchor.node):
-            # Names are not in forms and labels, except in one that also contains the time, which is the header of the post.
+            # A name is not in a form or label, unless that also contains the time: then it is the header of the post.
             score -= 1.5
         if outline.classes[up] and _ANSWERED.search(outline.classes[up]) and not outline.contains(up, span.anchor.node):
             score -= 1.5

@@ -119,8 +119,8 @@ def _is_sent(line: str) -> bool:
 
 
 def without_last_of_all(texts: list[str]) -> list[str]:
-    """Returns the posts' texts, without their last line if at least 60 % of them have the same one (a signature, an invitation
-    to reply, a notice) after other lines."""
+    """Returns the posts' texts. If at least 60 % of them, and at least two, have more than one line and the same last line (a
+    signature, an invitation to reply, a notice), that line is removed from them."""
     lasts = Counter(text.rsplit("\n", 1)[1] for text in texts if "\n" in text)
     line, times = max(lasts.items(), key=lambda item: item[1], default=("", 0))
     if times < 2 or times * 5 < 3 * len(texts) or len(line) < 4:

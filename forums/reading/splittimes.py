@@ -41,9 +41,8 @@ class SplitTimes(NamedTuple):
 
 
 def split_times(page: Outline, used: Set[int], dates: DateContext) -> SplitTimes:
-    """Returns the dates of a page that are in separate elements (see `SplitDate`), each with the time of day of its record if
-    there is one: the only one in the smallest element that contains the date and a time of day, but no other date. The texts in
-    `used` are parts of other times and are not used."""
+    """Returns the dates of a page that are in separate elements (see `SplitDate`), each with the time of day that
+    belongs to it, if there is one (see `_clock_of`). The texts in `used` are parts of other times and are not used."""
     leaves = [leaf for leaf in _leaves(page, dates) if used.isdisjoint(range(leaf.first, leaf.end))]
     clocks = [at for at, piece in enumerate(page.pieces) if at not in used and CLOCK.fullmatch(piece.text)] if leaves else []
     moments: dict[int, Moment] = {}
@@ -116,8 +115,10 @@ def _is_day(text: str, dates: DateContext) -> bool:
 
 
 def _clock_of(page: Outline, leaf: SplitDate, leaves: list[SplitDate], clocks: list[int]) -> int | None:
-    """Returns the number of the text with the time of day that belongs to the date `leaf`; None if there is none. `leaves` are
-    all such dates in order, `clocks` the numbers of all texts that are times of day, ascending."""
+    """Returns the number of the text with the time of day that belongs to the date `leaf`: the only time of day in the smallest
+    element that contains the date and a time of day. None if there are several, or if that element contains another date.
+
+    `leaves` are all such dates in order, `clocks` the numbers of all texts that are times of day, ascending."""
     node = leaf.node
     own = bisect_left(leaves, leaf)
     for _ in range(_RECORD_LEVELS):

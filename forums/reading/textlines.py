@@ -197,8 +197,9 @@ _INLINE = frozenset("a b i em strong u s span font small big tt code sub sup img
 
 
 def part_messages(root: HtmlElement) -> None:
-    """Wraps messages that are bare text between rules (<hr>) in one block, as in archives of mails: one element per message,
-    with one for its header (short lines) and one for its text (after an empty line). Modifies the tree."""
+    """Gives elements of their own to messages that a block contains only as bare text separated by rules (<hr>), as in mail
+    archives: an element for each message, and in it one for the header (short lines) and one for the text (which follows an
+    empty line). Modifies the tree."""
     rules: Counter[HtmlElement] = Counter(element.getparent() for element in root.iter("hr"))
     for block, number in rules.items():
         if block is None or number < FEWEST:
@@ -226,8 +227,8 @@ def _runs(block: HtmlElement) -> list[tuple[HtmlElement, list[HtmlElement]]]:
 
 
 def _message(run: tuple[HtmlElement, list[HtmlElement]]) -> tuple[HtmlElement, list[HtmlElement], list[HtmlElement]] | None:
-    """Splits one result of `_runs` into the `<hr>`, the elements of the header up to the `<br>` before its empty line, and the
-    elements of the text; None if it is not a message with a header that contains digits."""
+    """Splits one result of `_runs` into the `<hr>`, the elements of the header (up to the `<br>` that begins the empty line
+    after it), and the elements of the text; None if it is not a message with a header that contains digits."""
     rule, children = run
     line, lines = rule.tail or "", []
     for at, child in enumerate(children):

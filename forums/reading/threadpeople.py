@@ -129,9 +129,9 @@ class ThreadPeople(ThreadFields):
         return None
 
     def _column_of_names(self, by_shape: bool) -> str | None:
-        """Returns the column that holds a possible name in at least 80 % of the rows, with several different ones; None if
-        there is none. Of several such columns the one with the best rank is taken (see `_name_places`), of equal rank the
-        first. With `by_shape`, columns are shapes of elements."""
+        """Returns the column in which at least 80 % of the rows have a text that can be a name, and not always the same one;
+        None if there is none. Of several, the column with the best position relative to the title (rank of `_name_places`)
+        is taken, of equal rank the first. With `by_shape`, texts in elements of the same shape count as one column."""
         names: dict[str, list[str]] = defaultdict(list)
         places: dict[str, Counter[int]] = defaultdict(Counter)
         for row in self.rows:

@@ -185,8 +185,8 @@ class ThreadRows(ThreadPeople):
     @cached_property
     def _addresses(self) -> list[str]:
         """The address of each row's thread: that of the title or, if at least half of the titles lead to other sites as on
-        link-sharing sites, that of the link to the discussion (see `_talk_pattern`), provided that at least 60 % of the rows have
-        one of their own."""
+        link-sharing sites, that of the link to the discussion in the row (see `_talk_pattern`), provided that there are at least
+        60 % as many different such links as rows."""
         own = [row.title.url for row in self.rows]
         if 2 * sum(row.title.is_local for row in self.rows) > len(self.rows):
             return own

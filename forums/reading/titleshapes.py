@@ -46,8 +46,8 @@ def title_shape(page: Page, link: Link) -> str:
 
 
 def shapes_of(page: Page, titles: Iterable[Link]) -> Shapes:
-    """Returns the shapes of a page's links: those of the `titles` of its threads that hardly any other link has (at most one
-    for four titles), and those of other links that no title has."""
+    """Returns the shapes of a page's links: as `titles` those of the links `titles` of its threads, if at most one other link for
+    every four titles has the same shape; as `others` those of other links, if no title has the same shape."""
     titles = list(titles)
     keys = {link.key for link in titles}
     own: dict[str, set[str]] = defaultdict(set)

@@ -127,9 +127,9 @@ _FRONT = re.compile(r"/?(?:index\.\w+)?")
 
 
 def _is_no_thread(page: Page, posts: PostSet) -> str:
-    """Returns the code of the kind of page whose texts are not a thread's: "front-page" (the site's home page), "profile" (of
-    a user), "registration" (a form with two passwords), or "days-of-nobody" (texts without authors, dated only by days); "" if
-    it is none of these."""
+    """Returns the code of a reason why the supposed posts are not a thread's: the page is the site's home page ("front-page"), a
+    user's profile ("profile") or a form with two passwords ("registration"), or the texts have no authors and are dated only by
+    days ("days-of-nobody"). "" if there is no such reason."""
     parts = urlsplit(page.url)
     if _FRONT.fullmatch(parts.path) and not parts.query:
         return "front-page"
@@ -188,9 +188,10 @@ def _is_answered(page: Page, posts: PostSet, others: tuple[PostSet, ...]) -> boo
     """Tells whether supposed posts whose authors are uncertain (see `PostSet.is_sure`) belong to a discussion: the page has a
     field for a reply, and at least two thirds of the posts have a line of only a name and a time.
 
-    If there is only one post, the field must be large (`<textarea>`), and its name and time must be on one line; if that name is
-    linked to something other than a user, it may be a menu's and is not accepted. A single post with a second one that replies to
-    it (see `_replies`; `others` are the other sets of posts on the page) always qualifies, if there is a large field."""
+    If there is only one post, the field must be large (`<textarea>`), and the post's name and time must be on one line. The post
+    is not accepted if its name is linked to something other than a user, because the name may then be an entry of a menu. A
+    single post with a reply (see `_replies`; `others` are the other sets of posts on the page) is always accepted if the page has
+    a large field."""
     large = page.root.find(".//textarea") is not None
     if large and len(posts.spans) == 1 and posts.has_byline(0) and any(_replies(posts, other) for other in others):
         return True

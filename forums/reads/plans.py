@@ -20,8 +20,8 @@ class Coming:
     """A visit to come: a planned one (`planned`) at a time, or one that the adaptive policy expects, likely between `at` and
     `until`.
 
-    `posts`: number of posts expected to wait by then. `code` and `figures`: its reason. `middle`: time of an expected visit as
-    forecast. `before`: number of earlier expected visits of the same board; `more`: later ones on the same day.
+    `posts`: number of posts expected to wait by then. `code` and `figures`: its reason. `middle`: forecast time of an
+    expected visit. `before`: number of expected visits of its board before this one; `more`: number after it on the same day.
     """
 
     board: Board

@@ -69,8 +69,8 @@ def of_board(
 
 
 def with_next_visits(rows: Iterable[dict[str, object]], now: datetime, *, site: int, paused: bool) -> list[dict[str, object]]:
-    """Completes rows of a forum's boards for the API: sets `next_visit` and `next_until` to the actual next visit, and `held` to
-    the reason if there is none."""
+    """Returns the rows of a forum's boards, completed for the API: if a pause or a setting holds up the visits of a board, its
+    stored `next_visit` and `next_until` are replaced by None and `held` tells the reason; otherwise `held` is ""."""
     hold, stopped, found = all_paused(), bool(with_paused_visits([site])), []
     for row in rows:
         at, until = row["next_visit"], row["next_until"]

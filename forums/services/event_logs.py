@@ -169,7 +169,7 @@ def remove(log: EventLog) -> None:
     try:
         place = path(log)
     except EventsError:
-        place = None  # the name is not one of our files
+        place = None  # not a valid file name of a log: there is no file to delete
     with transaction.atomic():
         log.delete()
         if place is not None:

@@ -45,7 +45,8 @@ def note(site: Site, now: datetime) -> None:
         values["names_threads"] = one["kind"] == SourceKind.NEWEST
         OverviewSource.objects.get_or_create(site=site, url_hash=key, defaults=values)
     others = OverviewSource.objects.filter(site=site).exclude(url_hash__in=list(named))
-    others.exclude(kind=SourceKind.SITEMAP).update(enabled=False)  # a sitemap may have been found in another one
+    # a sitemap that was found in another sitemap is not in `named`, and is still read
+    others.exclude(kind=SourceKind.SITEMAP).update(enabled=False)
 
 
 def _sitemaps(site: Site) -> tuple[str, ...]:

@@ -91,8 +91,8 @@ def _default_start(log: EventLog, kind: str, setup: dict[str, Any]) -> date:
 
 
 class SimulationJob:
-    """The job of a simulation's run (see `crawlmgr/jobs.py:Job`): facts of the log first, then one policy at one budget per step.
-    """
+    """The job of a simulation's run (see `crawlmgr/jobs.py:Job`): its first step reads the event
+    log, each further step simulates one policy at one budget."""
 
     def __init__(self, run: Run) -> None:
         self.simulation = Simulation.objects.select_related("log").get(run=run)

@@ -51,8 +51,9 @@ def reading_rules(site: Site) -> SiteRules | None:
 
 
 def learn_pager(site: Site, kind: str, source: str, *, now: datetime, run_id: int | None = None) -> None:
-    """Stores as a new model version which of several candidates for the next-page link is the right one on pages of this kind, as
-    a visit showed. source: its position in the page. Does nothing if that is known, or without a model."""
+    """Stores, as a new version of the site's model, which of several candidates for the next-page link a visit found to be the
+    right one on pages of this kind. source: where in the page that link is found. Does nothing if the model has this already,
+    or if the site has no model."""
     site = Site.objects.get(pk=site.pk)
     ways = dict(site.structure.get("pagers") or {})
     if ways.get(kind) == source or not site.structure:

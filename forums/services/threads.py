@@ -56,7 +56,7 @@ def store_rows(board: Board, rows: Sequence[tuple[Row, ThreadRecord]], owed: Ite
             thread = Thread(site_id=board.site_id, board_id=home, key=row.key, first_seen=now)
             fresh[row.key] = thread
         elif not record.board_url and (record.pinned or thread.board_id in below):
-            # an announcement is listed in every board, and a board may list its sub-boards' threads: such threads have not moved
+            # keep the stored board: pinned threads are listed in every board, and a board may list its sub-boards' threads
             home = thread.board_id
         _copy(thread, row, record, home)
         thread.pending = thread.pending or row.key in owed
@@ -121,8 +121,8 @@ def post_keys(records: Sequence[PostRecord]) -> list[str]:
 
 
 def store_page(thread: Thread, page: int, records: Sequence[PostRecord], now: datetime) -> PageStored:
-    """Inserts or updates the posts of one page of a thread. Its stored posts that it no longer shows are marked as deleted if
-    they follow one that it still shows (see `_mark_gone`)."""
+    """Inserts or updates the posts of one page of a thread. Posts that were stored from this page earlier and are now missing
+    from it are marked as deleted if they come after a post that the page still shows (see `_mark_gone`)."""
     keys = post_keys(records)
     _rekey(thread, page, keys, records)
     first_kept = Post.objects.filter(thread=thread, page=page, key__in=keys, gone_at__isnull=True).aggregate(at=Min("position"))[

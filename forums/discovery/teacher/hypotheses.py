@@ -73,8 +73,9 @@ def rivals(some: Sequence[Region], longest: int = LONGEST_NAME) -> list[str]:
 
 
 def one_name_each(pairs: Iterable[tuple[Any, str]]) -> float | None:
-    """Returns, for pairs (name, profile address), the share of them in which the name has only this address and the address
-    mostly this name. None if fewer than three pairs have both, or all belong to one person."""
+    """Returns the share of the pairs (name, profile address) that belong together exclusively: the name occurs with no other
+    address, and no other name occurs more often with the address. None if fewer than three pairs have both parts, or if there
+    is only one address."""
     told = [(str(name), profile) for name, profile in pairs if name and profile]
     if len(told) < 3 or len({profile for _name, profile in told}) < 2:
         return None

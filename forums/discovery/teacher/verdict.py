@@ -1,5 +1,5 @@
-"""Judges the reading of a site by related pages of a sample: which claims hold and, for each claim that does not, the selector
-with which it does."""
+"""Checks how a site's pages are read by comparing related sample pages (a list and its threads): which claims, such as "the
+number of replies is right", hold and, for each one that does not, the selector with which it would."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from forums.reading.rules import NOTHING, KindRules, SiteRules
 FEWEST = 3  # the reading of a field is replaced only if at least this many threads could be compared
 HOLDS = 0.8  # share of the cases from which on a claim counts as holding
 GAIN = 0.2  # a selector is used only if its share of agreeing cases exceeds that of the default reading by this
-LITTLE_GAIN = 0.02  # as GAIN, for a selector that no record contradicts
+LITTLE_GAIN = 0.02  # used instead of GAIN for a selector whose values agree in all cases
 # if the threads' creation times in lists are right in at most this share of the compared threads, and no other selector does
 # better, the text read there is taken to be something else, and the field is left empty
 WRONG = 1 / 3
@@ -192,8 +192,8 @@ def _starts(posts: Sequence[Sequence[Region]]) -> list[int]:
 
 
 def _varies(posts: Sequence[Sequence[Region]], selector: str) -> bool:
-    """Tells whether a selector finds different values within threads; it does not if it finds the subject, repeated in all posts.
-    """
+    """Tells whether a selector finds more than one value in most threads (of those with at least three posts): an author's
+    name differs from post to post, whereas a thread's subject is repeated in all of them."""
     several = [thread for thread in posts if len(thread) > 2]
     return sum(len(set(_names(thread, selector))) > 1 for thread in several) * 2 > len(several)
 
@@ -220,9 +220,11 @@ def _last_author(
 
 
 def _field(table: _Table, by_claim: dict[str, Tally], claim: str) -> list[_Choice]:
-    """Returns the selector to use for a number or time in rows (field `claim`) that contradicts the threads' pages: one whose
-    values agree with these pages, or, for the time of creation only, NOTHING if no selector does and the value is nearly always
-    wrong. Empty if nothing has to change."""
+    """Returns the selector to use for the field `claim` of rows (a number or time), as a list of at most one choice; empty if the
+    field needs none because it agrees with the threads' pages, or if no selector is good enough.
+
+    A selector is good enough if its values agree with the threads' pages clearly more often (see HOLDS and GAIN). Without such
+    a selector, the time of creation gets NOTHING if it is nearly always wrong. Updates the tally in `by_claim`."""
     now = by_claim.get(claim)
     if now is None or now.of < FEWEST or now.share >= HOLDS:
         return []

@@ -105,8 +105,10 @@ def _is_title(page: Page, link: Link) -> bool:
 
 
 def _titled(page: Page, rows: list[Row]) -> list[Row]:
-    """Returns the rows; if most of their links are only a time, a number or a user's name, they are named by other links
-    instead: of the positions with a possible title in most rows, those in the position whose texts are longest in total."""
+    """Returns the rows, with other title links if most of the present ones are only a time, a number or a user's name.
+
+    The new title links are all in one position of the rows: of the positions that hold a possible title in most rows, the one
+    with most characters of text. Rows without a link there keep theirs; all do if there is no such position."""
     if 2 * sum(_is_title(page, row.title) for row in rows) >= len(rows):
         return rows
     said: dict[str, list[int]] = defaultdict(list)

@@ -23,7 +23,8 @@ _LONGEST_SPAN = 40  # largest number of sibling elements that one post can consi
 
 def _tops(page: Page, bodies: list[int]) -> list[int]:
     """Returns for each chosen text (`bodies`, in page order) the highest element around it that contains no other chosen text.
-    For a single text, it is not extended beyond the element with its time if that would add much other text."""
+    If only one text was chosen, that element would be the whole page; the search then ends at an element that contains a time,
+    before one with much other text (see `_is_much`)."""
     outline, tops = page.outline, []
     for at, body in enumerate(bodies):
         before = bodies[at - 1] if at else -1
@@ -40,8 +41,8 @@ def _tops(page: Page, bodies: list[int]) -> list[int]:
 
 
 def _is_much(page: Page, node: int, body: int) -> bool:
-    """Tells whether the element `node` contains much more text than the post's text in element `body`: more than three times as
-    many characters, and 400 besides."""
+    """Tells whether the element `node` contains much more text than the element `body` of the post's text: more characters than
+    three times as many plus 400."""
     return page.outline.text_length(node) > 3 * page.outline.text_length(body) + 400
 
 
@@ -72,8 +73,8 @@ def _time_of(page: Page, start: int, end: int, body: int) -> Time | None:
 
 
 class LearnedPosts:
-    """The posts around the texts that a model chose; `bodies` are the nodes of these texts. `untimed` holds the positions in
-    `bodies` of posts without a time; the attribute `posts` is the set of all these posts."""
+    """The posts around the texts that a model chose; `bodies` are the nodes of these texts. The attribute
+    `posts` is the set of all posts; `untimed` holds the positions in `bodies` of those for which no time was found."""
 
     def __init__(self, page: Page, bodies: list[int]) -> None:
         self.page = page

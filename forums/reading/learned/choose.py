@@ -31,8 +31,8 @@ def best_of(scores: np.ndarray, number: int = 3) -> float:
 
 
 def above(scores: np.ndarray, share: float) -> np.ndarray:
-    """Returns a mask of the scores that are at least `share` of the mean of the page's three best, or at least FLOOR. The
-    limit is relative because the level of scores differs between forum software."""
+    """Returns a mask of the scores that reach a limit: `share` times the mean of the page's three best scores, at most FLOOR.
+    The limit is relative because the level of scores differs between forum software."""
     return scores >= min(FLOOR, share * best_of(scores))
 
 
@@ -89,8 +89,8 @@ def _take(
 
 
 def _positions(outline: Outline, nodes: Sequence[int], numbers: np.ndarray) -> Iterator[tuple[list[int], float]]:
-    """Yields the clusters of elements in which at least half of those with text contain one of the texts `nodes` and no other
-    text: (elements of the cluster, share of them that do). numbers: the cluster number of each node of the page."""
+    """Yields the clusters in which at least half of the elements have exactly the text of one of `nodes`, as (elements, share of
+    them that do). Elements without text do not count. numbers: the cluster number of each node of the page."""
     texts = {(outline.piece_from[node], outline.piece_to[node]) for node in nodes}
     held = Counter[int]()
     for node in nodes:

@@ -91,8 +91,8 @@ class Forest:
 
     @cached_property
     def _walk(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The arrays that evaluation needs, one entry per node: feature; threshold; left and right child in turn (the node
-        itself if it is a leaf; two entries per node); whether the node is not a leaf."""
+        """Four arrays that evaluation needs: for each node its feature; its threshold; its left and its right child (two entries
+        per node, both the node itself if it is a leaf); whether it is not a leaf."""
         steps = self.skip.astype(np.int32)
         below = (np.arange(len(steps), dtype=np.int32)[:, None] + np.column_stack([(steps > 0).astype(np.int32), steps])).ravel()
         return self.feature.astype(np.int32), self.threshold.astype(np.float32), below, steps > 0

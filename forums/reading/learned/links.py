@@ -30,7 +30,7 @@ _BESIDE = 40  # largest number of links of a row that are examined
 _CLIMB = 14  # largest number of ancestors of a link that are examined as its row
 _NEXT = 400  # largest distance, in nodes, to the next row that is regarded as adjacent
 _HEAD = 14  # number of texts directly before a list that are examined as its header
-_ROW_TIMES = 12  # largest number of times of a row that are examined
+_ROW_TIMES = 12  # largest number of dates and times of day in a row that are examined
 
 
 @dataclass
@@ -102,9 +102,9 @@ def _own(page: Page, signals: Signals, links: list[Link], keys: Groups) -> np.nd
 
 
 def _rows(signals: Signals, nodes: np.ndarray, keys: np.ndarray, groups: Groups) -> np.ndarray:
-    """Returns the node range of each link's row, (links, 2): the largest element around the link that contains no link of its
-    cluster with another key, extended up to the row of the cluster's next link if the two are siblings. nodes, keys: of each
-    link; groups: the clusters."""
+    """Returns the node range of each link's row, (links, 2): the largest element around the link that contains no other link of
+    its cluster, except links with the same key. If the next row of the cluster is a later sibling of that element, the range
+    extends up to it. nodes, keys: of each link; groups: the clusters."""
     order, own = groups.order, keys[groups.order]
     size, new_group = len(signals.ends) - 1, np.zeros(len(order), dtype=bool)
     new_group[groups.starts] = True
@@ -200,8 +200,8 @@ class _Beside:
 
 def _row_features(signals: Signals, nodes: np.ndarray, rows: np.ndarray, beside: _Beside) -> np.ndarray:
     """Returns the features of the row around each link, (links, features): amounts of text, links, users, times, numbers and
-    images, the link's position in it, labels of fields, the other links (`beside`), and the row's tag. nodes: the links; rows:
-    the node range of each link's row."""
+    images, the link's position in it, labels of fields, the row's other links, and the row's tag. nodes: the links' nodes; rows:
+    the node range of each link's row; beside: all links of the page."""
     start, end = rows[:, 0], rows[:, 1]
     first, last = signals.first[start], signals.first[np.minimum(end, signals.size)]
     last = np.maximum(last, signals.last[start])

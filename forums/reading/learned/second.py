@@ -66,9 +66,9 @@ EXPECTED = 4.0
 class TwoReadings:
     """A page with its two readings, one by the rules and one by the models. Each step is computed when first used.
 
-    Lists have the number of their kind in `KINDS`: 0 for threads, 1 for boards. In training, `weights` is None; then scores
-    (`given`, by name) and the predicted `qualities` of lists (by number of the kind) are given, computed by models that were
-    trained without the page's group. `known`: link shapes from the site's other lists of threads.
+    Kinds of lists are numbered as in `KINDS`: 0 for threads, 1 for boards. `weights` are the models. In training it is None, and
+    the scores (`given`, by name) and the predicted qualities of lists (`qualities`, by kind) come from models that were trained
+    without the pages of this forum software or site. `known`: link shapes seen on other thread lists of the site.
     """
 
     page: Page
@@ -126,10 +126,10 @@ class TwoReadings:
     def threads(self) -> RowSet | None:
         """The list of threads; None if there is none.
 
-        It is the better of the two readings, unless the shapes of titles on the site's other lists are known and its own titles
-        do not fit them (no title with such a shape, or most addresses of another form). Then the rows are those of all links of
-        the page with such a shape. If there are none, it is the better of the two readings all the same, or None if its rows look
-        like the links beside the site's other lists."""
+        Normally it is the list of higher predicted quality (see `_better`). If the shapes of titles on the site's other lists are
+        known, and the titles of that list do not fit them (none has such a shape, or most addresses have another form), the list
+        is built instead from all links of the page with such a shape. If there are no such links, the list of higher quality is
+        returned all the same, unless its rows look like the links beside the site's other lists: then None."""
         chosen = self._better(0)
         if not self.known.titles or (chosen and self._fits([row.title for row in chosen.rows])):
             return chosen
@@ -152,8 +152,8 @@ class TwoReadings:
 
     @cached_property
     def has_only_others(self) -> bool:
-        """Tells whether no link of the page looks like a title on the site's other lists, and at least half of the rows of the
-        better list look like the links beside those lists."""
+        """Tells whether no link of the page looks like a title on the site's other lists, and at least half of the rows
+        found here (see `_better`) look like the links beside the threads of those lists. False if no such shapes are known."""
         if not self.known.titles or any(map(self._is_known, self.links.links)):
             return False
         chosen = self._better(0)
@@ -176,9 +176,10 @@ class TwoReadings:
         return rules, learned
 
     def _are_rivals(self, rules: RowSet, learned: RowSet) -> bool:
-        """Tells whether the models' list `learned` differs enough from the list `rules` to compete with it: it is not the same
-        list, not the same with parts of its rows added, and does not consist of headings above its rows. False on pages with too
-        little text for the models (`is_little`)."""
+        """Tells whether the models' list `learned` differs enough from the list `rules` to compete with it. It does not if it has
+        the same addresses, if it consists of headings above the rows of `rules`, or if it only adds links that
+        are mostly inside these rows (unless they are too many, or the rules merged several rows into one, see `_are_merged`).
+        False on pages with too little text (`is_little`)."""
         urls = urls_of(rules)
         if self.is_little or urls == urls_of(learned) or _are_headings(learned, rules):
             return False
@@ -210,7 +211,8 @@ class TwoReadings:
         return self.qualities[kind]
 
     def _better(self, kind: int) -> RowSet | None:
-        """Returns the list of `offered(kind)` with the highest predicted quality; None if there is none."""
+        """Returns the one of the page's candidate lists of a kind (`offered`: by the rules, by the models) that has the highest
+        predicted quality; None if there is none. kind: 0 threads, 1 boards."""
         lists = self.offered(kind)
         if len(lists) < 2:
             return lists[0] if lists else None
@@ -341,8 +343,9 @@ def _are_headings(rows: RowSet, below: RowSet) -> bool:
 
 
 def _are_merged(rules: RowSet, nodes: list[int]) -> bool:
-    """Tells whether the rules merged several rows into one: most of the models' additional links (`nodes`) are inside the
-    rules' rows, in further elements of such a row, in the position that titles have in the first element."""
+    """Tells whether the rules merged several rows into one. A merged row consists of several sibling elements, and the links
+    that only the models found (`nodes`) are mostly in its second or a later element, where titles have their place in the first.
+    """
     if len(nodes) < MERGED * len(rules.rows):
         return False
     titles = {row.column(row.title.node).partition(":")[2] for row in rules.rows}

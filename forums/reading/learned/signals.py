@@ -38,7 +38,7 @@ class Signals:
     """Arrays from which features of any range of nodes or texts of a page are computed.
 
     Prefix sums over nodes: `times`, `links`, `users` (links to users), `images`. Prefix sums over texts: `chars`, `numbers`
-    (texts that are counts), `short` (at most 12 characters), `labels` (short texts that name a role, one column per role),
+    (texts that are counts), `short` (at most 12 characters), `labels` (short texts that name a field, one column per field),
     `linked` (characters inside links). By node: `first` and `last` (the range of its texts), `ends` (the node after its
     sub-tree), `depth`. `size` and `pieces` are the numbers of nodes and texts, `total` the number of characters.
     """

@@ -60,7 +60,7 @@ def urls_of(rows: RowSet | None) -> set[str]:
 
 def list_view(table: LinkTable, scores: np.ndarray, rows: RowSet, kind: int) -> list[float]:
     """Returns features for predicting a list's quality: contents of the rows, scores of their links compared with those of
-    other links, and how many other links with good scores are inside the rows (many, if the rows are categories of boards).
+    other links, and how many other links with good scores are inside the rows (many if a row is a category of several boards).
     scores: one per link of `table`; kind: position in `KINDS`."""
     nodes = np.asarray([link.node for link in table.links], dtype=np.int64)[scores >= _WELL * best_of(scores)]
     starts = np.searchsorted(nodes, [row.start for row in rows.rows])

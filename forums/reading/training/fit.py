@@ -41,7 +41,8 @@ _SILENT = 0.04
 
 
 LINKS = Shape(64, 6, 45)
-# Rounds of gradient boosting, and number of boosted models with different random features that are averaged with the trees.
+# rounds of gradient boosting, and number of boosted models (each with other randomly drawn features) whose predictions are
+# averaged with those of the trees
 ROUNDS, SEEDS = 60, 1
 BODIES = Shape(64, 6, 50)
 KIND = Shape(600, 3, 0.15)
@@ -135,8 +136,8 @@ def _kinds(samples: Sequence[Sample]) -> Model:
 
 
 class Listed(NamedTuple):
-    """The candidate lists on a page (`sample`): their features as lists of the page's true kind, (lists, features), and the
-    quality of each (`qualities`)."""
+    """The candidate lists on a page (`sample`): the features of each, (lists, features), and the quality of each (`qualities`),
+    both computed for a list of the page's true kind."""
 
     sample: Sample
     features: np.ndarray
@@ -182,7 +183,8 @@ def _quality_model(listed: Sequence[Listed]) -> Model:
 @dataclass
 class Outcome:
     """The result of a page read by models that were trained without its group: the reading as a JSON document, its comparison
-    with the truth, the features of its reliability, the probability of being perfect (`sure`) and of being incomplete (`cut`).
+    with the truth, the features from which its reliability is predicted, and the predicted probabilities that it is perfect
+    (`sure`) and incomplete (`cut`).
     """
 
     document: dict[str, object]

@@ -19,7 +19,7 @@ _KEY, _LONGEST, _NEAR, _INSIDE = 30, 600, 60, 400
 
 def link_labels(links: Sequence[Link], truth: Truth) -> np.ndarray:
     """Returns a label for each link: 1 if it names a thread, 2 a board, 0 nothing; -1 for further links to the target of a
-    record, and for those whose records are optional."""
+    record, and for links to the `optional_urls` of the truth (records that a reading may contain or lack)."""
     labels = np.zeros(len(links), dtype=np.int64)
     if truth["kind"] not in ("threadlist", "index"):
         return labels
@@ -49,7 +49,8 @@ def link_labels(links: Sequence[Link], truth: Truth) -> np.ndarray:
 
 def body_labels(page: Page, table: BodyTable, truth: Truth, posts: PostSet | None) -> np.ndarray:
     """Returns a label for each candidate text: 1 if it is the text of a post, 0 if not; -1 for other elements that begin with
-    that text, and for optional posts. posts: the posts found by the rules, used to choose between nested elements."""
+    that text, and for texts of the truth's `optional_records` (posts that a reading may contain or lack). posts: the posts found
+    by the rules, used to choose between nested elements."""
     outline, labels = page.outline, np.zeros(len(table.nodes), dtype=np.int64)
     if truth["kind"] != "thread" or not len(labels):
         return labels

@@ -17,8 +17,9 @@ Document = Mapping[str, Any]
 _BLANKS = re.compile(r"[\s\u200b\u200e\u200f\ufeff]+")
 _SESSION = re.compile(r"[0-9a-fA-F]{32}")
 _OFFSET = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?)([+-]\d\d:?\d\d)")
-# Pairing of posts by text: characters compared at the beginning of a text; characters among which a beginning may occur later;
-# shortest beginning searched there; shortest predicted text that may be part of a beginning.
+# Pairing of a true post with a predicted one by the first _KEY characters of its true text: the predicted text begins with them,
+# or contains them within its first _INSIDE characters (if they are at least _SHORTEST), or is itself the shorter one and a part
+# of them (if it has at least _SHORT_TEXT characters).
 _KEY, _INSIDE, _SHORTEST, _SHORT_TEXT = 30, 400, 8, 15
 ENOUGH = 0.9
 """A reading is incomplete if it has less than this share of the page's true records."""
@@ -80,9 +81,10 @@ def same_time(truth: str, others: Iterable[str], predicted: Any) -> bool:
 @dataclass
 class Tally:
     """The comparison of a page's reading with its truth. `kind`: whether the kind is right. `truth`, `given` and `found` are
-    numbers of records: true ones, returned ones (without optional ones), and true ones that were returned. `asked` and `right`
-    count, by figure such as "titles", the fields expected and those correct. `silent`: whether the reading is incomplete
-    without reporting a doubt; None for pages without records."""
+    numbers of records: true ones, returned ones, and true ones that were returned; records that the truth lists as optional (a
+    reading may contain or lack them) are not counted. `asked` and `right` count, by figure such as "titles", the fields expected
+    and those correct. `silent`: whether the reading is incomplete without reporting a doubt; None for pages without records.
+    """
 
     kind: bool = False
     truth: int = 0
