@@ -273,8 +273,8 @@ def assign(rows: sparse.csr_matrix, centres: np.ndarray) -> tuple[np.ndarray, np
 
 
 def top_terms(weights: sparse.csr_matrix, words: Sequence[str], labels: np.ndarray, cluster: int, count: int = 10) -> list[str]:
-    """Returns the `count` words of a cluster with the largest sums of eq. (1) weights, heaviest first; ties by the word itself.
-    `weights` (pages, words) and `labels`, the cluster of each page, have the same pages.
+    """Returns the `count` words with the largest sums of weights (eq. (1) of the deep-web paper) over the pages of a cluster,
+    heaviest first, equal ones alphabetically. `weights` has shape (pages, words); `labels` holds the cluster of each page.
 
     The words name the cluster and are the seed words of section 2.2 of the deep-web paper."""
     sums = np.asarray(weights[labels == cluster].sum(axis=0)).ravel()

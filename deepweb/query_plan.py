@@ -1,4 +1,5 @@
-"""Chooses between several kinds of queries by the number of records expected from all remaining queries together."""
+"""Chooses the next query when queries of several kinds (families) are possible: the kind is the one with which all remaining
+queries together are expected to find most records."""
 
 from __future__ import annotations
 

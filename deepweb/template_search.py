@@ -180,7 +180,7 @@ class TemplateSearch:
         cut = [place for place, outcome in enumerate(seen.outcomes) if not outcome.is_whole]
         for place in cut[-_REFINED:]:
             outcome = seen.outcomes[place]
-            # An empty term matches everything: a query that refines it would be the same as the choice alone.
+            # A query whose first value is empty matches all records; with an input added, it would equal that input's own query.
             if not outcome.query[0].value:
                 continue
             for slot in self.slots:

@@ -13,7 +13,7 @@ IMPORTANCE_BOUNDS = f"an importance lies between {MIN_IMPORTANCE:g} and {MAX_IMP
 
 
 def checked_theta(theta: float) -> float:
-    """Returns theta; ValueError if it is out of bounds or not a number."""
+    """Returns theta, the weight of a reply relative to a new thread; ValueError if it is out of bounds or not a number."""
     if not MIN_THETA <= theta <= MAX_THETA:
         raise ValueError(THETA_BOUNDS)
     return theta

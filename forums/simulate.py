@@ -49,8 +49,10 @@ class SetupError(ValueError):
 class Setup:
     """One experiment: the test's first local day, lengths in days, weights, and which boards take part.
 
-    reading: how eq. (8) of the forum paper is read for bra, "cyclic" (visits around the clock) or "midnight" (an additional visit
-    at the end of each day). min_events: weighted events that a board must have in the history; 0 keeps every board with any event
+    reading: which meaning of eq. (8) of the forum paper the policy bra uses, "cyclic" (visits around the clock) or "midnight" (an
+    additional visit at the end of each day).
+
+    min_events: weighted events that a board must have in the history; 0 keeps every board with any event
     in the 160 days before the test. importance: W_i by board name, 1 if absent. bins: parts of a day for profiles. glance_cost:
     visits that reading the index page (`glances`) or the newest list (`newest`) is charged.
     """

@@ -18,7 +18,8 @@ LEASE_SECONDS = 90.0
 
 
 class Policy(Protocol):
-    """A rule that chooses the node for the next task, with the methods of `crawlmgr.shares.Dispatcher`, which is one."""
+    """A rule that chooses the node for the next task. Its methods are those of `crawlmgr.shares.Dispatcher`, the rule that the
+    program itself uses."""
 
     def join(self, name: str, weight: float, in_hand: float = 0.0) -> None: ...
 

@@ -213,7 +213,8 @@ def _held(now: datetime) -> QuerySet[Run]:
 
 
 def restarted(name: str, why: str, now: datetime) -> None:
-    """Counts an unexpected restart of a cluster and records it as an event."""
+    """Counts an unexpected restart of the worker processes (cluster) of the node `name`, and records it with its reason as an
+    event."""
     Node.objects.filter(name=name).update(restarts=F("restarts") + 1)
     events.warn("cluster_restarted", f"{name}: {why}", now=now)
 

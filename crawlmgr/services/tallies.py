@@ -26,8 +26,8 @@ _ADD_TO_HOST = (
 
 
 class Tally:
-    """Counts collected during one transaction and written once at its end. Outcomes of seeds are counted only if `seeds` is
-    set."""
+    """Counts collected during one transaction and written once at its end. `seeds`: the outcomes of seeds (start
+    addresses of the run) are counted as well."""
 
     def __init__(self, *, seeds: bool) -> None:
         self._seeds = seeds

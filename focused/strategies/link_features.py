@@ -132,7 +132,7 @@ class LinkFeatures:
         return len(self._link_page)
 
     def number(self, url: str) -> int | None:
-        """Returns the target number of a URL; None if no link to it was found and no fetch of it was recorded."""
+        """Returns the number that a URL has as a link target; None if no link to it was found and no fetch of it was recorded."""
         return self._targets.get(url)
 
     def is_open(self, target: int) -> bool:

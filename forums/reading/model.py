@@ -77,7 +77,8 @@ Records = tuple[BoardRecord, ...] | tuple[ThreadRecord, ...] | tuple[PostRecord,
 
 class Shapes(NamedTuple):
     """Shapes of links (pattern of the address and markup around the link, see `title_shape`) on a site's lists of threads:
-    `titles` are the shapes of the title links of threads, `others` the shapes that occur only in links outside the rows."""
+    `titles` are the shapes of the title links of threads, `others` those of other links, unless a title link has the same
+    shape."""
 
     titles: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()

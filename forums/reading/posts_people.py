@@ -109,7 +109,7 @@ def _read_alone(text: str, is_link: bool, is_user: bool) -> tuple[str, bool, boo
     `is_link`: the text is that of a link; `is_user`: of a link to a user."""
     none = "", False, False
     label = _LABEL.match(text) if not is_user else None
-    # The text is a field about the member, such as "From: Leeds".
+    # A text such as "From: Leeds" is information about the user, not the user's name.
     if label and "author" not in text_roles(label[1]) or not is_user and PROFILE.match(text):
         return none
     name = (text if is_link else _PLACE.sub("", label[2] if label else text)).strip(" :：,，»«·•|")

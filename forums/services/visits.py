@@ -114,8 +114,8 @@ def store_list(
     if walk.state.stopped_by == "no_records" and never:
         walk.state.stopped_by, walk.state.complete = "empty_board", True  # the board never had a thread, so nothing is missing
     owed = [row.key for row in decision.changed]
-    # rows of threads that this visit has listed before are not stored: they may show posts newer than the fetched page, which the
-    # next visit must then still see as a change
+    # Rows of threads that were already on an earlier list page of this visit are not stored: they may count posts made since the
+    # thread's page was fetched, and storing them would hide these posts from the next visit.
     met = {row.key for row in (*decision.changed, *decision.unchanged, *decision.old)}
     stored = threads.store_rows(visit.board, [pair for pair in rows if pair[0].key in met], owed, now)
     links = [thread_link(visit.pk, stored[key], item.priority + 1) for key in owed]

@@ -132,8 +132,8 @@ def _serve(parts: dict[str, Part], stack: ExitStack) -> dict[str, Served]:
 
 
 def _crawl(parts: dict[str, Part], web: dict[str, Served]) -> dict[str, Any]:
-    """Adds every part to the database, then crawls them, and returns their figures (dictionaries) by part. The first part is
-    crawled last, so that its forum has new posts by then."""
+    """Adds every part to the database, then crawls them, and returns their figures (dictionaries) by part. The parts are
+    crawled in reverse order, so that the forum of the first part has new posts by the time it is crawled."""
     for name, part in parts.items():
         part.add(*web[name])
     made = {name: part.finish() for name, part in reversed(parts.items())}
