@@ -82,7 +82,7 @@ class _Slice:
         self.held_since = 0.0
         self.held_bytes = 0
         self.held_error = False  # whether `held` contains an error response of a host that allows several connections
-        self.looked = 0.0  # monotonic time of the last check for addresses that may be requested
+        self.looked = 0.0  # monotonic time of the last attempt to claim addresses
         self.waiting_until: datetime | None = None  # end of the wait stored with the run; None while the run does not wait
         self.idle_rounds = 0  # rounds in a row, at most 8, in which a host was due but no address could be claimed
         self.together, self.alone = pages_together(crawler), alone_kinds(crawler)

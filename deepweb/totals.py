@@ -48,8 +48,8 @@ class Stated(NamedTuple):
 
 
 class AnswerStatement(NamedTuple):
-    """What one answer states: its numbers, how many records it returned, whether it was read to its end, and the query as
-    (input, value) pairs."""
+    """One answer of a site: the numbers stated in its text (`stated`), how many records it returned, whether it was read to its
+    end, and the query as (input, value) pairs (`bound`)."""
 
     stated: Sequence[Stated]
     returned: int

@@ -100,8 +100,9 @@ def _answers(seen: Seen) -> np.ndarray:
 
 
 def _of_new(seen: Seen, cut: float, grid: np.ndarray) -> np.ndarray:
-    """Returns the log-likelihood of the numbers of new records in the truncated answers, (len(grid), len(_SHARES)): a row for
-    each logarithm of `size` in `grid` and a column for each value of `mixed` in `_SHARES`."""
+    """Returns the log-likelihood of the numbers of new records in the answers truncated at `cut` records, (len(grid),
+    len(_SHARES)): a row for each logarithm of `size` in `grid` and a column for each value of `mixed` in `_SHARES` (both
+    parameters are those of `fitted`)."""
     records = np.concatenate([[0], np.cumsum([outcome.new for outcome in seen.outcomes])])
     rows = [
         (outcome.before, records[place], outcome.new, outcome.matching or 0)

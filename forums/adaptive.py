@@ -258,8 +258,8 @@ class AdaptiveLoop:
             open_now, readable = open_now & within, self._readable_within(readable, within)
         rank = np.where(self.overdue(now), np.inf, index)
         budget = self.budget
-        # least number of visits that must have been made after this ranking: the remaining rankings of the day, each visiting a
-        # board at most once, could not make more than visits_per_day minus this number
+        # number of the day's visits that must have been made by the end of this ranking, since each remaining ranking of the day
+        # visits a board at most once: together they can make only the rest of visits_per_day
         late = budget.visits_per_day - self.count * self._pace.rankings_left(now)
         steer, step = self._steer(), self.options.price_step / self._pace.units
         spend = Spending(budget, max(target - band, late), max(target + band, late), target, steer, step)

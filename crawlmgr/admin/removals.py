@@ -16,8 +16,8 @@ from crawlmgr.services import runs
 
 
 def away(request: HttpRequest, name: str, room: str, start: Callable[[], Run | None]) -> HttpResponse:
-    """Calls `start` to delete the object named `name`. If it is deleted at once, redirects to the view `room`; otherwise to the
-    page of the run that deletes it."""
+    """Calls `start` to delete the object named `name`. If the deletion is done at once, redirects to the view named
+    `room`; otherwise to the page of the run that deletes the object."""
     try:
         run = start()
     except runs.Busy as busy:

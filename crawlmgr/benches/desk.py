@@ -26,7 +26,7 @@ HELP = (
     "the data)"
 )
 ROOT = Path(__file__).resolve().parents[2]
-FLOOR_MS = 10.0  # shorter times count as this in ratios
+FLOOR_MS = 10.0  # when the ratio of two times is taken, shorter times are replaced by this one
 LIMITS = {"palette": 100.0, "lists": 300.0, "searches": 500.0}
 """Targets in CPU milliseconds for a palette search, a sorted, filtered or paged list, and a search in the text of pages. The
 table shows each beside the slowest such request; exceeding it is no error."""

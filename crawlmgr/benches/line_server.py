@@ -106,8 +106,8 @@ class Web:
         self.last[host] = self.ticks[0]
 
     def told(self) -> dict[str, Any]:
-        """Returns the counts over all hosts as a dictionary: requests, the maximum at the same time at one host, the shortest
-        interval in seconds, and requests for disallowed pages."""
+        """Returns figures of all hosts as a dictionary: the number of requests, the largest number at the same time at one host,
+        the shortest interval between two requests to one host in seconds, and the number of requests for disallowed pages."""
         counts = {"asked": sum(self.asked.values()), "most_at_once": max(self.most.values(), default=0)}
         return {**counts, "least_gap_seconds": min(self.gap.values(), default=None), "private": self.private}
 

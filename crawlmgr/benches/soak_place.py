@@ -1,5 +1,5 @@
-"""The installation that `bench soak` works on: its processes (found from outside), its database, and clients that read the
-desk."""
+"""The installation that `bench soak` tests: its processes (found in the system's process list), its database, and clients that
+request pages of the web interface."""
 
 from __future__ import annotations
 

@@ -139,8 +139,8 @@ def inner_parts(text: str) -> TimeParts | None:
 
 
 def _read(coded: str, whole: bool) -> TimeParts | None:
-    """Returns the parts of the first time in a text whose words are codes; None if there is none. With `whole`, the text must
-    contain nothing else."""
+    """Returns the parts of the first time in a text whose words have been replaced by codes; None if there is none. With
+    `whole`, the text must contain nothing else."""
     coded = _CTIME.sub(r"\1, \3 \2", coded)
     coded = _COMPACT.sub(lambda m: "{}-{}-{} {}:{}:{}".format(*m.groups(default="00")), coded)
     ago = _read_ago(coded, whole)

@@ -145,9 +145,9 @@ def _nonsense(
 
 
 def _shared(known: Mapping[str, Sequence[str]], shown: Mapping[str, set[str]]) -> dict[str, list[str]]:
-    """Returns what two pages have in common that answer queries for two choices of one input: their common "links" and "lines"
-    (the keys of `known`, `shown` and the result). Both lists are empty if the pages are nearly equal, since the choice then had
-    no effect and the common part may be records."""
+    """Compares the result pages of two queries that choose different values of one input. Returns their common "links" and
+    "lines" (the keys of `known`, `shown` and the result). Both lists are empty if the pages are nearly equal, since the
+    choice then had no effect and the common part may be records."""
     both = {name: sorted(lines.intersection(known[name])) for name, lines in shown.items()}
     same = all(len(both[name]) >= SAME_PAGE * len(lines) for name, lines in shown.items())
     return {name: [] for name in both} if same else both

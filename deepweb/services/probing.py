@@ -28,8 +28,8 @@ SCALE_UP = 2.0
 
 
 def next_probe(session: HarvestSession) -> Ask | None:
-    """Returns the next random probe, and plans the probes if necessary. None when all planned ones were sent, if the harvest has
-    fewer than 20 queries, no records or no probes among its options, or if its words do not suffice for a plan."""
+    """Returns the next random probe, and plans the probes if necessary. None if all planned probes were sent, the harvest has
+    made fewer than 20 queries or found no records, its option `probes` is 0, or it knows too few words for a plan."""
     counted = len(session.log)
     if session.options.probes == 0 or counted < FROM_QUERIES or not session.seen.records:
         return None

@@ -36,7 +36,7 @@ class Field:
 
     @property
     def default(self) -> str:
-        """The default as text."""
+        """The parameter's default value as text for display."""
         default = self.parameter.default
         return titles.choice(str(default)) if self.parameter.choices else str(default)
 

@@ -41,7 +41,7 @@ def text_of(topic: Topic, text: str) -> Sample:
 
 def scope_verdict(topic: Topic, address: str, now: datetime) -> tuple[str, str]:
     """Returns the canonical form of an address, and the code of the topic's scope rule or of the trap rule that refuses it as a
-    seed ("": none does). Raises ValueError with a one-line message if it is no address.
+    seed ("" if none). Raises ValueError with a one-line message if it is no address.
     """
     url = _address(address)
     return url, Scope.from_mapping({"year": now.year, **topic.options.get("scope", {})}).refusal(url, 0) or ""

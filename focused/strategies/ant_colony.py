@@ -27,7 +27,7 @@ STILL_CYCLES = 3
 
 @dataclass(slots=True)
 class Ant:
-    """One ant's walk in one cycle: its present page, numbers of visited pages (`tabu`), and rows of the links taken (`path`)."""
+    """One ant's walk in one cycle: its page, and the indices of the pages it visited (`tabu`) and links it took (`path`)."""
 
     page: str
     tabu: set[int]

@@ -116,7 +116,7 @@ def patterns(urls: Iterable[str]) -> dict[str, str]:
             if ("*" in mask and any("#" in other and "*" not in other for other in (before, after))) or (
                 before == "#" and mask.isalpha() and mask not in _ACTIONS
             ):
-                mask = "*"  # a slug beside an id says nothing about the kind of page
+                mask = "*"  # a slug (words of a title) beside an id says nothing about the kind of page: any text matches
             elif mask[0] == "*" and kinds[url][at] and len(named[host, at, kinds[url][at]]) > 1:
                 # If slugs in this position begin with words for different kinds of pages, as in forum-my-cars and
                 # thread-their-boats, the word is part of the pattern.

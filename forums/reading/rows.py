@@ -300,8 +300,8 @@ class Row:
 
     def text_before(self, at: int) -> str:
         """Returns up to 80 characters of the text before text number `at` on its line, beginning after the row's title and
-        after the last time before it. If there is no such text, the text in
-        the element before it, if that is short and its label (see `_is_named_by`); otherwise ""."""
+        after the last time before it. If there is no such text, the
+        text before it in an adjacent element, if that is short and the label of text `at` (see `_is_named_by`); otherwise ""."""
         page, title = self.page.outline, self.page.outline.piece_to[self.title.node]
         first, _ = self.page.line_range.get(page.pieces[at].line, (at, at))
         first = max(first, self.pieces.start, title if title <= at else 0)

@@ -18,7 +18,7 @@ from forums.reading.values import clean_name, count, ends_by, is_name, starts_by
 from forums.reading.words import NOT_NAMES, PINNED, class_roles, text_roles
 
 _AUTHOR = re.compile(r"(?:author|autor[aei]?|auteur|автор|作者|楼主|樓主|作成者|投稿者|yazar)(?:\s*[:：]\s*|\s+|$)", re.I)
-_TALLY = re.compile(r"\d[\d.,]*\s+[^\W\d_]+$")  # a number of something, such as "273 points"
+_TALLY = re.compile(r"\d[\d.,]*\s+[^\W\d_]+$")  # a number followed by one word, such as "273 points"
 
 
 class Person(NamedTuple):

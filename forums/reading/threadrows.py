@@ -18,7 +18,9 @@ from forums.reading.threadpeople import ThreadPeople
 from forums.reading.values import count
 from forums.reading.words import LOCKED, PINNED, text_roles
 
-_TALKED = 0.6  # if fewer different links to discussions than this share of the rows are found, the titles' own addresses are used
+# the addresses of separate links to discussions ("12 comments") are used instead of those of the titles if there are at least
+# this many different ones per row
+_TALKED = 0.6
 _BULLETS = "●•◆■□▪►▶◇○·» "  # symbols that some forums put before a title
 
 

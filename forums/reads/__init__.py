@@ -119,7 +119,7 @@ def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
 
 
 def _note_spans(found: Mapping[int, SiteRow], now: datetime) -> None:
-    """Adds the end of the span in which the next visit is likely, for sites whose next visit has no planned time."""
+    """Adds to each site's row the end of the time span in which its next visit is likely, if that visit has no planned time."""
     planned = Board.objects.filter(site_id__in=list(found), enabled=True, next_visit__isnull=False, next_until__isnull=False)
     for site, at, until in planned.order_by().values_list("site_id", "next_visit", "next_until"):
         if at == found[site].due.at:

@@ -64,8 +64,8 @@ def retime(site_id: int, timing: Timing, now: datetime) -> None:
 
 
 def _start(site_id: int, board_ids: Sequence[int], now: datetime, looks: Sequence[int] = ()) -> Run | None:
-    """Starts a visit of these boards with these readings of overview sources. None if the site has an active visit, or if the
-    visit is refused, which is recorded as an event."""
+    """Starts a visit of these boards, preceded by the readings of overview sources with the ids `looks`. None if the site has
+    an active visit, or if the visit is refused, which is recorded as an event."""
     try:
         return sites.crawl_now(site_id, board_ids=board_ids, now=now, looks=looks, scheduled=True)
     except runs.Busy:

@@ -78,7 +78,7 @@ def _agrees(thread: Thread, row: Shown) -> bool:
     if shape(thread.url) == shape(first_page(row.url)):
         return False
     if thread.replies is not None and row.replies is not None and row.replies < thread.replies - 1:
-        # a moved thread loses no replies; a count that is one less may count replies where posts were counted before
+        # a moved thread loses no replies; but one less is accepted: the count may now be of replies, before of all posts
         return False
     told = 0
     if thread.author and row.author:

@@ -17,7 +17,8 @@ from forums.events import HOUR_SECONDS, Floats, Ints
 from forums.models import Board, LoopState, Plan, PlannedVisit
 from forums.services import arrays
 
-# how far ahead of a ranking the expected visits are computed; those after that stay as computed when the day was planned
+# how many hours ahead the expected visits are computed anew when the policy ranks the boards; later ones stay as computed when
+# the day was planned
 SOON_HOURS = 6.0
 MAX_NOTED = 500  # if a plan has at most this many boards, lists also show a likely time for boards without an expected visit
 FINEST_SECONDS = 60.0

@@ -246,8 +246,8 @@ def _to_come(planned_id: int) -> PlannedVisit:
 
 
 def _end_series(visit: PlannedVisit) -> None:
-    """Ends a series of daily pinned visits: visits planned at the same local time on other days are deleted, and past ones are no
-    longer marked as daily."""
+    """Ends the series of daily pinned visits of a board to which `visit` belongs (same local time): the other visits of the
+    series that are still planned are deleted, and past ones are no longer marked as daily."""
     zone = zone_of(visit.plan)
     clock = visit.at.astimezone(zone).time()
     others = PlannedVisit.objects.filter(plan_id=visit.plan_id, board_id=visit.board_id, daily=True).exclude(pk=visit.pk)

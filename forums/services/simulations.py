@@ -103,7 +103,7 @@ class SimulationJob:
         simulation = self.simulation
         simulation.refresh_from_db(fields=["result", "done", "setup"])
         try:
-            # a log that another simulation has read meanwhile still has to give this one its first day
+            # if another simulation has read the log meanwhile, this simulation's first day must still be set from it
             if event_logs.unread(simulation.log) or not simulation.setup["start"]:
                 return self._read_in(pulse)
             setup = read_setup(simulation.kind, simulation.setup)

@@ -178,7 +178,7 @@ def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]])
     if best[4] >= HOLDS * best[5] and (best[6] is None or best[6] >= HOLDS):
         return best[2:]
     alone = best[6] is not None and best[6] >= OF_PEOPLE
-    # The names in posts pass the test, but no reading of the names in rows agrees with them.
+    # The selector for authors' names in posts passes the test by itself, but no selector for names in rows agrees with it.
     return (best[2], NOTHING, 0, 0, best[6]) if alone else None
 
 

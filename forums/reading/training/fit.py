@@ -28,7 +28,7 @@ from forums.reading.training.trees import Examples, Job, Shape, all_trained, ave
 
 FOLDS = 5
 _MAX_CANDIDATES = (60, 90)  # largest number of positive and of negative candidates of one page that a model is trained on
-_MAX_MORE_CANDIDATES = (20, 30)  # the same for pages that are used only for training
+_MAX_MORE_CANDIDATES = (20, 30)  # largest numbers of positive and of negative candidates of a page used only for training
 _MORE = 0.25  # weight of pages that are used only for training (other pages: 1)
 _LISTS = 2  # number of kinds (threads, boards) for which a model chooses between two lists
 # additional factor for generated pages when the model of the page's kind is trained, because their words are drawn at random
