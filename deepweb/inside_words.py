@@ -72,7 +72,7 @@ class InsideWords:
         columns: Collection[str],
     ) -> tuple[Choice | None, float]:
         """Returns the query of one word that is expected to bring the most new records, and how many; (None, 0) if no word is
-        left. With `parts`, the query also chooses the record field to search.
+        left. If the form lets one choose the record field to search (`parts`), the query contains that choice too.
 
         `listed`: the fields of the records found, by id; `outcomes`: one entry for each entry of `log`; `policy` ranks the
         words; `columns`: the names of the record fields that the site searches if there are no `parts`.

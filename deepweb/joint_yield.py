@@ -82,8 +82,8 @@ class JointYield:
         return max(1.0, self._sizes.total - self._seen.records)
 
     def offers(self) -> tuple[list[Candidate], list[list[Candidate]]]:
-        """Returns two results: possible queries of a word with choices, those expected to bring most new records; and lists of
-        possible queries of choices alone, one list for each set of inputs."""
+        """Returns (queries that combine a word with choices, lists of queries of choices only). A choice is a value of a
+        selection input. The first are those expected to bring most new records; the second have one list per set of inputs."""
         with_words: list[Candidate] = []
         families: dict[frozenset[str], list[Candidate]] = {}
         for base in self._bases():

@@ -132,9 +132,9 @@ class QueriedRange(NamedTuple):
 
 
 def scale_of(asked: Sequence[QueriedRange], limit: int) -> float:
-    """Returns the estimated ratio of the records that match a range to those seen in it before it was queried: exp of the
-    posterior mean of its logarithm, with a normal prior about log 15. The number of matches of a range is log-normal about ratio
-    * before with variance 0.2 + 1 / before; if it is unknown, it is above `limit`."""
+    """Estimates, from the queried ranges `asked`, the ratio r = (records that match a range) / (records in it that were seen
+    before it was queried). Returns exp of the posterior mean of log r, with a normal prior about log 15. With b records seen
+    before, the number of matches is log-normal about r b with variance 0.2 + 1 / b; if not known, it is above `limit`."""
     # imported here because it takes a fifth of a second, which commands that do not need it save
     from scipy.special import log_ndtr
 

@@ -16,7 +16,7 @@ MISSING_QUERIES = 2
 class SearchedColumns:
     """Finds in which record fields a search box searches. `counts`, stored in the harvest's state, holds three numbers for
     each field: records that were found and contain the queried word only in this field; records with the word in this field
-    that were not found; and queries that missed such records."""
+    that were not found although the answer was complete; and queries for which there were such unfound records."""
 
     def __init__(self, counts: dict[str, list[int]]) -> None:
         self.counts = counts

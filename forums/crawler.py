@@ -262,8 +262,8 @@ class ForumCrawler:
         return stored
 
     def _learn_again(self, run: Run, item: Url, change: LayoutChange, now: datetime) -> Stored | None:
-        """Queues a page again, to be read once the site has been learned again; None if the page is to be stored as it was read.
-        """
+        """Reacts to a changed layout (`change`): starts to learn the site's structure anew if need be, and queues the page to be
+        read after that. Returns None if nothing is learned; the page is then stored as it was read."""
         site = self._load(run)
         started = layouts.noticed(run, site, change, now)
         if not (started or layouts.state_of(run) == "learning"):

@@ -61,10 +61,10 @@ class DelaySummary:
 
 
 def summarise(delays: Delays, weights: Floats, days: float, target_hours: float = 1.0) -> DelaySummary:
-    """Summarises delays by eq. (3) and (4): total = sum of weight * delay, where weight = W_i for a new thread and theta * W_i
-    for a reply.
+    """Summarises delays by eq. (3) and (4) of the forum paper: total = sum of weight * delay. An event's weight is the importance
+    W_i of its board for a new thread, and theta * W_i for a reply.
 
-    days: length of the period, by which the total is divided.
+    weights: one per event, as in `delays`. days: length of the period, by which the total is divided.
     """
     if not len(delays.hours):
         return DelaySummary(0, 0.0, None, None, None, None, 0)

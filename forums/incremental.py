@@ -342,10 +342,12 @@ def watermark(state: VisitState, started: datetime) -> datetime:
 
 @dataclass(slots=True)
 class _Tally:
-    """Counts of those rows of one list page that matter to the stop tests: not pinned, not seen before in this visit.
+    """Counts of rows of one list page, by which a visit decides whether to go on to the next page. Pinned rows and rows seen
+    before in this visit are not counted.
 
-    ordered: whether the page is sorted by last reply. fresh: all such rows; hits: those new or changed; past: those older than
-    the history to fetch or than the watermark.
+    ordered: whether the page is sorted by last reply. fresh: number of counted rows; hits: of these, those new, changed or
+    already fetched by other means; past: of these, those older than the history to fetch or than the newest last reply that a
+    complete visit has processed (the watermark).
     """
 
     ordered: bool

@@ -62,8 +62,9 @@ def _earlier_of_board(board: Ints) -> Ints:
 
 
 def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, looks: Floats, now: float) -> tuple[Floats, Floats]:
-    """Returns the two quantiles LIKELY of the time at which the index of each of these boards reaches the price, from simulated
-    futures: epoch seconds, (boards,) each."""
+    """Returns the earliest and latest likely time of each board's next visit, epoch seconds, (boards,) each: the quantiles LIKELY
+    of the times at which, in simulated futures, the board's priority (its index) reaches `price`, from which it is visited.
+    looks: expected times of readings of overview sources, epoch seconds."""
     overview = loop.overview
     assert overview is not None  # noqa: S101 - only called for loops with sources
     hours = np.concatenate(

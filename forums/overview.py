@@ -252,7 +252,7 @@ class Overview:
         self.covers.as_of[own[np.isnan(self.covers.as_of[own])]] = now
 
     def record_gap(self, source: int, now: float) -> None:
-        """Records that a newest list did not reach back to its previous reading; `doubt` doubles, so visits find the rest."""
+        """Notes that a newest list did not reach back to its previous reading: its `doubt` doubles, it replaces fewer visits."""
         self.read_at[source] = now
         self.doubt[source] = min(self.doubt[source] * 2.0, 1.0)
         self._after_probe(source, now)
@@ -319,7 +319,7 @@ class Overview:
         if (not found and not self.told[row]) or not self.covers.counted()[pair]:
             return
         if self.covers.hidden[pair] and self.told[row] - self.found[row] < found and not self.guessed[row]:
-            self.covers.apart[pair] += 1  # the row may not count this hidden board; a lag is learned only from its own board
+            self.covers.apart[pair] += 1  # the source's row may leave this hidden board out, so that the difference is no lag
             if not len(elsewhere):
                 self._reset_comparison(row)
             return

@@ -64,7 +64,7 @@ class Verb:
     arguments: tuple[str, ...] = ()
 
     def address(self, pk: int) -> str:
-        """Returns the address to which the action is posted, or of the page that it links to."""
+        """Returns the URL of the action for the item `pk`: the target of its POST, or of its link if the action is a link."""
         if self.whole:
             return reverse(self.room)
         if not self.query:

@@ -52,8 +52,8 @@ class Heartbeat:
             self.renewed(runs.beat(self.lease, now), now)
 
     def renewed(self, wanted: str, now: datetime) -> None:
-        """Records that the lease was renewed at `now` and which request (`wanted`) was found. Called also after a renewal by
-        `runs.count`, in the transaction that stored the slice's results."""
+        """Records that the lease was renewed at `now`, and what a user had requested of the run (`wanted`: "pause", "stop" or
+        ""). Called also after `runs.count` has renewed the lease while storing the slice's results."""
         self.wanted, self.last = wanted, now
 
     def check(self) -> None:

@@ -43,8 +43,8 @@ def policy_of(session: HarvestSession) -> Policy:
     """Returns the policy chosen for the harvest, set up with what the harvest has learned about the site."""
     barred, seen = barred_inputs(session), session.seen
     refused = frozenset(term for place in range(len(seen.frequency)) if (term := seen.term(place)).input in barred)
-    # With required choices no word is queried alone, but a policy only recognises words queried alone: exclude those queried with
-    # choices.
+    # If the form requires choices, words are only queried together with choices. The policies do not recognise such words as
+    # already queried, so these are excluded here.
     beside = session.asked_terms() if session.parts else frozenset()
     if session.options.policy == "frequency":
         return FrequencyPolicy((), refused | beside)

@@ -130,8 +130,8 @@ class Session:
         return {"parts": parts, "queue": node.queue, "parent": node.parent, "depth": node.depth}
 
     def take(self, url: str) -> Node:
-        """Removes a chosen address from `outstanding` and returns its node, which is created if missing: this happens when stored
-        steps are processed again in another order than in the original run."""
+        """Removes an address whose page has arrived from `outstanding` (the addresses chosen but not yet fetched) and returns its
+        node. The node may be missing when stored steps are processed again in another order; it is then created."""
         self.outstanding.pop(url, None)
         self.exhausted = False
         node = self.graph.node(url) or self.graph.add(url, 0, None)
@@ -140,7 +140,7 @@ class Session:
         return node
 
     def edit(self, change: dict[str, Any]) -> None:
-        """Carries out an operator's edit (see `topics.edit_run`), or queues the addresses of a sitemap (`listed`)."""
+        """Carries out an operator's edit of the run (seeds, exclusions, parameters, marks) or queues a sitemap's addresses."""
         self.exhausted = False
         for url in change.get("seeds", ()):
             node = self.graph.add(url, 0, None)

@@ -39,8 +39,8 @@ class Tunnelling(Strategy):
         self.graph.store_links(node, [OutLink(url, score) for url, score in links])
 
     def propagate(self, node: Node) -> None:
-        """Processes the stored links of a page: sets their k and queues or drops them. Where k of a fetched off-topic page
-        increases, the stored links of that page are processed as well.
+        """Processes the stored links of a page: sets their k (the remaining number of steps through off-topic pages), and queues
+        or drops them. If this increases k of an off-topic page already fetched, that page's stored links are processed as well.
         """
         again = [node]
         while again:

@@ -41,7 +41,8 @@ from forums.timetable import Timetable
 
 STAGES = ("quick", "exact", "replay")
 REPLAYED = ("era", "bra", "optimal", "adaptive")
-BY_SOURCE = {False: "glances", True: "newest"}  # name of the adaptive policy by whether its overview source names changed threads
+# name of the adaptive policy that uses an overview source; the key tells whether the source names the changed threads
+BY_SOURCE = {False: "glances", True: "newest"}
 REPLAY_SECONDS = 900  # seconds for which the results of a simulation on stored posts are cached
 MAX_REPLAYED_BOARDS = 200
 BOARDS_SHOWN = 200

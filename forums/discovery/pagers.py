@@ -90,8 +90,8 @@ def settled(pages: Iterable[PageFacts], sources: Mapping[PageKind, str]) -> list
 
 
 def untried(pages: Sequence[PageFacts]) -> Iterator[str]:
-    """Yields addresses to fetch to find out which next-page link is right: for each kind of page without a chosen position, all
-    targets on the first two pages that have several next-page links."""
+    """Yields the addresses to fetch to find out which of several next-page links is right. For each kind of page for which this
+    is still undecided, these are the targets of all such links on the first two pages with several."""
     for kind in KINDS:
         several = [page for page in pages if page.kind is kind and len({page_key(url) for _at, url in page.reading.rivals}) > 1]
         for page in several[:MAX_TRIED]:

@@ -147,9 +147,10 @@ class ThreadPeople(ThreadFields):
         return min(found)[2] if found else None
 
     def _name_places(self, row: Row, by_shape: bool) -> Iterator[tuple[int, int]]:
-        """Yields the numbers of the texts of a row that can be names, the first of each column (with `by_shape`, of each shape of
-        element), with a rank (0 is best) by position: 0 after the title in its cell, 1 after it in another cell without the last
-        reply, 2 before the title in another cell, 3 after the title in the block of the time, if the list has no header."""
+        """Yields (text number, rank) of those texts of a row that can be a person's name: the first one of each column or, with
+        `by_shape`, of each shape of element. The rank tells where the text is, 0 being best. 0: in the title's cell, after the
+        title. 1: after the title, in another cell that does not hold the last reply. 2: before the title, in another cell.
+        3: after the title, in the cell of the last reply but not next to a time; only in lists without a header."""
         cell, seen = self.heads.cell(row, row.title.node), set()
         end = self.page.outline.piece_to[row.title.node]
         lasts = {self.heads.cell(row, time.node) for time in row.times if self._role(row, time) == "last"} - {cell}

@@ -61,7 +61,8 @@ def late(now: datetime) -> int:
 
 
 def late_boards(rows: QuerySet[Board], now: datetime) -> QuerySet[Board]:
-    """Returns those of these boards that `late` counts: overdue by more than LATE."""
+    """Returns those of the boards `rows` whose visit is overdue by more than LATE (ten minutes), in forums that are not paused;
+    none while all crawling is paused."""
     return rows.none() if all_paused() else rows.filter(reads.overdue(now - LATE), site__paused=False)
 
 

@@ -39,8 +39,8 @@ def of_record(record: ThreadRecord) -> Shown:
 
 
 def of_model(model: SiteModel) -> list[Shown]:
-    """Returns what identifies the threads in the first rows of a model's boards; times stored without precision count as precise
-    to a day."""
+    """Returns the threads in the first rows of a model's boards, with the values by which a stored thread can be found again
+    (title, author, times …). The model has no precision for the times of last replies; they count as precise to a day."""
     return [_of_row(row) for board in model.boards for row in board.rows if row.get("url")]
 
 

@@ -104,8 +104,8 @@ def _tried(run: Run, now: datetime) -> list[int]:
 
 
 def _told(look: Look, reading: PageReading, now: datetime) -> bool:
-    """Tells whether the tested address is a source (it shows at least two boards); stores that, and whether it shows figures of
-    boards or names their threads."""
+    """Tells whether the address read by `look` can serve as an overview source, which must show at least two boards. Stores the
+    result and, for a source, whether it shows figures of boards or names their threads."""
     source = look.source
     figures = len(_index(source, reading)) >= MIN_BOARDS
     homes = {home.pk for row, _record, home, _thread in _placed(source, reading) if home is not None and row.last_reply}

@@ -261,8 +261,9 @@ def _write(plan: Plan, found: Rhythm, visits: _Visits, code: str) -> None:
 def _adaptive_days(
     plan: Plan, found: Rhythm, loop: loops.AdaptiveLoop, days: list[date], now: datetime, reason: str
 ) -> PlanDay | None:
-    """Creates the days of an adaptive plan; returns the last one. Only visits pinned by users are fixed in advance; the expected
-    delay is that of the optimal timetable."""
+    """Stores the given days of an adaptive plan and returns the last one. Only visits added by users get fixed times, since the
+    policy chooses the others as it goes; each board's expected delay is that of the optimal timetable with as many visits.
+    `reason` tells why the days are planned."""
     zone = plans.zone_of(plan)
     ends = [datetime.combine(day + timedelta(days=1), time(), zone).timestamp() for day in days]
     for day in days:

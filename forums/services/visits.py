@@ -171,8 +171,8 @@ def _list_done(run: Run, visit: Visit, item: Url, now: datetime, state: incremen
 
 
 def list_failed(run: Run, item: Url, reason: str, now: datetime, *, response: FetchResponse | None = None) -> Stored:
-    """Handles a list page that could not be read: it ends the reading of the list; a failure of the last step, reading page 1
-    again, is harmless."""
+    """Handles a list page that could not be read for `reason`: the visit reads no further list pages, and its list counts as
+    incomplete, unless only the second reading of page 1 that concludes a visit has failed."""
     visit = _load(item, now)
     _add(visit, item, response, failed=1)
     if not visit.list_pages:

@@ -34,7 +34,8 @@ class Tally:
 
 
 def tallies(seen: Sequence[Seen]) -> list[Tally]:
-    """Returns the tally of every claim that the threads of the sample can test."""
+    """Returns for each claim (such as "the list shows the right number of replies") in how many of the cases
+    in the sample it held; claims that no case can test are left out."""
     found = [
         _replies(seen),
         _held("author", [thread.row.author == thread.posts[0].author for thread in seen if _both(thread.row, thread.posts[0])]),

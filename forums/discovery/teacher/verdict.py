@@ -32,8 +32,8 @@ _Choice = tuple[PageKind, str, str]  # a chosen selector: (kind of page, role, s
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How often each claim holds, and the selectors to use where the value read without them contradicts a claim (None: no
-    selectors)."""
+    """The result of comparing lists with the pages of their threads. lessons: how often each claim, such as "the number of
+    replies is right", held. rules: selectors for the fields that were read wrong without them; None if there are none."""
 
     lessons: tuple[ClaimResult, ...] = ()
     rules: SiteRules | None = None
