@@ -21,7 +21,7 @@ from crawlmgr.admin.tree import Node
 from crawlmgr.models import Run, RunState
 from crawlmgr.reads import in_flight, reports, waiting
 from crawlmgr.reads import runs as reads
-from crawlmgr.services import runs, timings
+from crawlmgr.services import holds, runs, timings
 
 # Functions that add details to the page of a run, by kind of run; each crawler's admin module registers its own. They return
 # values for the page's template, among them usually the name of a further template ("template").
@@ -64,13 +64,15 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one run: its progress, its errors, and why it waits or ended."""
     run, now = find(pk), datetime.now(UTC)
     extra, flight, hosts = details.get(run.kind), in_flight.of_run(run, now), reads.hosts(run)
-    report = reports.report(run, now)
+    waits = waiting.of(run, now)
+    report = reports.report(run, now, waits)
     for one in hosts:
         one.in_flight = flight.on.get(one.host_id, 0) if flight else 0
     context = {
         "run": run,
         "now": now,
-        "story": story(run, now),
+        "story": story(run, now, waits),
+        "occupied": waits.because == "connections",
         "rate": reads.rate(run, now),
         "report": report,
         "fetches": run.kind not in settings.JOBS,
@@ -98,21 +100,26 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
     return answer
 
 
-def story(run: Run, now: datetime) -> dict[str, Any]:
+def story(run: Run, now: datetime, waits: waiting.Waiting | None = None) -> dict[str, Any]:
     """Describes a run's state for its page: what it is doing, why it waits, or why it ended. Returns a dictionary with
     `look` (style), `icon` and `text`, in some states also `until` (a time to show after the text) and `detail` (a further
-    reason)."""
+    reason). `waits` is what the run waits for; it is looked up if not given."""
     if run.wanted == "stop":
         return {"look": "warn", "icon": "stop_circle", "text": _("Stops after the current page.")}
     if run.wanted == "pause":
         return {"look": "warn", "icon": "pause_circle", "text": _("Pauses after the current page.")}
-    if (waits := waiting.of(run, now)) != waiting.Waiting():
-        return _wait(run, waits)
+    waits = waiting.of(run, now) if waits is None else waits
+    if waits != waiting.Waiting():
+        return _wait(run, waits, now)
     if run.state == RunState.RUNNING:
         return {"look": "ok", "icon": "play_circle", "text": _("Working. Last progress:"), "until": run.progressed or run.started}
     if run.state == RunState.PAUSED:
-        by_hand = _("paused by a user, or its command was ended; resume it at any time")
-        why = words.ended(run.kind, run.stopped_by) if run.stopped_by else by_hand
+        if run.stopped_by:
+            why = words.ended(run.kind, run.stopped_by)
+        elif (hold := holds.current()) and run.pk in hold.runs:
+            why = _("paused with all crawling; it continues when all crawling is resumed")
+        else:
+            why = _("paused by a user, or its command was ended; resume it at any time")
         return {
             "look": "warn",
             "icon": "pause_circle",
@@ -132,7 +139,7 @@ def story(run: Run, now: datetime) -> dict[str, Any]:
     }
 
 
-def _wait(run: Run, waits: waiting.Waiting) -> dict[str, Any]:
+def _wait(run: Run, waits: waiting.Waiting, now: datetime) -> dict[str, Any]:
     """Returns the entries of `story` for a run that waits."""
     if waits.because == "hours":
         text = _("Started by schedule; %(waits)s, which begin:") % {"waits": words.waits(waits.what)}
@@ -140,13 +147,24 @@ def _wait(run: Run, waits: waiting.Waiting) -> dict[str, Any]:
     found: dict[str, Any] = {"look": "", "icon": "hourglass_empty"}
     if waits.because == "worker":
         queued = run.state == RunState.QUEUED
-        return {**found, "text": _("Waits for a free worker.") if queued else _("Waits for a free worker to go on.")}
+        text = _("Waits for a free worker.") if queued else _("Waits for a free worker to go on.")
+        return {**found, "text": text, "detail": _no_free_worker(now)}
     if waits.because == "connections":
         text = _("Waits for a free connection to %(host)s, which run %(run)s requests now.")
         return {**found, "text": text % {"host": waits.what, "run": int(waits.amount)}}
     why = {"detail": words.pause(waits.because, waits.amount)} if waits.because else {}
     text = _("Waits until %(host)s may be requested again:") % {"host": waits.what}
     return {**found, "text": text, "until": waits.until, **why}
+
+
+def _no_free_worker(now: datetime) -> str:
+    """Returns why no worker takes a run that waits for one, as a sentence; "" if a worker takes it within moments."""
+    code, number = waiting.no_free_worker(now)
+    if code == "workers_busy":
+        return _("All workers (%(number)s) work on other runs.") % {"number": number}
+    if code == "nodes_paused":
+        return _("All nodes that run are paused or draining. Resume one on the page Workers.")
+    return words.say(code)
 
 
 @act("runs/<int:pk>/pause/", "run-pause", "crawlmgr.change_run")

@@ -6,7 +6,6 @@ import fcntl
 import pkgutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import datetime, timedelta
 from pathlib import Path
 
 from django.apps import apps as installed
@@ -19,7 +18,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.services import query_statistics
+from crawlmgr.services import query_statistics, standing
 
 OURS = ("crawlmgr", "forums", "focused", "deepweb")
 LOCK = 0x7AB1E5
@@ -132,10 +131,6 @@ def _others_live() -> bool:
     with connection.cursor() as cursor:
         if "crawlmgr_node" not in connection.introspection.table_names(cursor):
             return False  # an earlier migration was interrupted before it created this table
-        cursor.execute("SELECT COUNT(*) FROM crawlmgr_node WHERE heartbeat > %s AND heartbeat >= started", [_lost_before()])
+        recent = standing.lost_before(SYSTEM.now())
+        cursor.execute("SELECT COUNT(*) FROM crawlmgr_node WHERE heartbeat > %s AND heartbeat >= started", [recent])
         return bool(cursor.fetchone()[0])
-
-
-def _lost_before() -> datetime:
-    """Returns the time from which a heartbeat counts as recent: a node whose last one is earlier is lost."""
-    return SYSTEM.now() - timedelta(seconds=settings.STALL_SECONDS)

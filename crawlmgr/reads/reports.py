@@ -22,14 +22,15 @@ MANY = 20_000  # the outcomes of an active run with at least this many requests 
 COUNTED_SECONDS = 60
 
 
-def report(run: Run, now: datetime) -> dict[str, Any]:
+def report(run: Run, now: datetime, waits: waiting.Waiting | None = None) -> dict[str, Any]:
     """Returns the report of a run as a dictionary, for the run's page in the web interface, the API and the command. Its lists of
-    statuses, types, seeds and hosts are None for runs of older versions of the program, which did not count them."""
+    statuses, types, seeds and hosts are None for runs of older versions of the program, which did not count them. `waits` is
+    what the run waits for; it is looked up if not given."""
     began, ended = run.started, run.finished or (now if run.active else run.progressed)
     counted = RunTally.objects.filter(run=run).exists() or not run.requests
     return {
         "run": run.pk, "kind": run.kind, "label": run.label, "state": run.state, "stopped_by": run.stopped_by,
-        "detail": run.detail, **waiting.of(run, now).columns(),
+        "detail": run.detail, **(waiting.of(run, now) if waits is None else waits).columns(),
         "started": began, "finished": run.finished,
         "seconds": max(0.0, (ended - began).total_seconds()) if began and ended else None,
         "pages": run.fetched, "failed": run.failed, "refused": run.refused, "requests": run.requests, "bytes": run.bytes,

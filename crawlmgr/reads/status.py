@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
 from crawlmgr.models import Event, Hold, Host, Node, NodeState, Page, Run, RunState
+from crawlmgr.services import standing
 
 RECENT = timedelta(hours=24)
 
@@ -44,11 +45,6 @@ class Alarm:
     at: datetime | None = None
 
 
-def alive_since(now: datetime) -> datetime:
-    """Returns the time from which a heartbeat counts as recent: a node whose last one is earlier is lost."""
-    return now - timedelta(seconds=settings.STALL_SECONDS)
-
-
 def all_paused() -> bool:
     """Tells whether all crawling is paused by an operator."""
     return Hold.objects.exists()
@@ -72,9 +68,9 @@ def _errors(now: datetime) -> QuerySet[Event]:
 def status(now: datetime) -> Status:
     """Returns the numbers of the status bar, in seven small queries whatever the size of the tables."""
     # a draining node that sends no heartbeats has ended as requested
-    gone = Q(state=NodeState.DRAINING, heartbeat__lt=alive_since(now))
-    nodes = list(Node.objects.filter(heartbeat__gte=now - RECENT).exclude(gone).values_list("heartbeat", "workers")[:1000])
-    alive = [workers for heartbeat, workers in nodes if heartbeat >= alive_since(now)]
+    gone = Q(state=NodeState.DRAINING) & ~standing.are_alive(now)
+    nodes = Node.objects.filter(heartbeat__gte=now - RECENT).exclude(gone).only("heartbeat", "started", "workers")[:1000]
+    alive = [node.workers for node in nodes if standing.alive(node, now)]
     wait = Q(state=RunState.RUNNING, waiting_until__gt=now)
     states = dict(Run.objects.at_work().values_list("state").annotate(Count("id")).order_by())
     return Status(
@@ -95,7 +91,7 @@ def alarms(now: datetime, limit: int = 8) -> list[Alarm]:
     the home page the crawlers add problems of their own."""
     found: list[Alarm] = []
     seen = Node.objects.aggregate(workers=Sum("workers"), nodes=Count("id"))
-    alive = Node.objects.filter(heartbeat__gte=alive_since(now)).exists()
+    alive = Node.objects.filter(standing.are_alive(now)).exists()
     work = Run.objects.filter(state__in=[RunState.RUNNING, RunState.QUEUED]).exists()
     if not alive and (work or seen["nodes"]):
         found.append(Alarm("no_workers"))

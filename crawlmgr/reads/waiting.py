@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef
 
-from crawlmgr.models import Run, RunHost, RunState, Url, UrlState
+from crawlmgr.models import Node, NodeState, Run, RunHost, RunState, Url, UrlState
 from crawlmgr.reads import hosts
-from crawlmgr.services import timings
+from crawlmgr.services import standing, timings
 
 MAX_HOSTS = 32  # number of hosts of a run that are examined for free connections, as in `frontier.next_turn`
 
@@ -33,6 +33,18 @@ class Waiting(NamedTuple):
     def columns(self) -> dict[str, Any]:
         """Returns the fields `waiting_for`, `waiting_until` and `waiting_because` of lists and JSON documents."""
         return {"waiting_for": self.what, "waiting_until": self.until, "waiting_because": self.because}
+
+
+def no_free_worker(now: datetime) -> tuple[str, int]:
+    """Returns why no worker takes a run that waits for one, as a code and a number: ("no_workers", 0) if no node is alive,
+    ("nodes_paused", number of nodes alive) if all of these are paused or draining, ("workers_busy", number of their workers) if
+    each of the others' workers has a run; ("", 0) if a worker is free, which takes the run within moments."""
+    nodes = list(Node.objects.filter(standing.are_alive(now)))
+    takers = [node for node in nodes if node.state == NodeState.ACTIVE]
+    if not takers:
+        return ("nodes_paused", len(nodes)) if nodes else ("no_workers", 0)
+    held, workers = standing.runs_in_hand(now), sum(node.workers for node in takers)
+    return ("workers_busy", workers) if sum(held[node.name] for node in takers) >= workers else ("", 0)
 
 
 def of(run: Run, now: datetime) -> Waiting:

@@ -227,7 +227,7 @@ def web_restarted(why: str, now: datetime) -> None:
 def living(now: datetime) -> list[Node]:
     """Returns the nodes that are running: their worker processes sent a heartbeat recently, and not before the node's last
     start."""
-    return list(Node.objects.filter(heartbeat__gt=standing.lost_before(now), heartbeat__gte=F("started")))
+    return list(Node.objects.filter(standing.are_alive(now)))
 
 
 def listing(now: datetime) -> list[dict[str, Any]]:

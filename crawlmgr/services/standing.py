@@ -50,6 +50,11 @@ def lost_before(now: datetime) -> datetime:
     return now - timedelta(seconds=settings.STALL_SECONDS)
 
 
+def are_alive(now: datetime) -> Q:
+    """Returns the condition for a query of `Node` that selects the nodes for which `alive` is true."""
+    return Q(heartbeat__gt=lost_before(now), heartbeat__gte=F("started"))
+
+
 def alive(node: Node, now: datetime) -> bool:
     """Tells whether a node sent a heartbeat recently, and since its cluster was started."""
     return node.heartbeat is not None and node.heartbeat > lost_before(now) and node.heartbeat >= node.started
@@ -118,7 +123,7 @@ def ranking(found: Sequence[Standing]) -> list[str]:
 def turn(own: str, queue: str, now: datetime) -> Turn:
     """Tells when the node `own` may take those tasks of a queue that any node may take. A node that is not registered or the
     only one may take them at once; a draining or paused one may take none."""
-    near = Node.objects.filter(queues=queue).filter(Q(name=own) | Q(heartbeat__gt=lost_before(now), heartbeat__gte=F("started")))
+    near = Node.objects.filter(queues=queue).filter(Q(name=own) | are_alive(now))
     nodes = {node.name: node for node in near}
     me = nodes.pop(own, None)
     if me is not None and me.state != NodeState.ACTIVE:

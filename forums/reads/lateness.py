@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from crawlmgr.models import Host, Node, Run
-from crawlmgr.reads.status import alive_since
+from crawlmgr.services import standing
 from forums import reads
 from forums.models import Board
 
@@ -29,7 +29,7 @@ def why_late(board: Board, now: datetime) -> list[Why]:
     """Returns the reasons that hold up an overdue board's visit, the most important first; three queries. If there is none, the
     visit waits for the dispatcher, which runs every minute (NO_TURN)."""
     found: list[Why] = []
-    if not Node.objects.filter(heartbeat__gte=alive_since(now)).exists():
+    if not Node.objects.filter(standing.are_alive(now)).exists():
         found.append(Why(NO_WORKER))
     host = Host.objects.defer("robots_text").get(pk=board.site.host_id)
     if host.retry_after_until is not None and host.retry_after_until > now:

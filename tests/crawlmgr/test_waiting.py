@@ -8,25 +8,26 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.test import Client
 
 from crawlmgr.admin.runs import story
 from crawlmgr.api import shared
 from crawlmgr.api.shared import run_document
 from crawlmgr.clock import SYSTEM
-from crawlmgr.models import Host, Run, RunState, Url, UrlState
-from crawlmgr.reads import reports, waiting
-from crawlmgr.services import frontier, runs
+from crawlmgr.models import Host, Node, NodeState, Run, RunState, Url, UrlState
+from crawlmgr.reads import reports, status, waiting
+from crawlmgr.services import frontier, holds, nodes, runs
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
-def _begun(urls: list[str], holder: str) -> tuple[Run, runs.Lease]:
+def _begun(urls: list[str], holder: str, now: datetime = NOW) -> tuple[Run, runs.Lease]:
     """A run with these addresses that the worker `holder` ("node:process") has taken."""
-    run = runs.create("plain", "plain", parameters={}, now=NOW, start=False)
-    frontier.add(run.pk, [frontier.NewUrl(url, "page") for url in urls], NOW)
-    lease = runs.take(run.pk, holder, NOW, 600.0)
+    run = runs.create("plain", "plain", parameters={}, now=now, start=False)
+    frontier.add(run.pk, [frontier.NewUrl(url, "page") for url in urls], now)
+    lease = runs.take(run.pk, holder, now, 600.0)
     assert lease is not None
     run.refresh_from_db()
     return run, lease
@@ -67,3 +68,47 @@ def test_a_run_without_worker_or_outside_its_hours_says_so_and_a_wait_that_is_ov
     Run.objects.filter(pk=run.pk).update(waiting_for="a.example", waiting_until=NOW - HOUR)
     run.refresh_from_db()
     assert _told(run, capsys) == [("", "worker")] * 3
+
+
+def test_its_page_does_not_call_an_occupied_host_ready(admin_client: Client) -> None:
+    now = datetime.now(UTC)
+    first, held = _begun(["http://a.example/1"], "south:8", now)
+    second, _own = _begun(["http://a.example/2"], "north:9", now)
+    Host.objects.update(connections=1, delay_seconds=0.0)
+    assert frontier.claim_many(first.pk, held.fence, now, 600.0, 1, node="south")
+    page = admin_client.get(f"/admin/runs/{second.pk}/").content.decode()
+    assert f"Waits for a free connection to a.example, which run {first.pk} requests now." in page
+    assert ">no free connection<" in page and ">ready<" not in page
+    Url.objects.filter(run_id=first.pk).update(state=UrlState.DONE, lease_until=None)
+    assert ">ready<" in admin_client.get(f"/admin/runs/{second.pk}/").content.decode()
+
+
+def test_a_run_without_worker_says_why_none_is_free() -> None:
+    run = runs.create("plain", "plain", parameters={}, now=NOW, start=False)
+
+    def detail() -> str:
+        return str(story(run, NOW)["detail"])
+
+    assert detail().startswith("No worker is alive")
+    north = nodes.register("north", pid=1, workers=1, queues="crawl", now=NOW - HOUR)
+    Node.objects.filter(pk=north.pk).update(heartbeat=NOW)
+    assert detail() == "", "its worker is free"
+    _begun(["http://a.example/1"], "north:9")
+    assert detail() == "All workers (1) work on other runs."
+    Node.objects.filter(pk=north.pk).update(state=NodeState.DRAINING)
+    assert detail().startswith("All nodes that run are paused or draining.")
+    Node.objects.filter(pk=north.pk).update(started=NOW + HOUR)
+    assert detail().startswith("No worker is alive"), "its heartbeat is older than its last start"
+    assert status.status(NOW).nodes == 0, "the status bar counts the same nodes"
+
+
+def test_a_run_that_was_paused_with_all_crawling_says_so() -> None:
+    first = runs.create("plain", "plain", parameters={}, now=NOW, start=False)
+    runs.pause(first.pk, NOW)
+    second = runs.create("plain", "plain 2", parameters={}, target=2, now=NOW, start=False)
+    holds.pause_all(NOW)
+    told = {}
+    for run in (first, second):
+        run.refresh_from_db()
+        told[run.pk] = story(run, NOW)["text"]
+    assert "paused by a user" in told[first.pk] and "paused with all crawling" in told[second.pk]
