@@ -16,6 +16,7 @@ from crawlmgr.admin import help as guide
 from crawlmgr.api.base import api
 from crawlmgr.services import exports, saved_exports
 from crawlmgr.services.alarm_causes import RULES
+from deepweb.services.exports import OF_RECORD
 from focused.strategies import BUILT_IN
 from forums.models import Policy
 from tests.crawlmgr.admin.rows import user
@@ -140,3 +141,14 @@ def test_commands_of_the_page_on_several_machines_can_be_given(language: str) ->
     for words in (one.split() for one in given):
         parser = load_command_class("crawlmgr", words[0]).create_parser("manage.py", words[0])
         parser.parse_args(words[1:])
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_columns_of_every_export_are_listed_in_their_order(language: str) -> None:
+    page = (DOCS / language / "exports.md").read_text(encoding="utf-8")
+    parts = dict(re.findall(r"^\*\*(\w+)\*\*.*?\n\n((?:\|.*\n)+)", page, re.MULTILINE))
+    listed = {name: re.findall(r"^\| `(\w+)` \|", rows, re.MULTILINE) for name, rows in parts.items()}
+    columns = {name: list(table.columns) for name, table in exports.tables().items()}
+    columns["records"] += OF_RECORD
+    assert listed == columns
