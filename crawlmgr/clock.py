@@ -1,5 +1,5 @@
-"""Clocks that are passed as arguments: the machine's clock in production, others in tests and in replays of the archive. No
-Django."""
+"""Clocks that are passed as arguments: the machine's clock in production, others in tests and in replays of the archive. This
+module does not use Django."""
 
 from __future__ import annotations
 

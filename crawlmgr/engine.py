@@ -41,7 +41,7 @@ SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.02, 0.5
 DRAIN_SECONDS, SHORT_DRAIN_SECONDS, HASTY_DRAIN_SECONDS = 10.0, 3.0, 2.0
 """Seconds that requests in flight may take at the end of a slice: the usual limit, the limit when at most an eighth of them is
 left, and the limit when the process is asked to end."""
-PART_BYTES = 4_000_000  # parsed pages that wait in memory are stored at the latest when they have this size together
+PART_BYTES = 4_000_000  # total bytes of parsed pages waiting in memory at which they are stored without waiting longer
 
 
 def holder() -> str:
@@ -81,7 +81,7 @@ class _Slice:
         self.held: list[Held] = []  # outcomes that are not yet stored
         self.held_since = 0.0
         self.held_bytes = 0
-        self.held_error = False  # whether `held` contains an error response of a host that allows several connections
+        self.held_error = False  # whether `held` has an error from a host with several connections; then `held` is stored sooner
         self.looked = 0.0  # monotonic time of the last attempt to claim addresses
         self.waiting_until: datetime | None = None  # end of the wait stored with the run; None while the run does not wait
         self.idle_rounds = 0  # rounds in a row, at most 8, in which a host was due but no address could be claimed
@@ -279,7 +279,7 @@ class _Slice:
         wait = min(seconds, self._seconds_to_hold())
         gather = min(SHORT_GATHER_SECONDS if self.ahead else GATHER_SECONDS, self._seconds_to_hold())
         arrivals = self.line.land(wait, self.together - len(self.held), gather)
-        # raises if another worker took the lease while this process was frozen; it must then send nothing more
+        # This raises LeaseLost if another worker took the lease while this process was frozen, so that it sends nothing more.
         self.heartbeat.beat(self.clock.now())
         if arrivals.held_up:
             self._release(arrivals.held_up)
@@ -359,8 +359,8 @@ class _Slice:
         self.heartbeat.renewed(self.storing.wanted, self.clock.now())
 
     def _nothing(self, now: datetime) -> str:
-        """Handles that no address can be requested now: waits briefly, ends the slice for a long wait, or, if none is left, asks
-        the crawler for more or ends the run. Returns the run's state if the slice is over, otherwise ""."""
+        """Called if no address can be requested now: waits briefly, or ends the slice if the wait is long. If no address is left,
+        asks the crawler for more, and ends the run if it has none. Returns the run's state if the slice is over, otherwise ""."""
         wait = frontier.next_turn(self.run.pk, now)
         if wait is None:
             with transaction.atomic():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 OTHERS = 0o077  # permission bits of group and others; also the umask that removes them
 DATABASE_ENDINGS = ("", "-wal", "-shm", "-journal")
-OURS = "secret.key"  # a file in the data folder of every installation
+OURS = "secret.key"  # the data folder of an installation has this file; folders with other files only are not changed
 
 
 def mask() -> None:
@@ -45,7 +45,7 @@ def restrict(folder: Path) -> int:
         return 0
     if not (folder / OURS).exists():
         if not inside:
-            _close(folder)  # an empty folder was just created for this installation
+            _close(folder)  # an empty data folder is that of a new installation, so that nothing foreign is changed
         return 0
     return sum(map(_close, [folder, *_below(folder)]))
 

@@ -205,7 +205,7 @@ class Storing:
                 frontier.drop(self.run.pk, now, host_limits.REASON, host=host)
 
     def drop_full_hosts(self, links: Iterable[NewUrl], now: datetime) -> None:
-        """Ends links that were just added, if their host had already reached the run's limit of pages."""
+        """Drops from the frontier the waiting addresses on the hosts of `links` that have reached the run's limit of pages."""
         added = {self._full[key] for link in links if (key := host_key(link.url)) in self._full} if self._full else ()
         for pk in sorted(added):
             frontier.drop(self.run.pk, now, host_limits.REASON, host=Host(pk=pk))

@@ -211,8 +211,8 @@ class Child:
         return status
 
     def dismissed(self, at: float, grace_seconds: float) -> bool:
-        """Ends a child that is no longer wanted: first asks it to end, and kills its group after `grace_seconds`. Called
-        repeatedly; returns True once it has ended."""
+        """Ends a child that is no longer wanted: the first call asks it to end, a later one kills its process group once
+        `grace_seconds` have passed. `at` is the current time in seconds. Returns True once the child has ended."""
         if self.process is None:
             return True
         if self.asked is None:

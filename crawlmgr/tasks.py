@@ -189,5 +189,5 @@ def send_alarms() -> int:
 
 
 def refused(what: str) -> None:
-    """Reports `what`, the name of a function that a queued task was not allowed to call; runs in place of that task."""
+    """Reports that a queued task was refused; runs in place of that task. `what`: its function, and what is wrong with it."""
     queue.refused(what)

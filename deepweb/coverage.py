@@ -39,7 +39,7 @@ class Captures(NamedTuple):
 
 
 def captures(times: Sequence[int]) -> Captures:
-    """Returns the counts of distinct records and returns; `times` holds, for each distinct record, how often it was returned."""
+    """Computes the counts in `Captures` from `times`, which holds for each distinct record how often it was returned."""
     spread = Counter(times)
     return Captures(len(times), sum(times), spread[1], spread[2])
 
@@ -141,7 +141,7 @@ def estimate(probes: Sequence[Probe], records_seen: int) -> Estimate:
 class StopRules(NamedTuple):
     """Optional limits that end a harvest (None: not used): numbers of queries and of records; `min_gain`, the least number of
     new records for each record returned over the last ten queries; `coverage`, the share of the database harvested;
-    `good_turing`, the share of returned records that would be known (`Captures.good_turing`)."""
+    `good_turing`, the estimated share of known records in further answers (`Captures.good_turing`)."""
 
     queries: int | None = None
     records: int | None = None

@@ -15,7 +15,7 @@ _SHORT = 40
 
 
 def fold(text: str) -> str:
-    """Returns the text in lower case without accents, full-width forms as plain ones.
+    """Returns the text in lower case, with accents removed and full-width characters replaced by ordinary ones.
 
     >>> fold("Búsqueda ＡＢＣ Поиск")
     'busqueda abc поиск'

@@ -82,8 +82,8 @@ class JointYield:
         return max(1.0, self._sizes.total - self._seen.records)
 
     def offers(self) -> tuple[list[Candidate], list[list[Candidate]]]:
-        """Returns (queries that combine a word with choices, lists of queries of choices only). A choice is a value of a
-        selection input. The first are those expected to bring most new records; the second have one list per set of inputs."""
+        """Returns two lists: queries that combine a word with choices (values of selection inputs), only those expected to bring
+        most new records; and, for each set of selection inputs, a list of queries that set these inputs only."""
         with_words: list[Candidate] = []
         families: dict[frozenset[str], list[Candidate]] = {}
         for base in self._bases():
@@ -149,7 +149,7 @@ class JointYield:
             return _Base(terms, members, float(stated))
         total = self._sizes.total
         matching = total * float(np.prod([self._sizes.sizes[name][place] / total for name, place in bound]))
-        # multiplied by the ratio of the seen records that match all choices to those expected if the choices were independent
+        # Correct for dependent choices: multiply by (seen records that match all choices) / (the number expected if independent).
         if len(bound) > 1:
             matching *= (members.sum() + _PSEUDO) / (matching / total * len(members) + _PSEUDO)
         return _Base(terms, members, matching)
@@ -213,8 +213,8 @@ class JointYield:
 
 def _mixed(seen: Seen, fit: Yield) -> float:
     """Estimates the factor `Yield.mixed`: 1 if a truncated answer is a random sample of all matches, 0 if it always contains
-    the same first records. It follows from the yields of the answers (`fit`) and, the more records answers have in common, from
-    how often these are in a different order."""
+    the same first records. It is a weighted mean of the value fitted to the yields of answers (`fit.mixed`) and of one computed
+    from how often two answers list shared records in a different order, which weighs more the more records are shared."""
     same, pairs = pairs_in_order(seen)
     known = pairs / (pairs + _PAIRS)
     return (1 - known) * fit.mixed + known * min(1.0, 2 * (1 - (same + 1) / (pairs + 2)))

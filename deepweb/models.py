@@ -186,8 +186,8 @@ class Query(models.Model):
     """One query of a harvest with all its result pages. `found` are the ids of the records returned, in order.
 
     `overflowed`: the site did not show all matching records. `partial`: the crawl stopped before the last result page, or could
-    not fetch it. `stated` are the numbers on the page that may be the total of matching records, `total` is the one found to be
-    it.
+    not fetch it. `stated` are the numbers on the page that may be the total of matching records; `total` is the one that was
+    identified as the total.
     """
 
     harvest = models.ForeignKey(Harvest, models.CASCADE, related_name="log")

@@ -63,11 +63,11 @@ class _Piece(NamedTuple):
 
 
 def words_of_form_page(html: str | bytes, form_index: int, split: Callable[[str], list[str]] = query_words) -> FormPageWords:
-    """Returns the words (Pc and Fc) of the page and of its form number `form_index`, where every `<form>` tag counts, from 0.
+    """Returns the weighted words of a page (Pc) and of its form number `form_index`; all `<form>` tags are counted, from 0.
 
-    Pc is taken from the page without that form; Fc from the form's text, labels, prompts and button names, and from options
-    with K = 0.5. If several K apply to an occurrence, its weight is the product of the two largest. A page that cannot be read
-    has no words. `split` splits a text into words.
+    Pc is taken from the page without that form; Fc from the form's text, labels, prompts and button names, and from its options
+    with weight 0.5. The weights K depend on the position of an occurrence; if several apply, the product of the two largest is
+    taken. A page that cannot be read has no words. `split` splits a text into words.
     """
     root = parse_page(html)
     if root is None:

@@ -99,8 +99,8 @@ class PaperPolicy:
         return [seen.term(int(place)) for place in order[kept[order]]]
 
     def _summed(self, seen: Seen, records: np.ndarray, found: np.ndarray) -> np.ndarray:
-        """Returns the sum of K over the occurrences of each term in `records`, indexed by term; `found` is the number of these
-        records with the term."""
+        """Returns for each term the sum of the weights K (see `Said`) of its occurrences in `records`, indexed by term. Without
+        `said` this is `found`, the number of these records that contain the term."""
         if self.said is None:
             return found.astype(float)
         summed = np.zeros(len(found))

@@ -78,8 +78,8 @@ class Parts:
         return tuple(term for term in query if term.input not in self.names)
 
     def add(self, choice: Choice, answer: Iterable[tuple[Hashable, Iterable[Term]]], overflowed: bool, partial: bool) -> None:
-        """Adds the answer to a query of one word and required choices, with the same arguments as `Seen.add`; answers to other
-        queries are ignored."""
+        """Adds the answer to a query that consists of one word and one combination of values of the required inputs; ignores
+        answers to other queries. The arguments are those of `Seen.add`."""
         part = tuple(term for term in choice.query if term.input in self.names)
         words = self.without(choice.query)
         answer = [(key, [term for term in terms if term.input not in self.names]) for key, terms in answer]
@@ -102,8 +102,8 @@ class Parts:
 
         `overall` holds the answers of all parts together, `limit` is the number of records at which answers are truncated. For
         a part with at least 4 answers and 10 records, `policy` chooses the word. For any other part, the number of records that
-        match a word is predicted as the word's share of the records that other words found (`_share`), times the ratio of
-        matching records to such shares in the part's own answers, or in the answers of all parts if it has none.
+        match a word is predicted as the word's share of the records that other words found (`_share`), times the estimated size
+        of the part: its matching records divided by the shares of the words queried, shrunk towards this ratio over all parts.
         """
         found: tuple[Choice | None, float] = (None, 0.0)
         brought = {part: self._brought(overall, part) for part in self.seen}

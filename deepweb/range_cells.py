@@ -277,7 +277,7 @@ def _densest(state: _Known, low: int, high: int, total: float, aim: float) -> Ce
 
 
 def _cut_through(state: _Known, fresh: Sequence[tuple[int, int]]) -> list[Cell]:
-    """Divides each interval in `fresh` into parts of about `limit` records each; those queried before are replaced by halves."""
+    """Divides each (low, high) in `fresh` into parts of about `state.limit` records; parts already queried are halved instead."""
     found = []
     for low, high in fresh:
         part = state.inside(low, high)
@@ -316,7 +316,7 @@ def _density_beside(state: _Known, end: int, narrow: Sequence[QueriedRange], aft
 
 
 def _parts(state: _Known, stretches: Sequence[tuple[int, int]], step: int) -> list[Cell]:
-    """Divides each interval into cells of about FILLED times `limit` records. `step`: 1 if values are whole numbers, or 0."""
+    """Divides each interval into cells that fill about 0.75 of a response each. `step`: 1 if values are whole numbers, or 0."""
     found = []
     for low, high in stretches:
         part = state.inside(low, high)
@@ -346,7 +346,7 @@ def _untaken(state: _Known, span: Range) -> list[Cell]:
 
 
 def _there(each: QueriedRange, whole: Range, scale: float, limit: int) -> float | None:
-    """Returns the number of records in `each`, estimated if not known; None for the whole range if no seen record was in it."""
+    """Returns the number of records in `each`, estimated by `scale` (see `scale_of`) if unknown; None for an unseen `whole`."""
     if each.known:
         return each.matching
     if not each.before and each.range == whole:

@@ -266,8 +266,8 @@ def _own_name(element: HtmlElement, path: str, *, in_list: bool) -> str:
 
 
 def _shared_labels(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]]) -> set[tuple[str, str]]:
-    """Returns the (path, label) pairs of labels inside a text ("Year: 1999") that are taken for field names: the label occurs
-    in at least two records, and in half of the records with that path or consists of a single word."""
+    """Returns the (path, label) pairs of labels inside a text ("Year: 1999") that are taken for field names. Such a label occurs
+    in at least two records; if it has several words, also in at least half of the records with that path."""
     with_path: Counter[str] = Counter()
     with_label: Counter[tuple[str, str]] = Counter()
     for row in rows:

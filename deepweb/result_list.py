@@ -23,7 +23,7 @@ _ENDS = frozenset(("header", "footer"))
 _ITEMS = frozenset(("article", "li", "td", "dd"))
 """Elements that are records: a header or footer inside them belongs to the record, not to the page."""
 _MAX_GROUPS = 8
-_MAX_COLUMNS = 100  # number of a table row's columns that are distinguished
+_MAX_COLUMNS = 100  # all further columns of a table row count as one
 _MIN_LEARNED = 2
 _LONGEST = 200
 _SESSION = re.compile(

@@ -32,9 +32,9 @@ class SearchedColumns:
                 told[2] += 1
 
     def missing(self, columns: Iterable[str]) -> frozenset[str]:
-        """Returns the record fields that the box does not search: in several queries, records with the word in the field were
-        missed more than three times as often as found by it. Empty if these would be all of `columns`, since the box then
-        searches a text that the lists do not show."""
+        """Returns the record fields that the search box does not search: in at least MISSING_QUERIES queries, records with the
+        queried word in that field were missed, more than three times as often as others were found by it. Empty if these would be
+        all of `columns` (the names of all fields), since the box then searches text that result lists do not show."""
         found = frozenset(
             name
             for name, (hits, misses, queries) in self.counts.items()
@@ -90,11 +90,11 @@ def how_words_combine(
     words: Sequence[str], found: Sequence[Mapping[str, Any]], mode: WordMode, *, fewer: bool | None = None
 ) -> str:
     """Returns how a site combines several words in one box: "phrase" (only records with the words side by side), "and" or "or".
-    `found` are the fields of the records that the words found together.
+    `found` are the fields of the records found with the words together; `mode` tells how the site matches a word to a text.
 
-    "phrase" if nothing was found. Otherwise, if `fewer` is known, "and" if it is True (the words found fewer records together
-    than one of them alone), else "or". Otherwise "and" if nearly all records contain every word; else "or", which may be wrong if
-    result lists show too little of the records."""
+    Nothing found means "phrase". If it is known whether the words found fewer records together than one of them alone, `fewer`
+    decides: True means "and", False "or". If it is None, the result is "and" if nearly all records contain every word, else "or",
+    which may be wrong if result lists show too little of the records."""
     if found and fewer is not None:
         return "and" if fewer else "or"
     texts = ["\n".join(map(str, record.values())) for record in found]

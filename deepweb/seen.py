@@ -25,9 +25,9 @@ Query = tuple[Term, ...]
 
 
 class Choice(NamedTuple):
-    """A query chosen by a policy: `query`, the number of new records it is predicted to bring, and `bucket`, the number of the
-    group of queries whose past predictions are compared with their results (0 for single words, 5 for pairs of words, -1 for
-    queries that are not compared)."""
+    """A query chosen by a policy. `predicted` is the expected number of new records. `bucket` is the number of the group of
+    queries whose past predictions are compared with their results: 0 for single words, 5 for pairs of words, -1 for queries that
+    are not compared."""
 
     query: Query
     predicted: float = 0.0

@@ -50,8 +50,8 @@ class ProbedRecord(NamedTuple):
 class ProbeAnswer(NamedTuple):
     """The records that the probe `term` returned, and whether the site left some matching records out (`overflowed`).
 
-    `whole` is 0 if `records` are all that were returned. Otherwise it is their number, and `records` is only a random sample of
-    them, those whose text is known.
+    `whole` is 0 if `records` are all returned records. Otherwise `whole` is the number of returned records, and `records` is a
+    random sample of them: those whose text is known.
     """
 
     term: Term
@@ -215,10 +215,10 @@ def _value(answer: ProbeAnswer, degree: Callable[[ProbedRecord], float]) -> floa
 def _chances(plan: ProbePlan, answers: Sequence[ProbeAnswer], counts: Mapping[Term, int]) -> dict[Term, float]:
     """Returns, for each word of the probe pool, the probability that its answer is complete.
 
-    The words are classed by their number of records in `counts`. The probability of a class is the number of records in its
-    complete answers, divided by that in all its answers, since a record is found by a word in proportion to the length of the
-    word's answer. The length of a truncated answer is predicted from the word's number in `counts`, by the ratio that complete
-    answers show.
+    The words are classed by their number of records in `counts`. The probability of a class is the share of complete answers in
+    it, where each answer counts with its length, because words with longer answers find more of the records. The length of a
+    truncated answer is estimated as the word's number in `counts`, times the mean ratio of length to number of the complete
+    answers.
     """
     whole = [(a.whole or len(a.records), counts[a.term]) for a in answers if not a.overflowed]
     ratio = sum(size for size, _ in whole) / max(1, sum(count for _, count in whole))

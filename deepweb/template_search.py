@@ -120,8 +120,8 @@ class TemplateSearch:
         return found
 
     def families(self, seen: Seen) -> list[list[Candidate]]:
-        """Returns for each range in which records have known positions a list of possible queries of sub-ranges that do not
-        overlap, so that no record is found by two of them."""
+        """Returns a list of possible queries for each range input in which the positions of enough records are known. The queries
+        of a list ask for sub-ranges that do not overlap, so that no record is found by two of them."""
         self._note(seen)
         found = []
         for slot in self.slots:
@@ -134,7 +134,7 @@ class TemplateSearch:
             ):
                 continue
             places = self.values[slot.names[0]]
-            # No correction by earlier results (`_learned`): the sizes of the cells already follow from them.
+            # `_learned` is not applied: `_cells` already estimates the new records from the answers to earlier queries.
             offers = [
                 Candidate(Choice(slot.binding(span), new), new, int(((places >= span.low) & (places <= span.high)).sum()))
                 for span, new in self._cells(seen, slot)

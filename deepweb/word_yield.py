@@ -83,9 +83,9 @@ def fitted(seen: Seen, cut: float) -> Yield:
 
 
 def _answers(seen: Seen) -> np.ndarray:
-    """Returns a matrix with a row for each single word queried and five columns: how many seen records with the word were
-    returned by other queries (plus 1/2); their share of all records so returned; the number of matches, or of records returned
-    if that is unknown; 1 if there are more matches than that, otherwise 0; and the number of the word's kind."""
+    """Returns a matrix with a row for each single word queried and five columns: (1) the number of seen records with the word
+    that other queries returned, plus 1/2; (2) its share of all records that other queries returned; (3) the number of matches,
+    or if unknown of records returned; (4) 1 if (3) is only a lower bound, otherwise 0; (5) the number of the word's kind."""
     times, rows = np.asarray(seen.times_returned), []
     for outcome, answer in list(zip(seen.outcomes, seen.answers, strict=True))[-MEMORY:]:
         place = seen.place(outcome.query[0])

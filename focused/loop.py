@@ -129,8 +129,8 @@ def crawl(
     pages: int,
     on_page: Callable[[Page], None] | None = None,
 ) -> Trail:
-    """Fetches up to `pages` pages (failed fetches included) from the source in the strategy's order, and returns the trail. Its
-    `stopped_by` is "pages", or the strategy's reason ("frontier": nothing is waiting).
+    """Fetches up to `pages` pages (failed fetches included) from the source in the strategy's order, and returns the list of
+    fetches. Its `stopped_by` is "pages", or the strategy's reason ("frontier": nothing is waiting).
 
     `on_page` is called with every page before the strategy handles it."""
     trail = Trail()

@@ -43,7 +43,7 @@ def folders(data: Path) -> list[Path]:
 
 
 def open_archive(pack: Path, parser: Parser) -> Archive:
-    """Reads the pages of a pack and returns them as an archive."""
+    """Returns the recorded pages of the pack in the folder `pack` as an archive, whose pages `parser` parses."""
     return Archive([pack / "pages.warc.gz"], parser)
 
 

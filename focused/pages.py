@@ -92,7 +92,7 @@ class HashedWords(NamedTuple):
 
 
 def hashed(words: Mapping[str, float]) -> HashedWords:
-    """Returns the words of a text, given as word counts, by number; counts below 1 count as 1."""
+    """Converts word counts of a text to hash numbers with weights 1 + ln(count); counts below 1 are taken as 1."""
     numbers = np.fromiter((crc32(word.encode("utf-8", "surrogatepass")) for word in words), np.uint32, len(words))
     counts = np.fromiter(words.values(), np.float32, len(words))
     return HashedWords(numbers & np.uint32((1 << WORD_BITS) - 1), 1 + np.log(np.maximum(counts, 1.0)))

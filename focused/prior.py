@@ -100,8 +100,8 @@ def value_of(lesson: Lesson) -> Callable[[str], float | None]:
 
 
 def sample_frontier(lesson: Lesson, prior: Prior, seed: str = "") -> FrontierSamples:
-    """Crawls the web of a lesson with `adaptive` and the given prior, and returns the training data sampled during the crawl.
-    `seed` is the seed of the random numbers, which also order links of equal priority, such as the topic's seeds."""
+    """Crawls a recorded web for its topic (both in `lesson`) with the strategy `adaptive` and the given prior, and returns the
+    training data sampled during the crawl. `seed` seeds the random numbers, which also order links of equal priority."""
     rng = random.Random(seed)  # noqa: S311 - must be repeatable, no security
     graph = MemoryGraph(rng)
     strategy = Adaptive(Relevance(lesson.topic), graph, rng, {"sharpness": 1.0}, prior=prior)

@@ -94,8 +94,8 @@ def curve(run_id: int, pages: int) -> list[tuple[int, int]]:
 
 
 class Reason(NamedTuple):
-    """Why a page was fetched when it was: the number of the page in the run, whether it turned out relevant, and the parts of
-    its link's score, by name.
+    """Why a page was fetched at that point of the run: `number` is its position in the run, from 0; `relevant` tells whether it
+    turned out relevant; `parts` are the components, by name, of the score that its link had.
     """
 
     number: int
@@ -169,8 +169,8 @@ class AddressOutcome:
 
 
 def outcome_of(run: TopicRun, address: str) -> AddressOutcome:
-    """Returns what became of an address in a run: looks it up among the run's pages, then in its frontier, and otherwise asks the
-    scope. Raises ValueError if the address is invalid."""
+    """Returns what became of an address in a run. Looks it up among the run's pages, then in its frontier; an address found in
+    neither is checked against the run's scope. Raises ValueError if the address is invalid."""
     try:
         url = canonical(address.strip())
     except UrlError as error:

@@ -114,8 +114,8 @@ class Relevance:
         return frozenset(word for word, weight in self._vector.items() if weight > 0)
 
     def learn(self, words: Iterable[str]) -> bool:
-        """Adds a fetched page's words to the document frequencies. Returns True if these were then renewed and all weights
-        computed again."""
+        """Adds a fetched page's words to the document counts. Returns True if they changed enough since the last update that the
+        document frequencies and all weights were computed again."""
         if not self._frequencies.add(words):
             return False
         self._weigh()

@@ -75,7 +75,7 @@ class AdaptiveLoop:
         return Overview(looks.sources, self.last_visit, looks.new_weight, looks.reply_weight)
 
     def _paced(self) -> Pace:
-        """Returns the object that spreads the visits over the day; boards of one newest list count as one, their rates added."""
+        """Returns the object that spreads visits over the day. Boards that share a list of newest threads count as one board."""
         given, rates, site = self.options, self.forecast.rates, self.sites.site
         group = self._all if self.overview is None else self.overview.groups()
         _names, first, number = np.unique(group, return_index=True, return_inverse=True)
@@ -230,8 +230,8 @@ class AdaptiveLoop:
 
     def hours_left_to_wait(self, now: float) -> Floats:
         """Returns the hours until each board must be visited whatever its index, (n,); 0 or less if overdue, inf without a limit.
-        Limits are the deadline, counted from the last fetch of its posts, and, with overview sources, `longest_wait_hours` (or
-        four mean intervals between visits, if longer) from its last visit; the sooner one counts."""
+        The limit is the board's deadline, counted from the last fetch of its posts. With overview sources it is at most
+        `longest_wait_hours`, or four mean intervals between visits if that is longer, from the board's last visit."""
         left = self.deadline_hours - (now - self.fetched_until()) / HOUR_SECONDS
         if self.overview is not None:
             most = max(self.options.longest_wait_hours, 96.0 * self.count / self.budget.visits_per_day)
@@ -319,7 +319,8 @@ class AdaptiveLoop:
         return self.ahead(now, until, step_seconds)[0]
 
     def ahead(self, now: float, until: float, step_seconds: float = 900.0) -> tuple[Outlook, Floats]:
-        """Returns `outlook`, and the expected times of source readings (epoch seconds). Does not change this object."""
+        """Returns the forecast visits, as `outlook` does, and the expected times (epoch seconds) at which overview sources are
+        read. Does not change this object."""
         ahead = copy.copy(self)
         ahead._pace = self._pace.ahead(step_seconds)
         ahead.budget = ahead._pace.budget

@@ -176,9 +176,9 @@ def _pieces(row: HtmlElement, record: Record, rows: Sequence[HtmlElement], url: 
 
 
 def _roles(found: Sequence[_Raw], record: Record, url: str, context: DateContext) -> dict[int, str]:
-    """Returns the field that each text of a row was read as, by the text's position in `found`; texts of no field are missing.
-
-    A field goes to the first text with the same value; the body of a post goes to all its texts.
+    """Returns the field that each text of a row was read as, by the text's index in `found`; texts that are no field's value are
+    left out. Each field is assigned to the first text with its value; only the body of a post is assigned to all texts that are
+    part of it.
     """
     roles: dict[int, str] = {}
     wanted = {field.name: getattr(record, field.name) for field in fields(record)}

@@ -49,7 +49,7 @@ class Covers:
     MOVING = ("as_of", "open", "apart")
 
     def of(self, rows: slice) -> slice:
-        """Returns the slice that the pairs (row, board) of these rows of sources occupy in the arrays of pairs."""
+        """Returns the slice of the arrays by pair (row, board) that contains the pairs of the rows in the slice `rows`."""
         return slice(int(self.bounds[rows.start]), int(self.bounds[rows.stop]))
 
     def counted(self) -> Bools:
@@ -91,10 +91,10 @@ class Covers:
         return elsewhere
 
     def recount_hidden(self, row: int) -> bool:
-        """Lets a row of a source count its hidden boards again that it was taken not to count; called when the row showed more
-        posts than visits of its boards found.
+        """Assumes again that a row of a source counts all its hidden boards; called when the row showed more posts than visits of
+        the boards that it was assumed to count have found.
 
-        Returns whether there were such boards, which explains the difference.
+        Returns whether one of its hidden boards was assumed not to be counted: then that board explains the difference.
         """
         mates = slice(int(self.bounds[row]), int(self.bounds[row + 1]))
         found = bool((self.apart[mates] >= APART_AT).any())

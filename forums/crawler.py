@@ -28,7 +28,7 @@ from forums.reading.model import Shapes
 from forums.reading.rules import SiteRules
 from forums.services import layouts, logins, overviews, structures, visits
 
-# number of a slice's first threads that are compared with the model; also the largest number of pages of a kind judged together
+# how many threads each slice compares with the site's model; a layout change is judged from at most as many pages of one kind
 THREADS_CHECKED = 3
 AFTER_ALL = 1e6  # subtracted from a request's priority so that it is sent after the requests of all boards
 API_REST = timedelta(days=1)  # time after which a JSON interface that returned nothing is requested again
@@ -208,7 +208,7 @@ class ForumCrawler:
         alike = [pair for pair in self._seen if pair[0] == str(expect)][-THREADS_CHECKED:]
         change = recheck(self._model, alike)
         if change is None or (item.kind == "thread" and len(alike) < 2 and "marks" not in change.reasons):
-            return None  # one unreadable thread proves nothing: it may just have been deleted
+            return None  # one unreadable thread is no evidence of a changed layout: it may have been deleted
         return change
 
     @staticmethod
@@ -278,7 +278,7 @@ class ForumCrawler:
         if the board counts as failed."""
         url = Board.objects.filter(visits=item.group).values_list("url", flat=True).first()
         if "conditional" not in item.payload or url is None:
-            return None  # a further page of a list says nothing about the board's address
+            return None  # a missing second or later page of the list does not mean that the board is gone
         if url != item.url:  # the board has got a new address meanwhile
             moved = NewUrl(url, "list", f"visit {item.group} moved", group=item.group, payload={"conditional": False})
             return Stored(links=[replace(moved, priority=item.priority)], reason="moved")

@@ -82,12 +82,12 @@ def summarise(delays: Delays, weights: Floats, days: float, target_hours: float 
 
 
 def board_delays(delays: Delays, board: Ints, weights: Floats, boards: int) -> Floats:
-    """Returns D(P_i) = sum over the board's events of weight * delay, weighted event-hours, shape (boards,). Eq. (3)."""
+    """Returns D(P_i) of eq. (3) of the forum paper, shape (boards,): the sum of weight * delay over each board's events."""
     return np.bincount(board, weights * delays.hours, boards).astype(float)
 
 
 def daily_totals(delays: Delays, times: Floats, weights: Floats, start: float, days: int) -> Floats:
     """Returns weighted event-hours by the day on which the event arrived, shape (days,); days are counted from `start` (epoch
-    seconds). Events outside count to the first or last day."""
+    seconds). Events before the first day are added to the first, events after the last day to the last."""
     day = np.clip(((times - start) // DAY_SECONDS).astype(np.int64), 0, days - 1)
     return np.bincount(day, weights * delays.hours, days).astype(float)

@@ -52,7 +52,7 @@ def with_equal_visits(items: Items, boards: int, visits_per_day: int, first: dat
 
 def summary(items: Items, hours: Floats, days: float, target_hours: float) -> DelaySummary:
     """Summarises the waiting times `hours`, one for each of `items`: mean, median, 90th percentile and share within
-    `target_hours`. No item is treated as one that was never found. `days` is the length of the period."""
+    `target_hours`. All items count as found by a visit. `days` is the length of the period."""
     return summarise(Delays(hours, np.ones(len(items), dtype=bool)), items.weights, days, target_hours)
 
 

@@ -72,10 +72,10 @@ def expected(level: Floats, amplitudes: Floats, decay: Floats, elapsed: Floats) 
 
 
 def state_after(taus_hours: Sequence[float], level: Floats, board: Ints, age: Floats, weights: Floats, span: Floats) -> Floats:
-    """Returns the state X of each board, (n, K): it begins at the mean rate B at the start of the history, `span` operational
-    hours ago, decays, and is raised by each event since.
+    """Returns the state X of each board, (n, K): at the start of the history, `span` (n,) operational hours ago, it equals the
+    board's mean rate B (`level`, (n,)); then it decays exponentially and is raised by each event.
 
-    level: (n,), the boards' B; span: (n,). board, age (operational hours ago, not negative) and weights: one entry per event.
+    taus_hours: K time constants of the decay. board, age (operational hours ago) and weights: one entry per event.
     """
     taus = np.array(taus_hours)
     state: Floats = level[:, None] * np.exp(-span[:, None] / taus)
@@ -115,8 +115,8 @@ def fit(kernel: Kernel, level: Floats, board: Ints, clock: Floats, weights: Floa
 
 
 def _states_before(kernel: Kernel, level: Floats, board: Ints, clock: Floats, weights: Floats) -> Floats:
-    """Returns the state X of each event's board just before the five-minute bin of the event, (events, K). Events must be sorted
-    by board and time.
+    """Returns the state X (see `Kernel`) of each event's board just before the five-minute bin of the event, shape (events, K).
+    Events must be sorted by board and time. clock: operational hours.
 
     All boards are advanced together, event by event: the number of steps is the largest number of distinct bins of a board.
     """
@@ -140,7 +140,7 @@ def _states_before(kernel: Kernel, level: Floats, board: Ints, clock: Floats, we
 
 
 def _exposure(taus: Floats, level: Floats, board: Ints, clock: Floats, weights: Floats, start: Floats, stop: Floats) -> Floats:
-    """Returns the integral of the state X over the interval [start, stop) of each board, (n, K)."""
+    """Returns for each board the integral of its state X (see `Kernel`) over its interval [start, stop), shape (n, K)."""
     result = level[:, None] * taus * (np.exp(-start[:, None] / taus) - np.exp(-stop[:, None] / taus))
     since = np.maximum(start[board] - clock, 0.0)
     until = np.maximum(stop[board] - clock, 0.0)

@@ -226,7 +226,7 @@ class Predictions:
         self._list_read = np.full(len(new_gaps), store.forum.now)
 
     def cycle(self) -> None:
-        """Makes the fetches of one cycle at the forum's current time."""
+        """Fetches the new threads, and the known threads that the prediction selects, within the budget of one cycle."""
         store, now = self.store, self.store.forum.now
         fresh = self._new_threads(now)
         known = store.known()

@@ -193,7 +193,7 @@ class Forecast:
         return self._since_known(np.full(len(boards), now), boards)
 
     def expected_at(self, moments: Floats, boards: Ints) -> Floats:
-        """Returns `expected` at several moments (epoch seconds), (moments, boards)."""
+        """Returns the expected weighted events at several moments (see `expected`; epoch seconds), (moments, boards)."""
         found = self._since_known(np.repeat(moments, len(boards)), np.tile(boards, len(moments)))
         return found.reshape(len(moments), len(boards))
 
@@ -225,10 +225,10 @@ class Forecast:
 
 
 class Foreseen(Forecast):
-    """A copy of a forecast that learns nothing more, for simulating visits at moments known in advance and asked in order.
+    """A copy of a forecast that learns nothing more. It serves simulations, which know all moments in advance and ask in order.
 
-    It computes many moments at once and keeps the values until the last of them has passed. Its values are exactly those of the
-    forecast that it copies.
+    It computes the values of many successive moments at once, and keeps them until a later moment is asked for. They are exactly
+    those of the copied forecast.
     """
 
     def __init__(self, forecast: Forecast, moments: Floats) -> None:

@@ -107,11 +107,11 @@ def _forecasts(loop: AdaptiveLoop, board: Ints, moments: Floats) -> tuple[Floats
 
 
 def _seen_until(looks: Floats, now: float, hours: Floats, scale: float) -> Floats:
-    """Returns for each of these hours the time of the last reading of an overview source at or before it, as hours from now; 0
-    before the first reading.
+    """Returns for each of `hours` (hours from now) the time, in hours from now, of the last reading of an overview source up to
+    then; 0 before the first reading.
 
-    `scale` scales the times of the expected readings (`looks`, epoch seconds); after them, further ones follow at their mean
-    interval.
+    The expected readings are at `looks` (epoch seconds), with their distances from now multiplied by `scale`; after the last of
+    them, further readings follow at their mean interval.
     """
     if not len(looks):
         return np.zeros(len(hours))

@@ -148,9 +148,9 @@ class Overview:
         self.covers.as_of[pairs] = np.where(shown, now, np.nan)[self.covers.row[pairs] - rows.start]
 
     def read(self, source: int, figures: Figures, now: float, waiting: Floats) -> ReportedEvents:
-        """Processes the figures of a reading of source number `source`; returns the new posts of boards with trusted rows as
-        events for the forecast. waiting: (n,), forecast weight F_i(y): gives the weight if a page only shows that something is
-        new, and divides a row's posts among its boards. Posts are spaced evenly from the board's previous look to its last post.
+        """Processes what a reading of source number `source` showed; returns the new posts of boards with trusted rows as events
+        for the forecast, spaced evenly from the board's previous look to its last post. waiting: (n,), forecast weight F_i(y), by
+        which a row's posts are divided among its boards; also the weight of posts if the page shows only that there are new ones.
         """
         rows, covers = self.rows(source), self.covers
         pairs = covers.of(rows)
@@ -211,8 +211,8 @@ class Overview:
 
     def _others(self, source: int, taken: Ints, new: Floats, posts: Floats) -> None:
         """Adds new threads and posts that a source reported to the stored figures of other sources for the same board, so that
-        they do not report the same posts again. taken: positions in `covers` of the reported pairs (row, board), of which rows
-        for several boards are left out. new, posts: per row of `source`, numbers of new threads and of new posts."""
+        they do not report the same posts again. taken: indices into `covers` of the pairs (row, board) that reported something;
+        rows that cover several boards are ignored. new, posts: numbers of new threads and new posts for each row of `source`."""
         if len(self) < 2 or not len(taken):
             return
         covers, count = self.covers, len(self.known)
@@ -233,8 +233,8 @@ class Overview:
 
     def visited(self, boards: Ints, board: Ints, times: Floats, weights: Floats, now: float) -> Ints:
         """Compares the events that a visit of `boards` found with those that sources had reported, and marks all reported posts
-        of these boards as fetched. board, times (epoch seconds), weights: parallel, one entry per event found. Returns
-        boards not in `boards` that lost a trusted source row by this comparison: their reported posts must be dropped."""
+        of these boards as fetched. board, times (epoch seconds), weights: parallel, one entry per event found. Returns the other
+        boards for which a source ceased to be trusted by this comparison: what it reported of them must be dropped."""
         trusted = self._trusted_pairs()
         chosen = np.zeros(len(self.known), dtype=bool)
         chosen[boards] = True
@@ -278,7 +278,7 @@ class Overview:
         self._after_probe(source, now)
 
     def groups(self) -> Ints:
-        """Returns a group number per board, (n,): for boards of one newest list the lowest number among them, else its own."""
+        """Returns a group number per board, (n,): boards on the same list of newest threads have the lowest of their numbers."""
         group = np.arange(len(self.known))
         for source in np.flatnonzero(self.newest).tolist():
             rows = self.board[self.rows(source)]
@@ -307,7 +307,7 @@ class Overview:
         self.look[boards] = until
 
     def _compare(self, pair: int, times: Floats, weights: Floats, now: float) -> None:
-        """Compares the posts that a source's row reported with those found by a visit of one of its boards (of this `pair`)."""
+        """Compares the posts reported by a row of a source with those found by a visit of a board; `pair`: this (row, board)."""
         row, as_of = int(self.covers.row[pair]), float(self.covers.as_of[pair])
         if not np.isfinite(as_of):
             self.covers.as_of[pair] = now
@@ -319,7 +319,7 @@ class Overview:
         if (not found and not self.told[row]) or not self.covers.counted()[pair]:
             return
         if self.covers.hidden[pair] and self.told[row] - self.found[row] < found and not self.guessed[row]:
-            self.covers.apart[pair] += 1  # the source's row may leave this hidden board out, so that the difference is no lag
+            self.covers.apart[pair] += 1  # perhaps the row never counts this hidden board's posts; it is not just late
             if not len(elsewhere):
                 self._reset_comparison(row)
             return

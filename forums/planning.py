@@ -187,7 +187,7 @@ def expectations(rates: Floats, board: Ints, previous: Floats, now: Floats) -> E
     broken_late = (~busy & (column < top[:, None])) * (column + 1)
     first = broken_late.max(axis=1)  # where the busy bins around the maximum begin: the column after the last gap before it
     broken_early = np.where(~busy & (column > top[:, None]), column, steps)
-    end = broken_early.min(axis=1)  # where they end (exclusive): the column of the first gap after the maximum
+    end = broken_early.min(axis=1)  # where the busy bins end (exclusive): the column of the first gap after the maximum
     taken = (column >= first[:, None]) & (column < end[:, None])
     return Expectation(
         events=np.maximum(events, 0.0),

@@ -293,7 +293,8 @@ def settling(
     theta: float = USUAL_THETA,
 ) -> list[Settling]:
     """Returns how far estimates from shorter histories differ from those of the longest, one entry for each length in `days` up
-    to the window, shortest first; [] without events. The forum paper's claim that 20 days suffice can be checked with it."""
+    to the window, shortest first; [] without events. `theta`: weight of a reply relative to a new thread. The forum paper's claim
+    that 20 days suffice can be checked with it."""
     found = {
         span: estimate(events, boards, end_hour, options, theta, days_known=span)
         for span in sorted(days)

@@ -1,4 +1,4 @@
-"""The forum paper's schedules: era, wra, lra, bra as corrected and as printed, and its method 1 by eq. (9)."""
+"""The forum paper's schedules: era, wra, lra, bra (corrected, and as printed), and method 1, whose hours follow eq. (9)."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def even_hours(visits: Ints) -> tuple[Ints, Floats]:
 
 def equal_area_hours(rates: Floats, visits: Ints, blocks_more: int) -> tuple[Ints, Floats]:
     """Returns hours between which equal shares of a board's events are posted: step 2 of algorithm BRA of the forum paper,
-    corrected. Parallel, one entry per visit: board number, hour.
+    corrected. The result is two parallel arrays with one entry per visit: the board's number, and the hour.
 
-    Q(t) is the share of a day's events before hour t, m the board's number of visits. blocks_more 1: the borders of the paper's m
-    + 1 blocks, c_k = Q^-1(k / (m + 1)), k = 1 … m. 0: m blocks around the clock, c_k = Q^-1((k - 1/2) / m), which is the paper's
-    rule without an additional visit at midnight.
+    Q(t) is the share of a day's events before hour t, m the board's number of visits. With blocks_more = 1, the hours are the
+    inner borders of the paper's m + 1 blocks: c_k = Q^-1(k / (m + 1)), k = 1 … m. With 0, there are m blocks around the clock and
+    c_k = Q^-1((k - 1/2) / m), which is the paper's rule without an additional visit at midnight.
     """
     board, step = grid(visits)
     share = step / (visits[board] + 1.0) if blocks_more else (step - 0.5) / visits[board]

@@ -160,8 +160,8 @@ def _best_between(intensity: Intensity, board: Ints, low: Floats, now: Floats, h
 
 
 def polished_closed_form(intensity: Intensity, visits: Ints, phases: int = PHASES) -> tuple[Ints, Floats]:
-    """Returns hours for any numbers of visits: the closed form from several phases, each improved by a few sweeps; the best of
-    each board is then polished. Parallel, one entry per visit: board number, hour.
+    """Returns visit hours for any numbers of visits, as parallel arrays (board number, hour) with one entry per visit. The closed
+    form is computed for several phases and improved by a few sweeps each; the best result of each board is then optimised fully.
 
     Boards are independent: they are processed in blocks, in arrays that fit in the processor's cache.
     """

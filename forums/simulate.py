@@ -26,7 +26,7 @@ from forums.schedule_optimal import OptimalPlanner
 from forums.timetable import Timetable
 
 POLICIES = ("era", "wra", "lra", "bra", "bra_literal", "bra_method1", "optimal", "adaptive", "glances", "newest", "clairvoyant")
-OBSERVES = {"glances": "index", "newest": "newest"}  # overview source that a policy reads besides visits; all others: visits only
+OBSERVES = {"glances": "index", "newest": "newest"}  # kind of overview source that a policy reads; other policies read none
 LOOPS = ("adaptive", "glances", "newest")
 READINGS = ("cyclic", "midnight")
 KNOWN_DAYS = 160
@@ -36,7 +36,7 @@ NEWEST_ROWS = 40  # number of threads that a newest list (all boards' threads, l
 Shows = Callable[[BoardLog, Ints, float], Figures]
 
 PAPER_PROFILE = ProfileOptions(kappa_factor=0.0)  # rates by eq. (5) and (7) of the forum paper, without shrinkage or prior
-# with a prior, so that a board without events in the history has a rate above 0; tuned on logs that are not in the benchmarks
+# Rates have a prior, so that boards without events in the history have a rate above 0. It was tuned on logs no benchmark uses.
 OPTIMAL_PROFILE = ProfileOptions(prior_days=1.0, prior_per_day=1.0)
 LOOP_PROFILE = ProfileOptions()
 
@@ -54,7 +54,7 @@ class Setup:
 
     min_events: weighted events that a board must have in the history; 0 keeps every board with any event
     in the 160 days before the test. importance: W_i by board name, 1 if absent. bins: parts of a day for profiles. glance_cost:
-    visits that reading the index page (`glances`) or the newest list (`newest`) is charged.
+    number of visits charged to the budget for each reading of the index page (policy `glances`) or newest list (`newest`).
     """
 
     start: date
@@ -161,7 +161,7 @@ class Simulation:
         return settling(known, self.boards, end, self.profile(PAPER_PROFILE), days, self.setup.theta)
 
     def planner(self) -> OptimalPlanner:
-        """Returns the optimal planner for this history, which is solved once for all budgets."""
+        """Returns the planner of optimal timetables for this history; it is made on the first call and used for all budgets."""
         if self._planner is None:
             self._planner = OptimalPlanner(self.demand(self.profile(OPTIMAL_PROFILE)), pulse=self.pulse)
         return self._planner
@@ -229,8 +229,9 @@ class Simulation:
     def follow(
         self, policy: str, visits_per_day: int, options: LoopOptions | None = None, shows: Shows = BoardLog.figures
     ) -> Followed:
-        """Runs an adaptive policy over the test and until every board was visited after it, with exactly the budget on every day.
-        `shows`: function from boards of the log and a time to what an index page shows of them (a test may return wrong figures).
+        """Simulates an adaptive policy through the test period and on until every board has been visited after its end; every day
+        uses exactly the budget. `shows`: function that returns, for boards of the log and a time, the figures that an index page
+        then shows of them (a test may pass wrong ones).
         """
         options = options or LoopOptions()
         log = BoardLog(self.events, self.weights, self.start)
@@ -346,7 +347,7 @@ class _Trace:
         self.spent.append((cost, now))
 
     def followed(self) -> Followed:
-        """Returns all recorded fetches and charges as arrays, in the order in which they were made."""
+        """Returns the recorded visits of boards, and the charges to the visit budget, as arrays in the order of recording."""
         spent = np.array([cost for cost, _at in self.spent], dtype=np.int64)
         return Followed(np.concatenate(self.boards), np.concatenate(self.moments), spent, np.array([at for _c, at in self.spent]))
 

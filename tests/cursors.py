@@ -46,7 +46,7 @@ class WatchedConnection(sqlite3.Connection):
         return self.cursor().executemany(statement, rows)
 
     def check(self, statement: str) -> None:
-        """Raises OpenCursor if a statement must not run now."""
+        """Raises OpenCursor if `statement` writes while a cursor of the same thread has unread rows."""
         here = threading.get_ident()
         if _READS.match(statement) or not self._unfinished[here]:
             return

@@ -90,7 +90,8 @@ def fill(apps: Any) -> None:
 
 
 def mended() -> dict[str, Any]:
-    """The rows after their conversion."""
+    """Returns what the migrated database contains of the inserted rows: settings, comparison, numbers of words and search
+    results."""
     from crawlmgr.models import Run
     from crawlmgr.services.sealed_settings import opened
     from deepweb.models import Source

@@ -16,7 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE_SECONDS = 300.0  # time limit for events that occur by themselves; only a failing test ever waits this long
-QUICK = {  # time limits of a test installation in seconds; on a busy machine a process may get no CPU for some of them
+QUICK = {  # settings of a test installation; long time limits, since a process on a busy machine may get no CPU for seconds
     "CRAWLMGR_TICK_SECONDS": "1", "CRAWLMGR_STALL_SECONDS": "30", "CRAWLMGR_SLICE_SECONDS": "1", "CRAWLMGR_LEASE_SECONDS": "20",
     "CRAWLMGR_TIMEOUT_SECONDS": "30", "CRAWLMGR_RETRY_SECONDS": "95", "CRAWLMGR_WORKERS": "2", "CRAWLMGR_MIN_FREE_MB": "0",
 }
@@ -33,7 +33,7 @@ def wait_for(condition: Callable[[], Any], seconds: float = PATIENCE_SECONDS, ev
 
 
 def manage(environment: Mapping[str, str], *words: str, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """Runs a command of the project, or of a copy of it, to its end."""
+    """Runs `manage.py` with the arguments `words`, in the project or in a copy of it at `root`, and waits for its end."""
     return subprocess.run(
         [sys.executable, "manage.py", *words], cwd=root, env=dict(environment), capture_output=True, text=True, timeout=2 * PATIENCE_SECONDS
     )

@@ -41,7 +41,7 @@ class Target:
 
 @contextmanager
 def running(name: str, needs: str, folder: Path) -> Iterator[Target]:
-    """The program of this name, newly started; the test is skipped if the programs or what one `needs` are missing."""
+    """Starts the forum program `name` and yields it; skips the test if the folder TARGETS or the command `needs` is missing."""
     if not (TARGETS / "target").exists():
         pytest.skip(f"{TARGETS} is absent")
     if shutil.which(needs) is None:
@@ -70,12 +70,12 @@ def minute(text: str) -> str:
 
 
 def true_posts(truth: Mapping[str, Any]) -> Counter[tuple[str, str, str]]:
-    """The posts in the true content: thread, author, minute."""
+    """Counts the posts that the forum truly contains, by the path of the thread, author and minute of posting."""
     threads = {thread["id"]: place(thread["url"]) for thread in truth["threads"]}
     return Counter((threads[post["thread"]], post["author"], minute(post["posted"])) for post in truth["posts"])
 
 
 def exported_posts(lines: Iterable[str]) -> Counter[tuple[str, str, str]]:
-    """The posts of an export in JSON lines, in the same form."""
+    """Returns the posts of an export in JSON lines, counted by (thread, author, minute) as in `true_posts`."""
     posts = [json.loads(line) for line in lines if line.strip()]
     return Counter((place(post["thread_url"]), post["author"] or "", minute(post["posted"])) for post in posts)

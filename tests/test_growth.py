@@ -8,7 +8,7 @@ from tests.growth import MAX_RATIO, growth
 
 
 class Clock:
-    """A clock whose CPU seconds are advanced by the work itself."""
+    """A fake CPU clock: calling it returns `now`, which the measured work functions increase."""
 
     now = 0.0
 

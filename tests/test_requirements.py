@@ -20,7 +20,7 @@ LOADED_BY_NAME = {  # packages without an import, and what loads them
     "psycopg": "Django, for PostgreSQL",
     "psycopg-pool": "psycopg, for its pool",
 }
-COMPARED = {"scrapy", "twisted"}  # benchmarks compare with them; the first is a requirement of tests, the second is installed with it
+COMPARED = {"scrapy", "twisted"}  # used by benchmarks only: scrapy is a requirement of the tests, twisted is installed with it
 
 pytestmark = pytest.mark.once
 

@@ -48,7 +48,7 @@ def following(tmp_path: Path) -> Path:
 
 
 def refused(one: Cluster, root: Path, name: str) -> str:
-    """The output of a node that is not admitted."""
+    """Starts a node from the program in `root`, checks that it is refused, and returns its error output."""
     said = manage(one.environment, "node", "--name", name, root=root)
     assert said.returncode == 1 and "Traceback" not in said.stderr, said.stderr
     return said.stderr

@@ -1,4 +1,4 @@
-"""Base class of Django's own admin lists and forms, which gives them the heading of the other pages."""
+"""Base class for lists and forms made by Django's admin, which gives them the same heading as all other pages."""
 
 from __future__ import annotations
 

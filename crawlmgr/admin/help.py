@@ -79,8 +79,8 @@ def _show(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def beside(item: str) -> str:
-    """Returns the address of the guide's page that explains the item of the tree with the key `item`; that of the table of
-    contents if none does."""
+    """Returns the address of the guide's page that explains an item of the navigation tree, given by its key; the address of the
+    guide's table of contents if no page explains it."""
     name = BESIDE.get(item.partition(":")[0], INDEX)
     return _address(name)
 

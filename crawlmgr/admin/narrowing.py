@@ -48,7 +48,7 @@ def _newest(rows: Rows, time: str, most: int) -> Q:
 
 def few(rows: Rows, **condition: Any) -> Rows:
     """Filters rows by the values of fields (`condition`). If at most MAX_FEW rows match, they are found through a partial index
-    and then sorted; if more match, the database reads the rows in the list's order until a page is full, which is soon."""
+    and then sorted. If more match, the database reads rows in the list's order until a page is full, which does not take long."""
     # searched without the other filters of `rows`, because with them the database would choose another index
     whole = rows.model._default_manager.filter(**condition).order_by()
     keys = list(whole.values_list("pk", flat=True)[: MAX_FEW + 1])

@@ -24,7 +24,7 @@ from crawlmgr.reads import runs as run_reads
 MAX_SHOWN = 24
 MAX_OF_A_KIND = 8
 LONGEST_QUERY = 200
-ENDED_SEARCHED = 100  # ended runs are searched by words only among this many that ended last; any run is found by its number
+ENDED_SEARCHED = 100  # a search by words covers only this many ended runs, the latest; a search by number finds any run
 LANGUAGES = ("en", "zh-hans")
 MIN_OF_A_VERB = 2  # number of letters of an English verb that must be typed before the verb is suggested
 
@@ -45,9 +45,9 @@ queries."""
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """An action on items of a kind. `words` are the words that users type for it, in both languages, in lower case.
+    """An action on items of a kind. `words` are the words that users type for it, English and Chinese, in lower case.
 
-    The action is a POST of `fields` to the view `room`; with `opens` it is a link to that view instead. If `query` is set, the
+    The action is a POST of `fields` to the view named `room`; with `opens` it is a link to that view. If `query` is set, the
     item's id is in the query parameter of this name, and `arguments` are the arguments of the view's address. `find` finds the
     items that the action applies to, if it does not apply to all of the kind. `whole`: the action concerns no single item."""
 
@@ -143,7 +143,7 @@ def _without(words: Sequence[str], wanted: str) -> str | None:
 
 
 def _rooms(request: HttpRequest, wanted: str) -> Iterator[dict[str, Any]]:
-    """Yields the pages in the navigation tree whose titles contain all the words, in either language."""
+    """Yields the pages in the navigation tree whose English or Chinese titles contain all words of `wanted`."""
     titles: dict[str, list[str]] = {}
     shown: list[Node] = []
     for language in LANGUAGES:
@@ -178,8 +178,8 @@ def _shown(runs: Iterable[Run], words: Sequence[str], most: int) -> list[Item]:
 
 
 def _runs(words: Sequence[str], most: int) -> Sequence[Item]:
-    """Returns at most `most` runs: the one with this number, or those whose names contain all the words, among active and
-    recently ended ones."""
+    """Returns at most `most` runs for the words typed: the run with this id if the only word is a number such as "12" or "#12",
+    otherwise the active and recently ended runs whose names contain all words."""
     if len(words) == 1 and (pk := number(words[0].removeprefix("#"))) is not None:
         return _shown(Run.objects.only("id", "label", "kind", "state").filter(pk=pk), (), most)
     return _shown([*run_reads.active(), *run_reads.ended(ENDED_SEARCHED)], words, most)

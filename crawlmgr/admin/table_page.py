@@ -152,8 +152,8 @@ def _counted(shown: ListPage, asked: Asked, rows: Rows) -> str:
 
 
 def _file(table: Table, asked: Asked, rows: Rows, prepare: Prepared, form: str) -> StreamingHttpResponse:
-    """Sends every matching row in the order and with the columns shown. Rows are read in batches by key, so that no database
-    cursor stays open."""
+    """Returns a download of all matching rows in the file format `form` (such as "csv"), with the order and columns of the list.
+    Rows are read in batches by key, so that no database cursor stays open."""
     _column, order = asked.sorted_by
 
     def cells() -> Iterator[Sequence[Any]]:

@@ -99,7 +99,7 @@ class AttributesNode(Node):
         inside: list[Node] = [TextNode(before), TextNode(option.var) if plain else VariableNode(option), TextNode(after)]
         nodes = inside if self.condition is None else [IfNode([(self.condition, NodeList(inside))])]
         for node in (*inside, *nodes):
-            node.token, node.origin = self.token, self.origin  # for the message of an error
+            node.token, node.origin = self.token, self.origin  # error messages show them
         return nodes
 
 

@@ -93,7 +93,7 @@ def zoned(value: datetime | None, zone: ZoneInfo) -> str:
 
 @register.simple_tag
 def local(value: datetime, zone: ZoneInfo) -> str:
-    """Formats a time of day in a time zone."""
+    """Returns the time of day of `value` in a time zone, as HH:MM."""
     return f"{value.astimezone(zone):%H:%M}"
 
 

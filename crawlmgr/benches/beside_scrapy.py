@@ -53,9 +53,9 @@ def compare(ours: str, theirs: str, *, pages: int, links: int, size_bytes: int, 
 
 
 def side(module: str, *words: str, database: str = "") -> dict[str, Any]:
-    """Runs the module of one side in a process, with the arguments `words` and a file for items. Returns what it prints, with
-    `rate` in pages per CPU second. `database` is the address of our side's database; "" for an SQLite file of its own. Raises
-    SideFailed."""
+    """Runs the module of one compared crawler in a process, with the arguments `words` and a file for items. Returns the JSON
+    object that it prints, with the added `rate` in pages per CPU second. `database` is the address of this program's database;
+    "" for a new SQLite file. Raises SideFailed if the process fails."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "CRAWLMGR_DATA": folder, "PYTHONPATH": str(ROOT)}
         environment.pop("DATABASE_URL", None)

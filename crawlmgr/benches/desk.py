@@ -1,5 +1,5 @@
-"""`bench desk`: CPU time of the server for every page of the desk, on a database with years of data and on one with a hundredth
-of it."""
+"""`bench desk`: measures the server's CPU time for every page of the web interface, on a database with years of data and on one
+with a hundredth of it."""
 
 from __future__ import annotations
 

@@ -30,15 +30,15 @@ from django.utils.module_loading import import_string  # noqa: E402
 from crawlmgr.benches.bulk import Sizes  # noqa: E402
 from crawlmgr.services import query_statistics  # noqa: E402
 
-FILLED = "filled.json"  # file in the data folder with the time at which the rows were inserted; missing if that was interrupted
+FILLED = "filled.json"  # file in the data folder with the time when all rows were inserted; absent if inserting was interrupted
 ONLY_SENT = "accepts only POST"
 REASONS = {302: "leads elsewhere", 403: "no user may see it", 404: "its file does not exist in the benchmark's "
     "data", 405: ONLY_SENT}
 
 
 def main(task: dict[str, Any]) -> None:
-    """Inserts the rows, requests every page once, and prints {"rooms": [page …], "left_out": {page: why}} as JSON. Then, for each
-    line of standard input with a page's name, prints the CPU milliseconds that the server took for it."""
+    """Inserts rows (`task["sizes"]`), requests once every page whose name contains `task["only"]`, and prints {"rooms": [page …],
+    "left_out": {page: why}} as JSON. Then reads page names, one per line, and prints the server's CPU milliseconds for each."""
     folder = Path(settings.DATA_DIR)
     if not (folder / FILLED).exists():  # rows of an interrupted benchmark are inserted again
         for file in folder.glob("crawlmgr.sqlite3*"):

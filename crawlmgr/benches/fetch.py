@@ -21,7 +21,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Runs rounds of both sides in turn against one server. Returns the figures of each round, and the ratio of the medians."""
+    """Runs this program and Scrapy in turn against one server. Returns the figures of each round and the ratio of the medians."""
     sides = ("crawlmgr.benches.fetch_ours", "crawlmgr.benches.fetch_scrapy")
     sizes = {"pages": options["pages"], "links": options["links"], "size_bytes": options["size"]}
     try:

@@ -45,8 +45,8 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Runs both sides in turn for each number of requests in flight, several rounds. Returns a row for each number, with medians
-    over the rounds and their ratios."""
+    """Runs this program and Scrapy in turn, for several rounds with each number of requests in flight. Returns a row for each
+    number, with the medians over the rounds and their ratios."""
     sides = ["ours"] if options["alone"] else list(SIDES)
     rows = []
     for in_flight in (int(part) for part in options["in_flight"].split(",")):

@@ -47,7 +47,8 @@ class ManyHosts(FollowAll):
 
 
 def main(port: str, hosts: str, pages: str, in_flight: str, delay: str, _workers: str, items: str) -> None:
-    """Crawls with Scrapy configured for many hosts, and prints the same measurements as this program's side."""
+    """Crawls with Scrapy, configured for many hosts, and prints the same measurements as `line_ours`. The parameters are the
+    command-line arguments; items are written to the file `items`."""
     process = CrawlerProcess(
         settings={
             "LOG_LEVEL": "CRITICAL",

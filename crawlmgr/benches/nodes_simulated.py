@@ -136,7 +136,7 @@ class Outcome:
     held: list[float] = field(default_factory=list)
 
     def row(self) -> dict[str, Any]:
-        """Returns the figures to print as a dictionary: shares of the possible work, times in seconds, and counts."""
+        """Returns the rounded figures to print: shares of the possible throughput (0 to 1), times in seconds, and counts."""
         used, held = sorted(self.utilisation), sorted(self.held)
         return {
             "throughput": round(self.throughput, 3),

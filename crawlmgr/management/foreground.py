@@ -155,8 +155,8 @@ def joined(busy: runs.Busy, of: str) -> Run:
 
 
 def _await_end(run: Run, by_nodes: bool) -> None:
-    """Waits until an active run has ended that this command did not start. Works on it if `by_nodes` is False and no worker
-    does. Raises Stopped, or CommandError if the run is paused or no node is alive."""
+    """Waits for the end of an active run that this command did not start. If `by_nodes` is False, works on that run as long as no
+    worker does. Raises Stopped on a signal, or CommandError if the run is paused or no node is alive."""
     if by_nodes and not nodes.living(SYSTEM.now()):
         raise CommandError(NO_NODE)
     with _signals():

@@ -61,8 +61,8 @@ def _hosts(run: Run) -> list[dict[str, Any]]:
 
 
 def outcomes(run: Run) -> list[dict[str, Any]]:
-    """Returns how many addresses of a run are in which state for which reason, as dictionaries with "state", "reason" and "urls"
-    (their number): as stored at the end of the run, or counted now if it is active."""
+    """Returns the numbers of a run's addresses by state and reason, as dictionaries with "state", "reason" and "urls" (number):
+    as stored at the end of the run, or counted now if it is active."""
     count = partial(tallies.outcomes, run.pk)
     stored: list[dict[str, Any]] | None = run.outcomes
     if stored is None or run.active:

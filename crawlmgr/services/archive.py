@@ -29,7 +29,7 @@ from crawlmgr.web.warc import RecordPointer, WarcRecord, WarcWriter, check_file,
 
 ROTATE_BYTES = 250_000_000
 CHECK_SPACE_EVERY = 50
-IMPORT_MARK = "-import-"  # in the names of imported files
+IMPORT_MARK = "-import-"  # part of the names of WARC files copied by an import
 # a file copied into the archive by an import, but named by no database row and not written to for this long, is what a killed
 # import has left
 IMPORT_SECONDS = 86_400.0

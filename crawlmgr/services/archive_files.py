@@ -60,7 +60,7 @@ def piece(file: WarcFile, offset: int, length: int) -> bytes | None:
 
 def record(file: WarcFile, offset: int, length: int | None) -> WarcRecord | None:
     """Returns the WARC record at a position; None if the file is missing. `length` is the length of its gzip member, None if
-    unknown. Raises WarcError if there is no record at that position, and Unreachable."""
+    unknown. Raises WarcError if there is no record at that position, Unreachable if the object store does not respond."""
     if not file.place:
         try:
             return read_record(path_of(file), offset)

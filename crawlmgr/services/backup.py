@@ -220,8 +220,8 @@ def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
 
 
 def _read_rows(tar: tarfile.TarFile, label: str) -> int:
-    """Restores the rows of one table and returns their number. A column that the backup lacks gets its default value; for one
-    that the table lacks ValueError is raised."""
+    """Restores the rows of one table and returns their number. A column that the backup lacks gets its default value. Raises
+    ValueError if the table does not exist or lacks a column of the backup."""
     model = apps.get_model(label) if label.count(".") == 1 else None
     if model is None or model not in tables():
         raise ValueError(f"there is no table {label}")

@@ -225,8 +225,8 @@ def opened(
     fmt: str, folder: Path, table: str, columns: Sequence[str], kinds: Kinds, *, bom: bool = False,
     state: Mapping[str, Any] | None = None,
 ) -> Writer:
-    """Returns the writer of a format, which works in `folder`; the folder must exist. `bom` applies to CSV only. Raises
-    KeyError for an unknown format."""
+    """Returns the writer of a format, which writes in the existing `folder`; with `state`, the result of `kept`, it continues a
+    file. `kinds` are the types of columns. `bom` applies to CSV only. Raises KeyError for an unknown format."""
     before = dict(state or {})
     if fmt == "sqlite":
         return SqliteWriter(folder, table, columns, kinds, before)

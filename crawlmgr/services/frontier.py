@@ -252,9 +252,9 @@ def reclaim(run_id: int, now: datetime, fence: int) -> int:
 
 
 def overlooked(run_id: int, now: datetime, fence: int) -> bool:
-    """Makes addresses claimable that a worker which had lost the run's lease left behind: addresses that it claimed after
-    another worker took over, or that wait on a host which it marked as inactive. Called before a run ends; returns whether
-    there are any."""
+    """Makes addresses claimable again that a worker left behind after it had lost the run's lease: those that it claimed (not
+    claimed under `fence`, the fencing token of the present lease), and those that wait on a host which it marked as inactive.
+    Called before a run ends; returns whether there are any."""
     waiting = Url.objects.filter(run_id=run_id, state=UrlState.WAITING)
     named = set(waiting.order_by().values_list("host_id", flat=True)[:500])
     if named:
@@ -347,7 +347,7 @@ def unreachable(run_id: int) -> str:
 
 
 def outcomes(run_id: int) -> list[dict[str, Any]]:
-    """Returns how many addresses of a run are in which state for which reason, as dicts with "state", "reason" and "number": the
-    100 most frequent, largest number first."""
+    """Returns the numbers of a run's addresses by state and reason, as dictionaries with "state", "reason" and "number": at most
+    100 of them, largest number first."""
     rows = Url.objects.filter(run_id=run_id).values("state", "reason").annotate(number=Count("id")).order_by("-number")
     return list(rows[:100])

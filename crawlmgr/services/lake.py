@@ -40,8 +40,8 @@ def write(
     """Writes the files `folder/day=2026-05-01/site=a.example/part-0.parquet` and so on, and a manifest with the rows, bytes and
     SHA-256 of every file. Returns the manifest. The folder is renamed to its final name when it is complete.
 
-    Days are UTC. `progress` is called with the number of rows so far. Raises NoPartitions, Taken if the folder exists, and
-    OSError."""
+    Days are UTC. `progress` is called with the number of rows so far. Raises NoPartitions if the table's rows belong to no site,
+    Taken if the folder exists, and OSError."""
     known = exports.tables()
     if not known[table].site:
         with_site = sorted(name for name, one in known.items() if one.site)

@@ -1,4 +1,4 @@
-"""Narrows stored exceptions of the address guard that allow more private addresses than the user named."""
+"""Corrects stored crawl settings that allow connections to any private address: only the hosts the user named stay allowed."""
 
 from __future__ import annotations
 

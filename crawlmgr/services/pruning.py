@@ -72,7 +72,7 @@ def _fetches(before: datetime) -> list[Part]:
 
 
 def _runs(before: datetime) -> list[Part]:
-    """Selects ended runs, and first the rows that refer to them. Runs whose rows hold the results of a crawl are kept."""
+    """Selects the runs that ended before `before`, preceded by the rows that refer to them. Runs with crawl results are kept."""
     chosen = Run.objects.filter(state__in=(RunState.FINISHED, RunState.STOPPED, RunState.FAILED), finished__lt=before)
     chosen = chosen.exclude(kind__in=settings.RUNS_WITH_RESULTS)
     below = [one for one in Run._meta.related_objects if one.on_delete is models.CASCADE]
@@ -80,7 +80,7 @@ def _runs(before: datetime) -> list[Part]:
 
 
 def _archive(before: datetime) -> list[Part]:
-    """Selects WARC files whose run has ended. The rows of their pages are kept, without the position in the archive."""
+    """Selects WARC files created before `before` whose run has ended. The rows of their pages stay, without archive position."""
     files = WarcFile.objects.filter(created__lt=before).exclude(run__state__in=ACTIVE)
     return [Part(Page.objects.filter(warc__in=files)), Part(files)]
 

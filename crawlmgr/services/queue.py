@@ -91,7 +91,7 @@ def _only_ours(task: dict[str, Any], **_: Any) -> None:
 
 
 def refused(what: str) -> None:
-    """Records that a task was refused, and deletes schedules that call functions not in TASKS."""
+    """Records as an event that a task was refused (`what`: the text), and deletes schedules that call functions not in TASKS."""
     events.error("task_refused", what, now=timezone.now())
     _foreign_schedules().delete()
 

@@ -227,7 +227,7 @@ def length() -> int:
 
 
 def _calmly(work: Any, otherwise: Any = None) -> Any:
-    """Returns the result of `work`, or `otherwise` if the server does not respond."""
+    """Calls `work` and returns its result; if the Redis server fails, logs a warning and returns `otherwise`."""
     try:
         return work()
     except redis.RedisError as error:

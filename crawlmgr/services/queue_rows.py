@@ -61,8 +61,8 @@ class Sharing(Brokers):
         return float(Conf.POLL if self._turn.alone else min(LONGEST_POLL_SECONDS, Conf.POLL * 2 ** min(self._empty // 4, 8)))
 
     def _look(self, node: str, now: datetime, seconds: float) -> None:
-        """Compares this node's speed and load with those of other nodes, unless the last comparison is less than `seconds` old,
-        and stores in `_turn` when it may take tasks."""
+        """Stores in `_turn` whether this node may take a waiting task, and after how many seconds of waiting, from its speed and
+        load compared with those of other nodes. Does nothing if `_turn` is less than `seconds` old."""
         if time.monotonic() - self._looked >= seconds:
             self._looked, self._turn = time.monotonic(), standing.turn(node, self.list_key, now)
 

@@ -24,8 +24,8 @@ MAX_STARTS = 200  # maximum number of starts of one item that are listed
 @dataclass(frozen=True, slots=True)
 class Recurring:
     """One scheduled item. `kind` and `target` are those of its runs. `seconds` is the interval between two starts; None if
-    a plan of visit times replaces it. `next_at` is the time of the next start, or with `until` the begin and end of the period
-    in which it is likely. `crawls` tells whether the item is held back while all crawling is paused."""
+    a plan of visit times replaces it. `next_at` is the time of the next start; if `until` is set, the start is likely between
+    the two times. `crawls` tells whether the item is held back while all crawling is paused."""
 
     kind: str
     target: int

@@ -40,8 +40,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What is deleted for an object: the rows of `parts` in order, then the object itself by `last`, in a transaction of its
-    own."""
+    """What is to be deleted with an object: first the rows of `parts`, in this order; then `last` is called, in a transaction of
+    its own, to delete the object itself."""
 
     parts: Sequence[Part]
     last: Callable[[], None]
@@ -88,7 +88,7 @@ def of_runs(chosen: QuerySet[Run]) -> list[Part]:
 
 
 def at_once(removal: Removal) -> None:
-    """Deletes everything now, in one transaction per batch; can be repeated after a kill."""
+    """Deletes all rows of `removal` and its object in this process, one transaction per batch; can be repeated after a kill."""
     while (store := removal.batch()) is not None:
         with transaction.atomic():
             store()

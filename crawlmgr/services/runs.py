@@ -190,8 +190,8 @@ def resume(run_id: int, now: datetime, *, start: bool = True) -> Run:
 
 
 def take(run_id: int, holder: str, now: datetime, seconds: float, lag: Lag = no_lag) -> Lease | None:
-    """Takes the lease of a run that is queued, or running while nobody holds its lease; returns None for any other run. If a
-    previous holder let the lease expire (its process was frozen or its machine is gone), this is recorded as an event."""
+    """Takes the lease of a run for `seconds`, extended by `lag` (see `Lag`), if the run is queued, or running without a holder;
+    returns None otherwise. If an earlier holder let the lease expire (frozen process, lost machine), an event records this."""
     before = Run.objects.values_list("lease_holder", "lease_until").filter(pk=run_id).first()
     taken = Run.objects.filter(_idle(now), pk=run_id, state__in=[RunState.QUEUED, RunState.RUNNING]).update(
         fence=F("fence") + 1,

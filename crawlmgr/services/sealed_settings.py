@@ -53,7 +53,8 @@ def opened(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def in_use(settings: CrawlSettings) -> CrawlSettings:
-    """Returns crawl settings with their secrets decrypted, for sending requests. Raises vault.Unreadable."""
+    """Returns crawl settings with their secrets decrypted, for sending requests. Raises vault.Unreadable if a secret is missing
+    or cannot be decrypted."""
     table = {"proxy": settings.proxy, "headers": settings.headers, "cookies": settings.cookies, SEALED: settings.sealed}
     return replace(settings, **opened(table), sealed="")
 

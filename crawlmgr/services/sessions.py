@@ -11,7 +11,7 @@ from typing import Any
 from django.contrib.auth import SESSION_KEY, get_user_model
 from django.contrib.sessions.models import Session
 
-MAX_SESSIONS = 2000  # so many sessions are searched at most: those that expire last
+MAX_SESSIONS = 2000  # maximum number of sessions that are searched; those that expire last are taken
 OPENED = "opened"
 
 

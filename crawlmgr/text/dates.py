@@ -260,7 +260,7 @@ def _fallback(text: str) -> TimeParts | None:
     short texts that look like a date. Returns None if it finds no date."""
     text = text.translate(_MARKS).strip()
     if not _ASK.fullmatch(text) or text.isascii():
-        return None  # the languages tried here mostly write months with letters beyond ASCII; English titles have none
+        return None  # these languages seldom write dates in ASCII only; skipping ASCII avoids misreading English titles as dates
     words, numbers = _LETTERS.findall(text), _DATE_NUMBERS.findall(text)
     if not 1 <= len(words) <= 3 or not 2 <= len(numbers) <= 5:
         return None

@@ -21,7 +21,8 @@ WORD = re.compile(r"[^\W\d_]+")
 
 
 def _code(match: re.Match[str]) -> str:
-    """Returns the code of a matched word: "?" if it is unknown, a space if it means nothing in a time ("at", "of")."""
+    """Returns the code (see `dates_words`) of a word: "?" if it is unknown, a space for one to be ignored, such as "at" or
+    "of"."""
     word = match.group()
     text = match.string
     before = text[match.start() - 1] if match.start() else ""

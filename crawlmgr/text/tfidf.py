@@ -1,5 +1,5 @@
-"""Word weights by TF-IDF, with document frequencies that grow during a crawl and are used as a copy that is renewed from time
-to time."""
+"""Word weights by TF-IDF. Document frequencies are counted during a crawl; weights are computed from a copy of the counts, which
+is renewed from time to time."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class DocumentFrequencies:
 
     @property
     def idf(self) -> Idf:
-        """The document frequencies as of the last renewal; documents added since do not change them."""
+        """The current copy of the document frequencies; documents added later do not change it (see the class)."""
         return self._idf
 
     @property
@@ -77,7 +77,7 @@ class DocumentFrequencies:
         self._documents, self._counts, self._idf = frozen.documents, Counter(frozen.frequencies), frozen
 
     def freeze(self) -> Idf:
-        """Renews the copy now and returns it; called, for instance, after the samples of a topic were added."""
+        """Replaces the copy that `idf` returns by the current frequencies, and returns it; called after samples were added."""
         self._idf = Idf(self._documents, dict(self._counts))
         return self._idf
 

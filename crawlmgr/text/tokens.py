@@ -205,7 +205,7 @@ class Tokenizer:
         return self._split(normalised) if _HAS_HAN.search(normalised) else _WORD.findall(normalised)
 
     def _split(self, normalised: str) -> Iterator[str]:
-        """Yields the words of a text after segmentation; user words stay whole."""
+        """Yields the words of a text after segmentation; words that the user listed (`user_words`) are not split."""
         for piece in self._cut(normalised) if _HAS_HAN.search(normalised) else (normalised,):
             if piece in self._user:
                 yield piece
@@ -235,7 +235,7 @@ def _reference_cutter(user_words: frozenset[str]) -> Callable[[str], list[str]]:
 
 
 def wording(texts: Iterable[str], tokenizer: Tokenizer) -> dict[str, str]:
-    """Returns the form in which to display each comparable word: its most frequent form in the texts, the shortest one in ties.
+    """Returns for each stemmed word the form in which to display it: its most frequent form in the texts, the shortest in ties.
 
     >>> wording(["crawlers and crawlers, a crawler"], Tokenizer())
     {'crawler': 'crawlers'}

@@ -227,8 +227,8 @@ def _exceptions(entries: frozenset[str]) -> _Exceptions:
 
 
 def check_entries(entries: frozenset[str]) -> None:
-    """Raises ValueError if one of the address guard's exceptions is invalid; called by forms and settings before anything is
-    fetched."""
+    """Raises ValueError if an entry of the list of private addresses that crawlers may connect to is invalid. Forms and settings
+    call this before anything is fetched."""
     _exceptions(entries)
 
 

@@ -77,7 +77,7 @@ def best_group(links: list[PageLink], pages: list[Address]) -> PageGroup | None:
     groups = _without_shared_links(groups)[:_MAX_GROUPS]
     for group in groups:
         if group.score < _MIN_SCORE and _continues(group, links):
-            # counts as the page's pager, although the page's own address differs in form from its links (rewritten URLs)
+            # this group is the page's pager, although the page's own address differs in form from its links (rewritten URLs)
             group.score += 2.5
     rows = Counter(_place(group.links[0][1].element) for group in groups)
     for group in groups:

@@ -22,7 +22,7 @@ CURSORS = re.compile(
 _PATH_COUNTER = re.compile(
     r"(?:page|paged|pages|seite|pagina|strona|sida|index|start|offset|pg|st|list|p|s|o)(?:[-_=.,/]|__)?$", re.I
 )
-# names of cursor parameters that in other sites hold the id of what the page shows
+# names that some sites use for cursors of paging, but others for the id of the thread or item that the page shows
 _SHORT_CURSORS = frozenset(("t", "ts", "key", "marker"))
 _NOISE = re.compile(
     r"sid|phpsessid|s|session_?id|utm_\w+|sort\w*|order\w*|dir|direction|sk|sd|highlight|hl|extra|filter"
@@ -270,8 +270,8 @@ _FLAG = re.compile(r"[01]?|true|false|yes|no|on|off", re.I)
 def _query_counts(own: dict[str, str], other: dict[str, str], flags: bool) -> bool:
     """Tells whether the query `other` differs from `own` only in parameters that count pages; both map names to values.
 
-    With `flags`, to be set if the path alone identifies the thread, `other` may add a parameter with a yes-or-no value together
-    with the page number, as in /topic/10/?page=2&v=0; after a general path such as index.php it may lead to another topic.
+    With `flags`, `other` may also add a yes-or-no parameter together with the page number, as in /topic/10/?page=2&v=0. Set it
+    only if the path identifies the thread: after a path such as index.php, such a parameter may select another topic.
     """
     if flags and any(COUNTERS.fullmatch(key) and key not in own for key in other):
         other = {

@@ -124,10 +124,10 @@ def _following(page: Outline, node: int, count: int) -> list[int]:
 
 
 def _leading(page: Outline, tops: list[int], between: dict[int, list[int]], usual: int) -> int:
-    """Returns how many siblings before each of `tops` belong to its record: counted backwards, those before the first top that
-    look like those before a later top. `between` maps each top to the nodes between it and the next top; `usual` is the most
-    frequent number of these nodes. 0 if all of them would be counted, but nodes that look like them follow the last top too: then
-    they belong to the top before them."""
+    """Returns how many siblings before each of `tops` belong to the same record as that top. Counts backwards from the first top
+    while the siblings look like those before a later top. `between` maps each top to the nodes between it and the next top;
+    `usual` is the most frequent number of these nodes. If all `usual` nodes are counted, but such nodes follow the last top too,
+    they belong to the top before them, and the result is 0."""
     model = next((run for run in between.values() if len(run) == usual), [])
     ahead = _preceding(page, tops[0])
     lead = 0
@@ -169,8 +169,8 @@ def records_around(
 
 
 def _tops(page: Outline, anchors: Sequence[tuple[int, Hashable]], first: dict[Hashable, int]) -> list[tuple[Hashable, int]]:
-    """Returns (key, top node) of each record in document order; keys without a record are left out. `first` holds the first
-    anchor of each key."""
+    """Returns the key and the topmost node of each record, in document order; keys without a record are left out. `anchors` is
+    that of `records_around`; `first` maps each key to its first anchor node."""
     position = {node: at for at, (node, _) in enumerate(anchors)}
     widest = []
     for key, node in first.items():

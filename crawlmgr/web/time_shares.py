@@ -52,6 +52,6 @@ class TimeShares:
             self._rests[host] = at + timedelta(seconds=mean * median(self._waits))
 
     def resting(self, at: datetime) -> set[int]:
-        """Returns the hosts that have to wait behind all others at the time `at`."""
+        """Returns the slow hosts that, at the time `at`, may get a connection only if no other host can use it."""
         self._rests = {host: until for host, until in self._rests.items() if until > at}
         return set(self._rests)

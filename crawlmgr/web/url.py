@@ -202,7 +202,7 @@ class Resolver:
         return self._resolve(href)
 
     def _resolve(self, href: str) -> str | None:
-        """Resolves a link of any form, as `absolute` does."""
+        """Resolves any link; `absolute` calls it for links that are not simple enough for its own shortcut."""
         href = href.strip(_EDGES)
         if "\n" in href or "\t" in href or "\r" in href:
             href = href.translate(_INNER)

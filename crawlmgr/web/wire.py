@@ -211,7 +211,7 @@ def classify(error: BaseException, exchange: Exchange, in_body: bool) -> Failure
 
 def describe(error: BaseException) -> str:
     """Returns the innermost message of a wrapped error on one line of at most 300 characters; user and password in an address are
-    replaced."""
+    replaced by "…"."""
     words = [str(cause) for cause in causes(error)]
     line = next((word for word in reversed(words) if word), type(error).__name__)[:300]
     return _USER.sub("//…@", "".join(char if char.isprintable() else " " for char in line))

@@ -96,7 +96,7 @@ def form_page(request: HttpRequest, pk: int) -> HttpResponse:
     form = find(pk)
     refused = reads.may_be_asked(form)
     past = reads.harvests(form, 10)
-    latest = next((one for one in past if one.queries > 1), None)  # a trial query is a harvest of one query: no curve
+    latest = next((one for one in past if one.queries > 1), None)  # harvests of one query are trial queries
     run = reads.working(harvests.KIND, [pk]).get(pk)
     inputs = asked_inputs(forms.page_form(form), TRIED_INPUTS) if refused is None else []
     context = {

@@ -75,8 +75,8 @@ def _sent(examples: Sequence[Example], predicted: Sequence[tuple[FormType, float
 
 
 def _by_language(examples: Sequence[Example], splits: Sequence[Sequence[FormType]]) -> list[dict[str, Any]]:
-    """Returns for each language the number of forms, and over all splits the accuracy and the F1 of the type search; most forms
-    first.
+    """Returns for each language the number of forms, and the means over all splits of the accuracy and of the F1 score of search
+    forms (type "search"). The language with the most forms comes first.
     """
     sizes = Counter(example.language or "not stated" for example in examples)
     names = [(e.language or "not stated") if sizes[e.language or "not stated"] >= FEW else "others" for e in examples]

@@ -140,8 +140,8 @@ def _as_sent(site: FormSite, bound: dict[str, str]) -> dict[str, str]:
 
 
 def oracle(site: FormSite, queries: int) -> int:
-    """Returns the number of records that a greedy oracle, which knows all records, finds with `queries` queries of single words
-    (with the required choices); if the form has no text box, by choices or by the best disjoint ranges.
+    """Returns the number of records that a greedy oracle, which knows all records, finds with `queries` queries: of single words,
+    combined with the required choices, or, if the form has no text box, of choices or of the best disjoint ranges.
     """
     kind, count = site.kind, len(site.all)
     if kind.everything:

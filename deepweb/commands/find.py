@@ -60,8 +60,8 @@ def look(urls: list[str], depth: int, pages: int, settings: dict[str, Any], *, b
 
 
 def why_nothing(run: Run) -> str:
-    """Returns why a run read no page: the first five start addresses with the outcome of each, otherwise the reason why the run
-    ended.
+    """Returns why a run read no page: up to five start addresses with the reason why each was not read; if no reason is stored
+    for any of them, the code of the reason why the run ended.
     """
     rows = Url.objects.filter(run=run, depth=0).exclude(reason="").values_list("url", "reason")
     reasons = [f"{url}: {say_code(reason)}" for url, reason in rows[:5]]

@@ -223,8 +223,8 @@ class HarvestSession:
 
     @property
     def finds_nothing(self) -> bool:
-        """True if the form's calibration queries (those sent first, to learn what a page without results looks like) are expected
-        to find no record: nonsense words and ends of a range; False for choices of an input."""
+        """Whether the form's calibration queries, sent first to learn what a page without results looks like, can be expected to
+        find no record. True for nonsense words and for the ends of a range, False for choices of a select input."""
         return bool(self.asking.box) or not any(slot.values for slot in self.slots)
 
     @property

@@ -100,9 +100,9 @@ class NextQuery:
         return self._trial()
 
     def _may_show_everything(self, valid: int) -> bool:
-        """Tells whether to try a query with an empty word, which may return all records. If the form is a filter (field,
-        operator, value): always; if it has other required choices: never. Otherwise if none of the first initial words (at least
-        two) returned records, or if at least three did (`valid` is their number) and their answers seem not to be truncated."""
+        """Tells whether to try a query with an empty word, which may return all records. It is always tried on a filter form
+        (field, operator, value), and never on others with required choices. On the rest it is tried if none of two or more first
+        words returned records, or if at least three did (`valid` is their number) and no answer seems to be truncated."""
         if self._session.way.is_filter or self._session.parts:
             return self._session.way.is_filter
         if not valid:
@@ -149,8 +149,8 @@ class NextQuery:
         # too.
         if self._session.seen.records and not valid:
             tries += TRIES_A_WAY
-        # Required choices change from query to query, and each query sends the word used least so far. If the present way only
-        # assumes that a choice is required, the first words are repeated with other choices before the next words are tried.
+        # Required choices change from query to query, and each query sends the word used least so far. If it is only assumed
+        # that the form requires a choice, the first words are repeated with other choices before the next words are tried.
         times = Counter(entry.choice.query[0] for entry in self._session.log.entries[len(self._session.log) - asked :])
         ahead = 1 if self._session.way.required else 0
         words = enumerate(self._seeds(valid))

@@ -59,9 +59,9 @@ def _is_cut_too_often(session: HarvestSession) -> bool:
 
 
 def _plan_probes(session: HarvestSession, count: int) -> None:
-    """Draws the `count` words of a probe plan (or half as many, if there are too few). A further plan with rarer words replaces
-    the present one only if it can be made and its words occur in nearly as many records: the share of records with none of them
-    may be larger by at most 0.2."""
+    """Draws the `count` words of a probe plan, or half as many if there are too few. Each further plan has rarer words. It
+    replaces the present plan only if it can be made and if the share of seen records that contain none of its words is at most
+    0.2 larger than with the present plan."""
     number = int(session.state.get("plans", 0)) + 1
     rng = np.random.default_rng([session.options.random_seed, number])
     scale = FreshPolicy((), session.limit).scales(session.seen)[session.seen.kinds] * SCALE_UP ** (number - 1)

@@ -25,7 +25,7 @@ LINES_TOLD = 12
 MAX_FILES = 200
 MAX_FILE_BYTES = 5_000_000
 MAX_FILES_BYTES = 20_000_000
-MAX_SEEDS = 10_000  # a form with more addresses (lines) is refused; so many take about a second to process
+MAX_SEEDS = 10_000  # maximum number of seed addresses (lines) in a form; processing this many takes about a second
 
 
 class TopicForm(forms.Form):

@@ -1,5 +1,5 @@
-"""Display names of strategies, their parameters and choices, in the user's language. Each strategy defines names for what only
-it has; this module has those that several strategies share.
+"""Display names of strategies, their parameters and choices, in the user's language. Each strategy
+defines the names of its own parameters and choices; this module has those that several strategies share.
 """
 
 from __future__ import annotations

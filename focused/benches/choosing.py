@@ -62,8 +62,8 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cost(pack: Path, topic: str, name: str, repeats: int) -> tuple[float, float]:
-    """Returns the CPU seconds per page of crawling a topic with the strategy `name`: a pair (whole, alone) as in `run`, each
-    the fastest of `repeats` runs.
+    """Returns the CPU seconds per page of crawling a topic with the strategy `name` for the first time (whole) and again, with
+    all pages parsed and cached (alone); each is the least of `repeats` runs.
     """
     whole, alone = [], []
     for _ in range(repeats):

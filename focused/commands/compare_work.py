@@ -127,8 +127,8 @@ def _table(outcomes: list[Outcome]) -> str:
 
 
 def _gathered_table(rows: list[dict[str, Any]], won: Verdict | None) -> str:
-    """Formats a table of the entries' mean results, largest area first, with a line that tells whether the difference between
-    the best two is significant."""
+    """Formats a table of the entries' mean results, sorted by the area under the recall curve, largest first. With `won`, a line
+    tells whether the difference between the best two is significant."""
     header = ("strategy", "runs", "fetched", "relevant", "harvest rate", "recall", "area", "95 % interval")
     lines = [
         (

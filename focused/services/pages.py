@@ -72,8 +72,8 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a fetched address: the kind of its row in the run's log (`TopicPage.Kind`), and the page's title, similarity
-    and whether it is relevant if it became a page, otherwise a code of the problem.
+    """The outcome of fetching an address: `kind` of its row in the run's log (a `TopicPage.Kind`), and title, similarity to the
+    topic and relevance of the page. If there is no page to store, `problem` is a code that says why.
     """
 
     kind: int

@@ -78,9 +78,9 @@ def unread(topic: Topic) -> QuerySet[SampleDocument]:
 
 
 def of(topic: Topic) -> dict[str, Any] | None:
-    """Returns the current reading of a topic as a dictionary: `threshold`, `drawn` (the threshold computed from the samples),
-    `words` (number of words of the topic), and `vector` (weights by word). If the reading is outdated and the samples are short,
-    it is computed here; if they are long, a worker has to compute it, and the result is None until then.
+    """Returns the values computed from a topic and its samples: `threshold`, `drawn` (the threshold computed from the samples),
+    `words` (number of words of the topic), and `vector` (weights by word). If the stored values are outdated, short samples are
+    processed at once; long ones have to be processed by a worker, and until then the result is None.
     """
     if topic.reading.get("key") == key(topic):
         return dict(topic.reading)
@@ -96,8 +96,8 @@ def key(topic: Topic) -> str:
 
 
 def _worked_out(topic: Topic) -> dict[str, Any]:
-    # computed first: if samples or words change during the computation, the key does not match theirs, and the reading counts
-    # as outdated
+    # The key is computed first: if the topic's samples or words change during the computation, the stored key differs from their
+    # new key, and the result counts as outdated.
     before = key(topic)
     relevance = Relevance(replace(topics.definition(topic), threshold=None))
     shown = wording_of(relevance)

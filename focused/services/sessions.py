@@ -131,7 +131,7 @@ class Session:
 
     def take(self, url: str) -> Node:
         """Removes an address whose page has arrived from `outstanding` (the addresses chosen but not yet fetched) and returns its
-        node. The node may be missing when stored steps are processed again in another order; it is then created."""
+        node. Creates the node if it is missing, as it may be when a resumed run replays its stored pages in another order."""
         self.outstanding.pop(url, None)
         self.exhausted = False
         node = self.graph.node(url) or self.graph.add(url, 0, None)
@@ -176,7 +176,7 @@ class Session:
         self.places[url] = (row, off_topic_run)
 
     def learn(self, node: Node, content: Content) -> tuple[Page, int | None] | None:
-        """Scores a page, as `Walk.judge`; sets `frequencies`, which are stored with the step, if it renewed them."""
+        """Scores a page by `Walk.judge` and returns the result; if new document frequencies came into use, sets `frequencies`."""
         before = self.walk.strategy.topic.idf
         if isinstance(self.graph, DatabaseGraph):
             self.graph.prepare(link.url for link in content.links)
@@ -262,7 +262,7 @@ def _resume(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
 
 
 def _replay(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
-    """Processes the stored steps that the session does not know, with the pages from the archive."""
+    """Repeats the run's stored steps that come after the session's last one, with the pages read from the archive."""
     steps = TopicPage.objects.filter(run_id=row.pk, step__gt=session.steps, step__lte=row.steps)
     for step in in_parts(steps, "step", 100):
         if step.kind == TopicPage.Kind.EDIT:

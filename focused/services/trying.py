@@ -24,8 +24,8 @@ LONGEST_WAIT_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A text or page to score against a topic: its words in order, the text to display (for a page its title), a title, its
-    source ("text", "archive", "net"), and the time of its fetch if it is from the archive."""
+    """A text or page to score against a topic: its words in order, `text` to display (for a page its title), the page's title,
+    the source ("text" for an entered text, "archive" or "net"), and when it was fetched if it is from the archive."""
 
     tokens: list[str]
     text: str = ""

@@ -347,9 +347,9 @@ class Adaptive(Strategy):
         self._revise(rewards)
 
     def _sharpen(self) -> None:
-        """Computes the exponent of the rewards from the number of relevant pages (`exponent`), and all rewards again if it
-        changed. The exponent is 1 if the parameter `learn` is off, or once there are enough relevant pages for the learning
-        judge.
+        """Computes the exponent of the rewards from the number of relevant pages (see `exponent`); if it has changed, computes
+        all rewards again. The exponent is 1 if the parameter `learn` is off, or once ENOUGH relevant pages are known: relevance
+        feedback then sets the rewards.
         """
         self._sharpened = len(self.links)
         plain = not self.settings.learn or self._relevant >= ENOUGH

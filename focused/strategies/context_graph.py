@@ -44,8 +44,8 @@ def layers(pages: Iterable[Page], depth: int) -> dict[str, int]:
 
 class ContextGraph(Strategy):
     """Predicts how many clicks a page is away from the nearest page on topic (the page's layer), by a naive Bayes classifier over
-    the topic's words. The links of a page of layer n wait in the queue of layer n - 1; queues of lower layers are fetched first,
-    last the links of pages for which no layer is predicted with at least the probability `confidence`.
+    the topic's words. The links of a page of layer n wait in the queue of layer n - 1; lower layers are fetched first. The
+    links of pages for which no layer is predicted with at least the probability `confidence` are fetched last.
 
     The classifier is trained on the pages of an earlier run (`history`) if there is one, otherwise on this run's own pages, for
     the first time after `first` pages and again each time their number has doubled. Until then links are ordered by the

@@ -86,8 +86,8 @@ class LinkFeatures:
     """Stores the pages of a crawl, their links, and the targets of the links (the URLs they lead to); pages, links and targets
     are each numbered from 0 in the order of arrival. A target is open until it is fetched or its fetch fails.
 
-    The value of a page (`reward`) is its reward in [0, 1], which the learning judge may change later (`revise`). The data of
-    targets and links are in compact arrays. Changes to the features of open targets are first collected and then made all
+    Each page has a reward in [0, 1], its relevance; a judge that learns during the crawl may change it later (`revise`). The data
+    of targets and links are in compact arrays. Changes to the features of open targets are first collected and then made all
     together, before the features are read, which is cheaper than making them page by page."""
 
     def __init__(self) -> None:
@@ -238,9 +238,9 @@ class LinkFeatures:
         return target
 
     def close(self, url: str, page: int = -1) -> None:
-        """Closes the target `url`, which was fetched as page number `page` or could not be fetched (-1). The page's reward (0 if
-        not fetched) is counted for the pages that link to the target, and for the words of its URL and of the anchor of the first
-        link to it."""
+        """Records that the link target `url` need not be fetched any more: it was fetched as page number `page`, or could not be
+        fetched (-1). The page's reward (0 if not fetched) is counted for the pages that link to the target, and for the words of
+        its URL and of the anchor text of the first link to it."""
         target = self._targets.get(url)
         if target is None:
             target = self._new(url, ())
@@ -325,7 +325,7 @@ class LinkFeatures:
             reward.clear()
 
     def _reward_of(self, target: int) -> float:
-        """Returns the reward of the page that was fetched from a closed target; 0 if the fetch failed."""
+        """Returns the reward of the page that was fetched from a link target; 0 if fetching it failed."""
         page = self._page_of[target]
         return self._page.reward.item(page) if page >= 0 else 0.0
 

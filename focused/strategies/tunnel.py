@@ -30,8 +30,8 @@ class Tunnelling(Strategy):
         raise NotImplementedError
 
     def inherit(self, node: Node, child: Node, steps: int) -> None:
-        """Sets in `child`, the node of a link on the page of `node`, the values besides k that the link takes over from its
-        page. Called when k of `child` has increased to `steps`; does nothing by default.
+        """Copies values other than k (see the class) from `node`, a page, to `child`, the node of a URL that the page links to.
+        Called when k of `child` has increased to `steps`; does nothing by default.
         """
 
     def store_links(self, node: Node, links: Sequence[tuple[str, float]]) -> None:

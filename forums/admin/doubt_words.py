@@ -40,7 +40,7 @@ MAX_DOUBTS = 40
 
 @dataclass(frozen=True, slots=True)
 class DoubtRow:
-    """One doubt in words, with the address and name of the page on which it can be resolved (`link`, `click`)."""
+    """A possible error in how a forum is read, in words, with address (`link`) and name (`click`) of the page to resolve it."""
 
     doubt: Doubt
     text: str

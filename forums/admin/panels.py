@@ -27,8 +27,8 @@ FEWEST_COMING = 3
 
 
 def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
-    """Returns the data for the panel of forums with their freshness and next visits; without any forum, for a panel on how to
-    begin. None if the user may not see forums."""
+    """Returns the data for the home page's panel of forums with their freshness and next visits. If there are no forums yet, the
+    data are for a panel that explains how to begin. None if the user may not see forums."""
     if not request.user.has_perm("forums.view_site"):
         return None
     rows = reads.sites({}, now, SITES_SHOWN)

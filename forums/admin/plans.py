@@ -75,8 +75,8 @@ def _shown(request: HttpRequest, plan: Plan, now: datetime) -> dict[str, Any]:
 
 def _row(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, person: str) -> dict[str, Any]:
     """Returns the template data of a visit's table row: `why` (its reason in words) and its time in the plan's zone, as `local`
-    (for a form's datetime field), `clock` (to the minute) and `exact`. code, figures: the stored reason; person: who scheduled
-    it."""
+    (for a form's datetime field), `clock` (to the minute) and `exact` (to the second). code, figures: the stored reason as a code
+    and the numbers for its sentence; person: the user who scheduled it."""
     local = at.astimezone(zone)
     return {
         "why": plan_words.why(code, figures, zone, at, person),

@@ -16,7 +16,7 @@ Rows = Sequence[dict[str, Any]]
 
 
 def schedules(simulation: Simulation) -> list[Chart]:
-    """Returns the charts of an experiment on schedules."""
+    """Returns the charts of an experiment that compares the visit schedules of several policies by delay."""
     rows = [row for row in simulation.result.get("rows", []) if "too_long" not in row]
     window = simulation.result.get("window", {})
     return [
@@ -84,7 +84,7 @@ def settling(window: dict[str, Any]) -> Chart:
 
 
 def fetching(simulation: Simulation) -> list[Chart]:
-    """Returns the charts of an experiment on finding changes, by day."""
+    """Returns the charts, by day, of an experiment that compares how well policies find the changed threads."""
     rows = [row for row in simulation.result.get("rows", []) if "too_long" not in row]
     return [
         by_day(rows, "recall", "chart-recall", _("Recall by day"), _("changed threads that were fetched (%)"), 100),

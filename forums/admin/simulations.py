@@ -239,7 +239,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 
 def _initial(query: QueryDict) -> dict[str, Any]:
-    """Returns the initial values given in a link to this page, such as a log or a forum."""
+    """Returns the form's initial values that the query string of a link to this page gives, such as the log or the forum."""
     names = ("log", "site", "visits_per_board", "theta", "history_days")
     return {name: query[name] for name in names if query.get(name, "").strip()}
 

@@ -269,8 +269,8 @@ def _sentence(mean: float, equal: float, visits: int) -> str:
 
 def _requests(known: reads.Known, form: TuningForm, per_board: Floats) -> dict[str, Any]:
     """Returns `asked`, the requests per day that the visits need; `limit`, the sum of the sites' limits (None: none); `over`, the
-    number of sites above theirs; `visits`, the visits per day that remain within the limits; and `one`, whether there is a single
-    site, whose limit is then the submitted one. per_board: visits per day of each board."""
+    number of sites that exceed their limit; `visits`, the visits per day that remain within the limits; and `one`, whether there
+    is only one site. The limit of a single site is taken from the form. per_board: visits per day of each board."""
     first = {board.site_id: board.site for board in known.boards}
     limits = [first[pk].requests_per_day for pk in known.rhythm.sites]
     if len(limits) == 1 and "requests_per_day" in form.data:

@@ -36,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Returns as `sizes` the figures of `measure` for each number of boards; in ascending order, so that the peak memory of the
-    process belongs to the size just measured."""
+    """Measures planning for each number of boards and returns the results of `measure` as "sizes". The numbers are taken in
+    ascending order, so that the process's peak memory belongs to the size just measured."""
     rows = []
     for boards in sorted(int(part) for part in options["boards"].split(",")):
         say(f"planning {boards} boards")

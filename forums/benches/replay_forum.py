@@ -19,7 +19,7 @@ NEWEST_SHOWN = 40
 
 
 class ReplayForum:
-    """The pages of the served forum: boards sorted by last reply, threads of numbered posts, times to the second."""
+    """Generates the forum's pages from the events: thread lists sorted by last reply, numbered posts, times to the second."""
 
     def __init__(self, events: Events, clock: Clock) -> None:
         self.clock = clock

@@ -23,7 +23,7 @@ from forums.simulate import OPTIMAL_PROFILE, PAPER_PROFILE, Setup, SetupError, S
 from forums.timetable import Timetable
 
 HELP = "delay of every policy against era on event logs (board,thread,kind,ts): the reference table, with a paired bootstrap"
-# by log: first days of the periods (20 days of history, then 10 of test) for which results of an independent program are known
+# for each log the first days of three periods (20 days of history, 10 of test) whose results an independent program has computed
 WINDOWS = {
     "29th_vanilla": ("2015-06-01", "2016-01-11", "2016-05-02"),
     "gbadev_phpbb": ("2006-02-06", "2006-05-15", "2006-08-21"),

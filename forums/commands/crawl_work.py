@@ -78,8 +78,8 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def _tell_of_unread(visits: Sequence[Visit], name: str) -> None:
-    """Prints for how many boards the list could not be read to its end, and why. Raises CommandError if no list could be read at
-    all, because then nothing was visited."""
+    """Prints how many boards have a list of threads that could not be read to its end, with the reasons; nothing if there are
+    none. Raises CommandError if not one list page of any board could be read. Messages begin with `name`."""
     left = [visit for visit in visits if not visit.complete and visit.stopped_by not in BOUNDS]
     if not left:
         return

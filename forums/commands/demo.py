@@ -1,5 +1,5 @@
-"""The forum of `demo`: inspected, read, visited over a simulated day, and planned; its visits are paused while its pages are not
-served."""
+"""The forum part of the command `demo`: inspects and reads the forum, visits it over a simulated day, and makes a plan. Visits
+are paused while the forum's pages are not served."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _result(plan: Plan, made: PlanDay, now: datetime) -> Result:
 
 
 class _Visit(NamedTuple):
-    """A visit to come in the printed day: board (id), time, number of posts expected to wait by then, reason."""
+    """One of the coming visits that are printed: id of the board, time, expected number of new posts by then, and its reason."""
 
     board: int
     at: datetime

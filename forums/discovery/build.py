@@ -105,8 +105,8 @@ def _unread(candidates: Candidates, chosen: list[Candidate], shapes: frozenset[s
 
 
 def root_page(pages: list[PageFacts], start_url: str) -> PageFacts | None:
-    """Returns the forum's root page: of the indexes that no other index lists as a board, the one with most boards; without
-    an index the list of all boards' threads; without such a list the start page (None if that was not fetched)."""
+    """Returns the forum's root page: the index with most boards among those that no other index lists as a board. If there is
+    no index, it is the list of the threads of all boards; without such a list, the start page (None if it was not fetched)."""
     indexes = [page for page in pages if page.kind is PageKind.index and board_rows(page)]
     named = {page_key(row.url) for page in indexes for row in board_rows(page)}
     tops = [page for page in indexes if page.key not in named] or indexes

@@ -132,7 +132,7 @@ class Explorer:
             return
         ways_up = list(self._ways_up(start))
         if ways_up:
-            yield ways_up[0]  # one address at a time, because the next may be the index
+            yield ways_up[0]  # one address at a time: its page shows whether to try another
             return
         candidates = self._candidates()
         room = self.settings.most_pages - self.settings.reserve - self.asked

@@ -78,8 +78,8 @@ class SourceFound:
 
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
-    """How often a claim about readings (see `teacher.claims.CLAIMS`) held on related pages of the sample: in `kept` of `of`
-    cases. `choice`: the reading or selector for which it held best, "" if there was only one."""
+    """How often a claim about readings (see `teacher.claims.CLAIMS`) held on related pages of the sample. `of`: number of cases;
+    `kept`: cases in which it held; `choice`: the reading or selector for which it held best, "" if there was only one."""
 
     claim: str
     kept: int
@@ -148,8 +148,8 @@ class SiteModel:
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> SiteModel:
-        """Restores a model from the dictionary that `to_json` returned; ValueError for another version, KeyError or TypeError for
-        anything else."""
+        """Restores a model from the dictionary that `to_json` returned. Raises ValueError if its version is another, KeyError or
+        TypeError if it is not such a dictionary."""
         if value.get("version") != VERSION:
             raise ValueError(f"a site model of version {value.get('version')!r}, not {VERSION}")
         fields = dict(value)
@@ -180,7 +180,7 @@ class SiteModel:
 
     @property
     def known(self) -> Shapes:
-        """The link shapes of the site's lists of threads, of titles and of other links; empty if no list was read."""
+        """The shapes of the links (titles of threads, other links) on the site's lists of threads; empty if none was read."""
         told = [Shapes(frozenset(one.titles), frozenset(one.others)) for one in self.layouts if one.kind == "threadlist"]
         return told[0] if told else Shapes()
 

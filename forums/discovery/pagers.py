@@ -85,7 +85,7 @@ def followed(reading: PageReading, source: str) -> PageReading:
 
 
 def settled(pages: Iterable[PageFacts], sources: Mapping[PageKind, str]) -> list[PageFacts]:
-    """Returns the pages of the sample, each with its next page taken from the position chosen for its kind."""
+    """Returns the pages, each with `next` taken from the link position that `sources` names for its kind, if it names one."""
     return [replace(page, reading=followed(page.reading, sources[page.kind])) if page.kind in sources else page for page in pages]
 
 

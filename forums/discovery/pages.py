@@ -104,7 +104,7 @@ def parse(html: str) -> HtmlElement | None:
 
 
 def facts(page: FetchedPage, reading: PageReading) -> PageFacts:
-    """Collects the facts of a fetched page that was read as `reading`."""
+    """Parses a fetched page and returns its `PageFacts`: links, titles, language and the like, with its `reading`."""
     key, asked = page_key(page.final_url), page_key(page.url)
     root = parse(page.html)
     if root is None or page.status >= 400:

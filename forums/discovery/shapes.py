@@ -32,7 +32,7 @@ _NEVER = re.compile(
     r"|privacy|terms|calendar|sitemap|online|whosonline|misc",
     re.I,
 )
-_ELSEWHERE = re.compile(  # pages of other kinds unless a word for boards precedes: /c/help is a board, /help is not
+_ELSEWHERE = re.compile(  # names of pages that are not boards, except after a word for boards: /c/help is a board, /help is not
     r"tags?|tagged|faq|help|rules|stats|statistics|unread|newposts?|activity|recent|latest|active|popular|hot|trending|contact"
     r"|about|donate|shop|blogs?|gallery|downloads?|wiki|share|team|staff|badges|media|redirect|bookmarks?|favou?rites?|upgrade"
     r"|premium|app|mobile|archive|portal|space|medal|credit|plugin|ranklist|home|messages|subscriptions?",

@@ -123,8 +123,8 @@ class PlanDay(models.Model):
 
 
 class BoardDay(models.Model):
-    """One board in a planned day: `weight` W (Ng + theta Nr) of eq. (5) of the forum paper, weighted events a day, its new
-    threads Ng, replies Nr and visits per day, and the expected delay in weighted event-hours a day, None if it gets no visit."""
+    """One board in a planned day: its expected new threads Ng and replies Nr per day, their weighted number W (Ng + theta Nr) of
+    eq. (5) of the forum paper (`weight`), its visits, and the expected delay in weighted event-hours (None without visits)."""
 
     planned_day = models.ForeignKey(PlanDay, models.CASCADE, related_name="board_days")
     board = models.ForeignKey("forums.Board", models.CASCADE, related_name="planned_days")

@@ -8,7 +8,7 @@ from django.db import models
 class ReplyModel(models.Model):
     """A site's hazard model of next replies, fitted on its own threads; `weights` is empty while there are too few replies.
 
-    `activity` holds the site's posts by local hour of the day, from which operational hours are derived.
+    `activity` holds the number of the site's posts in each local hour of the day; operational hours are derived from it.
     """
 
     site = models.OneToOneField("forums.Site", models.CASCADE, related_name="reply_model", primary_key=True)

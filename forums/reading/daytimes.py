@@ -17,8 +17,8 @@ _DAY_SECONDS = 86_400
 
 
 class Days(NamedTuple):
-    """The numbers of the texts that are day headings, and for each clock time below a heading, by the number of its text, the
-    full time."""
+    """Day headings and clock times of a page. `headings` are the numbers of the texts that are day headings; `clocks` maps the
+    number of each text with a clock time below a heading to the full time."""
 
     headings: frozenset[int]
     clocks: dict[int, Moment]

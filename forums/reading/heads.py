@@ -127,8 +127,8 @@ class Heads:
         return False
 
     def _contradicts(self, rows: list[Row]) -> bool:
-        """Tells whether the rows contradict the supposed header: more than a quarter of the numbers are views by the words or
-        icons in the rows, but something else by the header."""
+        """Tells whether the rows contradict the supposed header: for more than a quarter of the numbers, words or icons in the
+        row say that they count views, but the header says that they count something else."""
         found = [(one.roles & COUNTED, self.of(row, one.node) & COUNTED) for row in rows[:8] for one in row.counts]
         return sum(own == {"views"} and bool(head - own) and "views" not in head for own, head in found) * 4 > len(found)
 

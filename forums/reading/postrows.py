@@ -34,8 +34,8 @@ _NUMBER = re.compile(
 
 
 class PostRows:
-    """Extracts the fields of the posts of a page. Ids and numbers are chosen for all posts together, because corresponding
-    positions hold the same field."""
+    """Extracts the fields of the posts of a page. Ids and numbers are chosen for all posts together, because every post has them
+    in the same place of its markup."""
 
     def __init__(self, posts: PostSet) -> None:
         self.posts = posts

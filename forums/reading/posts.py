@@ -184,8 +184,8 @@ def _with_edit_times(page: Page, accepted: list[Time], apart: Sequence[tuple[int
 
 
 def _distinct(page: Page, times: list[Time]) -> list[Time]:
-    """Returns the times of posts without repetitions: of two successive times that may be the same, with fewer than six
-    characters of text between them, only the more precise one is kept (of a date and the clock time after it, the latter)."""
+    """Returns the times of posts without repetitions. Two successive times are one if they agree and fewer than six characters
+    of text are between them; the more precise one is kept, such as a clock time after its date."""
     pieces = page.outline.pieces
     kept: list[Time] = []
     last = 0  # number of the text after the one in which the previous time begins

@@ -69,8 +69,8 @@ def _others(page: Page, node: int, time: Time) -> list[Time]:
 
 
 def _with_writer(page: Page, posts: PostSet) -> PostSet:
-    """Returns the single post; if the name of its supposed author is neither linked nor marked as an author's by a class, with
-    the nearest larger element that contains a name which is. The post stays unchanged if that element also contains the time of
+    """Returns the single post, extended if its supposed author's name is neither linked nor marked as such by a class: then the
+    post becomes the nearest larger element with a name that is. It stays unchanged if that element also contains the time of
     another post, or if the post's text would become much shorter."""
     outline, span = page.outline, posts.spans[0]
     node = span.start

@@ -9,7 +9,7 @@ from collections import Counter
 from lxml.html import Element as new_element
 from lxml.html import HtmlElement
 
-_MIN_LINES, _MAX_LINES = 2, 7  # smallest and largest number of lines of a header
+_MIN_LINES, _MAX_LINES = 2, 7  # smallest and largest number of lines of a mail header
 _LABELLED = re.compile(r"^([^\W\d_][^:：\n]{0,15})[:：]\s*\S")
 _FROM = re.compile(
     r"^(?:from|sender|author|von|absender|de|da|от|от кого|автор|od|van|fra|från|"

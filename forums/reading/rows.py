@@ -85,7 +85,7 @@ class Row:
 
     @cached_property
     def pieces(self) -> range:
-        """The numbers of the row's texts."""
+        """The range of numbers, in page order, of the texts that the row contains."""
         page = self.page.outline
         return range(page.piece_from[self.start], page.piece_to[self.record[-1]])
 
@@ -251,8 +251,8 @@ class Row:
         return told | {"label"} if told else told
 
     def labels(self, at: int) -> tuple[frozenset[str], frozenset[str]]:
-        """Returns the roles that the texts before and after text number `at` name, if these texts can be its labels: (before,
-        after), each empty if there is no label."""
+        """Returns the roles of the labels before and after text number `at`, as (before, after). A label is a short adjacent text
+        that names a kind of count, such as "Replies"; without one the set is empty."""
         pieces, ends = self.page.outline.pieces, self.page.outline.piece_to
         before = after = frozenset[str]()
         if at - 1 in self.pieces and len(pieces[at - 1].text) <= 24 and at != ends[self.title.node]:
@@ -300,8 +300,8 @@ class Row:
 
     def text_before(self, at: int) -> str:
         """Returns up to 80 characters of the text before text number `at` on its line, beginning after the row's title and
-        after the last time before it. If there is no such text, the
-        text before it in an adjacent element, if that is short and the label of text `at` (see `_is_named_by`); otherwise ""."""
+        after the last time before it. If there is no such text, returns the whole text number `at` - 1 if it has at most 30
+        characters and is the label of text `at` (see `_is_named_by`), otherwise ""."""
         page, title = self.page.outline, self.page.outline.piece_to[self.title.node]
         first, _ = self.page.line_range.get(page.pieces[at].line, (at, at))
         first = max(first, self.pieces.start, title if title <= at else 0)

@@ -75,7 +75,7 @@ def _lines(block: HtmlElement) -> list[Line]:
 
 
 def _link(line: Line) -> HtmlElement | None:
-    """Returns the first link of a line whose text contains a letter; None if there is none."""
+    """Returns the first link in a line that has an address and a letter in its text; None if there is none."""
     for part in line:
         if isinstance(part, str):
             continue
@@ -211,8 +211,8 @@ def part_messages(root: HtmlElement) -> None:
 
 
 def _runs(block: HtmlElement) -> list[tuple[HtmlElement, list[HtmlElement]]]:
-    """Returns for each `<hr>` of a block (the rule, the inline elements and `<br>`s that follow it up to the first block
-    element)."""
+    """Returns a pair for each `<hr>` in a block: the `<hr>` itself, and the inline elements and `<br>`s that follow it up to the
+    first block element."""
     runs: list[tuple[HtmlElement, list[HtmlElement]]] = []
     open_run = False
     for child in block:

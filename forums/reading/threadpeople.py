@@ -92,7 +92,7 @@ class ThreadPeople(ThreadFields):
             texts = [at for at in reversed(row.pieces) if self._may_be_name(row, at)]
             named = {self._place(row, pieces[at].node, by_shape): at for at in texts}
             at = named.get(column)
-            # An icon before the name, as in pinned rows, changes its column: try the column without sibling indices.
+            # An icon before the name (in pinned rows) shifts its sibling index: compare positions without these indices.
             if at is None:
                 alike = [other for other in named if _bare(other) == _bare(column)]
                 at = named[alike[0]] if len(alike) == 1 else None
@@ -120,8 +120,8 @@ class ThreadPeople(ThreadFields):
 
     @cached_property
     def _name_column(self) -> tuple[bool, str] | None:
-        """Where the rows have names without label or link, as (by_shape, key): `key` is a column or, if the rows differ in
-        structure, the shape of the names' elements. None if there are no such names."""
+        """The position of names without label or link in the rows, as (by_shape, key): `key` is a column or, if `by_shape`
+        because the rows differ in structure, the shape of the names' elements. None if there are no such names."""
         for by_shape in (False, True):
             column = self._column_of_names(by_shape)
             if column is not None:
@@ -271,7 +271,7 @@ class ThreadPeople(ThreadFields):
         return all(len(piece.text) < 12 and (ends_by(piece.text) or not piece.text.strip("·|•- ")) for piece in between)
 
     def _is_called_author(self, row: Row, at: int) -> bool:
-        """Tells whether text number `at` begins with, or follows, a word for the thread's author, not only "by"."""
+        """Tells whether text number `at` begins with, or directly follows, a label such as "Author"; "by" is not enough."""
         pieces = self.page.outline.pieces
         if _AUTHOR.match(pieces[at].text):
             outline, node = self.page.outline, pieces[at].node

@@ -178,17 +178,17 @@ class ThreadRows(ThreadPeople):
         return next((link for link in row.links if link.pattern == pattern and self._may_be_board(row, link)), None)
 
     def _boards(self, people: list[tuple[str | None, str | None]]) -> list[Link | None]:
-        """Returns the link to the thread's board for each row, None where there is none; None for all rows if most of these
-        links turn out to be the people in `people`, the (author, last author) names of each row."""
+        """Returns for each row the link to the thread's board, or None if it has none. `people` holds the (author, last author)
+        names of each row: if most links have such a name as their text, they lead to users, and all are None."""
         boards = [self._board(row) for row in self.rows]
         named = sum(board is not None and board.text in names for board, names in zip(boards, people, strict=True))
         return boards if named * 2 < sum(board is not None for board in boards) + 1 else [None] * len(boards)
 
     @cached_property
     def _addresses(self) -> list[str]:
-        """The address of each row's thread: that of the title or, if at least half of the titles lead to other sites as on
-        link-sharing sites, that of the link to the discussion in the row (see `_talk_pattern`), provided that there are at least
-        60 % as many different such links as rows."""
+        """The address of each row's thread, normally that of the title. On link-sharing sites, where at least half of the titles
+        lead to other sites, it is that of the row's link to its discussion (see `_talk_pattern`), if the number of different such
+        links is at least 60 % of the number of rows."""
         own = [row.title.url for row in self.rows]
         if 2 * sum(row.title.is_local for row in self.rows) > len(self.rows):
             return own

@@ -21,9 +21,9 @@ from forums.reading.words import class_roles
 
 
 class Verdict(NamedTuple):
-    """The scores of a page as a list of threads, an index of boards and a thread's posts, by the hand-written rules, and the
-    codes of the evidence that changed them (`evidence`). A score is 0 if the page cannot be read so; it is accepted from
-    `MIN_QUALITY`."""
+    """How well the hand-written rules can read a page as a list of threads, as an index of boards and as the posts of a thread.
+    A score is 0 if they cannot; a reading is accepted if its score is at least `MIN_QUALITY`. `evidence`: codes of the evidence
+    that changed the scores."""
 
     threads: float
     boards: float

@@ -45,8 +45,8 @@ class Found:
     """The data of a delay report: boards in the order of the items' board numbers, the items (new threads and replies found), and
     sums over visits.
 
-    `first`, `days`, `zone`: the period, its first local day and its time zone. `cut` is true if there were more items than are
-    read; `sums` counts visits, and fetched, changed and failed threads.
+    `first`, `days`, `zone`: the period, its first local day and its time zone. `cut`: whether items were left
+    out because there were MAX_ITEMS or more; `sums` counts visits, and fetched, changed and failed threads.
     """
 
     boards: list[Board]
@@ -72,8 +72,8 @@ def targets(boards: Iterable[Board], usual: float) -> list[float]:
 
 
 def by_board(found: Found, era_hours: Floats, usual: float) -> list[BoardDelay]:
-    """Returns the delays of the boards on which something was found, each with its target and with its mean under equal visits
-    (`era_hours`: waits of the items under these)."""
+    """Returns the delays of each board with posts in `found`. era_hours: how long each of these posts would have waited under
+    equally spaced visits, for comparison; usual: target delay in hours of boards that have none of their own."""
     return delay_report.by_board(found.items, era_hours, len(found.boards), found.days, targets(found.boards, usual))
 
 

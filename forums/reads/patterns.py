@@ -40,8 +40,8 @@ def pattern(board: Board, local: ZoneInfo, now: datetime, days: int = PATTERN_DA
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What an overview source last showed about a board: numbers of threads and posts, None if not shown. waiting: posts shown
-    since the board's last visit."""
+    """What an overview page of the site (index, newest list, ...; `source`) last showed about a board: its numbers of threads and
+    posts, None if not shown. waiting: by how much this number of posts has grown since the board's last visit."""
 
     source: OverviewSource
     threads: int | None

@@ -30,8 +30,8 @@ def get(pk: int) -> Simulation | None:
 
 def table(simulation: Simulation) -> list[dict[str, Any]]:
     """Returns the rows of a simulation's table, in the order of their computation: one for each policy and budget, or for each
-    policy of an experiment on finding changes. `ratio_to_era` is the delay divided by era's at the same budget, None if era did
-    not run."""
+    policy in an experiment that fetches changed threads. `ratio_to_era` is the delay divided by that of the policy "era" at the
+    same budget, None if that policy was not simulated."""
     rows = simulation.result.get("rows", [])
     base = {row["visits_per_board"]: row.get("total_delay_per_day") for row in rows if row["policy"] == "era"}
     found = []

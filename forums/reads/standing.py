@@ -17,8 +17,8 @@ State = PlannedVisit.State
 
 @dataclass(frozen=True, slots=True)
 class SourceStanding:
-    """An overview source of a plan and its readings today: their number, `used` their cost in visits, `share_of_budget` that cost
-    as a share of the day's visits, `bytes_a_look` their mean size as sent (None without any)."""
+    """An overview source of a plan and its readings today. `looks`: their number. `used`: their cost in visits.
+    `share_of_budget`: this cost as a share of the day's visits. `bytes_a_look`: mean transferred size, None without readings."""
 
     source: OverviewSource
     looks: int

@@ -17,8 +17,8 @@ from forums.reads.upcoming import LATE
 
 @dataclass(frozen=True, slots=True)
 class VisitSums:
-    """Sums over visits: `posts` that were stored for the first time; of those made since their board is watched, the number
-    `arrived` and the total time `waited_seconds` from posting to the visit."""
+    """Sums over visits. `posts` is the number of posts stored for the first time. Of these, `arrived` were posted after their
+    board was first watched; `waited_seconds` is the total time from their posting to the visit that found them."""
 
     posts: int = 0
     waited_seconds: float = 0.0

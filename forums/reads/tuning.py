@@ -45,7 +45,7 @@ class Known:
 
 
 class NotEnough(Exception):
-    """The stored posts do not go back far enough for an experiment; `days` is how far they do."""
+    """The stored posts cover too few days for an experiment; `days` is the number of days that they cover."""
 
     def __init__(self, days: float) -> None:
         super().__init__(f"{days:.1f} days")

@@ -1,4 +1,4 @@
-"""When a board or forum is next visited, or why it is not: used by every page, the calendar and the API, so that they agree."""
+"""Tells when a board or forum is next visited, or why it is not visited. All pages, the calendar and the API use this module."""
 
 from __future__ import annotations
 

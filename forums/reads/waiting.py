@@ -13,7 +13,8 @@ from forums.services import loops, plans
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The posts of one board (by id) that are shown but not fetched: their number, weight, and weighted hours waited so far."""
+    """The posts of one board (its id: `board`) that overview sources show but no visit has fetched: their number, their total
+    weight, and the hours that they have waited so far, multiplied by their weights."""
 
     board: int
     posts: float

@@ -1,5 +1,5 @@
-"""Scheduled visits: starts those that are due, one run per site, and only once after any downtime; makes plans and follows them.
-"""
+"""Starts the visits that are due, by plans or by the boards' intervals, in one run per site; makes the plans again when needed.
+Visits of a board that were missed during a downtime are made up for by a single one."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from forums.services import hours, loops, outlooks, overviews, plan_days, plans,
 
 GATHER_SECONDS = 30  # boards due within this time after one that is due are visited in the same run
 FOLLOW_SECONDS = 10.0  # least time between two checks of a plan with a timetable; for an adaptive one it is `loops.RANK_SECONDS`
-# values of a plan's `stale` that require no check before its time: "" (nothing has changed), and the reasons that the dispatcher
-# itself sets before it plans, which remain only while it plans or if it was killed; all others are set by changes
+# If a plan's `stale` has one of these values, its next check is not made early: "" means that nothing has changed, and the others
+# are set by the dispatcher itself while it plans. All other values are set by a user's change, which is handled at once.
 OWN_REASONS = ("", "day", "history")
 
 
 def start_due(now: datetime, limit: int = 50) -> int:
     """Starts the visits that are due by a plan or by a board's interval; returns the number of runs. Sites with an active visit
-    are skipped. limit: most runs started for intervals in one call. Called by the dispatcher, at least every minute."""
+    are skipped. limit: maximum number of runs started for intervals per call. Called by the dispatcher at least every minute."""
     active = Plan.objects.filter(active=True).exclude(policy=Policy.INTERVAL).select_related("site")
     started = sum(follow(plan, now) for plan in active)
     return started + _by_interval(now, limit)
@@ -178,8 +178,8 @@ def _by_timetable(plan: Plan, now: datetime) -> int:
 
 
 def _report(plan: Plan, now: datetime) -> None:
-    """Reports the visits that ended since the last ranking to the plan's adaptive policy, so that its budget is up to date before
-    it is built again."""
+    """Reports the visits that ended since the last ranking to the plan's adaptive policy, so that the remaining budget is right
+    when the policy is built again."""
     live = loops.load(plan, now)
     if live is not None:
         loops.report(live, now)

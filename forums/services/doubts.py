@@ -34,7 +34,7 @@ def note(site_id: int, code: str, subject: str, detail: Mapping[str, Any], now: 
 
 
 def gone(site_id: int, code: str, subjects: Iterable[str] | None = None) -> None:
-    """Deletes doubts of this code that no longer hold: those with the given subjects, or all if `subjects` is None."""
+    """Deletes the site's doubts (`Doubt`) with this reason `code` whose subject is in `subjects`; all of them if it is None."""
     rows = Doubt.objects.filter(site_id=site_id, code=code)
     (rows.filter(subject__in=list(subjects)) if subjects is not None else rows).delete()
 

@@ -52,8 +52,8 @@ def retime(site_id: int, hours: Timing, now: datetime) -> None:
 
 
 def put_off(planned: Collection[PlannedVisit], opens: dict[int, datetime]) -> None:
-    """Moves planned visits that became due outside their site's working hours to the beginning of the next ones; opens: that time
-    by site id."""
+    """Moves planned visits that became due outside their site's working hours to the time when these hours begin next. `opens`:
+    this time, by site id."""
     for visit in planned:
         at = opens[visit.board.site_id]
         PlannedVisit.objects.filter(pk=visit.pk, state=PlannedVisit.State.PLANNED).update(at=at)

@@ -80,8 +80,8 @@ def parents(found: Sequence[Board]) -> Ints:
 
 
 def figures(source: OverviewSource, shown: Mapping[str, Any], members: Sequence[int]) -> Figures:
-    """Converts the stored figures `shown` of an overview source to the form that the adaptive policy uses: one entry for each
-    board id in `members`, in this order."""
+    """Converts the stored counts and times of an overview source (`shown`: threads, posts and last post by board id) to arrays
+    for the adaptive policy, with one entry for each board id in `members`, in this order."""
     rows = [shown.get(str(pk)) or (None, None, None) for pk in members]
     values = np.array([[NEVER if one is None else float(one) for one in row] for row in rows], dtype=float).reshape(-1, 3)
     return Figures(values[:, 0], values[:, 1], values[:, 2])
@@ -159,8 +159,8 @@ def readable(loop: AdaptiveLoop, sources: Sequence[OverviewSource], open_sites: 
 
 
 def ended(sources: Sequence[OverviewSource], since: datetime, now: datetime) -> list[Look]:
-    """Returns the readings of these sources done between `since` and `now`. A reading of a newest list is left out until all
-    threads that it named have been fetched."""
+    """Returns the readings of these sources done between `since` and `now`. If the source is a list of
+    newest threads, a reading is left out until all threads that it named have been fetched."""
     if not sources:
         return []
     rows = Look.objects.filter(state=Look.State.DONE, read_at__gte=since, read_at__lte=now, source__in=list(sources))

@@ -1,5 +1,5 @@
-"""The adaptive policy of a plan in operation: its loop is built from stored posts, given the results of finished visits, and
-stored between rankings."""
+"""Operates the adaptive policy of a plan: builds its `AdaptiveLoop` from stored posts, reports the results of finished visits to
+it, and stores it between rankings."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def store(live: Live, now: datetime) -> None:
 def report(live: Live, now: datetime) -> int:
     """Reports to the adaptive policy all board visits and readings of overview sources that ended since the last call, both those
     chosen by the policy and those requested by an operator; returns the number of those that were new to the policy."""
-    # goes back some time, because a visit that ended before the last call may have been committed after it
+    # includes the minutes before the last call, because a visit that ended then may have been committed only after that call
     since = live.told_until - READ_SLACK
     rows = Visit.objects.filter(finished__gte=since, finished__lte=now, started__isnull=False, kind=Visit.Kind.LIST)
     visits = list(rows.only("board_id", "started", "finished", "complete", "list_pages", "arrivals").order_by("finished"))
@@ -223,7 +223,7 @@ def working(site_ids: list[int]) -> set[int]:
 
 
 def _release(live: Live) -> None:
-    """Makes boards available for ranking whose visits will not take place, such as those of a run stopped before it began."""
+    """Lets boards that are marked as being visited be ranked again if their site has no active visit, as after a stopped run."""
     resting = np.flatnonzero(live.loop.visiting)
     if not len(resting):
         return
@@ -290,8 +290,8 @@ def figures(live: Live, number: int, now: datetime) -> tuple[dict[str, Any], flo
 
 
 def used(plan: Plan, now: datetime) -> int | None:
-    """Returns the visits charged to the current day's budget, including those counted for the time before a plan began; 0 if none
-    was charged today or the budget has changed since; None if the plan's adaptive policy was never built."""
+    """Returns how many visits are charged to the budget of the plan's current day, 0 if the visits a day have changed since. If
+    the plan began during the day, this includes a share for the time before. None if no adaptive policy is stored for it."""
     state = LoopState.objects.defer("fixed").filter(plan=plan).first()
     if state is None:
         return None

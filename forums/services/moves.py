@@ -103,7 +103,7 @@ def follow(site_id: int, rows: Iterable[Shown]) -> int:
     urls = {row.key: first_page(row.url) for row in rows}
     pairs = found_again(site_id, rows)
     for key, thread in pairs.items():
-        # the newest post's address ("l") changes with the thread's
+        # drop "l", the address of the newest post: it contains the thread's address, which has changed
         signature = {name: value for name, value in thread.signature.items() if name != "l"}
         Thread.objects.filter(pk=thread.pk).update(
             key=key, url=urls[key], signature=signature, last_page_url="", previous_page_url="", last_page=1, gone_at=None

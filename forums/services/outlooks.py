@@ -76,8 +76,8 @@ def write(plan: Plan, loop: AdaptiveLoop, boards: Ints, share: Floats, now: date
 
 
 def _within(loop: AdaptiveLoop, outlook: Outlook, first: Floats, last: Floats) -> tuple[Floats, Floats]:
-    """Returns the likely spans (first and last times), limited to the working hours of the site in which the visit is expected.
-    """
+    """Limits the likely time span of each visit in `outlook`, from `first` to `last` (epoch seconds), to those working hours of
+    its site in which the visit is expected; returns both arrays."""
     openings, site = loop.sites.openings, loop.sites.site[outlook.board]
     for row in range(len(first)) if openings else ():
         opening = openings[site[row]]
@@ -125,7 +125,7 @@ def expected(plan: Plan, until: datetime) -> Expected:
 
 
 def outdated(plan: Plan, now: datetime) -> bool:
-    """Tells whether nothing is stored, or whether the time of something expected has passed."""
+    """Tells whether the plan has no stored forecast, or the time of a visit or source reading forecast in it has passed."""
     stored = _stored(plan)
     return not stored or bool((stored["at"] <= now.timestamp()).any() or (stored["looks"] <= now.timestamp()).any())
 

@@ -26,10 +26,10 @@ from forums.models import Board, Look, OverviewSource, Site, SourceKind, Thread,
 from forums.reading import BoardRecord, PageReading, ThreadRecord, board_key
 from forums.services import backoff, feeds, threads, visits
 
-FIRST = 1e5  # priority of readings: before all boards of their run
+FIRST = 1e5  # frontier priority of source pages, so high that a run fetches them before the pages of its boards
 MAX_COST = 20
 TRIES = 3  # an address that may be a source is tried at most this often; if no try succeeds, it is given up
-MAX_PAGES = 3  # a newest list is read back to its previous reading, at most this many pages; `Look.CUT` marks a longer gap
+MAX_PAGES = 3  # pages of a newest list to read at most until a page reaches the time of the last reading; else `Look.CUT`
 MAX_SITEMAPS = 2
 DATA = feeds.KINDS | {SourceKind.API}  # kinds of sources whose responses are not HTML pages
 
@@ -85,9 +85,9 @@ def begin(run: Run, now: datetime) -> list[NewUrl]:
 
 
 def _tried(run: Run, now: datetime) -> list[int]:
-    """Creates readings that test whether an address is an overview source, and returns their ids; they are not charged to the
-    plan. They are made on sites with at least MIN_BOARDS completely read boards, whose threads are known, until one succeeds;
-    an address whose page shows no boards is not tried again. For a site saved before sources were searched for, the site's own
+    """Creates `Look` rows for fetching addresses that may be overview sources, and returns their ids; they are not charged to
+    the plan's budget. Each such address is tried until it has been read once, at most TRIES times, and only if at least
+    MIN_BOARDS boards of the site have been read completely. For a site saved before sources were searched for, the site's own
     page is tried."""
     if Board.objects.filter(site=run.target, complete_at__isnull=False).count() < MIN_BOARDS:
         return []
@@ -184,8 +184,8 @@ def _unchanged(look: Look, response: FetchResponse, now: datetime) -> Stored:
 
 
 def failed(item: Url, reason: str, now: datetime) -> Stored:
-    """Stores a failed reading; the adaptive policy keeps what it knew, and the source is read less often from now on (see
-    `backoff`)."""
+    """Stores that a reading of an overview source failed. The adaptive policy keeps its earlier data of the source, which is read
+    less often from now on (see `backoff`)."""
     values = {"state": Look.State.FAILED, "reason": reason[:60], "read_at": now}
     Look.objects.filter(pk=item.payload["look"]).update(**values)
     backoff.record_failure(OverviewSource.objects.get(looks=item.payload["look"]), reason, now)
@@ -193,7 +193,7 @@ def failed(item: Url, reason: str, now: datetime) -> Stored:
 
 
 def cut_short(run: Run, now: datetime) -> None:
-    """Marks readings that were not done when their run ended as failed, so that new ones of their sources may be requested."""
+    """Marks unfinished readings of overview pages as failed when their run has ended, so that new ones may be requested."""
     Look.objects.filter(run=run, state=Look.State.ASKED).update(state=Look.State.FAILED, reason=Look.STOPPED, read_at=now)
 
 

@@ -35,7 +35,7 @@ def current(site_id: int | None) -> Plan | None:
 
 
 def draft(site_id: int | None, now: datetime) -> Plan:
-    """Returns the saved plan, otherwise an unsaved one: adaptive, four visits per board and day."""
+    """Returns the saved plan of a site (None: of all sites), or else a new adaptive one with four visits per board and day."""
     found = current(site_id)
     if found is not None:
         return found
@@ -206,8 +206,8 @@ def add(plan: Plan, board_id: int, at: datetime, *, daily: bool = False, now: da
 
 
 def move(planned_id: int, at: datetime, *, now: datetime, user: Any = None) -> PlannedVisit:
-    """Moves a planned visit to another time and pins it to that time. ValueError if it has begun or the time is not within the
-    next 14 days."""
+    """Moves a planned visit to another time and pins it to that time. Raises ValueError if the visit has begun or the time is not
+    within the next 14 days."""
     visit = _to_come(planned_id)
     _check_time(at, now)
     visit.at, visit.pinned, visit.code, visit.figures, visit.edited_by = at, True, "person", {}, user

@@ -13,7 +13,7 @@ MIN_DEEPER = timedelta(hours=1)
 
 
 def reach(settings: CrawlSettings, at: datetime) -> datetime:
-    """Returns the time before which last replies are too old for a visit at the moment `at` to fetch their threads."""
+    """Returns the oldest last reply that a thread may have for a visit at the time `at` to fetch it."""
     return at - timedelta(days=settings.history_days)
 
 
@@ -24,8 +24,8 @@ def deeper(board: Board, settings: CrawlSettings, at: datetime) -> bool:
 
 
 def facts(visit: Visit, settings: CrawlSettings) -> incremental.BoardFacts:
-    """Returns what a visit's reading of the list needs to know: the board's watermark (None if the list is to be read as far back
-    as `since`), the largest number of pages, and where an interrupted visit is to be continued."""
+    """Returns the facts by which a visit decides how far to read its board's list: the watermark (None if it is to read back to
+    `since`), the largest number of pages, and the page at which an interrupted visit is continued."""
     board, started, since = visit.board, visit.started, None
     watermark = board.watermark
     if started is not None and (watermark is None or deeper(board, settings, started)):

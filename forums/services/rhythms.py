@@ -28,10 +28,10 @@ class Rhythm:
     """The n boards of one plan, in the order of `boards`, with the estimates of their rates.
 
     site: (n,) indices into `sites` (ids) and `zones`. importance: (n,) W, the site's times the board's. profiles, plain: the
-    rates by local hour of the board's site, importance included; in `profiles` a board's daily rhythm is drawn towards its site's
-    the more, the fewer posts it has, in `plain` it is the board's own as in the forum paper. prior: (n,) true for boards that
-    have the other boards' mean rates for lack of history. known_days: longest history of a board. requests: (n,) mean requests of
-    a visit.
+    rates by local hour of the board's site, importance included; in `profiles` a board's daily rhythm is shrunk towards that of
+    its site (most for boards with few posts), in `plain` it is the board's own as in the forum paper. prior: (n,) true for boards
+    that have the other boards' mean rates for lack of history. known_days: longest history of a board. requests: (n,) mean
+    requests of a visit.
     """
 
     boards: tuple[Board, ...]

@@ -120,7 +120,7 @@ class SimulationJob:
 
     def _read_in(self, pulse: Pulse) -> Store:
         """Reads the log for the first time and, if no first day was chosen, chooses it so that the experiment ends with the log.
-        Returns the function that stores this step."""
+        Returns a function that stores the first day and counts the step as done."""
         simulation = self.simulation
         try:
             event_logs.read_in(simulation.log)

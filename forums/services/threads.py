@@ -17,7 +17,7 @@ from forums.models import Board, BoardHour, Post, Site, Thread
 from forums.reading import PostRecord, ThreadRecord, board_key, first_page, thread_key
 
 MISSES_ALLOWED = 5
-ARRIVED_SINCE = 2  # a thread agrees with the count in its row even with so many more posts, made after the list was read
+ARRIVED_SINCE = 2  # this many more stored posts than the list shows still agree with it: they may be newer than the list
 MAX_REPLIES = 2**31 - 1  # largest number that the column can store; if a page claims more, this number is stored
 HOUR_SECONDS = 3600  # only posts whose times are known to this precision or better are counted by hour
 

@@ -100,7 +100,7 @@ def store_list(
     stored_rows = Thread.objects.filter(site_id=visit.board.site_id, key__in=[row.key for row, _r in rows])
     if limits.since is not None:
         walk.state.reach = limits.since.isoformat()
-        # threads older than the reach of an earlier visit, which it skipped, must be fetched now
+        # stored threads that earlier visits skipped as too old count as unknown, so that they are fetched if no longer too old
         if visit.board.watermark is not None:
             stored_rows = stored_rows.exclude(fetched_at__isnull=True, pending=False)
     known = dict(stored_rows.values_list("key", "signature"))

@@ -219,8 +219,8 @@ def test_by_the_palette_alone(page: Any, say: Say) -> None:
 
 
 def test_by_the_keyboard_alone(page: Any, say: Say) -> None:
-    """Uses only the keyboard to open boards, the threads of a board and a thread beside each other; keeps a thread as a tab
-    that is still open after a reload."""
+    """Uses only the keyboard: opens the list of boards, a board's threads in a pane beside it, and one of the threads; pins this
+    thread as a tab, which is still there after a reload."""
     forum()
     page.goto("/admin/")
     page.keyboard.press("g")

@@ -94,8 +94,8 @@ WITH_ROWS = (
 
 
 def others(keys: dict[str, int]) -> list[str]:
-    """Addresses of views for which the common rows are not sufficient, with rows made for them: a backup, an export, a topic, a
-    search site."""
+    """Addresses of views that show rows which the other tests' database lacks; creates these rows: a backup, an export, a topic
+    and a search site."""
     now = datetime.now(UTC)
     folder = Path(settings.BACKUP_DIR)
     folder.mkdir(parents=True, exist_ok=True)

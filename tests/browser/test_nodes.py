@@ -45,7 +45,7 @@ def desk(machines: Cluster, tmp_path: Path) -> Iterator[str]:
 
 
 class Room:
-    """The pages about nodes in a window, in one language."""
+    """The pages of worker nodes in a browser window, displayed in one language (`said` translates texts to it)."""
 
     def __init__(self, page: Any, desk: str, said: Said) -> None:  # noqa: F811 - the fixture
         self.page, self.desk, self.said = page, desk, said

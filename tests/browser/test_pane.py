@@ -22,7 +22,7 @@ BUTTON = "[data-pane]"
 
 
 def runs(count: int) -> list[Run]:
-    """Runs, the newest first."""
+    """Creates `count` queued topic runs and returns them, newest first."""
     made = [Run.objects.create(kind="topic", label=f"Quarry {number}", state="queued", created="2026-01-01T00:00Z") for number in range(count)]
     return made[::-1]
 

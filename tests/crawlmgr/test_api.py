@@ -169,7 +169,7 @@ def test_requests_of_a_token_are_counted_and_too_many_are_told_to_wait(monkeypat
     assert other.get("/api/v1/status").status_code == 200
 
 
-@pytest.mark.django_db(transaction=True)  # the end of a response closes its connection
+@pytest.mark.django_db(transaction=True)  # closing a response closes the database connection
 def test_the_stream_tells_state_and_events_and_goes_on_after_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared, "TICK_SECONDS", 0.0)
     now = datetime.now(UTC)
@@ -187,7 +187,7 @@ def test_the_stream_tells_state_and_events_and_goes_on_after_the_last_one(monkey
     resumed.close()
 
 
-@pytest.mark.django_db(transaction=True)  # the end of a response closes its connection
+@pytest.mark.django_db(transaction=True)  # closing a response closes the database connection, which ends a test's transaction
 def test_only_so_many_streams_are_open_at_once_and_a_closed_one_makes_room() -> None:
     client = _client("viewer")
     held = [client.get("/api/v1/stream") for _ in range(shared.STREAMS)]

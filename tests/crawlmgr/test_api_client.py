@@ -25,7 +25,7 @@ JSON = "application/json"
 
 
 class Generated:
-    """One method per operation of an OpenAPI description, named by its id; parameters by name, the body as `body`."""
+    """A client with a method for each operation of an OpenAPI description, named by its id; it takes parameters by name."""
 
     def __init__(self, description: dict[str, Any], client: Client) -> None:
         for path, methods in description["paths"].items():

@@ -1,4 +1,4 @@
-"""The limit of pages per host of one run: exact with many requests in flight, reported, and kept over slices."""
+"""A run's limit of pages per host is exact even with parallel requests, is reported, and counts over all slices of the run."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Patient(Plain):
 
 
 class Noting(ManualClock):
-    """A clock that records how long it was slept on."""
+    """A clock that records the duration of each call of `sleep`."""
 
     def __init__(self) -> None:
         super().__init__(datetime(2026, 3, 1, 12, tzinfo=UTC))

@@ -27,7 +27,7 @@ SINGLE = {
     "crawlmgr.jobs": ENGINE,
     "crawlmgr": PURE, "crawlmgr.services": SERVICES,
 }
-# Django's own entry files: settings and checks, which all layers above the pure one may read.
+# Settings, app configurations and checks: Django loads them itself; modules of every layer but PURE may import them.
 DJANGO_GROUND = {"crawlmgr.settings", "crawlmgr.apps", "crawlmgr.checks", "forums.apps", "focused.apps", "deepweb.apps"}
 STANDS_ASIDE = ("migrations", "benches")
 # Crawler files that use Django; every other file of a crawler is pure.

@@ -82,7 +82,7 @@ def test_what_cannot_be_written_is_refused_in_one_line(values: dict[str, Any], s
 
 
 def test_who_may_only_read_is_refused_on_the_desk_and_over_the_api_alike() -> None:
-    """Every change of an export, with a viewer's token and with a viewer's login."""
+    """A viewer cannot change exports, neither with an API token nor logged in to the desk, but can read them both ways."""
     keys = world(2)
     operator, viewer, desk = program("operator"), program("viewer"), Client()
     desk.force_login(user("viewer"))

@@ -33,7 +33,7 @@ def test_tasks_of_the_last_minutes_by_hand() -> None:
 def test_equation_2_by_hand() -> None:
     # k = 5: (42/1 + 67/2 + 72/3 + 78/4 + 155/5) / 5
     assert weight([42, 67, 72, 78, 155], 60) == pytest.approx((42 + 33.5 + 24 + 19.5 + 31) / 5)
-    # up for two and a half minutes: windows of 3, 4 and 5 minutes have a length of 2.5
+    # a node started 2.5 minutes ago: its windows of 3, 4 and 5 minutes are divided by 2.5 instead
     assert weight([50, 100, 125, 125, 125], 2.5) == pytest.approx((50 + 50 + 50 + 50 + 50) / 5)
     assert weight([50, 100], 0.99) is None
 
@@ -51,7 +51,8 @@ def test_equation_2_weighs_the_minutes_by_hand() -> None:
 
 
 def test_shares_and_thresholds_of_three_nodes_by_hand() -> None:
-    """From counts per minute to the tasks that each node may hold: two nodes that ran throughout, and one in its first minute."""
+    """Checks weights, shares and thresholds, computed from tasks per minute, for two nodes that ran the whole time and one that
+    started half a minute ago."""
     minutes = {"fast": {99: 60, 98: 60, 97: 60, 96: 60, 95: 60}, "tired": {99: 0, 98: 0, 97: 30, 96: 30, 95: 30}, "new": {99: 5}}
     up = {"fast": 60.0, "tired": 60.0, "new": 0.5}
     found = {name: weight(trailing(counts, 100.0), up[name]) for name, counts in minutes.items()}

@@ -1,4 +1,4 @@
-"""What a run waits for, as its page, the report, the list of runs and the API say it."""
+"""Checks what a run is waiting for, as shown on its page, in the report, in the list of runs and in the API."""
 
 from __future__ import annotations
 

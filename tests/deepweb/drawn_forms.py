@@ -47,7 +47,8 @@ _COUNTRIES = ("Germany", "France", "Spain", "Italy", "United Kingdom", "United S
 
 
 class Pattern(NamedTuple):
-    """A form of one kind of software: type, path of its page, classes around it, languages and HTML with gaps."""
+    """Template of a form as a software writes it: form type, path of its page, classes around it, languages, and HTML with
+    placeholders."""
 
     type: str
     software: str

@@ -21,7 +21,7 @@ LABELS = Path(__file__).with_suffix(".txt")
 
 
 def labels() -> list[tuple[str, int, str]]:
-    """(page, number of the form on it, type); a page is a file, or `file:line` of JSON lines."""
+    """Returns a (page, number of the form, type of the form) per label; a page is a file, or `file:line` of JSON lines."""
     lines = [line.split() for line in LABELS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     return [(page, int(number), kind) for page, number, kind in lines]
 

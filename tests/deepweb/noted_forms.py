@@ -29,7 +29,7 @@ class Note(NamedTuple):
 
 
 def notes() -> list[Note]:
-    """The noted forms, in the order of the file."""
+    """Reads the forms that were written down by hand in the notes file, in its order."""
     lines = NOTES.read_text(encoding="utf-8").splitlines()
     return [Note(*(column.strip() for column in line.split(" | "))) for line in lines if line and not line.startswith("#")]
 
@@ -89,6 +89,6 @@ def row_of(note: Note, number: int) -> dict[str, Any]:
 
 
 def noted() -> Iterator[dict[str, Any]]:
-    """Every noted form as a line of the training data."""
+    """Yields every form of the notes file in the format of a line of training data."""
     for number, note in enumerate(notes()):
         yield row_of(note, number)

@@ -14,7 +14,7 @@ from deepweb.models import Form, Harvest, Query, QueryState, Record
 from deepweb.services import forms, harvests, sources
 from tests.deepweb.test_harvest import OPEN, now
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once]  # tests of harvests already use the database in the same way
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once]  # `once`: test_harvest covers the same use of PostgreSQL
 RECORDS = 160
 
 
@@ -57,7 +57,7 @@ def test_a_choice_that_the_form_does_not_say_to_be_needed_is_found_by_trying() -
 
 
 def test_few_records_are_enough_for_words_of_their_own() -> None:
-    _, harvest = harvested("required_select", 20, records=2000, seed=902)  # its first word finds seven records
+    _, harvest = harvested("required_select", 20, records=2000, seed=902)  # the first word queried finds only seven records
     asked = [dict(query.terms)["q"] for query in Query.objects.filter(harvest=harvest).exclude(kind="nonsense")]
     assert set(asked) & {"collection", "life", "home"} == set() and harvest.records > 500
 

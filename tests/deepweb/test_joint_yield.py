@@ -20,8 +20,8 @@ RECORDS, CUT = 1_500, 40
 
 
 class Site:
-    """Records with two choices, which lists may show or hide, and with words; a response shows the first 40 records in one
-    order and states the total."""
+    """A simulated database whose records contain words and a value of each of two selection inputs (shown in result lists if
+    `shown`). A response lists the first 40 matching records, always in the same order, and states how many match."""
 
     def __init__(self, shown: bool) -> None:
         rng = np.random.default_rng(4)
@@ -54,7 +54,7 @@ def test_the_sizes_of_choices_and_of_all_are_fitted_to_the_answers(shown: bool) 
         assert told.sizes["genre"][place] == pytest.approx(len(site.matching((Term("genre", value),))), rel=0.05)
     assert told.sizes["place"][0] == pytest.approx(0.35 * RECORDS, rel=0.25)
     members = told.members["genre"]
-    assert members.shape == (seen.records, 7) and np.allclose(members.sum(axis=1), 1.0)  # each record was found by one of them
+    assert members.shape == (seen.records, 7) and np.allclose(members.sum(axis=1), 1.0)  # each record has exactly one genre
 
 
 def test_nothing_asked_of_a_choice_leaves_the_guess_and_even_shares() -> None:
@@ -99,7 +99,7 @@ def test_a_plan_begins_with_disjoint_queries_where_all_of_them_together_bring_mo
     assert first_of_plan([], [cells], 600.0, 3) == cells[0]
     assert first_of_plan([], [], 600.0, 3) is None
     near = [offer._replace(known=known) for offer, known in zip(offers([38.0, 36.0, 29.0]), (2, 9, 20), strict=True)]
-    assert first_of_plan([], [near], 600.0, 3) == near[1]  # less than .8 of the best one's yield is not near it
+    assert first_of_plan([], [near], 600.0, 3) == near[1]  # near[2] has less than 0.8 of the largest yield
 
 
 def test_no_two_queries_of_a_family_can_find_the_same_record() -> None:

@@ -1,5 +1,5 @@
-"""Ranges divided by the distribution of records: intervals of about one response's size, nothing queried twice, and the column
-behind a range is found out."""
+"""Ranges are divided by the estimated distribution of records: into intervals whose records fit into one response, none of which
+is queried twice. The record field that a range input filters is recognised."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ def _found(text: str) -> list[str]:
 
 @pytest.mark.parametrize("most", [record_search.MAX_FOUND, 3, 0])
 def test_every_word_is_somewhere_in_the_text(rows: list[Record], monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    """For any number of hits: words of two and three letters, characters with a meaning in search languages, words in all
-    records."""
+    """Records with all words of a query are found, whatever MAX_FOUND is: for short words, characters with a meaning in search
+    languages, and words that all records contain."""
     monkeypatch.setattr(record_search, "MAX_FOUND", most)
     for query in ("CRAWL", "crawl web", '"frontier"', "50%", "all_pages", "网页", "搜索引擎", "网页 archive", "plain", "record 3", "a", "no such"):
         expected = [text for text in TEXTS if all(word.lower() in text.lower() for word in query.split())]

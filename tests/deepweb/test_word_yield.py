@@ -1,4 +1,4 @@
-"""The expected yield of words: sizes and repetitions fitted to responses."""
+"""Tests the model of the number of new records that a word brings, whose parameters are fitted to simulated answers."""
 
 from __future__ import annotations
 

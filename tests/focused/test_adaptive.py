@@ -163,8 +163,8 @@ def test_the_order_does_not_depend_on_anything_but_the_pages():
 
 
 def test_it_learns_what_the_prior_has_wrong():
-    """A prior that relies only on the words around links, which are uninformative on this web, and distrusts anchors;
-    uninformative anchors lead to pages on topic."""
+    """The prior relies only on the words around links, which tell nothing on this web. Most relevant pages are reached by links
+    with the anchor "soup", which the strategy can learn only during the crawl."""
     kinds = [("crawler topical", 30, False), ("soup", 30, True), ("crawler topical", 6, True)]
     links, pages, draw = [], {}, random.Random(5)
     for anchor, number, good in kinds:

@@ -1,4 +1,4 @@
-"""rel=canonical: pages that give another address as their own are neither fetched nor expanded twice, and false claims hide nothing."""
+"""rel=canonical: a page with two addresses is fetched and expanded once; a page that names a wrong address is still stored."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_nearest_farthest_is_the_greedy_of_the_definition(objectives, number):
 def test_nearest_farthest_covers_within_twice_the_best_radius(objectives, number):
     objectives = objectives[:9]
     if number < 4:
-        number = 4  # the best in each of three objectives take up to three places
+        number = 4  # up to three rows are selected because each is the best in one of the three objectives
     scaled = normalised(objectives)
 
     def radius(centres):
@@ -67,7 +67,7 @@ def test_nearest_farthest_covers_within_twice_the_best_radius(objectives, number
 
     chosen = nearest_farthest(objectives, number)
     extremes = len(set(objectives.argmax(axis=0).tolist()))
-    free = number - extremes + 1  # the greedy bound holds for the places that it could choose
+    free = number - extremes + 1  # the rows chosen freely and one start row: to so many the bound of greedy selection applies
     best = min(radius(c) for c in itertools.combinations(range(len(scaled)), min(free, len(scaled))))
     assert radius(chosen) <= 2 * best + 1e-9
 
@@ -86,7 +86,7 @@ def test_transition_exploits_or_draws_in_proportion():
     picks = [transition(pheromone, promise, 0.5, 1, 2, 0.51, pick) for pick in (0.0, 0.74, 0.76, 0.9, 0.95)]
     assert picks == [0, 0, 1, 1, 2]
     assert transition(pheromone, promise, 1, 5, 1, 0.0, 0.0) == 1  # 3, 32, 1
-    assert transition(pheromone, promise, 0, 0, 0, 0.1, 0.5) == 1  # neither exponent counts: equal probabilities
+    assert transition(pheromone, promise, 0, 0, 0, 0.1, 0.5) == 1  # both exponents are 0: equal probabilities
     assert transition(pheromone, 0 * promise, 0, 1, 1, 0.1, 0.5) in range(3)  # no link has any promise
 
 

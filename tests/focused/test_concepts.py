@@ -1,4 +1,4 @@
-"""The rule that keeps one link per concept: by hand, during a walk of ants, and its wrong skips counted over an archive."""
+"""Tests the rule that keeps one link per concept: on examples, in ant colony crawls, and the count of wrongly omitted links."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def link(name: str, anchor: str) -> Link:
 
 
 class Held(Web):
-    """A generated web with the interface of an archive, as a comparison expects it."""
+    """A generated web that supports `url in web`, as archives do, so that strategies can be compared on it."""
 
     def __contains__(self, wanted: str) -> bool:
         return wanted in self.pages

@@ -29,7 +29,7 @@ EVERY = [*BUILT_IN, *(f"{name} ruled" for name in RULED)]
 
 
 def any_web(number: int) -> Web:
-    """A web of which nothing has been requested yet."""
+    """Returns the random web number `number`, with an empty list of requests."""
     web = copy(made(number))
     web.asked = []
     return web

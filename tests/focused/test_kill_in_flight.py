@@ -41,7 +41,7 @@ def crawl(environment: dict[str, str]) -> subprocess.Popen[str]:
 
 @pytest.mark.slow
 def test_a_kill_and_a_freeze_repeat_only_what_was_on_the_wire(installed: dict[str, str], tmp_path: Path) -> None:
-    global web_port  # the pages link to their own server
+    global web_port  # read by `page`, whose links lead to the same server
     environment = {**installed, "CRAWLMGR_LEASE_SECONDS": str(LEASE_SECONDS), "CRAWLMGR_MIN_FREE_MB": "0"}
     samples = tmp_path / "samples"
     samples.mkdir()

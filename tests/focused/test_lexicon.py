@@ -1,4 +1,4 @@
-"""Each rule for host pages, and lexicons extracted from host pages."""
+"""Tests the rules by which a page counts as a host page, and the extraction of lexicons from host pages."""
 
 from collections import Counter
 

@@ -54,7 +54,7 @@ def pages(*, up: bool = True, folder: bool = True) -> dict[str, bytes]:
 
 
 def book(path: Path, *, up: bool = True, folder: bool = True) -> Path:
-    """The book as a WARC file."""
+    """Writes the pages of the book (see `pages`) to a WARC file; returns its path."""
     with path.open("wb") as stream:
         writer = WARCWriter(stream, gzip=True)
         for where, body in pages(up=up, folder=folder).items():
@@ -110,7 +110,7 @@ def web_of(warc: Path) -> packing.Web:
 
 
 def _addresses(web: packing.Web) -> list[str]:
-    """The words of titles, which serve as addresses here."""
+    """The words of the pages' titles; the title of a page is its address in this book."""
     return [word for page in web.pages.values() for word in page.words if word not in " ".join(WORDS.values())]
 
 

@@ -1,5 +1,5 @@
-"""Relevance to a topic: scores by hand, the threshold by leave-one-out, growing document frequencies, both Chinese scripts, and
-explanations."""
+"""Relevance to a topic: scores equal values computed by hand; the threshold by leave-one-out; growing document frequencies;
+simplified and traditional Chinese; explanations of scores."""
 
 from collections import Counter
 from math import log, sqrt

@@ -67,7 +67,7 @@ def sent(*texts: str) -> list[SimpleUploadedFile]:
 
 
 def test_no_web_thread_takes_a_long_text_apart(client: Client, watched: list[int]) -> None:
-    """A word of 5 MB, and text that took a page of the topic seconds: only the worker processes them, one sample per step."""
+    """Very long samples (such as one word of 5 MB) are tokenised only by the worker, one per step, and never by a web request."""
     form = {"name": "long", "seeds": "http://a.example/", "delay_seconds": "1", "files": sent(ONE_WORD[:-9], text(1), text(2))}
     assert client.post("/admin/topics/add/", form).status_code == 302
     topic, run = Topic.objects.get(), Run.objects.get(kind=readings.KIND)

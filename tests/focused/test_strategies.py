@@ -163,7 +163,7 @@ def test_ra_of_the_best_anchor():
 
 def test_timely_rank_by_hand():
     dolphin = start("dolphin", ["a", "b"], gamma=1, alpha=0, beta=0, normalise="none")
-    assert (node(dolphin, "a").priority, node(dolphin, "b").priority) == (2.0, 2.0)  # 1 + TR(seed) = 1
+    assert (node(dolphin, "a").priority, node(dolphin, "b").priority) == (2.0, 2.0)  # initial TimelyRank 1, plus 1 from the seed
     fetch(dolphin, "a", ["b", "c"])
     assert (node(dolphin, "b").priority, node(dolphin, "c").priority) == (4.0, 3.0)
     fetch(dolphin, "b", ["a", "c"])
@@ -333,7 +333,7 @@ def test_a_repeated_page_offers_only_links_that_are_new() -> None:
     text = "focused crawler fetches topical pages and follows the links of pages that seem to be on topic"
     pages = {"s": (OFF, [("a", "one"), ("b", "two")]), "a": (text, [("c", "three")]), "b": (text, [("c", "three"), ("d", "four")])}
     web = Web({**pages, "c": (OFF, []), "d": (OFF, [])})
-    for name in ("a", "b"):  # equal words except for the name
+    for name in ("a", "b"):  # gives both pages the same words and fingerprint, so that one duplicates the other
         old = web.pages[url(name)]
         web.pages[url(name)] = replace(old, words=web.pages[url("a")].words, fingerprint=web.pages[url("a")].fingerprint)
     offered: list[tuple[str, list[str]]] = []

@@ -1,5 +1,5 @@
-"""A topic's settings on the desk: saved, undone, presets, a preview on recorded pages, adopting the best strategy; displayed
-names."""
+"""Tests a topic's settings in the admin: saving and undoing them, presets, a preview on recorded pages, adopting the best
+strategy of a comparison; displayed names."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Reply:
 
 @dataclass
 class Topic:
-    """A thread."""
+    """A thread of the test forum, with all its posts (`posts`); `board` is the number of its board."""
 
     number: int
     title: str

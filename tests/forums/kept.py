@@ -1,7 +1,7 @@
 """Keeps the database rows left by a discovery or first crawl of a local forum, to restore them for further tests of a module.
 
-Each discovery or crawl takes a third of a second or more; copying its rows takes some hundredths. Only for a server that
-repeats its forum, because rows contain its addresses.
+Each discovery or crawl takes a third of a second or more; copying its rows takes some hundredths. This works only for a server
+that serves the same forum again at the same address, because the rows contain the address.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def once(server: ForumServer, what: str, make: Callable[[], Site]) -> Site:
 
 
 def _content(forum: LocalForum) -> str:
-    """Everything that the forum's pages depend on."""
+    """Returns a text with all values from which the forum's pages are made; equal texts mean equal pages."""
     return repr([type(forum), *(getattr(forum, one.name) for one in fields(forum)), forum.names, forum.all, forum.sessions])
 
 

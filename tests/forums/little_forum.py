@@ -82,7 +82,7 @@ class Forum:
     """A forum with an index, or with one list of the threads of all boards, in one of two themes."""
 
     boards: list[Board] = field(default_factory=lambda: list(BOARDS))
-    front: str = "index"  # index, mixed or portal
+    front: str = "index"  # kind of front page: "index" (boards), "mixed" (threads of all boards) or "portal"
     theme: str = "plain"
     zone_hours: int = 0
     per_page: int = 20
@@ -100,7 +100,7 @@ class Forum:
                 self.url_of_thread(thread)
 
     def page(self, url: str) -> tuple[int, str]:
-        """Status and body of an address that a page of this forum has named, or of the front page."""
+        """Returns status and HTML of the page at `url`; 404 unless it is the front page or an earlier page linked to it."""
         self.asked.append(url)
         parts = urlsplit(url)
         told = f"{unquote(parts.path)}?{unquote(parts.query)}".rstrip("?")
@@ -222,7 +222,7 @@ class Forum:
         return f'<div class="pager">{" ".join(links)}</div>' if last > 1 else ""
 
     def list_of(self, number: int, page: int) -> str:
-        """The list of a board."""
+        """The HTML of page number `page` of a board's thread list."""
         board = next(board for board in self.boards if board.number == number)
         threads = self.threads_of(board)
         shown = threads[(page - 1) * self.per_page : page * self.per_page]

@@ -94,7 +94,7 @@ def bodies(forum: RandomForum) -> str:
 
 
 def bar(forum: RandomForum) -> str:
-    """Items with the count before the title, an excerpt, and people in attributes."""
+    """A list of items: the reply count before the title, an excerpt of the text, and user names in `title` attributes."""
 
     def one(t: Topic) -> str:
         first, last = t.posts[0], t.posts[-1]

@@ -1,5 +1,5 @@
-"""Writes the markups of these tests as a folder of pages with known content, for `reader train --more`: `python -m
-tests.forums.markup_pages FOLDER`."""
+"""Writes forum pages in all markups of the package `tests.forums`, with their true content, to a folder for `reader train
+--more`: `python -m tests.forums.markup_pages FOLDER`."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def drawn(forum: RandomForum, at: int) -> Iterator[Drawn]:
 
 
 def _random_boards(forum: RandomForum, at: int) -> Iterator[Drawn]:
-    """Random indexes, twice each, and random archives."""
+    """Yields index pages, TURNS random variants of each index layout, and ARCHIVES random archive pages."""
     for turn in range(TURNS):
         for number, name in enumerate(INDEX_LAYOUTS):
             index = RandomIndex(SEED + 1000 * turn + 100 * at + number, forum, name)
@@ -107,7 +107,7 @@ def _random_boards(forum: RandomForum, at: int) -> Iterator[Drawn]:
 
 
 def _random_threads(forum: RandomForum, at: int) -> Iterator[Drawn]:
-    """Random threads, twice each: a long one and a short one."""
+    """Yields two pages for each layout of threads: a random variant with a long thread, and one with a short thread."""
     by_length = sorted(forum.topics, key=lambda topic: len(topic.posts))
     for turn in range(TURNS):
         for number, name in enumerate(THREAD_LAYOUTS):
@@ -156,7 +156,7 @@ def _truth(page: Drawn) -> dict[str, Any]:
 
 
 def write(folder: Path) -> int:
-    """Writes the folder and returns the number of pages in it."""
+    """Writes the generated pages, their true records and `pages.csv` into the folder; returns the number of pages."""
     rows = []
     for at, language in enumerate(LANGUAGES):
         for number, page in enumerate(drawn(RandomForum(SEED + at, language), at)):

@@ -149,7 +149,7 @@ def definitions(forum: RandomForum, topic: Topic) -> str:
 
 
 def modules(forum: RandomForum, topic: Topic) -> str:
-    """Divisions with meaningless class names and no links to people."""
+    """Posts as `<div>` elements with meaningless class names, without links to members."""
 
     def one(number: int, p: Reply) -> str:
         return (

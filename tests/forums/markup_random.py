@@ -12,7 +12,7 @@ from tests.forums.boards import RandomForum, Reply, Topic
 from tests.forums.markup_software import class_name, slug
 
 WORDS: dict[str, tuple[str, ...]] = {
-    # topic, author, replies, views, last post, by, started by, pinned
+    # The words for: topic, author, replies, views, last post, by, started by, pinned.
     "en": ("Topic", "Author", "Replies", "Views", "Last post", "by", "Started by", "Pinned"),
     "de": ("Thema", "Autor", "Antworten", "Zugriffe", "Letzter Beitrag", "von", "Erstellt von", "Angepinnt"),
     "ru": ("Тема", "Автор", "Ответов", "Просмотров", "Последнее сообщение", "от", "Автор", "Закреплено"),
@@ -89,7 +89,7 @@ class RandomMarkup:
     def named(self, what: str) -> str:
         return class_name(self.style, what, self.seed, SEMANTIC)
 
-    # fields
+    # HTML of the single fields of a thread or post
 
     def title(self, t: Topic) -> str:
         link = f"<a{self.named('title')} href='{escape(self.thread_path.format(n=t.number, s=slug(t)))}'>{escape(t.title)}</a>"
@@ -154,7 +154,7 @@ class RandomMarkup:
                 made.append(("last", self.last(t, bare)))
         return made
 
-    # the page
+    # Building the whole page
 
     def rows(self, one: Callable[[Topic], str], advert: str) -> str:
         made = []
@@ -214,7 +214,7 @@ def items(m: RandomMarkup) -> str:
 
 
 def boxes(m: RandomMarkup) -> str:
-    """Nested divisions."""
+    """Returns a list whose rows are nested `<div>` elements."""
     return f"<div>{m.rows(lambda t: _block(m, t, 'div', 'div'), f'<div>{AD}</div>')}</div>"
 
 

@@ -274,7 +274,7 @@ def lines(m: RandomIndex) -> str:
 
 
 def links(m: RandomIndex) -> str:
-    """Names only, in a list, with a number in brackets if anything is counted."""
+    """Returns the boards as lists of links, each followed by the number of threads in brackets if the index shows counts."""
 
     def one(b: Section) -> str:
         told = f" ({b.threads})" if m.counts else ""

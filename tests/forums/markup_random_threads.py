@@ -116,7 +116,7 @@ class RandomThread:
     def head(self, at: int, post: Reply) -> str:
         return self.separator.join(part for part in (self.who(post), self.when(post), self.place(at, post)) if part)
 
-    # the page
+    # Building the whole page
 
     def posts(self, one: Callable[[int, Reply], str]) -> str:
         advert = "<div>Advertisement: <a href='http://ads.example/c?z=9'>Cheap hosting for your project</a></div>"
@@ -182,7 +182,7 @@ def boxes(m: RandomThread) -> str:
 
 
 def sided(m: RandomThread) -> str:
-    """A division per post, with one part for the author and one for the rest."""
+    """Returns the posts as one `<div>` each, which contains a `<div>` for the author and a second one for the rest."""
 
     def one(at: int, p: Reply) -> str:
         return f"<div{m.named('post')}><div>{m.who(p)}{m.told(p, 'div')}</div><div><div{m.named('head')}>{m.when(p)} {m.place(at, p)}</div>{m.text(p)}<div{m.named('foot')}>{m.foot(p)}</div></div></div>"
@@ -200,12 +200,12 @@ def articles(m: RandomThread) -> str:
 
 
 def items(m: RandomThread) -> str:
-    """Items of a list."""
+    """Posts as items of an ordered list (<ol>)."""
     return f"<ol>{m.posts(lambda at, p: _block(m, at, p, 'li', 'div'))}</ol>"
 
 
 def custom(m: RandomThread) -> str:
-    """Custom elements."""
+    """Posts as custom HTML elements (<forum-post>), with custom elements as their parts."""
     return m.posts(lambda at, p: _block(m, at, p, "forum-post", "post-part"))
 
 

@@ -179,7 +179,7 @@ def discussions(forum: RandomForum) -> str:
 
 
 def street(forum: RandomForum) -> str:
-    """List items that contain divisions, below a header of divisions; member pages are on another host."""
+    """A list of `<li>` rows with `<div>` fields, below a header made of `<div>`; member pages are on another host."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         return (
@@ -263,7 +263,7 @@ def tabular(forum: RandomForum) -> str:
 
 
 def java_pages(forum: RandomForum) -> str:
-    """Replies, author, views, last message; the pages of long threads beside the title."""
+    """Columns for replies, author, views and last message; long threads have page links beside their titles."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         go = f"<br><span class=gensmall>[Go to Page: <a href='/posts/list/0/{t.number}.page'>1</a>, <a href='/posts/list/15/{t.number}.page'>2</a>]</span>" if t.replies > 8 else ""

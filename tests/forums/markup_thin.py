@@ -52,7 +52,7 @@ def page(body: str, title: str = "Site") -> str:
 
 
 def not_forums(texts: Sequence[str], long: str) -> dict[str, str]:
-    """Pages that are not of a forum, by name: rows are named by `texts`, `long` is their text."""
+    """Returns pages that are not of a forum, by kind: `texts` are the titles of a page's rows, `long` is their body text."""
 
     def rows(pattern: str) -> str:
         return "".join(

@@ -53,7 +53,7 @@ def cells(forum: RandomForum, topic: Topic) -> str:
 
 
 def unfolding(forum: RandomForum, topic: Topic) -> str:
-    """Collapsed quotes; the name in a link by number; newest first; exact times in attributes."""
+    """A thread with collapsed quotes, authors as links to profiles by number, newest post first, exact times in attributes."""
 
     def one(number: int, p: Reply) -> str:
         said = (
@@ -154,7 +154,7 @@ def folded(forum: RandomForum, topic: Topic) -> str:
 
 
 def cards(forum: RandomForum, topic: Topic) -> str:
-    """Cards of a CSS framework: utility classes only, ranks and fields as chips, like counts below."""
+    """A thread whose posts are cards with only CSS utility classes; ranks are chips near the name, numbers of likes are below."""
 
     def one(number: int, p: Reply) -> str:
         said = (

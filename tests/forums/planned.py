@@ -31,7 +31,7 @@ def make_site(name: str = "a", volumes: tuple[float, ...] = (40.0, 10.0, 2.0), z
 
 
 Rows = list[tuple[Any, ...]]
-_stored: dict[tuple[Any, ...], list[tuple[Rows, Rows]]] = {}  # posts and hours of each board as stored in the database, for copying
+_stored: dict[tuple[Any, ...], list[tuple[Rows, Rows]]] = {}  # per board: its rows of Post and of BoardHour, for copying
 
 
 def fill(site: Site, volumes: tuple[float, ...] = (40.0, 10.0, 2.0), days: int = 20, now: datetime = NOW, seed: int = 1) -> int:

@@ -154,7 +154,7 @@ def test_names_from_the_web_stay_text() -> None:
 
 @pytest.mark.parametrize("policy", ["optimal", "adaptive"])
 def test_the_page_asks_no_more_for_many_visits_than_for_few(policy: str) -> None:
-    site, plan = planned(policy)  # 24 a day: at any hour more visits are planned than are requested
+    site, plan = planned(policy)  # with 24 visits a day, there are always more planned visits than the page is asked to show
     client = client_of("viewer")
 
     def count(show: int) -> int:

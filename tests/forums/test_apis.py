@@ -46,7 +46,7 @@ def whole(server: ForumServer) -> None:
 
 
 def asked(server: ForumServer, since: int) -> tuple[int, int]:
-    """Number of requests for JSON and for pages since then."""
+    """Returns the numbers of requests for JSON and for HTML pages from position `since` of the server's log on."""
     log = [path for path in server.forum.log[since:] if path.startswith(("/c/", "/t/"))]
     return sum(".json" in path for path in log), sum(".json" not in path for path in log)
 
@@ -73,7 +73,7 @@ def test_where_it_answers_nothing_the_pages_are_read_and_no_post_is_doubled(serv
     assert run.result["api"] == "off" and asked(server, before)[0] == 1
     before = len(server.forum.log)
     run = crawl(site)
-    assert run.result["api"] == "off" and asked(server, before)[0] == 0  # its unavailability was noticed a moment ago
+    assert run.result["api"] == "off" and asked(server, before)[0] == 0  # not tried again so soon after a failure
     Run.objects.filter(pk=run.pk).update(result={**run.result, "api_off": (now() - timedelta(days=2)).isoformat()})
     before = len(server.forum.log)
     crawl(site)

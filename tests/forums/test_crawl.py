@@ -140,7 +140,7 @@ def test_first_crawl_stores_everything_once_and_the_next_ones_only_what_changed(
     later = now()
     changed = [forum.reply(3, later).number, forum.reply(17, later).number, forum.open(2, later).number]
     assert changed
-    forum.reply(1, later)  # a pinned thread
+    forum.reply(1, later)  # thread 1 is pinned
     before = len(forum.log)
     second = crawl(site)
     lists, new, updated = sums(second)

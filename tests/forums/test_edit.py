@@ -71,7 +71,7 @@ def test_a_saved_forum_is_edited_and_who_did_it_is_told(client: Client, forum: S
     assert told.text.endswith("(administrator)") and told.host_id == forum.host_id
     page = client.get(f"/admin/forums/site/{forum.pk}/edit/").content.decode()
     assert f"X-Mine: {sealed_settings.DOTS}" in page and 'value="2.5"' in page
-    assert "applies from the next visit on" in page  # of the time zone: stored times stay unchanged
+    assert "applies from the next visit on" in page  # note on a changed time zone, which leaves stored times unchanged
 
 
 def test_the_exception_for_private_addresses_goes_with_its_tick(client: Client, forum: Site) -> None:

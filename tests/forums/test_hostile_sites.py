@@ -17,7 +17,7 @@ from tests.site.forum import ForumServer, LocalForum
 from tests.site.misbehaviour import misbehave, set_robots
 from tests.site.server import LocalSite, Reply
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once]  # tests the web's behaviour, not the database
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once]  # once: the tests do not depend on the kind of database
 QUICK = {
     "allow_private": "127.0.0.1", "delay_seconds": 0.0, "max_attempts": 1, "history_days": 400, "connect_timeout_seconds": 60.0,
     "read_timeout_seconds": 60.0, "total_timeout_seconds": 90.0, "max_body_bytes": 1_000_000, "max_decoded_bytes": 2_000_000,

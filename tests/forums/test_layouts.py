@@ -177,7 +177,7 @@ def test_learning_again_goes_on_over_slices(server: ForumServer) -> None:
 
 def test_a_run_stopped_while_it_learns_leaves_no_banner_behind(server: ForumServer) -> None:
     site, forum = visited(server), server.forum
-    forum.skin, forum.delay_seconds = "cards", 0.2  # a request to stop is noticed within a second
+    forum.skin, forum.delay_seconds = "cards", 0.2  # slow enough to notice a stop request before the end
     run = sites.crawl_now(site.pk, now=now(), start=False)
 
     def stop(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""The predicted time spans of visits: as reliable as promised, and narrow where nothing is random."""
+"""Tests that enough visits are made within their predicted time spans, and that the spans are narrow if little is uncertain."""
 
 from __future__ import annotations
 

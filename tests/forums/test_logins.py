@@ -1,4 +1,4 @@
-"""A forum for members only: login by form or cookie, renewed after it has expired; never logged out, nothing posted."""
+"""A forum for members only is read after a login by form or cookie. Expired logins are renewed; no logout link is followed."""
 
 from __future__ import annotations
 

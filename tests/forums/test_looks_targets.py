@@ -95,7 +95,7 @@ def test_what_changed_costs_fewer_requests_than_a_look_at_every_board(running: t
 
 
 def _visit_what_was_told(plan: plans.Plan, site: Site) -> int:
-    """Visits the boards on which posts are known to wait; returns the number of list pages read."""
+    """Visits the boards on which an overview page has shown posts not fetched yet; returns the number of list pages read."""
     live = _tell(plan)
     assert live.loop.overview is not None
     due = live.boards[np.flatnonzero(live.loop.overview.known > 0)].tolist()

@@ -56,7 +56,7 @@ def test_title_author_and_time_tell_the_thread(site: Site) -> None:
         row(71, "Roses", author="bert"),
         row(71, "Roses", last=DAY - timedelta(days=1)),  # older than the stored last reply
         Shown(f"{ROOT}/discussions/71-name", "Roses"),  # an equal title alone is no proof
-        Shown(f"{ROOT}/topic/1", "Roses", "anna"),  # it has kept its address
+        Shown(f"{ROOT}/topic/1", "Roses", "anna"),  # the stored thread is listed under its stored address
     ],
 )
 def test_what_does_not_agree_is_another_thread(site: Site, shown: Shown) -> None:
@@ -79,7 +79,7 @@ def test_a_thread_that_the_list_still_shows_under_its_own_address_is_not_taken_f
 
 
 def test_a_thread_under_an_address_of_the_new_form_does_not_move_again(site: Site) -> None:
-    """A weekly thread by the same author with the same title: next week's is another thread."""
+    """A new weekly thread with the author and title of last week's is not taken for last week's thread at a new address."""
     last_week, new = thread(site, 1, "What are you planting?"), row(72, "What are you planting?", last=DAY + timedelta(days=7))
     Thread.objects.filter(pk=last_week.pk).update(url=row(71, "").url, key=row(71, "").key)
     assert moves.follow(site.pk, [new]) == 0

@@ -156,7 +156,7 @@ def test_a_plan_shows_times_inside_the_hours_only(policy: str) -> None:
 @pytest.mark.django_db
 def test_a_plan_with_days_off_says_nothing_of_them() -> None:
     site, window = _with_hours("optimal", {"hours": "mon 08:00-20:00", "timezone": "UTC"})
-    plan_days.replan(Plan.objects.get(site=site), NOW)  # a Friday
+    plan_days.replan(Plan.objects.get(site=site), NOW)  # NOW is a Friday, and the site is visited only on Mondays
     assert not PlannedVisit.objects.exists() and PlanDay.objects.get(day=NOW.date() + timedelta(days=1)).expected_delay is None
     plan_days.replan(Plan.objects.get(site=site), NOW + timedelta(days=2))
     assert {at.date() for at in PlannedVisit.objects.values_list("at", flat=True)} == {NOW.date() + timedelta(days=3)}

@@ -185,7 +185,8 @@ def test_a_newest_list_that_misses_posts_is_not_believed():
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.floats(0.1, 30.0), st.booleans()), max_size=12), st.integers(1, 4))
 def test_an_honest_page_is_never_doubted_and_never_loses_a_post(posts, looks):
-    """Whatever is posted and however often the page is fetched: the posts known to wait are the posts that wait."""
+    """If a source reports correctly, then whatever is posted and however often it is read, the estimated weight of the unfetched
+    posts is the true one, and the source remains trusted."""
     events = from_rows([("a", "1", True, NOW - HOUR)] + [("a", "1", opener, NOW + at * HOUR) for at, opener in posts])
     log = BoardLog(events, events.weights(0.5), NOW)
     overview = Overview([Source(np.array([0]))], np.array([NOW]), np.ones(1), np.array([0.5]))

@@ -27,8 +27,8 @@ def listing(numbers: range, further: str) -> str:
 
 
 def page(address: str) -> str | None:
-    """A site whose visible link to the next page has no effect (it shows the first page again), while the link in its head is
-    right."""
+    """Returns the HTML of a page of a site, None for an unknown address. On lists of threads the visible "Next" link leads to the
+    first page again; the `<link rel="next">` in the head is right."""
     if address in ("/", "/c/general/1/?page=20", "/c/other/2/?page=20"):
         address = {"/": "/"}.get(address, address.partition("?")[0])
     if address == "/":

@@ -194,7 +194,7 @@ def test_candidates_are_chosen_relative_to_the_best_of_their_page() -> None:
     low = np.asarray([0.3, 0.28, 0.29, 0.1, 0.02, 0.01])
     assert chosen_links(page.links, clusters, low) == [0, 1, 2]
     assert chosen_links(page.links, clusters, low * 3) == [0, 1, 2]
-    weak_like = np.asarray([0.9, 0.3, 0.8, 0.1, 0.02, 0.01])  # the second has the same position as the first
+    weak_like = np.asarray([0.9, 0.3, 0.8, 0.1, 0.02, 0.01])  # the second scores low, but is in the clusters of the first
     assert chosen_links(page.links, clusters, weak_like) == [0, 1, 2]
 
 

@@ -1,4 +1,4 @@
-"""JSON interfaces open to guests, and feeds: the address to request, and the same records as read from the page."""
+"""Public JSON interfaces of forum software, and feeds: which address is requested for a page, and which records are read."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The counts of the three kinds of page."""
+    """The tallies of correctly read records for the three kinds of page: thread lists, pages of posts, index pages."""
 
     lists: Tally
     posts: Tally

@@ -1,4 +1,4 @@
-"""Days of an event log replayed over real HTTP: measured delays are those of the visits made and agree with the simulator."""
+"""Replays days of an event log over real HTTP: the measured delays agree with the visit times and with the simulator."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ def test_measured_delays_agree_with_the_simulator(policy: str, days: int) -> Non
     assert found.visits_per_day == 12
     assert found.found == found.items >= 15
     assert found.measured == pytest.approx(found.recomputed, rel=0.01)
-    room = {"era": 0.02, "glances": 0.5, "newest": 0.5}.get(policy, 0.3)  # a simulated overview fetch affects the ranking at once
+    room = {"era": 0.02, "glances": 0.5, "newest": 0.5}.get(policy, 0.3)  # simulated fetches of overviews take no time
     assert found.measured == pytest.approx(found.simulated, rel=room)

@@ -76,7 +76,7 @@ def test_method_one_finds_even_hours_on_a_flat_day_and_falls_back_where_it_fails
     flat = bra_method1(Demand(np.ones((1, 24))), 3).hour
     assert np.diff(flat).tolist() == pytest.approx([flat[0]] * 2)  # equal steps from c_0 = 0, as in eq. (9)
     night = np.zeros((1, 24))
-    night[0, 0] = 1.0  # five steps of at least a quarter of an hour pass beyond the only hour with posts
+    night[0, 0] = 1.0  # posts only before 01:00: five visits at least 15 minutes apart do not fit in there
     fallback = bra_method1(Demand(night), 5)
     assert fallback.hour.tolist() == pytest.approx(bra(Demand(night), 5).hour.tolist())
 

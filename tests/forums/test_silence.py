@@ -21,12 +21,12 @@ from forums.silence import Drop, find_drop, find_silence
 
 EVENTS = Path(__file__).resolve().parents[3] / "shared" / "data" / "events"
 NOW = datetime(2026, 11, 20, 18, 30, tzinfo=UTC)
-SHAPE = np.array([0.1] * 8 + [1.0] * 4 + [2.0] * 12) / 29  # share of a day's items by the hour, 0.8 at night
+SHAPE = np.array([0.1] * 8 + [1.0] * 4 + [2.0] * 12) / 29  # share of a day's items in each hour, low before 8:00
 
 
 def record(seed: int, a_day: float, days: int) -> tuple[np.ndarray, np.ndarray]:
-    """Hours of a forum with bursts: threads arrive by the hour of the day and bring a geometrically distributed number of
-    replies."""
+    """Returns random numbers of posts for each hour of `days` days, with `a_day` posts a day on average, and the hours of the day
+    (0 to 23). Posts come in bursts: each new thread brings a geometrically distributed number of replies."""
     rng, hours = np.random.default_rng(seed), np.arange(24 * days) % 24
     threads = rng.poisson(a_day / 3 * SHAPE[hours])
     return np.array([n + rng.negative_binomial(n, 1 / 3) if n else 0 for n in threads]), hours
@@ -93,7 +93,7 @@ def test_marked_told_once_shown_and_over_with_the_first_news(client: Client) -> 
 
 
 def _days(log: str, first: datetime, last: datetime) -> np.ndarray:
-    """Events of a real forum per day."""
+    """Returns the number of events of a real forum in each hour from `first` to `last`."""
     path = EVENTS / log
     if not path.exists():
         pytest.skip(f"no {path.name} beside the project")

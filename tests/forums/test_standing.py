@@ -60,7 +60,7 @@ def followed() -> tuple[Site, Plan]:
 
 
 class Fixed(datetime):
-    """A clock for the pages that a test sets."""
+    """Replaces `datetime` in view modules: `now()` returns the class attribute `moment`, which tests set."""
 
     moment: datetime = MIDNIGHT
 

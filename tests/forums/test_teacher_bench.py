@@ -1,4 +1,4 @@
-"""`bench teacher`: a site of one style read without and with the teacher, and an address at which nothing is served."""
+"""`bench teacher`, which crawls each site without and with the teacher, over one local site and one unreachable address."""
 
 from __future__ import annotations
 

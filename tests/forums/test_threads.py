@@ -55,14 +55,14 @@ def hours() -> dict[int, tuple[int, int]]:
     [
         (ago(180, 60), exact(8, 58), True),  # the same unit, but absolute
         (ago(180, 60), exact(8, 58, 51, 1), True),
-        (ago(3600, 3600), ago(25200 + 3600, 60, LATER), True),  # a smaller unit
+        (ago(3600, 3600), ago(25200 + 3600, 60, LATER), True),  # the second time has a smaller unit
         (exact(0, 0, unit=86_400), exact(8, 58), True),
         (None, exact(8, 58), True),
-        (ago(12, 1), exact(9, 2), False),  # a larger unit
+        (ago(12, 1), exact(9, 2), False),  # in a larger unit than the stored time
         (exact(8, 58), ago(25200 + 300, 3600, LATER), False),
         (exact(8, 58), exact(0, 0, unit=86_400), False),
         (exact(8, 58), ago(25200 + 240, 60, LATER), False),  # the same unit, but relative
-        (ago(180, 60), exact(15, 30), False),  # another time, such as that of an edit
+        (ago(180, 60), exact(15, 30), False),  # not the same time but a later one, such as that of an edit
     ],
 )
 def test_a_finer_time_is_taken_over_and_a_coarser_one_is_not(

@@ -1,4 +1,4 @@
-"""Cycles of days, clocks, and gaps between the visits of one site."""
+"""Timetables: equal days in a cycle, local times across clock changes, and minimum gaps between the visits of a site."""
 
 from datetime import date, datetime
 from zoneinfo import ZoneInfo

@@ -156,7 +156,7 @@ def garbage_headers(request: Request) -> None:
 
 
 def huge_headers(request: Request) -> None:
-    """A header of megabytes."""
+    """Sends a response with one header of 20 MB, or of as many as the query parameter `mb` says."""
     request.raw.sendall(b"HTTP/1.1 200 OK\r\nX-Huge: ")
     for _ in range(int(request.query.get("mb", "20")) * 16):
         request.raw.sendall(b"h" * 65536)

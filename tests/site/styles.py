@@ -217,7 +217,7 @@ def tables(forum: StyledForum) -> str:
 
 
 def parted(forum: StyledForum) -> str:
-    """One table per category, whose heading has no page; sub-boards in parentheses, moderators, icons and counts in names."""
+    """One table per category, whose heading is not a link; board rows have sub-boards in parentheses, moderators and icons."""
     blocks = []
     for title, boards in forum.categories.values():
         rows = []

@@ -1,5 +1,5 @@
-"""Rival readings of one field: a selector for every short text of a row or post, and the values that it finds on all sampled
-pages."""
+"""Candidate selectors for a field of rows or posts: each short text of some rows or posts yields selectors, and each selector is
+evaluated on all sampled pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from forums.reading.rules import select, value_of
 
 MAX_FROM = 3  # selectors are derived from the texts of at most this many rows or posts, spread over the sample
 LONGEST_NAME = 60
-# addresses of login and registration links, which may stand in the place of a user's profile link but are none
+# addresses of login and registration links: they look like links to user profiles, but are none
 _NOBODY = re.compile(r"log-?(?:in|out|on)|sign-?(?:in|up|out)|regist|password", re.I)
 
 
@@ -62,8 +62,8 @@ def regions(fetched: FetchedPage, kind: PageKind) -> list[Region]:
 
 
 def rivals(some: Sequence[Region], longest: int = LONGEST_NAME) -> list[str]:
-    """Returns the readings to compare: "" (without a selector) and a selector for each text of up to `longest` characters in some
-    of the records."""
+    """Returns the selectors to compare: "", which stands for reading without a selector, and selectors of the elements whose text
+    has up to `longest` characters, taken from at most MAX_FROM of the records `some`."""
     elements = [one.element for one in some][:12]
     found: dict[str, None] = {"": None}
     step = max(1, len(some) // MAX_FROM)

@@ -21,8 +21,8 @@ FEWEST = 3  # the reading of a field is replaced only if at least this many thre
 HOLDS = 0.8  # share of the cases from which on a claim counts as holding
 GAIN = 0.2  # a selector is used only if its share of agreeing cases exceeds that of the default reading by this
 LITTLE_GAIN = 0.02  # used instead of GAIN for a selector whose values agree in all cases
-# if the threads' creation times in lists are right in at most this share of the compared threads, and no other selector does
-# better, the text read there is taken to be something else, and the field is left empty
+# The creation times that lists show for threads are not read if they are right in at most this share of the compared threads
+# and no other selector does better: the text is then taken to be something else.
 WRONG = 1 / 3
 COVERS = 0.9
 OF_PEOPLE = 0.97  # if fewer of the posts have a name that belongs to one profile address only, other selectors are tried
@@ -143,10 +143,10 @@ _Pair = tuple[str, str, int, int, float | None]
 
 
 def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]]) -> _Pair | None:
-    """Returns the selectors for posts and for rows whose author names agree best, with how often they agree and the share of
-    posts whose name belongs to one profile address only. If none agree often enough, but the names in posts are certainly right,
-    the selector for rows is NOTHING, which leaves the field empty. None if no pair is clearly better than the values read without
-    selectors. rows, posts: one entry per thread."""
+    """Returns the selectors of author names in posts and in rows that agree best, the numbers of agreements and of cases, and the
+    share of posts whose name belongs to one profile address only. If no pair agrees often enough, but the names in posts are
+    certainly right, the selector for rows is NOTHING, which leaves the field empty. Returns None if no pair is clearly better
+    than the values read without selectors. rows, posts: one entry per thread."""
     every = [one for thread in posts for one in thread]
     here = [row for row in rows if row is not None]
     of_posts: dict[str, tuple[list[str], float | None, float]] = {}
@@ -178,7 +178,7 @@ def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]])
     if best[4] >= HOLDS * best[5] and (best[6] is None or best[6] >= HOLDS):
         return best[2:]
     alone = best[6] is not None and best[6] >= OF_PEOPLE
-    # The selector for authors' names in posts passes the test by itself, but no selector for names in rows agrees with it.
+    # The names in posts are certainly right (each belongs to one profile), but no selector for names in rows agrees with them.
     return (best[2], NOTHING, 0, 0, best[6]) if alone else None
 
 

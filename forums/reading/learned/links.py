@@ -24,7 +24,7 @@ from forums.reading.words import NOT_NAMES
 
 MAX_LINKS = 3_000
 ROW_TAGS = ("tr", "li", "article", "dl", "div", "p", "section", "td", "h3", "h2")
-# clusterings for which each link also gets the features of its own row; in all others only the mean over its cluster
+# clusterings in which a link's features include those of its own row; in the others they include only means over its cluster
 _ROW_WIDTHS = (1, 2)
 _BESIDE = 40  # largest number of links of a row that are examined
 _CLIMB = 14  # largest number of ancestors of a link that are examined as its row

@@ -152,8 +152,8 @@ class TwoReadings:
 
     @cached_property
     def has_only_others(self) -> bool:
-        """Tells whether no link of the page looks like a title on the site's other lists, and at least half of the rows
-        found here (see `_better`) look like the links beside the threads of those lists. False if no such shapes are known."""
+        """Tells whether no link of the page has the shape of a title on the site's other lists, and at least half of the rows
+        found here (by `_better`) have the shape of the other links on those lists. False if no title shapes are known."""
         if not self.known.titles or any(map(self._is_known, self.links.links)):
             return False
         chosen = self._better(0)
@@ -324,7 +324,7 @@ class TwoReadings:
         return np.asarray([doubt_view(shares, place, records, rest)], dtype=np.float32)
 
     def sure(self, features: np.ndarray) -> float:
-        """Returns the probability, from `doubt_features`, that a reading has exactly the right records; 0 without weights."""
+        """Returns the probability that a reading with these `doubt_features` has exactly the right records; 0 if untrained."""
         return float(self.weights.doubt.predict(features)[0, 1]) if self.weights else 0.0
 
     def is_whole(self, features: np.ndarray) -> bool:

@@ -167,8 +167,8 @@ class Signals:
 
     @cached_property
     def _hints(self) -> tuple[np.ndarray, np.ndarray]:
-        """A number for the class names of each node, and a table with the roles that these class names suggest, (numbers + 1,
-        roles)."""
+        """For each node the number of its class attribute (equal attributes have equal numbers), and a table of which roles each
+        number suggests as 1 or 0, (numbers + 1, roles); the last row is all zeros, for missing nodes."""
         numbers: dict[str, int] = {}
         own = np.asarray([numbers.setdefault(name, len(numbers)) for name in self.page.outline.classes], dtype=np.int64)
         table = np.zeros((len(numbers) + 1, len(CLASS_NAMES)))

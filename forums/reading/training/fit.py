@@ -1,5 +1,5 @@
-"""Trains the reader's models stage by stage; each stage uses scores that models trained without the page's group (its forum
-software or site) computed for the page."""
+"""Trains the reader's models stage by stage. A later stage uses scores from the earlier one that are cross-validated: computed
+by models trained without pages of the same group (forum software or site)."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class Sample:
 
 
 def samples_of(pages: Sequence[Saved], now: datetime, leave_out: str) -> list[Sample]:
-    """Returns a sample for each page. `leave_out` is "engine" or "site": what forms the groups that cross-validation never
-    splits. `now` is the time to which relative times on the pages refer."""
+    """Returns a sample for each page. Pages with the same `leave_out` ("engine", the forum software, or "site") form a group, and
+    cross-validation never splits a group. `now` is the time to which relative times on the pages refer."""
     made = []
     for saved in pages:
         page = parsed(saved, now)

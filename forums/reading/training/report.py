@@ -44,7 +44,7 @@ def reliability(sure: np.ndarray, perfect: np.ndarray) -> Figures:
 
 def figures(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> Figures:
     """Returns the figures of the report: means over forum software in total and by kind of page, figures of each software, the
-    calibration, and the number of pages of no forum that were read as a forum's."""
+    calibration, and the number of pages that belong to no forum but were read as forum pages."""
     pairs = [(sample, outcome) for sample, outcome in zip(samples, outcomes, strict=True) if counts(sample)]
     groups = by_group((sample.saved.engine, outcome.tally) for sample, outcome in pairs)
     kinds = {}

@@ -212,9 +212,9 @@ FIGURES = ("kind", "recall", "precision", "all_right", "replies", "times", "auth
 
 
 def pooled(tallies: Sequence[Tally]) -> dict[str, float | None]:
-    """Returns the figures of several pages, by name, as shares in [0, 1]; None where there is nothing to count: pages of the
-    right "kind", "recall" and "precision" of records, correct fields such as "titles", and "silent", the pages that are
-    incomplete without reporting a doubt."""
+    """Returns measures over several pages as shares in [0, 1], None where there is nothing to count. "kind" is the share of pages
+    whose kind is right; "recall" and "precision" concern records; "titles" and the like are shares of correct fields; "silent"
+    is the share of pages read incompletely without reporting a doubt."""
 
     def share(right: float, asked: float) -> float | None:
         return right / asked if asked else None

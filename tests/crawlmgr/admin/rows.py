@@ -208,7 +208,7 @@ def rooms(keys: dict[str, int]) -> list[str]:
 
 
 def walk(client: Client, query: str, where: str = "/admin/runs/", most: int = 20) -> list[int]:
-    """Yields all pages of a list by following their links."""
+    """Returns the ids of all rows of a list, from its pages in order; fails if there are more than `most` pages."""
     found: list[int] = []
     for _ in range(most):
         text = client.get(f"{where}{query}").content.decode()

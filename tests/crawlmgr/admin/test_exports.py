@@ -1,4 +1,4 @@
-"""Downloads of tables: streamed, named, and only of existing rows."""
+"""Tests that tables and WARC files are downloaded as streams with a file name, and that a missing one gives status 404."""
 
 from __future__ import annotations
 

@@ -367,8 +367,8 @@ def test_a_superuser_is_refused_where_nobody_may(rows: dict[str, Any]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("role", ROLES)
 def test_other_methods_change_nothing_and_show_no_more(role: str, rows: dict[str, Any]) -> None:
-    """PUT, PATCH, DELETE and OPTIONS change no row for any role and do not reveal what the role may not read. Views of the desk
-    accept none of these methods."""
+    """PUT, PATCH, DELETE and OPTIONS change no row for any role and reveal nothing that the role may not read. Views of the
+    web interface accept none of these methods."""
     client, wrong = _client(role), []
     before, rank = _counts(), ROLES.index(role)
     for (level, _send), patterns in MATRIX.items():

@@ -1,4 +1,4 @@
-"""The tags that lay out tables and empty states: heading and cell of a column together."""
+"""The template tags for tables, which define heading and cell of a column together, and for messages in place of empty tables."""
 
 from __future__ import annotations
 

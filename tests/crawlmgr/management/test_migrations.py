@@ -26,8 +26,8 @@ Key = tuple[str, str]
 
 
 def _halfway(every: MigrationLoader, old: set[Key], count: int) -> list[set[Key]]:
-    """Yields sets of migrations that may have been applied to a database, besides those of libraries: none, all or some of each
-    app, with their dependencies; recorded with or without the squashed migration that replaces them."""
+    """Returns `count` random sets of applied migrations: those of libraries, and none, some or all of the `old` ones of each app,
+    with their dependencies. In some sets, the squashed migration that replaces the old ones is recorded too."""
     draw, sets = random.Random(21), []
     chains = {app: sorted(key for key in old if key[0] == app) for app in OURS}
     for _ in range(count):

@@ -106,7 +106,7 @@ def test_work_whose_process_is_always_killed_is_given_up_with_a_word(capfd: pyte
 
 
 def _cluster(serve: Serve) -> tuple[int, int, list[int]]:
-    """The cluster's first process, its guard, and the guard's children (two workers, monitor, pusher), once all are running."""
+    """Waits until a cluster runs completely; returns the ids of its first process, the guard process and the guard's children."""
 
     def whole() -> tuple[int, int, list[int]] | None:
         family = serve.family()

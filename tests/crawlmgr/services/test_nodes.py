@@ -153,7 +153,7 @@ def test_speed_and_weight_follow_equations_1_and_2() -> None:
     nodes.beat("south", NOW + timedelta(minutes=9), 40)
     nodes.beat("nobody", NOW, 40)
     north, south = nodes.listing(NOW + timedelta(minutes=9, seconds=30))
-    # The node “north” fetched 30 pages in each of the minutes 5 to 8; half of minute 8 is within the last minute, and so on.
+    # “north” fetched 30 pages in each of minutes 5 to 8, thus 15 in the last minute before 9:30, 45 in the last two, and so on.
     weights = (15 / 1 + 45 / 2 + 75 / 3 + 105 / 4 + 120 / 5) / 5, (40 / 1 + 40 / 2 + 40 / 3 + 40 / 4 + 40 / 5) / 5
     assert (north["pages"], north["pages_a_minute"], north["weight"]) == (620, 24.0, round(weights[0] / sum(weights), 3))
     assert (south["pages"], south["weight"], south["heartbeat"]) == (40, round(weights[1] / sum(weights), 3), NOW + timedelta(minutes=9))
@@ -184,10 +184,10 @@ def test_a_node_of_another_version_or_another_machine_of_the_same_name_is_refuse
         nodes.admit(["south"], clock)
     nodes.admit(["north"], clock)  # the same node before its restart
     Node.objects.update(state=NodeState.DRAINING)
-    nodes.admit(["south"], clock)  # it has drained
+    nodes.admit(["south"], clock)  # north is draining and holds no run, so its version no longer matters
     run = _held("north:1", NOW + timedelta(seconds=80))
     with pytest.raises(nodes.Refused, match=r"north is of version 9\.9\.9.*drain"):
-        nodes.admit(["south"], clock)  # it is about to drain
+        nodes.admit(["south"], clock)  # north still holds a run, so it is not drained yet
     run.delete()
     Node.objects.update(state=NodeState.ACTIVE)
     nodes.admit(["south"], ManualClock(NOW + timedelta(hours=1)))  # the node is lost by then

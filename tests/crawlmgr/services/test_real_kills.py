@@ -106,7 +106,7 @@ def test_an_export_whose_writer_is_killed_is_whole_in_the_end(fmt: str, place: d
             process.wait()
         assert not list(folder.glob("posts-*")), "no file has its name before it is whole"
         assert ask(place, "SELECT count(*) FROM crawlmgr_exportfile") == [(0,)]
-    written = wait_for(lambda: (done := manage(place, "exports", "write", "1", "--json")).returncode == 0 and done)  # once the lease has expired
+    written = wait_for(lambda: (done := manage(place, "exports", "write", "1", "--json")).returncode == 0 and done)  # once the writer's lease has expired
     assert written
     told = json.loads(written.stdout)
     direct = tmp_path / f"direct.{fmt}"

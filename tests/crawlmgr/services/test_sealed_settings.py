@@ -1,5 +1,5 @@
-"""Secrets among crawl settings: encrypted where stored, shown as dots, contained in no file, and sent with requests all the
-same."""
+"""Secrets among crawl settings: they are encrypted in the database, displayed as dots, left out of archive and export files, and
+still sent with requests."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class Troubled:
 
 
 class TroubledJob:
-    """The same behaviour as a job."""
+    """A job that raises the errors in `Troubled.errors`, one per slice, and ends after the last."""
 
     def __init__(self, run: Run) -> None:
         self.run = run

@@ -1,4 +1,4 @@
-"""Plain SQL: the same results and errors whether statements are recorded or not."""
+"""Tests that `services.sql` gives the same results and errors whether or not Django records the executed statements."""
 
 from __future__ import annotations
 

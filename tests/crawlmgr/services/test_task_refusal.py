@@ -39,7 +39,7 @@ def _enqueue(task: dict[str, Any]) -> None:
 
 
 def _work(rounds: int = 1) -> list[dict[str, Any]]:
-    """Runs the cluster's three parts one after the other in this process; returns what the worker did."""
+    """Runs django-q's pusher, worker and monitor one after the other in this process; returns the tasks that the worker did."""
     tasks: Any = Queue()
     enough = Signal()
     enough.set()

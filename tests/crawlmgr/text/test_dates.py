@@ -289,7 +289,7 @@ def test_a_year_that_is_not_told_is_never_in_the_future_and_follows_the_row_abov
     below = DateContext(NOW, newest=datetime(2025, 3, 1, tzinfo=UTC))
     assert parse_time("6-25 10:00", below) == Moment(datetime(2024, 6, 25, 10, tzinfo=UTC), 60)
     assert parse_time("Feb 29", CONTEXT) == Moment(datetime(2024, 2, 29, tzinfo=UTC), DAY)
-    thursday = datetime(2025, 6, 5, 10, tzinfo=UTC)  # it was a Friday in 2026
+    thursday = datetime(2025, 6, 5, 10, tzinfo=UTC)  # 5 June was a Thursday in 2025, but a Friday in 2026
     assert parse_time("Thu 5 Jun 10:00", CONTEXT) == Moment(thursday, 60)
 
 

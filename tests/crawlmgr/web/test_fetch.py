@@ -379,11 +379,11 @@ def test_a_private_proxy_is_refused_unless_it_is_allowed(site: LocalSite, fetche
         assert response.failure is Failure.refused_address and response.detail == "127.0.0.1 loopback" and not site.log
         assert fetcher.fetch(FetchRequest("http://open.test/"), replace(closed, proxy_private=True)).body == b"by proxy"
         site.log.clear()
-        assert fetcher.fetch(FetchRequest("http://open.test/"), closed).failure is Failure.refused_address and not site.log  # the connection was kept
+        assert fetcher.fetch(FetchRequest("http://open.test/"), closed).failure is Failure.refused_address and not site.log  # connection still open
 
 
 def test_what_is_secret_of_a_site_goes_to_its_own_origins_only(site: LocalSite, fetcher: Fetcher) -> None:
-    """Also if a page of the site links to another origin that is then requested directly."""
+    """The headers and cookies of a site's settings are not sent to another origin, even if it is requested directly."""
     with LocalSite() as other:
         settings = replace(SETTINGS, headers={"X-Key": "hunter2"}, cookies={"sid": "hunter2"}, own_origins=frozenset({site.url("/")[:-1]}))
         for one in (site, other):

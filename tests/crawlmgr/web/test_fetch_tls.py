@@ -123,7 +123,7 @@ def test_a_redirect_down_to_plain_http_carries_no_cookies(secured: Secured, fetc
 
 
 class Tunnel:
-    """A proxy that supports only CONNECT and leads every tunnel to one port of this machine."""
+    """A proxy that supports only CONNECT and connects every tunnel to the local port `target`, whatever host was requested."""
 
     def __init__(self, target: int) -> None:
         self.target = target
@@ -173,7 +173,7 @@ def test_the_tunnel_of_a_proxy(secured: Secured, fetcher: Fetcher, authority: Au
         through = replace(settings(authority, "forum.test", "other.test"), proxy=f"http://127.0.0.1:{tunnel.port}", proxy_private=True)
         request = FetchRequest(f"https://forum.test:{port}/")
         assert fetcher.fetch(request, through).body == b"secret page"
-        assert tunnel.asked == [f"CONNECT 127.0.0.1:{port}"] and secured.names == ["forum.test"]  # the address checked here
+        assert tunnel.asked == [f"CONNECT 127.0.0.1:{port}"] and secured.names == ["forum.test"]  # by checked IP address
         named = Fetcher(replace(through, proxy_resolves=True))
         assert named.fetch(request).body == b"secret page" and tunnel.asked.pop() == f"CONNECT forum.test:{port}"
         assert fetcher.fetch(FetchRequest(f"https://other.test:{port}/"), through).failure is Failure.tls

@@ -271,7 +271,8 @@ def test_any_pager_is_walked_from_its_first_to_its_last_page(
 
 @pytest.mark.parametrize("links", [20_000, 100_000])
 def test_many_links_cost_no_more_than_their_number(links: int) -> None:
-    """At 20,000 links, which are all examined, and at 100,000, which are not."""
+    """Checks that the time grows linearly with the number of links, both at 20,000 (all examined) and at 100,000 (not all
+    examined)."""
 
     def page(size: int) -> Any:
         many = "".join(f'<a href="/t?p={n}">{n}</a>' for n in range(size))

@@ -50,7 +50,7 @@ def test_nobody_waits_where_requests_are_free() -> None:
 
 
 def test_only_slow_hosts_work_at_full_width() -> None:
-    """Waiting hosts come last, but are requested if there is nothing else to do."""
+    """With too few fast hosts to fill all connections, slow hosts are requested too, and no connection stays idle."""
     answers, busy = _line(8, [0.3] * 2 + [2.4] * 10, shared=True)
     assert busy > 7.9 and min(answers) > 0
 

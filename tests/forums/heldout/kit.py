@@ -15,7 +15,7 @@ from tests.forums.heldout.words import WORDS
 
 
 def exact(at: datetime) -> timedelta:
-    """A time displayed exactly."""
+    """Returns the error allowed for a time that the markup shows in full: zero."""
     return timedelta(0)
 
 
@@ -39,7 +39,7 @@ class ThreadMarkup(NamedTuple):
 
 
 class IndexMarkup(NamedTuple):
-    """How an index of boards is rendered, its address and that of a board."""
+    """One way to write an index page: `render` returns its HTML, `url` is its address, `link` returns the address of a board."""
 
     render: Callable[[RandomForum], str]
     url: str
@@ -92,7 +92,7 @@ def news(f: RandomForum) -> list[str]:
 
 
 def board_names(f: RandomForum) -> list[str]:
-    """Boards listed beside the records, which are not records."""
+    """Returns names of boards for navigation links on the page; a reader must not take them for its records."""
     return words(f).boards.split("|")
 
 

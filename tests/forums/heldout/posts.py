@@ -23,7 +23,8 @@ def deepen(t: Topic) -> Topic:
 
 
 def nest(t: Topic, k: int, form: Callable[[Reply, str], str], depth: int = 3) -> str:
-    """The quote in post k, which contains a quote of the post that the quoted post answers."""
+    """Returns the quote in post k as HTML, with a quote of the post before nested inside it, and so on, at most `depth` levels.
+    `form` renders a quote from the quoted post and the HTML of its content."""
     post = t.posts[k]
     if not post.quote or not depth:
         return ""
@@ -31,7 +32,7 @@ def nest(t: Topic, k: int, form: Callable[[Reply, str], str], depth: int = 3) ->
 
 
 def mixed(topics: list[Topic]) -> list[Topic]:
-    """A thread of one post, one of a few, one of many."""
+    """Selects from `topics` one thread with a single post, one with a few posts and one with many, as far as there are any."""
     wants = (lambda n: n == 0, lambda n: n in (1, 2, 3), lambda n: 3 < n < 10)
     found = [next((t for t in topics if want(t.replies)), None) for want in wants]
     return [deepen(t) for t in found if t]

@@ -29,7 +29,7 @@ UNITS = {
     "ru": [("год", "г."), ("мес.", "мес."), ("нед.", "нед."), ("дн.", "дн."), ("ч.", "ч."), ("мин.", "мин.")],
     "zh": [("年", "年"), ("个月", "个月"), ("周", "周"), ("天", "天"), ("小时", "小时"), ("分钟", "分钟")],
 }  # fmt: skip
-MINUTES = (365 * 1440, 30 * 1440, 7 * 1440, 1440, 60, 1)  # the lengths of these units in minutes
+MINUTES = (365 * 1440, 30 * 1440, 7 * 1440, 1440, 60, 1)  # minutes in a year, month, week, day, hour and minute
 
 
 def _largest(at: datetime) -> tuple[int, int]:
@@ -103,7 +103,7 @@ def spoken_day(f: RandomForum, at: datetime) -> str:
 
 
 def jf_time(f: RandomForum, at: datetime) -> str:
-    """Numbers only, with seconds; the day before the month in English too."""
+    """Returns a time in digits only, with seconds, in the order usual in the language; in English the day precedes the month."""
     return {
         "en": f"{at:%d/%m/%Y %H:%M:%S}",
         "de": f"{at:%d.%m.%Y %H:%M:%S}",
