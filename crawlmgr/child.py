@@ -16,7 +16,7 @@ import sys
 import threading
 
 PR_SET_PDEATHSIG = 1
-# looked up on import, since a freshly forked process should load no library
+# prctl(2) is looked up on import: a process that has just been forked should not load a library
 _prctl = ctypes.CDLL(None).prctl if sys.platform.startswith("linux") else None
 
 

@@ -25,7 +25,7 @@ from crawlmgr.web.window import calm_collector, switch_rarely
 
 __all__ = ["Crawler", "Interrupted", "Prepares", "UsesHeartbeat", "Stored", "holder", "run_slice", "shutdown"]
 
-PATIENCE_SECONDS = 3.0  # a longer wait for a host is stored with the run, and ends a slice of limited time
+PATIENCE_SECONDS = 3.0  # a longer wait for a host is stored with the run; if the slice has a time limit, the wait also ends it
 CLAIM_EVERY_SECONDS, EARLY_SECONDS = 0.03, 0.1
 """Seconds between claims while requests are in flight; seconds by which a claim may precede the host's next allowed request."""
 CLAIM_AHEAD, CLAIM_AHEAD_PART = 16, 4

@@ -285,7 +285,7 @@ AXES_RESET_ON_SUCCESS = True
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
-# system checks that demand django-axes's middleware and backend, which would respond in place of the login form
+# these checks are silenced: they demand the middleware and backend of django-axes, whose responses would replace the login form
 SILENCED_SYSTEM_CHECKS = ["axes.W002", "axes.W003"]
 # whether a proxy in front of the web server provides TLS and sets X-Forwarded-Proto and X-Forwarded-For
 BEHIND_TLS = environment.switch("CRAWLMGR_TLS")

@@ -43,8 +43,8 @@ class Window:
         return _at(day, self.start, self.zone), _at(last, self.end, self.zone)
 
     def openings(self, since: datetime) -> Iterator[tuple[datetime, datetime]]:
-        """Yields begin and end, in UTC, of the working hours in order of time, without end; the first ones contain `since` or
-        follow it."""
+        """Yields the periods of the working hours as pairs (begin, end) in UTC, in ascending order and endlessly, beginning with
+        the first period that ends after `since`."""
         day = since.astimezone(self.zone).date() - _DAY
         while True:
             if day.weekday() in self.days:

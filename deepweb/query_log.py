@@ -35,8 +35,8 @@ class Logged(NamedTuple):
 
 
 class QueryLog:
-    """The list of finished queries. `settle` corrects the marks of truncation of its entries and of the outcomes in a `Seen`,
-    which holds one outcome for each entry, in the same order."""
+    """The list of finished queries. `settle` determines again which answers were truncated, and corrects the entries and the
+    outcomes in a `Seen`, which holds one outcome for each entry, in the same order."""
 
     def __init__(self) -> None:
         self.entries: list[Logged] = []

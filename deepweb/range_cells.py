@@ -92,10 +92,10 @@ def _day_of(text: str, mask: str) -> float | None:
 def column_of(
     records: Mapping[int, Mapping[str, str]], whole: Range, answers: Sequence[tuple[Range, Sequence[int]]], named: frozenset[str]
 ) -> str | None:
-    """Returns the name of the record field whose values the range `whole` limits: one that `named` contains (names in lower case,
-    letters only), preferably one that fits the `answers` (queried range, ids of the records found); otherwise the only one that
-    fits. A field fits if at least 80 % of its values are in the queried range. None if unknown. `records`: the fields of the
-    records by id."""
+    """Returns the name of the record field whose values the range `whole` limits; None if unknown. A field fits if at least 80 %
+    of its values, over all `answers` (queried range, ids of the records found), are in the queried range. Preferred is a field
+    whose name (lower case, letters only) is in `named`: one that fits, or any if none fits; otherwise the only one that fits.
+    `records`: fields by id."""
     counts: dict[str, list[int]] = {}
     for span, found in answers:
         for pk in found:
@@ -213,9 +213,9 @@ class _Known(NamedTuple):
 
 
 def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[QueriedRange], left: int | None) -> list[Cell]:
-    """Returns sub-ranges to query at both ends of each interval in `fresh` (low, high), or one where its seen records are densest
-    if no queried range in `narrow` is adjacent. Each should contain the number of records in all these intervals divided by the
-    number of queries `left`, but between MIN_FILL and MAX_FILL times `limit`. Intervals up to 1.1 times that are not divided."""
+    """Returns sub-ranges to query in the intervals (low, high) of `fresh`: one at each end of an interval next to a queried range
+    of `narrow`, otherwise one where seen records are densest. Aim for each: the number of records in all intervals divided by
+    the number of queries `left`, but MIN_FILL to MAX_FILL times `limit`. Intervals with up to 1.1 times that are not divided."""
     limit = state.limit
     there = sum(state.mass(Range(low, high)) for low, high in fresh)
     aim = limit * (float(np.clip(there / (limit * left), MIN_FILL, MAX_FILL)) if left else MIN_FILL)
@@ -385,7 +385,7 @@ def _masses(
 
 
 def uncovered(whole: Range, done: Sequence[Range], step: int = 1) -> list[tuple[int, int]]:
-    """Returns the intervals (low, high) of `whole` that no range of `done` covers, ascending; they begin `step` beside these.
+    """Returns the intervals (low, high) of `whole` that no range of `done` covers, ascending, at a distance of `step` to those.
 
     >>> uncovered(Range(0, 9), [Range(2, 3), Range(3, 5)])
     [(0, 1), (6, 9)]

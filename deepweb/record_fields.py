@@ -180,7 +180,7 @@ def _named(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]], columns: bool
         waiting, scope = "", None
         for path, text, element in row:
             if scope is not None and not any(parent is scope for parent in element.iterancestors()):
-                # The row or list of the last label has ended without a value for it.
+                # The table row or list that contains the last label has ended, and the label got no value.
                 waiting = ""
             label = _LABEL.match(text)
             if label and not label.group(2) and element.tag in _LABELS or element.tag in ("dt", "th") and not _has_link(element):
@@ -206,8 +206,9 @@ def _titled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def _numbers_of_columns(rows: Sequence[Sequence[tuple[str, str, str]]]) -> dict[tuple[str, str], int]:
-    """Numbers the paths of fields that have the same name, from 1, to tell the fields apart ("author", "author 2"): returns the
-    number by (name, path). `rows` are records as (name, path, text); paths that fewer than half of them have are left out."""
+    """Tells apart fields with the same name but different paths: returns for each (name, path) a number from 1, which becomes
+    part of the displayed name ("author", "author 2"). `rows` are records as (name, path, text); paths that occur in fewer than
+    half of them are left out."""
     counts: Counter[tuple[str, str]] = Counter()
     for row in rows:
         counts.update(list(dict.fromkeys((name, path) for name, path, _ in row)))

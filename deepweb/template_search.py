@@ -44,7 +44,7 @@ class Slot:
     whole: Range | None = None
 
     def binding(self, value: str | Range) -> Query:
-        """Returns the terms that set these inputs to one of their choices, or to a range."""
+        """Returns the terms that set the slot's inputs to `value`: one of the choices, or a range with its two ends."""
         texts = value.typed() if isinstance(value, Range) else (value,)
         return tuple(Term(name, text) for name, text in zip(self.names, texts, strict=True))
 

@@ -46,12 +46,12 @@ class Yield(NamedTuple):
 
 
 def fitted(seen: Seen, cut: float) -> Yield:
-    """Returns the posterior means of `size` and `mixed`, with flat priors, given the latest 60 answers to single words,
-    truncated at `cut` records.
+    """Returns the posterior means of `size` and `mixed`, with flat priors, given the latest 60 answers to single words, truncated
+    at `cut` records.
 
-    - The number of records that match a word is log-normal about size * share, with variance 0.15² + 1 / count. Here count is
-      the number of seen records with the word that other words' answers brought, and share their share of all records so
-      brought. A complete answer or a stated total gives the number of matches; any other answer only a lower bound.
+    - The number of records that match a word is log-normal about size * share, with variance 0.15² + 1 / count. Here only seen
+      records that were returned for other queries are considered: count is the number of those with the word, and share their
+      proportion. A complete answer or a stated total gives the number of matches; any other answer only a lower bound.
     - A truncated answer (K = `cut` records) to a word that F of D known records contain brings between K - F new records (it
       shows the known ones first) and K (1 - F / D) (a random sample); the expected number is `mixed` of the way from the first
       to the second, with three times the variance of a binomial distribution. If records shared by two answers are in

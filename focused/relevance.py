@@ -60,8 +60,8 @@ class Relevance:
 
     The topic's vector is the mean of the TF-IDF vectors of its samples (each scaled to length 1), of which the 200 heaviest words
     are kept. A keyword gets at least its own weight times the weight of the heaviest word; negative words get weights below zero.
-    `learn` collects document frequencies; from time to time they are put to use (renewed) and all weights are computed again.
-    Scores computed before do not change."""
+    `learn` collects document frequencies; from time to time the collected ones replace those in use, and all weights are computed
+    again. Scores computed before do not change."""
 
     def __init__(self, topic: Topic) -> None:
         self.topic = topic

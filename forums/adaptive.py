@@ -23,8 +23,8 @@ __all__ = ("AdaptiveLoop", "Choice", "LoopOptions", "LoopSources", "Outlook", "R
 
 
 class AdaptiveLoop:
-    """Decides which boards to visit now, with exactly `visits_per_day` visits between two midnights. Life: created from rates and
-    past events. Then `due(now)` (or `choose`) is called every minute or every few minutes and returns the boards to visit. They
+    """Decides which boards to visit now, with exactly `visits_per_day` visits between two midnights. It is created from rates and
+    past events; then `due(now)` (or `choose`) is called every minute or every few minutes and returns the boards to visit. They
     count as being visited until `observe` (or `missed`, for a failure) reports the result. The loop is created again when the
     rates change (once a day), with the same `Budget`. The web interface, the simulator and the tests use this same class. Board i
     has index_i = N_i(x) x / 2: N_i(x), the weighted events expected in the x hours since its last visit, times half that time
@@ -217,7 +217,7 @@ class AdaptiveLoop:
         return np.maximum(self.overview.known_hours(now) + self._unseen(now), self.overview.doubts() * own)
 
     def _unseen(self, now: float) -> Floats:
-        """Returns the forecast part of the index: weighted event-hours of posts made since each board was last shown, (n,)."""
+        """Returns the part of `index` from the forecast: event-hours of posts expected since each board was last shown, (n,)."""
         assert self.overview is not None  # noqa: S101 - only called for loops with sources
         waiting = np.maximum(self.forecast.expected(now, self._all) - self._taken, 0.0)
         return waiting * self.overview.hours_since_look(now) / 2.0
@@ -269,7 +269,7 @@ class AdaptiveLoop:
         chosen: list[int] = []
         for board, value, place in zip(ranked.tolist(), index[ranked].tolist(), rank[ranked].tolist(), strict=True):
             if look.comes_before(board, place) and budget.used + look.cost >= spend.least:
-                # boards of the chosen source wait for its reading, unless this ranking would then make too few visits
+                # the overview page chosen covers this board and is read instead, unless too few visits would then be made
                 continue
             if not open_now[board] or not spend.accept(value, 1, forced=place == np.inf):
                 break
@@ -344,7 +344,8 @@ class AdaptiveLoop:
         return Outlook(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True))), np.array(looks)
 
     def _pretend(self, due: Ints, source: int, moment: float) -> None:
-        """Simulates one step of an outlook: visits of `due` and a reading of `source` (-1: none) find what is forecast."""
+        """Simulates one step at `moment` of an outlook: the visits of boards `due` and the reading of the overview page `source`
+        (-1: none) are assumed to find as many posts as forecast."""
         forecast = np.maximum(self.forecast.expected(moment, self._all) - self._taken, 0.0)
         if self.overview is not None and source >= 0:
             seen = self.overview.trusted_boards(source)

@@ -70,8 +70,8 @@ def _covered(value: list[float], moment: list[float], weight: list[float], a: in
 
 
 def bound(board: Ints, times: Floats, weights: Floats, budget: int) -> Bound:
-    """Maximises sum_i (delay_i + price visits_i) - price * budget over the price, by bisection, and returns the largest value
-    found as a `Bound`.
+    """Returns a lower bound of the delay: for a price per visit, each board's delay + price * visits is minimised (`priced`); the
+    sum of the minima - price * budget is a bound, and the price at which it is largest is found by bisection.
 
     board, times (seconds, ascending) and weights: one entry per event. Valid for any policy with `budget` visits in total, at any
     times; equal to the optimum if some price uses the budget exactly. Raises ValueError for a budget below 1.

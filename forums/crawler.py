@@ -32,7 +32,7 @@ from forums.services import layouts, logins, overviews, structures, visits
 THREADS_CHECKED = 3
 AFTER_ALL = 1e6  # subtracted from a request's priority so that it is sent after the requests of all boards
 API_REST = timedelta(days=1)  # time after which a JSON interface that returned nothing is requested again
-PUT_BACK = 3  # how often a page may be queued again (until the site has been learned again, say); then its last reading counts
+PUT_BACK = 3  # how often a page may be queued again, for example until the site is learned anew; then the last result is final
 
 
 @dataclass(frozen=True, slots=True)

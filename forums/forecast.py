@@ -178,7 +178,7 @@ class Forecast:
         self._refresh(boards)
 
     def settle(self, boards: Ints) -> None:
-        """Stores the present state of these boards as the one of their last visit, to which `rewind` returns."""
+        """Stores the present state of these boards as their state at the last visit, which `rewind` restores."""
         self._settled[boards], self._settled_time[boards] = self._state[boards], self._operational[boards]
         self._settled_amplitudes[boards] = self._amplitudes[boards]
 
@@ -215,7 +215,7 @@ class Forecast:
         return expected(self._level[boards], self._settled_amplitudes[boards], self._decay[boards], elapsed)
 
     def foreseen(self, moments: Floats) -> Foreseen:
-        """Returns a read-only copy for simulating visits; it can be asked only at these moments, in this order."""
+        """Returns a read-only copy for simulating visits; it computes values only at `moments` (epoch seconds), in this order."""
         return Foreseen(self, moments)
 
     def usual_per_hour(self, now: float, board: int) -> float:

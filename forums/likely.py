@@ -17,7 +17,7 @@ FINE_STEPS, FINE_HOURS, COARSE_STEPS, FARTHEST_HOURS = 120, 6.0, 40, 96.0
 # if only visits provide information: the likely span of a board's second and later visits is from 0.95 to 1.1 times the time
 # from now to the expected visit (from replayed logs)
 LATER = (0.95, 1.1)
-LATER_BY_LOOKS = (0.85, 2.6)  # as LATER, if overview sources provide information as well
+LATER_BY_LOOKS = (0.85, 2.6)  # the same two factors as in LATER, if overview pages are read besides visits
 BURSTS = 1.0  # shape of the gamma distribution of the ratio of actual to forecast posts, because posts come in bursts
 # standard deviation of the logarithm of the price two hours ahead, and of the logarithm of the time to the next reading of an
 # overview source
@@ -31,10 +31,10 @@ def spans(loop: AdaptiveLoop, outlook: Outlook, looks: Floats, now: float, step_
     """Returns the first and last time of the likely span of each expected visit, epoch seconds, (visits,) each.
 
     looks: expected times of readings of overview sources, epoch seconds. step_seconds: the time step of `outlook`, by which spans
-    are widened. If only visits provide information, a board's next visit is as certain as the ranking, and later ones depend on
-    what is found. With an index page, a visit is made once the index of the board, driven by new posts, reaches the price: the
-    posts' arrivals are simulated from the forecast, and in each simulation the time is taken at which the sum of w (t - t_e) over
-    the posts (weight w, posted at t_e) reaches the price of the expected visit.
+    are widened. If only visits provide information, the time of a board's next visit is nearly certain, and later ones depend on
+    what is found. With overview sources, the arrivals of posts are simulated from the forecast; in each simulation the next visit
+    is made when the sum of w (t - t_e) over the board's posts (weight w, posted at t_e) reaches the priority that the board has
+    at its expected visit.
     """
     before = _earlier_of_board(outlook.board)
     ahead = np.maximum(outlook.moments - now, step_seconds)

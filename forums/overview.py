@@ -1,4 +1,4 @@
-"""What readings (looks) of overview sources (index pages, newest lists, feeds) reported, and how far each is trusted."""
+"""Keeps what readings (looks) of overview sources (index pages, newest lists, feeds) reported, and how far each is trusted."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Overview:
     # --- what is known of boards --------------------------------------------------------------------------------------
 
     def trusted(self) -> Bools:
-        """Returns a mask of trusted rows (source and board), (rows,): shown by the last reading, not contradicted too often."""
+        """Returns a mask, (rows,), of overview pages' rows that the last reading showed and that visits rarely contradicted."""
         shown: Bools = np.isfinite(self.covers.as_of[self.covers.own])
         return shown & (self.wrong < values.DOUBTED_AT) & (self.source_wrong[self._source] < values.SOURCE_DOUBTED_AT)
 
@@ -252,7 +252,7 @@ class Overview:
         self.covers.as_of[own[np.isnan(self.covers.as_of[own])]] = now
 
     def record_gap(self, source: int, now: float) -> None:
-        """Notes that a newest list did not reach back to its previous reading: its `doubt` doubles, it replaces fewer visits."""
+        """Records that a newest list did not reach its previous reading: doubles its `doubt`, so it replaces fewer visits."""
         self.read_at[source] = now
         self.doubt[source] = min(self.doubt[source] * 2.0, 1.0)
         self._after_probe(source, now)

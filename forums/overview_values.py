@@ -14,7 +14,7 @@ from forums.events import Floats, Ints
 DOUBTED_AT = 2  # number of contradictions (halved by each agreement) from which on a board's figures on a source are ignored
 SOURCE_DOUBTED_AT = 3  # after this number of consecutive contradictions to visits, over all its boards, a source is ignored
 MAX_WRONG = 8
-LONGEST_LAG_HOURS = 1.0  # figures of a source may lag by up to this, so that visits find further posts; more is a contradiction
+LONGEST_LAG_HOURS = 1.0  # posts missing from a source are no contradiction if a lag of its figures up to this explains them
 PROBE_DAYS, LONGEST_PROBE_DAYS = 2.0, 8.0
 MIN_DOUBT = 0.02  # smallest `doubt` of a source (see `Overview.doubts`)
 FLAG_WEIGHT = 0.65  # an event's mean weight, relative to a new thread's, assumed if a page only shows that something is new
@@ -60,8 +60,8 @@ class Figures(NamedTuple):
 
 
 class ReportedEvents(NamedTuple):
-    """Events derived from the figures of an overview source. board, times (epoch seconds) and weights have one entry per event;
-    `boards` are the boards that the source showed, known up to `until` (parallel, epoch seconds)."""
+    """Events derived from the figures of an overview page. board, times (epoch seconds) and weights have one entry per event.
+    `boards` are the boards that the page showed; `until` (parallel, epoch seconds) is up to when its figures are complete."""
 
     boards: Ints
     until: Floats

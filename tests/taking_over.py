@@ -12,8 +12,8 @@ BETWEEN_SECONDS = 1.0  # pause between two workers that are refused: starting ea
 
 
 def taking_over(start: Callable[[], subprocess.Popen[str]], asked: Callable[[], int]) -> subprocess.Popen[str]:
-    """Starts workers until one has the run, which is seen from further requests. Each is refused until the lease of the earlier
-    worker has expired."""
+    """Starts one worker after another until one has taken over the run and sends requests, and returns its process. The others
+    end at once, because the lease of the earlier worker has not expired yet."""
     before = asked()
     end = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < end:

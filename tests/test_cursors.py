@@ -17,7 +17,7 @@ from crawlmgr.models import Host
 from tests.cursors import OpenCursor, WatchedConnection
 
 ROOT = Path(__file__).resolve().parents[1]
-WALKS = {  # places whose rows are written to a file, or collected, before the database is written to
+WALKS = {  # calls of `iterator()` by file; none of them writes to the database while its rows are read
     "crawlmgr/services/archive.py": 1, "crawlmgr/services/backup.py": 3, "crawlmgr/services/exports.py": 1,
     "deepweb/crawler.py": 1, "deepweb/services/exports.py": 1, "forums/reads/__init__.py": 1, "forums/reads/delays.py": 2,
     "forums/reads/patterns.py": 1,

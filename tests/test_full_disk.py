@@ -30,8 +30,8 @@ pytestmark = pytest.mark.slow
 
 
 class SmallDisk:
-    """Life: mounted → filled → emptied → removed with its holder. `path` is its path for this process, `inside` for the
-    processes of the disk."""
+    """A small tmpfs in a mount namespace of its own; it disappears when the process `holder` ends. `path` is its path for this
+    process, `inside` its path for processes in that namespace."""
 
     def __init__(self, inside: Path, holder: subprocess.Popen[bytes]) -> None:
         self.inside, self.path = inside, Path(f"/proc/{holder.pid}/root{inside}")

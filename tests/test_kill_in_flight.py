@@ -44,8 +44,8 @@ def killed_and_frozen(start: Callable[[], subprocess.Popen[str]], gate: Gate) ->
         lost += gate.until(CONNECTIONS)
         workers[1].send_signal(signal.SIGSTOP)
         workers.append(taking_over(start, lambda: len(gate.asked)))
-        gate.until(2 * CONNECTIONS)  # those of the frozen worker and of its successor
-        workers[1].send_signal(signal.SIGCONT)  # receives its responses, but the run belongs to another worker
+        gate.until(2 * CONNECTIONS)  # the connections of the frozen worker and of its successor
+        workers[1].send_signal(signal.SIGCONT)  # the worker goes on and receives its responses, but has lost the run
         gate.open()
         out, said = workers[2].communicate(timeout=PATIENCE_SECONDS)
         assert workers[2].returncode == 0, said

@@ -1,4 +1,4 @@
-"""Runs the notebook of the guide cell by cell against a running desk: it loads a forum's posts and draws their delays."""
+"""Runs the notebook of the guide cell by cell against a running server: it loads a forum's posts and draws their delays."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from crawlmgr.reads import status as status_reads
 from crawlmgr.services import demonstration, holds, queue
 
 RUNS_SHOWN = 8
-MIN_ENDED = 4  # so many ended runs are listed, or as many as active runs if more of these are listed
+MIN_ENDED = 4  # least number of ended runs listed; if more active runs are listed, as many ended ones
 ALARM_LINKS = {"no_workers": "workers", "disk_low": "archive"}
 ALARM_WORDS = {"no_contact": "no_contact_set", "disk_low": "disk_full"}
 

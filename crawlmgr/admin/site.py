@@ -20,8 +20,8 @@ Panel = Callable[[HttpRequest, Any], dict[str, Any] | None]
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A kind of crawl that the home page offers as long as there are no runs: texts, the name of the view that adds one, the
-    permission for it, and an icon."""
+    """A kind of crawl that the home page offers as long as there are no runs: title, description (`about`), name of the view for
+    adding one (`room`), required permission, icon."""
 
     title: Any
     about: Any

@@ -37,7 +37,7 @@ class Line(NamedTuple):
 
 @dataclass(slots=True)
 class Shown:
-    """A list with its state, as the templates receive it."""
+    """The template's data for a list view: headers, rows, filters, columns, actions, and query strings of its links."""
 
     name: str
     heads: list[Head]

@@ -70,8 +70,8 @@ GO_KEYS = {
 
 
 def go_keys(nodes: Sequence[Node]) -> list[tuple[str, str, str]]:
-    """Returns (letter, address, title) for each node, of the two upper levels, that has a keyboard shortcut, in the order of the
-    tree."""
+    """Returns (letter, address, title) for each node with a keyboard shortcut among `nodes` and their children, in the order of
+    the tree."""
     flat = [one for node in nodes for one in (node, *node.children)]
     return [(GO_KEYS[node.key], node.url, node.title) for node in flat if node.key in GO_KEYS]
 

@@ -45,7 +45,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Measures each view with each query. Returns `pages` (rows with the median CPU milliseconds on both databases and their
+    """Measures all pages (views and queries). Returns `pages` (rows with the median CPU milliseconds on both databases and their
     ratio, the largest first), `left_out` (reason by address that cannot be measured), `rows` (sizes of the large database) and
     `limits` (see `dearest`). The databases take turns for each page, so that other load on the machine affects both."""
     folder = Path(options["data"] or settings.DATA_DIR / "bench-desk")

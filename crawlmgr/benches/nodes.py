@@ -102,8 +102,8 @@ def _plenty(counts: Sequence[int], options: dict[str, Any]) -> list[dict[str, An
 
 
 def _scarce(counts: Sequence[int], minutes: float) -> list[dict[str, Any]]:
-    """Simulates, for each number of nodes, a tenth more hosts than are needed, at their crawl delay, to keep all nodes busy.
-    Returns a row of results for each number of nodes and each policy."""
+    """Simulates, for each number of nodes, a crawl of few hosts: 10 % more than are needed to keep all nodes busy at the crawl
+    delay. Returns a row of results for each number of nodes and each policy."""
     rows = []
     for nodes in counts:
         speeds = unequal_speeds(nodes, random.Random(nodes), MEAN_SPEED)  # noqa: S311 - a simulation

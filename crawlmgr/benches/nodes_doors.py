@@ -61,7 +61,7 @@ class Door:
             try:
                 client, _address = listener.accept()
             except OSError:
-                return  # closed
+                return  # the listening socket was closed
             far = socket.socket(socket.AF_UNIX)
             try:
                 far.connect(self.server)

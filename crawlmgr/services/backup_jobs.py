@@ -82,7 +82,7 @@ class BackupJob:
         return partial(self._spawn, {"tries": tries + 1, "bytes": 0, "expected": wanted})
 
     def _spawn(self, result: dict[str, Any]) -> None:
-        """Starts the process and passes it the locked file, so that the lock is held from its start to its end."""
+        """Starts the process that writes the backup. It inherits the locked file, so that the lock is held as long as it runs."""
         self._tell(result)
         with self.lock.open("a+") as lock, self.said.open("w") as said:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -38,8 +38,8 @@ def note_replay(at: datetime | None) -> None:
 
 
 def replaying() -> datetime | None:
-    """Returns the point in the past that the demonstration, which first replays a past day, has reached; None if it has caught up
-    with the present or does not run."""
+    """Returns the point in the past day that the demonstration has replayed so far; None if it has caught up with the present or
+    does not run."""
     try:
         if time.time() - _replay().stat().st_mtime > REPLAY_SECONDS:
             return None

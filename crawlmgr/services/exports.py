@@ -227,8 +227,8 @@ def preview(table: str, *, chosen: Filter, shape: Shape, limit: int) -> tuple[Se
 
 
 def stream(table: str, *, fmt: str, chosen: Filter = EVERYTHING, shape: Shape = AS_IT_IS) -> Iterator[bytes]:
-    """Returns an iterator over the export in pieces of UTF-8. Raises immediately KeyError for an unknown table or a binary
-    format, UnknownColumn for a column that the table lacks."""
+    """Returns an iterator over the export in pieces of UTF-8. The call itself raises KeyError for an unknown table or a binary
+    format, and UnknownColumn for a column that the table lacks."""
     if fmt not in export_formats.TEXTS:
         raise KeyError(fmt)
     header, rows = _chosen_rows(table, chosen, shape)

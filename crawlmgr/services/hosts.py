@@ -18,7 +18,7 @@ from crawlmgr.web.politeness import HostState, PacePolicy, after, pace
 MAX_KNOWN = 65_536
 _SOME = 500
 _known: dict[tuple[str, str], int] = {}
-# hosts created in transactions that are not committed yet; their ids must not be cached until then
+# hosts created in transactions that are not committed yet: their ids are cached only after the commit
 _made: set[tuple[str, str]] = set()
 
 

@@ -208,7 +208,7 @@ def wait_or_were_taken(keys: Iterable[str], seconds: float, now: datetime) -> se
 
 
 def forget_taken(key: str) -> None:
-    """Deletes the taken task of a key. Called when its worker is dead."""
+    """Deletes the task with this key if a worker has taken it. Called when that worker is dead."""
     OrmQ.objects.filter(key=key, lock__gt=timezone.now()).delete()
 
 

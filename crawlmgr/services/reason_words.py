@@ -154,8 +154,8 @@ SAID: dict[str, str] = {
 
 
 def say(code: str) -> str:
-    """Returns the text for a code in the current language; `code` itself if it is unknown. Of "incomplete: a, b", the parts after
-    the colon are translated too, and "http_404" gives its status."""
+    """Returns the text for a code in the current language; `code` itself if it is unknown. In a code such as "incomplete: a, b",
+    the codes after the colon are translated too; for "http_404" the text contains the status."""
     head, colon, rest = code.partition(":")
     head, rest = head.strip(), rest.strip()
     if head.startswith("http_"):

@@ -77,7 +77,7 @@ def document(export: Export) -> dict[str, Any]:
 
 
 def plan(export: Export, *, every_hours: int, keep: int, now: datetime) -> None:
-    """Sets how often an export is written (in hours; 0: only on request) and how many files are kept. Raises ValueError."""
+    """Sets an export's interval in hours (0: only on request) and number of kept files. Raises ValueError if one is invalid."""
     again = every_hours != export.every_hours
     export.every_hours, export.keep = every_hours, keep
     check(export)

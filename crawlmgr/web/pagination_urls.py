@@ -216,7 +216,7 @@ def similarity(template: str, page: Address) -> float:
     for key in counted:
         prefix = pairs[key].replace("{}", "")
         if key in own and prefix and not own[key].startswith(prefix) and own[key] != prefix.rstrip("/.,"):
-            return 0.0  # for example board=18.20 (board 18) for a template of board=7.0 (board 7)
+            return 0.0  # another list: board=18.20 belongs to board 18, a template with board=7.{} to board 7
     shared = sum(own_ids.get(key) == value for key, value in ids.items())
     if any(key in own_ids and own_ids[key] != value for key, value in ids.items()):
         return 0.0

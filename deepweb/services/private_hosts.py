@@ -13,8 +13,8 @@ from crawlmgr.services import private_hosts
 
 
 def restrict(apps: Any = installed) -> None:
-    """Restricts the private addresses that stored sites and runs may request to their own hosts. Called after a migration or a
-    restore; `apps` is the registry of models as they are at that point.
+    """Corrects stored sites and runs that may request any private address, so that they may request only those of their own
+    hosts. Called after a migration or a restore; `apps` is the registry of models as they are at that point.
     """
     sources = apps.get_model("deepweb", "Source").objects
     runs = apps.get_model("crawlmgr", "Run").objects.filter(kind__in=("deepweb-find", "deepweb-harvest"))

@@ -135,7 +135,7 @@ def parameter(name: str, owner: str = "") -> str:
 
 @cache
 def _words() -> Mapping[str, str]:
-    """Returns the display names that strategies define for their own choices, parts of scores and queues, over all strategies."""
+    """Returns the display names, by identifier, that the strategies define for their choices, score parts and queues."""
     found: dict[str, str] = {}
     for name in strategies():
         found.update(strategy_class(name, settings.TOPIC_STRATEGIES).words)

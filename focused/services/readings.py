@@ -152,8 +152,8 @@ def add_keywords(topic: Topic, drawn: Mapping[str, float]) -> dict[str, float]:
 
 
 def renew(topic: Topic, *, now: datetime, user: Any = None, drawing: bool = False) -> Run | None:
-    """Brings the topic's reading up to date; with `drawing` first adds keywords from the samples (see `draw`). If the samples are
-    short, does so at once and returns None; otherwise returns the run that does it, a new or an existing one."""
+    """Updates `topic.reading`, the word vector and threshold that follow from the topic's samples; with `drawing` first adds
+    keywords from these (see `draw`). Short samples are processed at once (None); otherwise returns the run that does it."""
     if characters(topic) <= SMALL_CHARACTERS:
         for sample in unread(topic):
             SampleDocument.objects.filter(pk=sample.pk).update(words=words_of(sample))

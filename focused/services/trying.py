@@ -48,9 +48,9 @@ def scope_verdict(topic: Topic, address: str, now: datetime) -> tuple[str, str]:
 
 
 def page_of(topic: Topic, address: str) -> Sample:
-    """Returns the page of an address as a sample to score: from the archive if it is there, otherwise fetched, for which
-    it waits up to LONGEST_WAIT_SECONDS until the host may be requested. Raises ValueError with a one-line message if the page
-    cannot be obtained."""
+    """Returns the page of an address as a sample to score: from the archive or, if it is not there, fetched, after waiting up to
+    LONGEST_WAIT_SECONDS until the host may be requested. Raises ValueError with a one-line message if the page cannot be
+    obtained."""
     url = _address(address)
     parser = Parser(Tokenizer(topic.user_words))
     page = sessions.stored_page(url)

@@ -329,7 +329,7 @@ class Adaptive(Strategy):
 
     def _reward(self, parent: int) -> float:
         """Returns the reward in [0, 1] of the newest page, which was fetched through a link of page number `parent` (-1: none).
-        Once the learning judge has scored pages, its score is a part of the reward."""
+        Once relevance feedback has ranked the pages, its score makes up the share 1 - FIXED_SHARE of the reward."""
         fixed = self._fixed[-1]
         if not self._judge.ranked:
             return float(fixed**self._exponent)

@@ -24,8 +24,8 @@ class Credit:
         self._counts: list[int] = []
 
     def add(self, reward: float, parent: int, share: float) -> None:
-        """Adds a page with this `reward` that was fetched from page `parent` (-1: none), and updates the credit of the pages
-        on the path to it. `share` is the factor in the formula of the class."""
+        """Adds a page with this `reward` that was fetched from page `parent` (-1: none), and updates the credit of the pages on
+        the path to it. `share`: weight of the mean credit of the pages that a page's links led to."""
         page = len(self._own)
         if page == len(self._whole):
             self._whole = np.concatenate([self._whole, np.zeros(page)])

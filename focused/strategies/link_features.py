@@ -304,8 +304,8 @@ class LinkFeatures:
         return self._table.features(Means(number, reward, siblings, templates, hosts, words))
 
     def _settle(self) -> None:
-        """Makes the collected changes in the table of features: new targets, further links, closed targets, and the rewards of
-        words.
+        """Applies the changes collected since the last call to the table of features: new link targets, further links to known
+        targets, targets fetched or failed, and the rewards of words.
         """
         if self._met:
             first = len(self.urls) - len(self._met)

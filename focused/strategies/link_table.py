@@ -180,7 +180,7 @@ class LinkTable:
         return number is not None and bool(self._own[0, number] > 0)
 
     def open_rows(self) -> Rows:
-        """Returns the numbers of all open rows."""
+        """Returns the numbers of all rows whose link target is neither fetched nor failed yet."""
         return np.flatnonzero(self._open[: len(self)])
 
     def objectives(self, rows: Rows) -> Vector:

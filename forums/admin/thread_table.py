@@ -57,8 +57,8 @@ def _when(name: str, title: Any, by: Order | None, *, usual: bool = True) -> Col
 
 
 def _count(name: str, title: Any, by: Order | None) -> Column:
-    """Returns a column of the thread list for the thread's number `name`. `by`: the order in which it can be sorted, None if the
-    field has no database index."""
+    """Returns a column of the thread list for the numeric field `name` of a thread. `by`: the order in which it can be sorted,
+    None if the field has no database index."""
     return Column(
         name, title, lambda thread: getattr(thread, name), lambda thread: tags.number(getattr(thread, name)), by, look="num"
     )

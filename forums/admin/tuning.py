@@ -235,7 +235,7 @@ def _quick(known: reads.Known, plan: Plan, form: TuningForm, *, exact: bool) -> 
         tuning_charts.allocation(names, per_board, known.rhythm.profiles.weights),
     ]
     at = numbers.index(visits)
-    # the least delay: that of the timetable shown, if it is the exact optimum; otherwise that of the curve's closed formula
+    # the least possible delay: taken from the displayed timetable if that is exactly optimal, otherwise from the curve's formula
     best = float(costs.sum()) if exact and plan.policy in (Policy.OPTIMAL, Policy.ADAPTIVE) else curves["optimal"][at]
     facts = {
         "policy": policies.name(plan.policy),
@@ -298,7 +298,7 @@ def _longer(delay: float, other: float) -> float:
 
 
 def _compared(found: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the comparisons of `_comparison` in words."""
+    """Returns the percentages that `_comparison` computes as texts for display, such as "12 % longer waits", by name."""
     return {name: waits(found[name]) for name in ("bra_to_era", "bra_to_best", "best_to_era") if name in found}
 
 

@@ -57,7 +57,8 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compared(row: dict[str, Any], base: dict[str, Any]) -> dict[str, float]:
-    """Returns the ratios of one policy to the first, measured and simulated, with their intervals, by name."""
+    """Returns by name the ratios of the delays of a policy (`row`) to those of the first (`base`), measured and simulated, and of
+    measured to simulated delays, each with the bounds of its bootstrap interval."""
     daily, simulated = np.array(row["daily"]), np.array(row["simulated_daily"])
     base_daily, base_simulated = np.array(base["daily"]), np.array(base["simulated_daily"])
     found: dict[str, float] = {}

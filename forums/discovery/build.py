@@ -160,8 +160,8 @@ def _named_by_one(chosen: list[Candidate], candidates: Candidates, parents: dict
 
 
 def _listed_above(chosen: list[Candidate], parents: dict[str, str], urls: dict[str, str]) -> None:
-    """Adds to `parents` the parent of each board most of whose threads also appear in a longer list of exactly one other board,
-    because that list includes the threads of its sub-boards."""
+    """Adds the parents of boards that are recognised as sub-boards by their threads: more than half of a board's threads are also
+    in the list of exactly one other board, its parent, and make up less than half of that list."""
     rows = {c.key: {thread_key(row.url) for row in thread_rows(c.pages[0]) if not row.pinned} for c in chosen if c.pages}
     for key, own in rows.items():
         shared = {other: len(own & theirs) for other, theirs in rows.items() if other != key}

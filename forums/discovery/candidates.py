@@ -202,7 +202,7 @@ class Candidates:
         if page.kind is PageKind.index:
             return "group"
         if self._empty(candidate) or (shape(candidate.url) in shapes and candidate.counted and len(page.reading.records) <= 1):
-            # a list with a single thread is easily taken for that thread, but the row and the address identify the board
+            # a board with one thread may be misread as a thread, but its row and address show that it is a board
             return "board"
         if page.kind is PageKind.thread or shape(candidate.url) not in shapes:
             return "no"

@@ -42,8 +42,8 @@ def row_keys(reading: PageReading) -> frozenset[str]:
 
 
 def tested(pages: Sequence[PageFacts]) -> list[Pager]:
-    """Returns the results of next-page links by kind of page and position, for each kind the best first; only links whose page
-    and target are in the sample count."""
+    """Returns for each kind of page and position of next-page links how often these links led to new rows, the best position of a
+    kind first. Only links between pages of the sample `pages` can be tested."""
     asked = {page.asked_key: page for page in pages}
     counts: dict[tuple[PageKind, str], list[int]] = {}
     for page in pages:
@@ -74,7 +74,8 @@ def chosen(pages: Sequence[PageFacts]) -> dict[PageKind, Pager]:
 
 
 def sources(pages: Sequence[PageFacts]) -> dict[PageKind, str]:
-    """Returns the name of the position that `chosen` takes for each kind of page, as `followed` and `settled` need it."""
+    """Returns, by kind of page, the name of the best position of next-page links (see `chosen`), in the form that `settled`
+    takes."""
     return {kind: pager.source for kind, pager in chosen(pages).items()}
 
 

@@ -44,8 +44,8 @@ class SimulationKind(models.TextChoices):
 class Simulation(models.Model):
     """One experiment on an event log: its setup, its progress and its results.
 
-    `result` grows by one step (a policy at a budget, or a policy) in the transaction that checks the run's fence, so that a
-    repeated step counts once. It is kept after its run has ended.
+    `result` grows by one step (a policy, or a policy at a budget) per transaction, which also checks that the worker still has
+    the run's lease, so that a repeated step counts once. A simulation is kept after its run has ended.
     """
 
     kind = models.CharField(_("kind"), max_length=12, choices=SimulationKind.choices)

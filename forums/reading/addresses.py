@@ -229,7 +229,7 @@ def board_key(url: str) -> str:
 
 
 def names_board(key: str) -> bool:
-    """Tells whether a key of `board_key` contains an id from the site itself."""
+    """Tells whether a key made by `board_key` contains the id that the site gives the board, as in "host b:12"."""
     return bool(_BOARD_ID.search(key))
 
 

@@ -39,7 +39,8 @@ class Heads:
 
     def roles_beside(self, row: Row) -> frozenset[str]:
         """Returns the fields that the header cells name (replies, views, author …). "topics" is left out if only the header cell
-        above the title links names it: there it is the heading of the titles, not of a count. `row` is any row of the list."""
+        above the title links names it, because that header means the titles, not a number of topics. `row` is any row of the
+        list."""
         cells = self.cells(row.record[0])
         within = [at + self._lead(cell) for at, cell in enumerate(cells) if self.page.outline.contains(cell, row.title.node)]
         own = within[0] if within else -1

@@ -1,4 +1,5 @@
-"""Records of a page that may be posts: where each begins and ends, and which positions in them correspond to each other."""
+"""Records of a page that may be posts: where each begins and ends, and which nodes have the same position in different
+records."""
 
 from __future__ import annotations
 

@@ -83,7 +83,8 @@ class SiteRules:
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> SiteRules:
-        """Reads the form of `to_json`. Raises KeyError, TypeError, ValueError, AttributeError or re.error for anything else."""
+        """Restores rules from what `to_json` returns. Raises KeyError, TypeError, ValueError, AttributeError or re.error for
+        other values."""
         kinds = tuple(
             (PageKind(kind), KindRules(str(rules["records"]), tuple((str(a), str(b)) for a, b in rules["fields"].items())))
             for kind, rules in value.get("kinds", {}).items()

@@ -61,8 +61,8 @@ class ThreadPeople(ThreadFields):
         return sorted(found + others, key=lambda person: person.node)
 
     def _again(self, row: Row, people: list[Person], name: str, node: int) -> bool:
-        """Tells whether `name` at `node` repeats the last of `people`, which is just before it in the same cell, as beside an
-        avatar."""
+        """Tells whether `name` at `node` repeats the last of `people`, which is just before it in the same cell: for example an
+        avatar's alternative text and the name beside it."""
         if not people or people[-1].name != name or node - people[-1].node > 6:
             return False
         outline = self.page.outline
@@ -260,8 +260,8 @@ class ThreadPeople(ThreadFields):
         return frozenset({"last"}) if "last" in told else told
 
     def _belongs_to(self, row: Row, person: Person, last: Time) -> bool:
-        """Tells whether the only name of a row belongs to `last`, the time of the last reply: the header cell above the name
-        says "last", or the name and the time are adjacent without a label between."""
+        """Tells whether the only name of a row belongs to `last`, the time of the last reply: the header cell above the name says
+        "last", or name and time are neighbours with at most separators or a word such as "by" between them."""
         if "last" in self.heads.of(row, person.node):
             return True
         pieces, at = self.page.outline.pieces, self.page.outline.piece_from[person.node]

@@ -83,7 +83,7 @@ def _lists(page: Page, found: BestCandidates, evidence: list[str]) -> tuple[floa
 
 
 def _posts(page: Page, found: BestCandidates, evidence: list[str]) -> float:
-    """Returns the page's score as a thread. Adds codes of what changed it to `evidence`."""
+    """Returns the page's score as a thread. Appends to `evidence` codes of the reasons that raised or lowered it."""
     if not found.posts:
         return 0.0
     posts, value = found.posts, 1.3 * found.posts.quality

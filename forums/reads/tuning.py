@@ -30,7 +30,7 @@ MAX_PLANNERS = 2  # number of planners cached at once; one takes some 75 kB per 
 _remembered: OrderedDict[Hashable, Rhythm] = OrderedDict()
 _planners: OrderedDict[bytes, OptimalPlanner] = OrderedDict()
 _lock = threading.Lock()
-_hurried = 0  # number of previews in progress that follow a slider
+_hurried = 0  # number of previews being computed because a user moves a slider
 PAUSE_SECONDS, PAUSES = 0.02, 50
 
 

@@ -141,9 +141,9 @@ def _in(post: PostRecord, texts: set[str]) -> bool:
 
 
 def settle(run: Run, site: Site, old: SiteModel, new: SiteModel, verdict: Sequence[str], now: datetime) -> bool:
-    """Ends the learning: an agreeing model (empty `verdict`) becomes a new version of the site's structure, and stored threads
-    and boards get their new addresses if these have changed (returns True); another one is stored as a proposal, and the old one
-    is kept (returns False)."""
+    """Ends the learning of a changed layout. If the list of objections to the model `new` (`verdict`) is empty, it becomes the
+    site's new structure version, stored threads and boards get addresses that have changed, and True is returned. Otherwise
+    `new` is stored as a proposal, `old` stays in use, and False is returned."""
     merged = agreement.merged(old, new).to_json()
     changes = structures.changes_between(site.structure, merged)
     agreed = not verdict

@@ -193,8 +193,8 @@ def zone_of(plan: Plan) -> ZoneInfo:
 
 
 def add(plan: Plan, board_id: int, at: datetime, *, daily: bool = False, now: datetime, user: Any = None) -> PlannedVisit:
-    """Adds a visit requested by a user: it is pinned (kept when planning again) and charged to the budget. ValueError if the plan
-    does not cover the board or the time is not within the next 14 days."""
+    """Adds a visit requested by a user: it is pinned (kept when planning again) and charged to the budget. Raises ValueError if
+    the plan does not cover the board or the time is not within the next 14 days."""
     if not boards_under(plan).filter(pk=board_id).exists():
         raise ValueError("this plan does not visit that board")
     _check_time(at, now)

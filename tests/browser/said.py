@@ -30,7 +30,7 @@ class Said:
         return max((piece for piece in re.split(r"%\(\w+\)s|%%|\n", self(text))), key=len).strip()
 
     def value(self, text: str, name: str, seen: str) -> str:
-        """The value shown in place of a placeholder of a text. Raises AssertionError if the page does not contain the text."""
+        """The value that the page text `seen` shows for the placeholder `name` of `text`. AssertionError if it lacks the text."""
         whole = re.escape(self(text).replace("%%", "%"))
         pattern = PLACE.sub(lambda place: f"(?P<{place[1]}>.+?)", whole.replace(r"%\(", "%(").replace(r"\)s", ")s"))
         found = re.search(pattern, seen)

@@ -100,7 +100,7 @@ def test_a_backup_comes_due_and_one_is_asked_for_and_they_fill_an_empty_home(  #
     page.wait_for_selector(f"text={said('Saved.')}")
     assert page.locator("#content table.list tbody tr").count() == 0, "a schedule begins a day from now"
     is_due(data)
-    page.wait_for_selector("#content table.list tbody tr")  # it appears without a manual reload
+    page.wait_for_selector("#content table.list tbody tr")  # the backup appears without a manual reload
     first = page.inner_text("#content td.title").strip()
     page.wait_for_selector(f"h2:has-text('{said('Being written')}')", state="detached")
     page.click(f"button:has-text('{said('Back up now')}')")

@@ -130,7 +130,7 @@ def test_a_forum_is_added_and_read(page: Any, say: Say) -> None:
 
 
 def test_why_a_board_is_late(page: Any, say: Say) -> None:
-    """From the delay on the home page to the list of late boards, the reason, and the page with details."""
+    """Follows links from the home page's tile of late boards to their list, to the reason, and to the page of the host."""
     site = forum()
     late = Board.objects.filter(site=site, name="Bridges")
     late.update(next_visit=datetime.now(UTC) - timedelta(hours=5))

@@ -34,7 +34,7 @@ def machines(database_server: Server, tmp_path: Path, request: pytest.FixtureReq
 
 @pytest.fixture
 def desk(machines: Cluster, tmp_path: Path) -> Iterator[str]:
-    """The desk's machine, whose own node keeps running."""
+    """Runs `serve`, the web interface with a node of its own, and yields its address."""
     serve = Serve(machines.environment, tmp_path / "serve.log")
     serve.start()
     try:

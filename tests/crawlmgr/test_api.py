@@ -1,4 +1,4 @@
-"""The API: who may use it, its responses, and that it does the same as the desk's buttons."""
+"""The API: who may use it, its responses, and that it does the same as the buttons of the web interface."""
 
 from __future__ import annotations
 

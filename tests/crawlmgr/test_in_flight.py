@@ -210,7 +210,7 @@ def test_a_process_that_was_frozen_when_a_turn_came_does_not_ask(sites: Any, rob
         line.send(item, FetchRequest(item.url))
     arrivals = line.land(PATIENCE, 1, 0.0)
     assert arrivals.held_up == [item] and not arrivals.pages and len(line) == 0
-    line.ask_robots(item)  # it can be requested again
+    line.ask_robots(item)  # a held-up request for robots.txt can be started again
     line.close()
     assert web.paths() == []
 

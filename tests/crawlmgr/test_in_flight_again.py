@@ -17,7 +17,7 @@ from crawlmgr.web.exchange import FetchResponse
 from tests.crawlmgr.test_in_flight import begun, crawlers, sites
 from tests.site.server import Reply, Request
 
-__all__ = ["crawlers", "sites"]  # fixtures
+__all__ = ["crawlers", "sites"]  # fixtures imported from another test module
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

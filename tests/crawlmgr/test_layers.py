@@ -328,8 +328,8 @@ def long_functions(tree: ast.AST) -> Iterator[tuple[str, int, int]]:
 
 
 def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
-    """One cycle for each group of nodes that reach each other; [] if there is none. Nodes without incoming or outgoing edges
-    are removed until none is left; the remaining ones lie on cycles or between them."""
+    """Returns cycles of a graph, at least one if it has any. Nodes without edges to remaining nodes are removed repeatedly; a
+    walk from any other node then reaches a cycle."""
     left = {name: set(targets) for name, targets in graph.items()}
     while ends := {name for name, targets in left.items() if not targets & left.keys()}:
         for name in ends:

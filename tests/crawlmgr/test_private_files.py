@@ -30,7 +30,7 @@ def test_what_a_command_makes_is_its_owners_only_and_an_old_installation_is_mend
     data = Path(installed["CRAWLMGR_DATA"])
     data.mkdir(exist_ok=True)
     _start(installed, "export", "runs", "--out", str(data / "exports" / "runs.csv"))
-    for path in [data, *data.rglob("*")]:  # as left by older versions
+    for path in [data, *data.rglob("*")]:  # sets the permissions that older versions left
         path.chmod(0o755 if path.is_dir() else 0o644)
     (data / "archive" / "old.warc.gz").write_bytes(b"x")
     told = _start(installed, "export", "runs", "--out", str(data / "exports" / "more.csv")).stderr

@@ -1,4 +1,4 @@
-"""Saved exports over the API and on the command line: the same definitions as on the desk, and who may change them."""
+"""Saved exports over the API and on the command line: the same definitions as in the web interface, and who may change them."""
 
 from __future__ import annotations
 

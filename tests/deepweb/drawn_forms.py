@@ -146,7 +146,7 @@ def _options(labels: Any) -> str:
 
 
 def drawn(turns: int = TURNS, seed: int = SEED) -> Iterator[dict[str, Any]]:
-    """Each pattern in `turns` of its languages, or in all of them if it has fewer."""
+    """Yields generated, labelled forms: each pattern in up to `turns` of its languages, chosen at random."""
     chance = random.Random(seed)
     for number, pattern in enumerate(patterns()):
         languages = chance.sample(pattern.languages, min(turns, len(pattern.languages)))

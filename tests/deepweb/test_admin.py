@@ -1,4 +1,4 @@
-"""The desk's pages of search sites: their content, permissions, and a number of queries that does not grow with the rows."""
+"""The admin pages of search sites: their content, permissions, and a number of queries that does not grow with the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Sites that find words inside other words, or in one column only: recognised from their responses and counted accordingly."""
+"""Sites that also find a queried word inside other words, or in one column only: how this is recognised from their answers, and
+that a word counts in all records that such a site would return."""
 
 from __future__ import annotations
 

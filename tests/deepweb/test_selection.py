@@ -96,7 +96,7 @@ def test_paper_weighs_occurrences_by_their_place():
     seen = harvest(database, PaperPolicy(q("seed")), 1)
     thrice = {0: {Term(BOX, "a"): 3.0, Term(BOX, "b"): 1.0}, 2: {Term(BOX, "c"): 1.0, Term(BOX, "unseen"): 9.0}}
     weighed = PaperPolicy(q("seed"), said=lambda key: thrice.get(key, {})).candidates(seen, np.arange(8))
-    assert [term.value for term in weighed[:3]] == ["a", "c", "b"]  # 3 ln 4 > 1 ln 4 > 1 ln 2
+    assert [term.value for term in weighed[:3]] == ["a", "c", "b"]  # weights (occurrences * idf): 3 ln 4, 1 ln 4, 1 ln 2
 
 
 def test_paper_stops_when_candidates_run_short_or_after_five_rounds_and_goes_on_without_its_rule(cut_database):

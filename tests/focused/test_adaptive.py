@@ -38,7 +38,7 @@ def test_features_by_hand():
     assert [links.urls[t] for t in links.open_targets()] == [url("b"), url("c")]
     b, c = links.features()
     mean = 0.75
-    of_s = (0.5 + 5 * (mean + 1.0) / 2) / (1 + 5)  # a is closed, with credit 0.5
+    of_s = (0.5 + 5 * (mean + 1.0) / 2) / (1 + 5)  # a, the fetched link of s, has reward 0.5
     of_a = (0.0 + 5 * (mean + 0.5) / 2) / 5
     assert (b[PLACE["anchor"]], b[PLACE["context"]]) == (0.4, 0.3)
     assert (b[PLACE["parent_best"]], b[PLACE["parent_mean"]]) == (1.0, 0.75)

@@ -151,7 +151,7 @@ def test_ants_walk_over_fetched_pages_where_nothing_else_is_left():
     always._links.add(s, 0.5, [a, b], [0.1, 0.2], [0.1, 0.2], s)
     always._links.add(a, 0.5, [url("c"), s], [0.3, 0.0], [0.3, 0.0], a)
     assert sorted(always._candidates(Ant(s, {0}, [])).tolist()) == [0, 1]
-    assert always._candidates(Ant(a, {0, 1}, [])).tolist() == [2]  # s is tabu
+    assert always._candidates(Ant(a, {0, 1}, [])).tolist() == [2]  # not s, which this ant has visited
 
 
 def test_the_least_score_is_a_quantile_of_the_links_that_wait():

@@ -66,8 +66,8 @@ def reachable(web: Web, seeds: list[str]) -> set[str]:
 
 
 def run_over(name: str, number: int) -> str:
-    """Runs a strategy ("fish", or "fish ruled" with its strictest rule) over a random graph; checks that it ended correctly and
-    returns the reason."""
+    """Runs a strategy ("fish", or "fish ruled" with its strictest rule) over the random graph with the seed `number`; checks
+    that the pages left unfetched agree with the reason for which the run ended, and returns this reason."""
     web = any_web(number)
     seeds = ["p0"] if number % 3 else ["p0", "p1"]
     strategy_name, _, ruled = name.partition(" ")

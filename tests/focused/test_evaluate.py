@@ -45,7 +45,7 @@ def test_tunnel_lengths_by_hand():
 def test_similarity_by_hand():
     pages = {"p": {"crawler": 2, "soup": 1}, "q": {"soup": 1}}
     judge = SimilarityJudge({"crawler": 1, "harvest": 1}, pages)
-    crawler, soup, harvest = 1 + log(2), 1.0, 1 + log(2)  # no page contains “harvest”: n_k = 1
+    crawler, soup, harvest = 1 + log(2), 1.0, 1 + log(2)  # no page contains “harvest”: its number of pages n_k is taken as 1
     expected = 2 * crawler * crawler / (sqrt(crawler**2 + harvest**2) * sqrt((2 * crawler) ** 2 + soup**2))
     assert judge.page("p") == pytest.approx(expected)
     assert judge.page("q") == 0

@@ -61,7 +61,7 @@ def test_a_kill_and_a_freeze_repeat_only_what_was_on_the_wire(installed: dict[st
             killed = web.until(2 * HOSTS)[HOSTS:]
             workers[0].send_signal(signal.SIGKILL)
             workers[0].communicate()
-            web.let_go()  # the worker that requested them is dead
+            web.let_go()  # releases responses whose requests were sent by the killed worker
 
             workers.append(taking_over(lambda: crawl(environment), lambda: len(web.asked)))
             frozen = web.until(3 * HOSTS)[2 * HOSTS :]

@@ -1,5 +1,5 @@
-"""Marks: a user's marks on pages change the judge, an active run and the next run; the list of pages and its keyboard requests.
-"""
+"""A user's marks of pages as on or off topic: how they change relevance feedback, an active run and the next run; the list of
+pages to mark, and its requests by keyboard."""
 
 import random
 from datetime import UTC, datetime

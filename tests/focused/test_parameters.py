@@ -149,7 +149,7 @@ def test_url_words_and_the_near_lexicon_count_in_tunnels():
 def test_every_parameter_is_listed_with_a_range_and_tested():
     tested = {(name, key) for name, change, _ in CHANGES for key in change}
     tested |= {("adaptive", "feedback"), ("fish", "other_sites"), ("dolphin", "once_per_host"), ("dynamic_tunnel", "near"), ("dynamic_tunnel", "url"), ("ant_colony", "stop")}
-    tested |= {("ant_colony", "one_per_concept")}  # test_concepts
+    tested |= {("ant_colony", "one_per_concept")}  # tested in tests/focused/test_concepts.py
     for name in BUILT_IN:
         for parameter in strategy_class(name).parameters():
             assert (name, parameter.name) in tested

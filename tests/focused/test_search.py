@@ -1,5 +1,5 @@
-"""Search over fetched pages: Chinese without spaces, traditional as simplified characters, phrases, exclusion; removed with the
-topic."""
+"""Full-text search over fetched pages: Chinese without spaces, traditional and simplified characters, phrases, excluded words;
+its index is deleted with the topic."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def test_timely_rank_by_hand():
     assert (node(dolphin, "b").priority, node(dolphin, "c").priority) == (4.0, 3.0)
     fetch(dolphin, "b", ["a", "c"])
     assert node(dolphin, "c").priority == 7.0
-    assert node(dolphin, "a").data["tr"] == 6.0  # fetched pages keep counting
+    assert node(dolphin, "a").data["tr"] == 6.0  # the rank of a fetched page still grows
 
 
 def test_what_waits_is_ranked_anew_each_time_the_number_of_pages_has_doubled(monkeypatch):
@@ -195,7 +195,7 @@ def test_d_mixes_the_three_and_depth_falls_with_a_shorter_way():
     mixed = start("dolphin", [("a", "crawler")], alpha=0.4, beta=0.3, gamma=0.3, about=topic(["s"], documents=("crawler",)))
     parts = mixed.explain(node(mixed, "a"))
     assert parts["D"] == pytest.approx(0.4 * parts["Ra"] + 0.3 * parts["Rd"] + 0.3 * parts["TR"])
-    assert parts["TR"] == pytest.approx(0.5)  # the median of the frontier
+    assert parts["TR"] == pytest.approx(0.5)  # a TR equal to the median of the waiting links is scaled to 0.5
 
 
 @settings(max_examples=25, deadline=None)
@@ -206,7 +206,7 @@ def test_beta_one_is_breadth_first(seed):
 
 
 def replay(web, seeds, score):
-    """Best first by a score that is recomputed from all pages fetched so far; ties are resolved by which link changed first."""
+    """Returns the order of a best-first crawl by `score(url, fetched pages)`; of equal scores, the one set first comes first."""
     queue = [url(seed) for seed in seeds]
     fetched, waiting, changes = [], {}, 0
     while queue or waiting:

@@ -1,4 +1,5 @@
-"""The state machine of tunnels: each transition, the hold and its limit, several parents, and replaying pages."""
+"""Tunnels, paths through off-topic pages: each change of their state, the parameter `hold` and its cap, pages with several
+parents, and the processing of stored pages again."""
 
 import random
 

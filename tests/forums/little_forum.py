@@ -188,7 +188,7 @@ class Forum:
     def index(self, group: str | None = None) -> str:
         """The boards by category; sub-boards below their board."""
         rows = []
-        told = "data-board" if self.scheme == "slugs" else ""  # if addresses carry no information, the reader has to use this mark
+        told = "data-board" if self.scheme == "slugs" else ""  # the tests' reader finds boards by it if addresses are unclear
         for name in dict.fromkeys(board.group for board in self.boards):
             if group is not None and name != group:
                 continue

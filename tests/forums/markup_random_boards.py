@@ -11,7 +11,7 @@ from html import escape
 from tests.forums.boards import RandomForum, Section, Topic
 from tests.forums.markup_software import class_name
 
-# forum, topics, posts, last post, moderator, by, sub-boards, newest
+# the words for: forum, topics, posts, last post, moderator, by, sub-boards, newest topics
 WORDS: dict[str, tuple[str, ...]] = {
     "en": ("Forum", "Topics", "Posts", "Last post", "Moderator", "by", "Subforums", "Newest topics"),
     "fr": ("Forum", "Sujets", "Messages", "Dernier message", "Modérateur", "par", "Sous-forums", "Derniers sujets"),
@@ -26,7 +26,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 }
 OF = {"en": ("en", "fr", "es"), "de": ("de", "it", "pl"), "ru": ("ru",), "zh": ("zh", "tw", "ja")}
 ADDRESSES = (
-    # the page, a board, a thread, a person, a category
+    # paths of: the index page, a board, a thread, a user, a category
     ("/", "/forum/{n}", "/topic/{t}", "/user/{u}", "/category/{c}"),
     ("/index.php", "/viewforum.php?f={n}", "/viewtopic.php?t={t}", "/profile.php?u={u}", "/index.php?c={c}"),
     ("/forum/", "/forum/forumdisplay.php?fid={n}", "/forum/showthread.php?tid={t}", "/forum/member.php?uid={u}", "/forum/index.php?gid={c}"),

@@ -140,7 +140,7 @@ def columns(forum: RandomForum, topic: Topic) -> str:
 
 
 def folded(forum: RandomForum, topic: Topic) -> str:
-    """Replies below the posts that they answer, with a line to collapse them and their number."""
+    """A thread whose replies are nested in the posts that they answer; each post has points and a link that collapses it."""
     made, depth = "", 0
     for number, p in _all(topic):
         inner = f"<div class=w2><a href='/~{quote(p.author)}'>{_e(p.author)}</a> {number * 3 % 11} points {_ago(forum, p)} <a href='#'>[–]</a></div><div class=w3><p>{_e(p.text)}</p></div><div class=w4><a href='/w/{topic.number}/{p.number}'>link</a> <a href='#'>answer</a></div>"

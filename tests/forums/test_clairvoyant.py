@@ -1,4 +1,4 @@
-"""The clairvoyant bound compared with an exact programme over all visit times; it is below every policy."""
+"""The lower bound of the delay: compared with the exact minimum over all sets of visit times, and below every policy's delay."""
 
 import itertools
 

@@ -16,7 +16,7 @@ START = datetime(2026, 11, 2, tzinfo=UTC).timestamp()
 
 
 def items(moments: list[float], waits: list[float], board: list[int], opener: list[bool]) -> Items:
-    """Posts at hours after Monday 00:00 UTC."""
+    """Returns posts made `moments` hours after Monday 00:00 UTC; `opener` marks first posts of threads."""
     times = START + np.array(moments) * 3600
     weights = np.where(opener, 1.0, 0.5)
     return Items(np.array(board), times, times / 3600, np.array(opener), np.array(waits), weights)

@@ -7,7 +7,8 @@ from forums.excitation import POOLED, Kernel, Modes, expected, fit, state_after
 
 
 def stepped(kernel, level, state, hours, step=0.002):
-    """Expected events by Euler steps of x_k' = (r - x_k) / tau_k, r = b B + a x."""
+    """Returns the expected events in `hours`, by Euler steps of x_k' = (r - x_k) / tau_k with the rate r = base * level + gains ·
+    x."""
     taus, gains, state = np.array(kernel.taus_hours), np.array(kernel.gains), state.copy()
     total = 0.0
     for _ in range(int(hours / step)):

@@ -83,7 +83,7 @@ class TestBic:
         total = summary(simulate_fetch(log, replace(setup, interrupted_share=0.2), "bic"), posts_per_day(log, setup))
         assert total.precision >= 0.97
         assert total.recall >= 0.99
-        assert 2.9 < total.mean_delay_hours < 3.5  # half a cycle
+        assert 2.9 < total.mean_delay_hours < 3.5  # half of a cycle of 6 hours
 
     def test_a_visit_reads_few_list_pages(self, log, setup):
         total = summary(simulate_fetch(log, setup, "bic"), posts_per_day(log, setup))

@@ -15,7 +15,7 @@ from tests.forums.boards import NOW
 from tests.forums.markup_pages import write
 
 SMALL = fitting.Shape(4, 3, 0.3)
-KEPT = 14  # pages in the folder
+KEPT = 14  # approximate number of generated pages that the fixture keeps in its folder
 
 
 @pytest.fixture

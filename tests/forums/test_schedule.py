@@ -64,7 +64,7 @@ def test_the_printed_loop_loses_visits():
     table = bra_literal(demand(3, 20), 160)
     assert 0.3 * 160 < len(table.board) < 0.8 * 160
     flat = bra_literal(Demand(np.ones((1, 24))), 2)
-    assert flat.hour.tolist() == pytest.approx([8.0, 17.0])  # it would be 16.0, but the first visit falls into the same hour
+    assert flat.hour.tolist() == pytest.approx([8.0, 17.0])  # not 16.0: the hour of the first visit is not counted
 
 
 def test_the_printed_loop_may_leave_a_board_without_visits():

@@ -194,7 +194,7 @@ def cards(forum: StyledForum) -> str:
 
 
 def tables(forum: StyledForum) -> str:
-    """One table, categories with the markup of boards, "(3 Viewing)" beside names, sub-boards with icons below."""
+    """All boards in one table: category links look like board links, "(3 Viewing)" follows names, icons precede sub-boards."""
     rows = []
     for number, (title, boards) in forum.categories.items():
         rows.append(f'<tr><td class="thead" colspan="5"><strong><a href="{forum.category_url(number)}">{title}</a></strong></td></tr>')

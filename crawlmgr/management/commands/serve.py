@@ -58,7 +58,7 @@ def address(text: str) -> Address:
 
 
 def worker_count(text: str) -> int:
-    """Parses a number of workers from 1 to 64. Raises ArgumentTypeError."""
+    """Parses a number of workers from 1 to 64. Raises ArgumentTypeError for any other text."""
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 64:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of workers; enter 1 to 64")
     return int(text)
@@ -82,7 +82,7 @@ class Command(BaseCommand):
         bind: Address = options["bind"]
         listener = self._listen(bind)
         login = in_subprocess(self._prepare)
-        # the children get an environment without the password, which none needs and other programs could read there
+        # the password is left out of the children's environment: they do not need it, and other programs could read it there
         os.environ.pop("CRAWLMGR_ADMIN_PASSWORD", None)
         bound = Address(bind.host, listener.getsockname()[1])
         self._greet(bound, login)

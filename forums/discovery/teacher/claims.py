@@ -57,8 +57,8 @@ def _held(claim: str, cases: Sequence[bool]) -> Tally:
 
 
 def _replies(seen: Iterable[Seen]) -> Tally:
-    """Returns the tally of the claim about counts: a list counts either replies (posts - 1) or posts, whichever holds for more of
-    the threads whose posts are all known."""
+    """Finds out whether the numbers in lists count posts or only replies (posts - 1), from the threads whose posts are all known.
+    Returns the alternative that is right for more of them, with the number of these threads and of all compared."""
     votes: Counter[str] = Counter()
     cases = 0
     for thread in seen:

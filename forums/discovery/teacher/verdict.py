@@ -1,5 +1,5 @@
-"""Checks how a site's pages are read by comparing related sample pages (a list and its threads): which claims, such as "the
-number of replies is right", hold and, for each one that does not, the selector with which it would."""
+"""Checks how a site's pages are read by comparing related sample pages (a list and its threads): tests claims such as "the number
+of replies is right", and for each false claim looks for a selector that reads the field correctly."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _named(values: Sequence[str]) -> bool:
 
 
 def _titles(values: Sequence[str], titles: Collection[str]) -> bool:
-    """Tells whether some of the values that a selector finds are titles of threads (`titles`), so that they are not names."""
+    """Tells whether some of the values that a selector for user names finds are titles of threads (`titles`), so it is wrong."""
     return any(value in titles for value in values)
 
 

@@ -343,8 +343,8 @@ def _are_headings(rows: RowSet, below: RowSet) -> bool:
 
 
 def _are_merged(rules: RowSet, nodes: list[int]) -> bool:
-    """Tells whether the rules merged several rows into one. A merged row consists of several sibling elements, and the links
-    that only the models found (`nodes`) are mostly in its second or a later element, where titles have their place in the first.
+    """Tells whether the rules merged several rows into one. A merged row consists of several sibling elements, and most links
+    that only the models found (`nodes`) are in its second or later ones, at the position that titles have in the first one.
     """
     if len(nodes) < MERGED * len(rules.rows):
         return False

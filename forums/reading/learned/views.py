@@ -106,9 +106,9 @@ def bodies_view(page: Page, table: BodyTable, scores: np.ndarray, chosen: Sequen
 
 
 def agreement(outline: Outline, nodes: Sequence[int], posts: PostSet | None) -> float:
-    """Returns how far the two readings agree on the texts of posts, in [0, 1]: the number of the models' texts (`nodes`) that are
-    inside one of the rules' texts (`posts`) or contain one, divided by the larger of the two numbers of texts. 0 if the rules
-    found no text."""
+    """Returns how far rules and models agree on the texts of posts, in [0, 1]: the number of texts found by the models (`nodes`)
+    that lie inside a text found by the rules (`posts`) or contain one, divided by the larger of the two numbers of texts. 0 if
+    the rules found no text."""
     own = sorted({body for body in posts.bodies if body is not None}) if posts else []
     if not own:
         return 0.0

@@ -241,9 +241,9 @@ def counts(sample: Sample) -> bool:
 
 
 def _whole(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> float:
-    """Returns the highest probability of being incomplete at which readings may be called complete, a multiple of 0.01: then
-    at most the share `_SILENT` of the pages is incomplete without being reported, each forum software with the same weight. 0
-    if there is none."""
+    """Returns the threshold up to which a reading's predicted probability of being incomplete counts as "complete": the largest
+    multiple of 0.01 with which at most the share `_SILENT` of the pages is incomplete but not reported, each forum software
+    weighted equally. 0 if there is none."""
     asked = [(s.saved.engine, o) for s, o in zip(samples, outcomes, strict=True) if counts(s) and o.tally.truth]
     sizes = Counter(engine for engine, _ in asked)
     share = [1 / sizes[engine] / len(sizes) for engine, _ in asked]
@@ -284,8 +284,8 @@ def fit(samples: Sequence[Sample], workers: int = 1) -> tuple[Weights, list[Outc
 
 
 class Judged(NamedTuple):
-    """Cross-validated results of pages, the candidate lists on them, and the probability of being incomplete up to which a
-    reading is called complete (`whole`)."""
+    """Cross-validated results of the pages (`outcomes`), the candidate lists on them (`listed`), and the largest predicted
+    probability of being incomplete with which a reading still counts as complete (`whole`, see `_whole`)."""
 
     outcomes: list[Outcome]
     listed: list[Listed]

@@ -78,8 +78,9 @@ def body_labels(page: Page, table: BodyTable, truth: Truth, posts: PostSet | Non
 
 
 def _chains(page: Page, table: BodyTable, texts: list[str], truth: Truth) -> list[list[int]]:
-    """Returns one list for each true post found on the page: the positions in `texts` of the candidate elements, nested in each
-    other, whose text begins with that of the post, outermost first. `texts`: the texts of the candidates in `table`."""
+    """Returns a list for each true post found on the page: the candidates whose text begins (nearly) with that of the post, as
+    indices into `texts`. They are nested in each other and listed outermost first. `texts`: the texts of the candidates in
+    `table`."""
     used: set[int] = set()
     chains = []
     for record in truth["records"]:

@@ -1,4 +1,4 @@
-"""Input that no form of the desk sends (digits of other scripts, huge numbers, NUL characters, tokens of other lists) is
+"""Input that no form of the web interface sends (digits of other scripts, huge numbers, NUL characters, tokens of other lists) is
 refused or ignored."""
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def visited(one: Board, hours: float, posts: int = 8) -> None:
 
 
 def harvests(*items: int) -> None:
-    """Creates successive harvests of one form, of ten pages each."""
+    """Creates successive harvests with ten fetched pages each; `items` are the numbers of records that they found."""
     for number in items:
         run(RunState.FINISHED, kind="deepweb-harvest", fetched=10, items=number)
 

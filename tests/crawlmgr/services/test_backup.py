@@ -168,7 +168,7 @@ def test_a_backup_of_before_without_kept_files_is_read(folders: Path, settings: 
 
 
 def test_what_workers_are_asked_to_do_never_comes_out_of_a_backup(folders: Path, settings: Any) -> None:
-    """Older backups contained schedules; a modified one could name any function."""
+    """Schedules in a backup are ignored: older backups contained them, and a modified one could name any function to be run."""
     row = json.dumps([1, "mine", "os.system", "'touch x'"]).encode()
 
     def change(name: str, content: bytes) -> tuple[str, bytes]:
@@ -225,7 +225,8 @@ def test_a_link_in_a_kept_folder_is_not_followed_into_a_backup(folders: Path, se
 
 
 def _both(change: Any) -> Any:
-    """Also changes the manifest, so that it does not count the table whose file was replaced."""
+    """Returns a function that applies `change` to a file of a backup and removes from the manifest the row count of the table of
+    nodes, whose file `change` replaces."""
 
     def changed(name: str, content: bytes) -> tuple[str, bytes]:
         name, content = change(name, content)

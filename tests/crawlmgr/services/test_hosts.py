@@ -1,4 +1,4 @@
-"""A host's clock and sums after a response: the fast path for a plain success gives the same result as the general path."""
+"""A host's next request time and counters after a response: the fast path for plain successes agrees with the general one."""
 
 from __future__ import annotations
 

@@ -81,8 +81,8 @@ def test_the_week_has_each_start_on_its_day() -> None:
             assert chip.starts.first.astimezone(zone).date() == chip.starts.last.astimezone(zone).date() == day
     starts = {kind: sum(chip.starts.count for _day, chips in days for chip in chips if chip.entry.one.kind == kind) for kind in keys}
     assert starts["topic"] in (6, 7) and starts["export"] in (6, 7) and starts["deepweb-harvest"] <= 1
-    # The week shown on the page begins at the time of the request, which lies between these two times; late in the day, only
-    # tomorrow's visits of the plan remain.
+    # The week on the page begins between `began` and `ended`, so its number of visits lies between the numbers for these two
+    # times. Late in the day, only tomorrow's visits (24 or more) remain in the plan.
     most, least = (
         sum(one.count for one in forum_reads.planned([keys["forum"]], first, last + timedelta(days=7), zone)[keys["forum"]])
         for first, last in ((began, ended), (ended, began))

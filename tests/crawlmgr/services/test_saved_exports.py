@@ -46,7 +46,7 @@ def kept(**values: Any) -> Export:
 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Two objects per step, so that there are many points at which it may be killed."""
+    """Makes exports write two rows per step, so that there are many points at which a test can interrupt them."""
     monkeypatch.setattr(export_jobs, "STEP_SECONDS", -1.0)
     chunks = {name: table.chunk for name, table in exports.tables().items()}
     for table in exports.tables().values():

@@ -1,4 +1,4 @@
-"""TLS: the address is checked, while certificate and SNI use the name; also through a proxy's tunnel."""
+"""TLS: access rules apply to the IP address, certificate and SNI to the host name; the same holds through a proxy's tunnel."""
 
 from __future__ import annotations
 

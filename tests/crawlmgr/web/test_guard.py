@@ -110,7 +110,7 @@ class Listener:
         self.sockets = [socket.create_server(("127.0.0.1", 0))]
         self.port: int = self.sockets[0].getsockname()[1]
         if socket.has_ipv6:
-            with contextlib.suppress(OSError):  # without IPv6 on this machine its addresses cannot be reached anyway
+            with contextlib.suppress(OSError):  # on a machine without IPv6, nothing can connect to ::1, so no listener is needed
                 self.sockets.append(socket.create_server(("::1", self.port), family=socket.AF_INET6))
         for sock in self.sockets:
             sock.setblocking(False)

@@ -1,4 +1,5 @@
-"""WARC: our files can be read by us, warcio and fastwarc; revisits, truncated ends, and files written by other programs."""
+"""WARC files: those written here can be read by this program, warcio and fastwarc; reading of revisit records, of truncated
+files, and of files written by other programs."""
 
 from __future__ import annotations
 
