@@ -191,7 +191,7 @@ class _Slice:
         return self.settings.in_flight - len(self.line)
 
     def _claim(self, now: datetime) -> list[Url]:
-        """Claims and returns the addresses that may be requested now, and some ahead of need; [] if no request may be sent."""
+        """Claims and returns the addresses that may be requested now, and a few to request next; [] if no request may be sent."""
         if self.closing or self._leaving(now) or self.line.full or self._is_alone():
             return []
         most = max(0, self._free - len(self.ahead))

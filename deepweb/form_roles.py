@@ -99,7 +99,7 @@ def asks_for_something_else(form: Form) -> bool:
 def only_orders_a_list(form: Form) -> bool:
     """Tells whether a form only sets how a list is shown: its only fields to fill in are selects (radio buttons may stand
     beside them), and each of them sets the order, its direction, the page or the number of rows on a page. By the
-    specification such a form is no search."""
+    project's specification, such a form is not a search form."""
     shown = [field for field in form.fields if field.kind not in ("hidden", "submit", "image", "button", "reset")]
     choices = form.of_kind("select", "radio")
     return bool(form.of_kind("select")) and len(choices) == len(shown) and all(map(_sets_a_list, choices))

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class FormType(StrEnum):
-    """What a form is for."""
+    """The purpose of a form, as found by the classifier or set by an operator."""
 
     SEARCH = "search"
     LOGIN = "login"

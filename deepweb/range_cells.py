@@ -249,8 +249,8 @@ def _end_cell(state: _Known, stretch: tuple[int, int], narrow: Sequence[QueriedR
 
 
 def _reach(state: _Known, low: int, high: int, aim: float, from_end: bool) -> int:
-    """Returns the width of a sub-range with `aim` records at the start (with `from_end`, the end) of an interval; at most its
-    width."""
+    """Returns the width of the sub-range with `aim` records at the start (with `from_end`, the end) of the interval from `low` to
+    `high`; the width of the whole interval if it has fewer records."""
     part = state.inside(low, high)
     points, masses = state.points[part], state.masses[part]
     if from_end:
@@ -293,9 +293,9 @@ def _cut_through(state: _Known, fresh: Sequence[tuple[int, int]]) -> list[Cell]:
 
 
 def _density_beside(state: _Known, end: int, narrow: Sequence[QueriedRange], after: bool) -> float | None:
-    """Returns the expected density (records per unit of value) at the start (with `after`, the end) of an interval: the weighted
-    mean over up to `NEIGHBOURS` adjacent queried ranges of `narrow`, extrapolated by the share `TREND` of the change between
-    them. None if none is adjacent. `end` is the first (last) value of the interval."""
+    """Returns the density (records per unit of value) expected at one end of an interval, from the queried ranges of `narrow`
+    next to it; None if there are none. `end` is the first value of the interval or, with `after`, its last. The result is the
+    weighted mean density of up to `NEIGHBOURS` successive ranges, extrapolated by the share `TREND` of the change over them."""
     count = width = 0.0
     weight, each_dense = 1.0, []
     for _ in range(NEIGHBOURS):

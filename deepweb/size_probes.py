@@ -86,7 +86,7 @@ def plan_probes(
     words.
 
     The words are drawn systematically in the order of their weights, so that no word is drawn twice and words of similar
-    weight are drawn in proportion. Drawing by weight makes every probe contribute about the same to the sum.
+    weight are drawn in proportion. Drawing by weight makes the probes contribute about equally to the size estimate.
 
     `scale` is the ratio of all records that match a word to the seen ones among them: one number, or an array indexed by term.
     The pool holds words of at least four seen records (the more records, the steadier is the ratio of a word's answer to its
@@ -255,8 +255,8 @@ def _degree(
 
 
 class _Finders:
-    """The words of the probe pool that find a record, by three definitions of matching: `by_terms`, and `alone` and `within`,
-    which find further words."""
+    """Determines which words of the probe pool match a record, by three definitions: among its terms (`by_terms`), also as words
+    in its text (`alone`), or also as substrings of its text (`within`)."""
 
     def __init__(self, pool: Iterable[Term]) -> None:
         self._pool = frozenset(pool)

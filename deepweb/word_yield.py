@@ -57,7 +57,7 @@ def fitted(seen: Seen, cut: float) -> Yield:
       to the second, with three times the variance of a binomial distribution. If records shared by two answers are in
       different orders, `mixed` is shifted towards 1.
     """
-    # Imported here because it takes a fifth of a second, which commands that do not need it save.
+    # Imported here because the import takes 0.2 seconds, and most commands do not need it.
     from scipy.special import log_ndtr
 
     rows = _answers(seen)
@@ -135,8 +135,8 @@ def _disorder(seen: Seen) -> float:
 
 
 def pairs_in_order(seen: Seen) -> tuple[int, int]:
-    """Compares the order of the records that two answers share, for all pairs of the latest 15 answers. Of the neighbouring
-    shared records, returns how many pairs are in the same order in both answers, and how many pairs there are."""
+    """Measures how far answers show records in the same order. For every two of the latest 15 answers, takes the records that
+    both contain; returns how many neighbours of these are in the same order in both answers, and the number of all neighbours."""
     same = pairs = 0
     answers = [answer[:_ORDERED_RECORDS].tolist() for answer in seen.answers if len(answer) > 1][-_ORDERED:]
     for later, answer in enumerate(answers):

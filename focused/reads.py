@@ -81,8 +81,8 @@ def run_ids(topic: Topic) -> list[int]:
 
 
 def curve(run_id: int, pages: int) -> list[tuple[int, int]]:
-    """Returns pairs (pages fetched, relevant pages among them) at some 160 points of a run that has fetched `pages` pages; [] for
-    none. Reads only these rows by index, whatever the run's length."""
+    """Returns pairs (pages fetched, relevant pages among them) at about 160 points of a run that has fetched `pages` pages; [] if
+    `pages` is 0. Only the rows of these points are read, by an index, so that the time does not grow with the run."""
     if not pages:
         return []
     step = max(1, ceil(pages / CURVE_POINTS))

@@ -77,8 +77,8 @@ def greedy_by_requests(costs: Floats, requests_per_visit: Floats, total_requests
 
     costs: (n, mmax), the delays D_i(1) … D_i(mmax), continued as in `greedy`; requests_per_visit: (n,). Visits that no longer fit
     are skipped in favour of cheaper ones.
-    Exact for equal costs, otherwise within one visit of the fractional optimum. Raises BudgetError when one visit to each board
-    is already too much, or a visit costs no request.
+    Exact if all visits need equally many requests, otherwise within one visit of the fractional optimum. Raises BudgetError when
+    one visit to each board is already too much, or a visit costs no request.
     """
     price = np.asarray(requests_per_visit, dtype=float)
     left = total_requests - float(price.sum())

@@ -97,10 +97,10 @@ class BoardDelay:
 
 
 def by_board(items: Items, era_hours: Floats, boards: int, days: float, target_hours: Sequence[float]) -> list[BoardDelay]:
-    """Returns the figures of each board that has items, in the order of board numbers.
+    """Returns the delays of each board on which items (posts) were found, in the order of board numbers.
 
-    era_hours: (n,), waits under equal visits; days: length of the period; target_hours: for each board the hours within which
-    posts should be found.
+    era_hours: (n,), hours that each item would have waited if all boards were visited equally often; days: length of the period;
+    target_hours: for each board the hours within which posts should be found.
     """
     order = np.argsort(items.board, kind="stable")
     bounds = np.searchsorted(items.board[order], np.arange(boards + 1))

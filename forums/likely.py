@@ -23,7 +23,7 @@ BURSTS = 1.0  # shape of the gamma distribution of the ratio of actual to foreca
 # overview source
 PRICE_SPREAD, LOOKS_SPREAD = 0.35, 0.4
 # BOARDS_AT_ONCE: number of boards simulated together. MAX_DRAWN: largest number of boards that are simulated; for further boards
-# the span of later visits is also used for the next visit.
+# the span of the next visit is its expected time, plus and minus one time step.
 BOARDS_AT_ONCE, MAX_DRAWN = 100, 500
 
 

@@ -127,8 +127,8 @@ class Overview:
         return np.asarray(np.bincount(source, part, len(self)), dtype=np.float64), part
 
     def to_probe(self, now: float) -> Ints:
-        """Returns the numbers of the sources that have no row (one per board) that is trusted to report new posts correctly,
-        and that are due for a test reading (probe)."""
+        """Returns the numbers of the sources that are due for a test reading (probe): those with rows, none of which is trusted
+        yet to report new posts correctly."""
         trusted = np.bincount(self._source, self.trusted(), len(self)) > 0
         return np.flatnonzero(~trusted & (now >= self.probe_at) & (self.bounds[1:] > self.bounds[:-1]))
 
@@ -246,7 +246,7 @@ class Overview:
         return lost[~chosen[lost]]
 
     def trust_shown(self, source: int, boards: Ints, now: float) -> None:
-        """Trusts newest list number `source` from now on for those of `boards` that it has named for the first time."""
+        """Marks the list of newest threads with index `source` as trusted from `now` on for those of `boards` not yet trusted."""
         pairs = self.covers.of(self.rows(source))
         own = np.arange(pairs.start, pairs.stop)[np.isin(self.covers.board[pairs], boards)]
         self.covers.as_of[own[np.isnan(self.covers.as_of[own])]] = now
@@ -291,7 +291,7 @@ class Overview:
         return self.covers.board[pairs][self._trusted_pairs()[pairs]]
 
     def simulate_reading(self, source: int, boards: Ints, waiting: Floats, now: float) -> None:
-        """Simulates a reading that shows posts of weight `waiting` on `boards`; if it is a newest list, they count as fetched."""
+        """Simulates reading posts (weights `waiting`) from a source; with a list of newest threads, they count as fetched."""
         if self.newest[source]:
             self.clear(boards, now)
             return

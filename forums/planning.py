@@ -185,7 +185,7 @@ def expectations(rates: Floats, board: Ints, previous: Floats, now: Floats) -> E
     busy = inside & (rate >= BUSY_SHARE * rate[np.arange(len(top)), top][:, None])
     column = np.arange(steps)[None, :]
     broken_late = (~busy & (column < top[:, None])) * (column + 1)
-    first = broken_late.max(axis=1)  # where the busy bins around the maximum begin: the column after the last gap before it
+    first = broken_late.max(axis=1)  # first column of the run of busy bins that contains the maximum
     broken_early = np.where(~busy & (column > top[:, None]), column, steps)
     end = broken_early.min(axis=1)  # where the busy bins end (exclusive): the column of the first gap after the maximum
     taken = (column >= first[:, None]) & (column < end[:, None])

@@ -54,7 +54,7 @@ class ThreadHistory:
         self.board[events.thread] = events.board
 
     def active_hours(self, times: Floats) -> Floats:
-        """Returns the operational hours from 1970 to each of `times` (epoch seconds)."""
+        """Returns the hours from 1970 to each of `times` (epoch seconds), each weighted by the site's usual activity in it."""
         local = self._clock.local_hours(np.asarray(times, dtype=float))
         return self._activity.mass(np.zeros(local.shape, dtype=np.int64), local)
 

@@ -122,8 +122,8 @@ def polish(intensity: Intensity, board: Ints, hours: Floats, sweeps: int = SWEEP
 
 
 def _best_single(intensity: Intensity, board: Ints, hours: Floats) -> Floats:
-    """Returns the best hour for each board with one visit a day, now at `hours`. The cost is linear inside a bin, so the best
-    hour is the present one or a boundary of bins."""
+    """Returns the best hour of the visit of each of these boards, which have one visit a day; `hours` are the present hours. The
+    cost is linear inside a bin, so the best hour is the present one or a boundary of bins."""
     borders = np.arange(intensity.bins) * intensity.width
     best, least = hours.copy(), intensity.interval_cost(board, hours, hours + DAY_HOURS)
     if not len(board):

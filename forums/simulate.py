@@ -324,7 +324,7 @@ class Simulation:
 @dataclass(frozen=True, slots=True)
 class Followed:
     """The actions of a simulated adaptive policy. board, moments: number and time (epoch seconds) of each board fetched.
-    spent, spent_at: cost (in visits) and time of each charge, which is for all visits of one ranking or for one reading."""
+    spent, spent_at: cost (in visits) and time (epoch seconds) of each ranking's visits or reading of an overview source."""
 
     board: Ints
     moments: Floats

@@ -61,7 +61,7 @@ def copied_or_made(copy: Path, connection: sqlite3.Connection, make: Callable[[]
 
 
 def migrate_once() -> None:
-    """Makes the next `migrate` on SQLite, which is the one of the test database, use the copy if possible."""
+    """Makes the next `migrate`, which creates the SQLite test database, use a copy kept from an earlier run if there is one."""
     migrate = Command.handle
 
     def handle(self: Command, *arguments: Any, **options: Any) -> None:

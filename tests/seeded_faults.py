@@ -196,7 +196,7 @@ def copies(number: int) -> Iterator[Queue[Path]]:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Draws the faults, tests them in parallel, and prints a line for each and the share detected in each part."""
+    """Draws faults at random, tests them in parallel, and prints each result and the number detected in each part of PARTS."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--faults", type=int, default=42, help="number of faults (default 42)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the draw (default 1)")

@@ -47,8 +47,8 @@ class SmallDisk:
         (self.path / "filler").unlink()
 
     def copy(self, place: Path) -> Path:
-        """Copies its content for programs that follow links, because links under /proc would lead them to this process's own
-        folder."""
+        """Copies the disk's content to `place`, for programs that resolve symbolic links: from `path`, which begins with a link
+        in /proc, they would reach this process's own folder instead."""
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(self.path, place)
         return place

@@ -223,7 +223,7 @@ class TableNode(Node):
 
 
 def attributes(parser: Parser, token: Token) -> AttributesNode:
-    """Compiles `row` and `cell`; see `AttributesNode`."""
+    """Compiles the template tags `row` and `cell`; see `AttributesNode`."""
     kind, *bits = token.split_contents()
     bits, condition = _condition(parser, bits, "if")
     return AttributesNode(kind, _options(parser, bits), condition)

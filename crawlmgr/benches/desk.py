@@ -123,7 +123,7 @@ class _Side:
         self.process.communicate()
 
     def cost(self, room: str) -> float:
-        """Requests one page and returns the CPU milliseconds that the server took for it."""
+        """Requests the page named `room` and returns the CPU milliseconds that the server needed for it."""
         assert self.process.stdin is not None  # noqa: S101 - opened above
         self.process.stdin.write(room + "\n")
         self.process.stdin.flush()

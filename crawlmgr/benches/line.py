@@ -65,8 +65,8 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _crawl(name: str, in_flight: int, options: dict[str, Any]) -> dict[str, Any]:
-    """Runs one crawl of the side `name` over its own local web. Returns the side's figures and, as `server`, the counts of the
-    web's server."""
+    """Runs one crawl by the program `name` ("ours" or "scrapy") over a local web of its own. Returns the program's figures and,
+    as `server`, the counts of that web's server."""
     # enough pages on each host, so that the crawl ends because it has fetched its number of pages
     each = max(PAGES, ceil(SPARE * options["pages"] / options["hosts"]))
     more = (f"pages={each}", f"vary={'yes' if options['vary'] else 'no'}")

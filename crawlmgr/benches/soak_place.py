@@ -89,8 +89,8 @@ class Place:
             self.server.stop()
 
     def healthy(self) -> bool:
-        """Tells whether the installation answers its health check with status 200: the desk answers, and some worker node has
-        sent a heartbeat recently."""
+        """Tells whether the installation answers its health check with status 200, which means that the web interface works
+        and some worker node has sent a heartbeat recently."""
         try:
             return requests.get(f"{self.url}/healthz", timeout=5).status_code == 200
         except requests.RequestException:

@@ -50,7 +50,7 @@ MENU = '<a href="/">Museum</a> <a href="/search">Search the catalogue</a> <a hre
 
 
 class Instrument(NamedTuple):
-    """One record of the database."""
+    """One record of the demonstration's database, a catalogue of musical instruments."""
 
     number: int
     title: str

@@ -30,8 +30,8 @@ from crawlmgr.web.warc import RecordPointer, WarcRecord, WarcWriter, check_file,
 ROTATE_BYTES = 250_000_000
 CHECK_SPACE_EVERY = 50
 IMPORT_MARK = "-import-"  # part of the names of WARC files copied by an import
-# a file copied into the archive by an import, but named by no database row and not written to for this long, is what a killed
-# import has left
+# Files of imports in the archive are deleted if no database row names them and they were not written to for this long: they are
+# left over from a killed import.
 IMPORT_SECONDS = 86_400.0
 INFO_BYTES = 1_000  # a file smaller than this can contain only our own warcinfo record
 LEFT_AFTER_SECONDS = 60.0

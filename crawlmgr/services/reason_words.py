@@ -97,7 +97,7 @@ SAID: dict[str, str] = {
     "too_deep": gettext_noop("too many path segments"),
     "repeated_segment": gettext_noop("the same path segment again and again"),
     "calendar": gettext_noop("an endless calendar"),
-    # events
+    # codes of events in the log
     "run_failed": gettext_noop("A run failed"),
     "slice_broke": gettext_noop("Processing of a run was interrupted"),
     "database_trouble": gettext_noop("A temporary database error; the work was repeated"),

@@ -197,9 +197,9 @@ def _full_year(text: str | None) -> int | None:
 
 
 def _with_clock(coded: str, found: re.Match[str], time: TimeParts, whole: bool) -> TimeParts | None:
-    """Returns the date `time`, whose match in `coded` is `found`, with the clock time added that stands before or after it,
-    if any. None if the clock time is impossible, or if date and clock time are too incomplete to be sure that they are a time;
-    with `whole` also if the text contains more than these, a weekday, punctuation and labels such as "Posted"."""
+    """Returns the date `time`, found at `found` in the text `coded`, completed by a clock time next to it, if there is one.
+    None if the clock time is impossible, or if date and clock time are too incomplete to be certainly a time. With `whole`, also
+    None if the text contains more than a date, a clock time, a weekday, punctuation and labels such as "Posted"."""
     gap = _BETWEEN.match(coded, found.end())
     clock = _CLOCK.match(coded, gap.end() if gap else found.end())
     start, end = found.start(), found.end()

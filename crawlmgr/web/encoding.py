@@ -22,7 +22,7 @@ _META_WINDOW = 4096
 _SAMPLE = 65536  # bytes that are examined to detect an encoding
 _DAMAGE = 0.02  # share of undecodable characters up to which a declared charset is accepted
 
-# Charset name -> the Python codec used for it: as in browsers, that of a larger charset which contains the named one.
+# Charset name -> the Python codec used for it. As in browsers, this is the codec of a superset of the named charset.
 _CODECS = {
     "gb2312": "gb18030",
     "gbk": "gb18030",

@@ -213,8 +213,8 @@ class _Builder:
             self._text(text)
 
     def _spanned(self, row: int, table: int) -> dict[str, int]:
-        """Counts, by shape, the cells of earlier rows that extend into the first columns of the table row `row` (rowspan); also
-        records their total in `rowspan_counts`. `table` is the parent of the row."""
+        """Counts the cells of earlier rows that extend into the first columns of table row `row` (rowspan), by their shape (tag
+        and class names); also records their total in `rowspan_counts`. `table` is the parent of the row."""
         going = self.spanning.get(table, [])
         if going:
             self.made.rowspan_counts[row] = len(going)

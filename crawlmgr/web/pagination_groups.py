@@ -12,8 +12,8 @@ from lxml.html import HtmlElement
 from crawlmgr.web.pagination_urls import Address, Slot, page_of, relation, similarity, slots
 from crawlmgr.web.pagination_words import CURRENT_NAME, PAGER_NAME, page_number
 
-# score (see `_score`) from which a group of links is accepted as the page's pagination; a group with only one page number reaches
-# it only if its addresses resemble the page's own; a weaker resemblance is enough in an element that is named as a pager
+# Least score (see `_score`) of a group of links that is accepted as the page's pagination. For a group with a single page number
+# this requires addresses similar to the page's own; less similarity is enough inside an element that is named as a pager.
 _MIN_SCORE = 2.5
 _MAX_GROUPS = 60  # at most this many groups are examined in detail, those with the highest scores
 SURE = 0.99

@@ -205,8 +205,8 @@ class MemoryLimit:
             self._change.notify_all()
 
     def end(self) -> int:
-        """Ends the calling thread's reserving and its permission to exceed the limit; returns the number of bytes it has
-        reserved, which the owner of its result passes to `release` later."""
+        """Called by a thread that has finished: ends its permission to exceed the limit, and returns the number of bytes that it
+        has reserved. The owner of the thread's result passes this number to `release` later."""
         me = threading.get_ident()
         with self._change:
             if self._free == me:

@@ -46,7 +46,7 @@ class RandomPolicy:
         self._seeds, self._rng, self._refused = list(seeds), rng, refused
 
     def next(self, seen: Seen) -> Choice | None:
-        """Returns the first seed word that was not queried yet, then any seen word not queried yet; None if there is none."""
+        """Returns the first seed word not queried yet; if all were, a random seen word not queried yet; None if none is left."""
         for seed in self._seeds:
             if not seen.was_asked((seed,)):
                 return Choice((seed,))

@@ -129,9 +129,9 @@ class NextQuery:
         return self._first() if self._session.switch_way() else in_vain(self._session.form)
 
     def _seed(self, valid: int) -> Ask | None:
-        """Returns a query for the next of the initial query words or, if several returned nothing, a choice of an input without
-        a word. `valid` is the number of initial words that returned records. None if the tries of the present way of submitting
-        the form are used up.
+        """Returns a query for the next of the initial query words or, if several words returned nothing, a query that only
+        chooses a value of a select or similar input. `valid` is the number of initial words that returned records. None if the
+        present way of submitting the form was tried often enough without success.
         """
         part = self._session.parts.at(len(self._session.log))
         asked = len(self._session.log) - int(self._session.state.get("way_from", 0))

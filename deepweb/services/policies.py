@@ -61,8 +61,8 @@ def _paper(session: HarvestSession, refused: frozenset[Term]) -> PaperPolicy:
     known = session.state.get("paper", {"queue": [], "round": 1, "started": 0})
 
     def said(record: Hashable) -> dict[Term, float]:
-        """Returns the weights K * tf (eq. (1) of the deep-web paper) of the words of a record as listed; K is larger for words of
-        the record's title."""
+        """Returns the weights K * tf (eq. (1) of the deep-web paper) of the words of a record, as shown in lists of results; K is
+        larger for words of the record's title."""
         return session.asking.weights(session.listed.get(record, {}), TITLE) if isinstance(record, int) else {}
 
     queue = [Term(*term) for term in known["queue"]]

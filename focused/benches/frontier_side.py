@@ -95,7 +95,7 @@ class Loop:
         self.seconds = self.source_seconds = 0.0
 
     def run(self, pages: int) -> None:
-        """Fetches `pages` pages, and sets `seconds` and `source_seconds`."""
+        """Fetches `pages` pages; sets `seconds` and `source_seconds`, the CPU time in total and for generating the pages."""
         self.seconds = self.source_seconds = 0.0
         began = time.process_time()
         for _ in range(pages):

@@ -47,7 +47,7 @@ def built_in(strategy: str) -> dict[str, dict[str, Any]]:
 
 
 def preset_kind(strategy: str) -> str:
-    """Returns the kind under which a strategy's presets are stored."""
+    """Returns the identifier ("kind") under which `settings_history` stores the presets of a strategy."""
     return f"{KIND}:{strategy}"
 
 

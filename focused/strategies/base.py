@@ -108,8 +108,8 @@ class Strategy:
         return node.state == State.KNOWN or node.queue == GIVEN_UP
 
     def drop_links(self, node: Node, links: Iterable[str]) -> None:
-        """Drops the URLs `links`, found on the page of `node`, because of a rule of the strategy. URLs that are queued already
-        keep their place.
+        """Drops the URLs `links`, found on the page of `node`, because of a rule of the strategy. Does not affect URLs
+        that are already queued.
         """
         for url in links:
             child = self.open(node, url)

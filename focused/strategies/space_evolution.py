@@ -122,12 +122,12 @@ class SpaceEvolution(Strategy):
             if not chosen:
                 return
             for node in chosen:
-                if node.state < State.FETCHED:  # not if its page was fetched earlier in this cycle, through a redirect
+                if node.state < State.FETCHED:  # its page may have been fetched earlier in this cycle, through a redirect
                     yield node
 
     def _tests(self) -> dict[str, tuple[Sequence[float], str]]:
-        """Returns the links to test, by URL: a pair of the objectives and of the URL of the page with that link; of several
-        links to one URL the one with the largest sum of objectives.
+        """Returns the links to test: for each target URL, the objectives of the link and the URL of the page that contains it.
+        Of several links to one URL, this is the link with the largest sum of objectives.
 
         These are the open links of the library's pages; if there are none, the open links of all pages.
         """

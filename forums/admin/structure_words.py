@@ -102,7 +102,8 @@ def reason(code: str) -> str:
 
 
 def what(code: str) -> str:
-    """Returns the text for what a version changed; codes such as "patterns.thread" and "rule.threadlist.replies" are split."""
+    """Returns a text that names the part of a model that a version changed. Codes such as "rule.threadlist.replies" name
+    a part, a kind of page and a field."""
     head, *rest = code.split(".")
     if head not in WHAT:
         return code

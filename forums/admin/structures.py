@@ -113,7 +113,7 @@ def _kind_rows(structure: Mapping[str, Any]) -> list[KindRow]:
 
 
 def _flip(flip: Mapping[str, Any]) -> str:
-    """Returns how a page's number appears in addresses of further pages, as a text such as "?page={n}, so page 2 is ?page=2"."""
+    """Describes how the addresses of further pages are formed, for example "?page={n}, so page 2 is ?page=2"; "" if unknown."""
     if not flip:
         return ""
     if flip.get("cursor"):

@@ -32,7 +32,7 @@ VISITS = 120
 
 
 def fill(posts: int) -> None:
-    """Inserts a forum of twenty boards with twenty posts per thread, a month old, visited every six hours."""
+    """Inserts a forum of twenty boards with `posts` posts in all, twenty per thread, and visits every six hours."""
     now = datetime.now(UTC)
     site = Site.objects.create(
         name="Bench", url="http://bench.example/", url_hash=1, host_id=hosts.host_id("bench.example"), added=now, posts=posts

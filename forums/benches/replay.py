@@ -102,7 +102,7 @@ def _side(log: Path, options: dict[str, Any], policy: str) -> dict[str, Any]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """Formats the result as a text table with a row for each policy; 95 % intervals over days."""
+    """Formats the result as a text table with a row for each policy; ratios have 95 % intervals, computed over days."""
     header = ["policy", "visits a day", "items", "found", "requests", "measured", "recomputed", "simulated"]
     header += ["measured / simulated", "ratio", "simulated ratio", "ratio / simulated ratio"]
     rows = [

@@ -117,8 +117,8 @@ def _topics(answer: Mapping[str, Any], base: str, url: str) -> PageReading:
 
 
 def _board_of(url: str) -> str | None:
-    """Returns the page address of the category whose topics a response lists, by the response's own address; None if it is not
-    that of a category."""
+    """Returns the page address of a category from `url`, the address of a JSON response that lists its topics; None if `url` is
+    not the address of a category."""
     head = url.split("?", 1)[0]
     return head.removesuffix(".json") if "/c/" in head else None
 

@@ -192,7 +192,7 @@ class Page(TimedPage):
 
     @cached_property
     def piece_link(self) -> dict[int, Link]:
-        """For each text inside a link, by the number of the text: that link."""
+        """The link around each text, by the index of the text in `outline.pieces`; texts outside links are left out."""
         inside: dict[int, Link] = {}
         page = self.outline
         for link in self.links:

@@ -145,7 +145,7 @@ class TimedPage:
         return best
 
     def _shows_a_time(self, node: int) -> bool:
-        """Tells whether the text of a link is only a time; then a time within its title attribute is the same one in full."""
+        """Tells whether a link's text is only a time. A time in its title attribute is then the same time, more exact."""
         first, end = self.outline.piece_from[node], self.outline.piece_to[node]
         return end - first == 1 and parse_time(self.outline.pieces[first].text, self.dates) is not None
 

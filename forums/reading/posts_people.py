@@ -70,9 +70,9 @@ def _without_looks(column: str) -> str:
 
 
 def _add_loose(columns: dict[str, dict[int, tuple[str, int]]], points: dict[str, list[float]]) -> None:
-    """Adds to `columns` a column without sibling indices (its key ends in LOOSE) for all columns that differ only in these,
-    because an additional row or badge shifts the positions in some posts. It holds the first of their names in each post, and
-    their scores in `points`. `columns`: (name, node) by column and post; `points`: scores of the names, by column."""
+    """Merges columns whose keys differ only in sibling indices or formatting elements (see `_without_looks`): adds a column with
+    the common key, ending in LOOSE, because an additional row or badge shifts the positions in some posts. The new column holds
+    the first of the names in each post and all their scores. `columns`: (name, node) by column and post; `points`: scores."""
     for column, found in sorted(columns.items(), key=lambda item: min(node for _, node in item[1].values())):
         loose = _without_looks(column) + LOOSE
         for at, value in found.items():

@@ -57,8 +57,8 @@ class Coming:
 def coming(
     plan: Plan, now: datetime, limit: int, board: int | None = None, *, next_only: bool = False
 ) -> tuple[list[Coming], bool]:
-    """Returns the next visits of a plan in order, and whether there are more than `limit`. Three queries, and those that read the
-    policy's expected visits.
+    """Returns the next visits of a plan in order, and whether there are more than `limit`. Makes three
+    queries, and a few more for the visits that the adaptive policy expects.
 
     board: id, only its visits. next_only: of the visits that the adaptive policy expects, only the next one of each board.
     """

@@ -1,4 +1,4 @@
-"""Causes of alarms in forums: silence, drops, delays over target, overdue visits, changed layouts, doubts."""
+"""Causes of alarms in forums: no or fewer new posts, delays over target, overdue visits, changed layouts, doubtful readings."""
 
 from __future__ import annotations
 

@@ -271,9 +271,9 @@ def exhausted(site_ids: list[int], now: datetime) -> set[int]:
 
 
 def figures(live: Live, number: int, now: datetime) -> tuple[dict[str, Any], float, float]:
-    """Returns why the board with this number is visited now: the figures shown as the reason (among them the posts waiting, the
-    hours since the last visit, the board's rank, and the rank from which boards are visited: the price), the weighted events
-    expected to wait, and the rank in weighted event-hours."""
+    """Returns why the board with this number is visited now: the figures shown as the reason, by name; the weighted events
+    expected to wait; and the board's rank in weighted event-hours. The figures include the posts waiting, the hours since the
+    last visit, the rank, and the price (the rank from which on boards are visited)."""
     reason = live.loop.explain(number, now.timestamp())
     fixed = _fixed[live.plan.pk][1]
     share = float(fixed["raw"][number])

@@ -97,8 +97,8 @@ def _agrees(thread: Thread, row: Shown) -> bool:
 
 
 def follow(site_id: int, rows: Iterable[Shown]) -> int:
-    """Assigns the addresses of rows to the stored threads that match them; returns how many. If such a thread changes, it is then
-    read from its first page."""
+    """Changes the addresses of the stored threads that match rows of a list to the addresses in these rows; returns how many. The
+    positions of their last pages are reset, so that such a thread is read from its first page when it changes."""
     rows = list(rows)
     urls = {row.key: first_page(row.url) for row in rows}
     pairs = found_again(site_id, rows)

@@ -35,8 +35,8 @@ DATA = feeds.KINDS | {SourceKind.API}  # kinds of sources whose responses are no
 
 
 def note(site: Site, now: datetime) -> None:
-    """Stores the sources listed in the site's model and, from robots.txt, its sitemaps; other sources that the model no longer
-    lists are not read any more, sitemaps excepted."""
+    """Stores the overview sources listed in the site's model, and the sitemaps named in its robots.txt. Disables stored sources
+    that are no longer listed, except sitemaps."""
     named = {url_hash(one["url"]): one for one in site.structure.get("sources", ())}
     named |= {url_hash(url): {"url": url, "kind": SourceKind.SITEMAP} for url in _sitemaps(site)}
     for key, one in named.items():

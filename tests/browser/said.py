@@ -15,7 +15,7 @@ PLACE = re.compile(r"%\((\w+)\)s")
 
 
 class Said:
-    """The desk's texts in one language."""
+    """Translates the texts of the web interface into one language."""
 
     def __init__(self, language: str) -> None:
         self.language = language

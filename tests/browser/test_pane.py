@@ -1,4 +1,4 @@
-"""When the details pane opens: by its button, by a click on a row, by itself only beside a list that has rows."""
+"""The details pane opens with its button and shows the row clicked; it opens by itself only beside lists with rows."""
 
 from __future__ import annotations
 

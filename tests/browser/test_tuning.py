@@ -12,7 +12,7 @@ from tests.forums.test_simulations import csv_of
 from tests.serving import wait_for
 from tests.site.forum import ForumServer
 
-__all__ = ["desk", "forum", "page"]  # fixtures
+__all__ = ["desk", "forum", "page"]  # imported fixtures, which the tests below use by name
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
 
 

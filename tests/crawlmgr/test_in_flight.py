@@ -27,7 +27,7 @@ PATIENCE = 20.0  # seconds for which the server waits for simultaneous requests 
 
 
 class Plain:
-    """Fetches the addresses of its parameters and follows no links."""
+    """A crawler that fetches the addresses in the run's parameter `links` and follows no links of their pages."""
 
     paces_new_hosts = True
     pages_together = 4

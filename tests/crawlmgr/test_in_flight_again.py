@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def dying_after(pages: int) -> Callable[..., None]:
-    """A page callback that ends the slice as a task's time limit does."""
+    """A page callback that raises SystemExit after `pages` pages, as the time limit of a task does."""
     left = iter(range(pages))
 
     def die(*_: Any) -> None:

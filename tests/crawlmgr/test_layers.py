@@ -30,7 +30,7 @@ SINGLE = {
 # Settings, app configurations and checks: Django loads them itself; modules of every layer but PURE may import them.
 DJANGO_GROUND = {"crawlmgr.settings", "crawlmgr.apps", "crawlmgr.checks", "forums.apps", "focused.apps", "deepweb.apps"}
 STANDS_ASIDE = ("migrations", "benches")
-# Crawler files that use Django; every other file of a crawler is pure.
+# Files and folders of a crawler that may use Django; all its others are in the layer PURE, without Django.
 CRAWLER_DJANGO = {"crawler", "discovery_crawler", "services", "reads"}
 
 SOCKET_MODULES = {"socket", "ssl", "socketserver", "asyncio", "http.client", "http.server", "urllib.request"}
@@ -171,7 +171,7 @@ def test_types_of_every_pure_file_are_checked_strictly() -> None:
 
 
 def test_ignored_types_have_a_reason() -> None:
-    """A comment after the brackets, in the files that mypy checks."""
+    """Every `type: ignore` in the modules that mypy checks is followed by a comment with the reason."""
     silent = [
         f"{module.path.relative_to(ROOT)}:{number}"
         for module in modules() if layer(module.name) == PURE

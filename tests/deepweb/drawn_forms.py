@@ -60,7 +60,7 @@ class Pattern(NamedTuple):
 
 @functools.cache
 def wordings() -> dict[str, dict[str, tuple[str, ...]]]:
-    """The alternatives of each text by language."""
+    """Alternative wordings of the texts in words.txt: by key of the text, then by language."""
     found = {}
     for line in (FOLDER / "words.txt").read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):

@@ -18,7 +18,7 @@ _MARK = re.compile(r" (?=[=:~.(])")
 
 
 class Note(NamedTuple):
-    """A form as noted: type, site, language, how it is sent, what is around it (title ~ heading ~ classes), its fields."""
+    """A form in the notation of noted_forms.txt. `sent`: method, action, attributes; `around`: page title ~ heading ~ classes."""
 
     type: str
     site: str

@@ -77,8 +77,8 @@ def test_both_algorithms_part_the_hand_made_pages():
 
 
 def test_the_literal_algorithm_renews_a_centre_after_each_page():
-    # Seeds A=(1,0), B=(0,1). P=(10,9) joins A and moves A's centre to (11,9), so that Q=(1,1) is nearer to A than to B by a
-    # larger margin; if centres were updated only after each round, Q=(1,1.01) would join B.
+    # The seeds are A=(1,0) and B=(0,1). P=(10,9) joins A and moves A's centre towards (11,9), so that Q=(1,1.01) joins A too.
+    # If the centres were updated only after each round, Q would join B.
     pages = np.array([[1.0, 0], [0, 1.0], [10, 9], [1, 1.01]])
     spaces = TwoSpaces(sparse.csr_matrix(pages), sparse.csr_matrix(np.ones((4, 1))))
     seed = next(s for s in range(50) if set(np.random.default_rng(s).choice(4, size=2, replace=False)) == {0, 1})

@@ -391,7 +391,7 @@ def test_a_run_over_several_sites_has_the_exceptions_of_each_and_no_more() -> No
     run = Run.objects.create(kind="deepweb-find", label="x", created=now(), parameters={"sources": [row.pk for row in rows]})
     settings = sources.settings_of_all(rows, run)
     assert settings.allowed_private == {"10.0.0.1", "10.0.0.2:8080"} and settings.respect_robots
-    assert sources.settings_of_all(rows[1:2], run).allowed_private == {"10.0.0.2:8080"}  # "*" allows nothing
+    assert sources.settings_of_all(rows[1:2], run).allowed_private == {"10.0.0.2:8080"}  # the invalid exception "*" is ignored
     run.parameters["settings"] = {"allow_private": "10.0.0.3"}
     assert sources.settings_of_all(rows, run).allowed_private == {"10.0.0.3"}
 

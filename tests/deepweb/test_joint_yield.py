@@ -94,7 +94,7 @@ def offers(gains: list[float]) -> list[Candidate]:
 def test_a_plan_begins_with_disjoint_queries_where_all_of_them_together_bring_more() -> None:
     words, cells = offers([30.0]), offers([25.0] * 20)
     assert first_of_plan(words, [cells], 600.0, 1) == words[0]  # with a budget of one query, the best single query
-    assert first_of_plan(words, [cells], 600.0, 20) == cells[0]  # with 20 queries, words overlap: 600 (1 - 1 / e) < 500
+    assert first_of_plan(words, [cells], 600.0, 20) == cells[0]  # 20 words overlap: 600 (1 - 1 / e) = 379 records; 20 cells: 500
     assert first_of_plan(words, [offers([5.0] * 20)], 600.0, 20) == words[0]
     assert first_of_plan([], [cells], 600.0, 3) == cells[0]
     assert first_of_plan([], [], 600.0, 3) is None

@@ -43,7 +43,7 @@ def test_a_killed_harvest_goes_on(method: str, installed: dict[str, str]) -> Non
             process = harvest(environment, server.url)
             before = len(site.log)
             if kills < KILLS:
-                wanted = before + draw.randint(1, min(25, 90 // KILLS))  # so many kills fit into the harvest
+                wanted = before + draw.randint(1, min(25, 90 // KILLS))  # few enough that all kills fit into the harvest
                 while len(site.log) < wanted and process.poll() is None:
                     time.sleep(0.005)
                 time.sleep(draw.uniform(0, 0.05))

@@ -1,4 +1,4 @@
-"""Further forms to train on: drawn ones, those of saved pages, their weights, and that none is judged or lent to its own domain."""
+"""Additional training forms (generated, or from saved pages): weights; none is evaluated, or used to judge its own domain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searching records by parts of words, whatever words the index knows; the index follows changes of records."""
+"""Searching records by parts of words, also without hits in the index; the index is updated when records change."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The desk's pages of topics: from pasted Chinese samples to the export; changes, roles, searches, and the status of an
-address."""
+"""Topics in the web interface: from pasted Chinese samples to the export of a run; editing, permissions, comparisons, and the
+status of an address."""
 
 from __future__ import annotations
 

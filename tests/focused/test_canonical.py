@@ -51,7 +51,7 @@ def body(text: str, canonical: str, *links: str) -> str:
 
 @pytest.fixture
 def site() -> Iterator[LocalSite]:
-    """/a names itself; /a?ref=top and /print/a name /a; /b and the seed claim to be /a with another content."""
+    """A site whose pages have canonical links: /a, /a?ref=top and /print/a to /a; so do /b and /seed, with other contents."""
     hosts.forget()
     sessions._live.clear()
     sessions._parsed.clear()

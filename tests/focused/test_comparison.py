@@ -95,7 +95,7 @@ def test_compare_by_hand(archive):
     assert outcome.tunnel_lengths == {1: 2}
     assert outcome.similarity_curve[-1] == pytest.approx(outcome.mean_similarity)
     (growing,) = compare(TOPIC, archive, [Entry("breadth_first")], 4, labels=LABELS, checkpoints=2, growing=True)
-    assert growing.similarity_curve[-1] == pytest.approx(outcome.mean_similarity)  # with a single run, its last point has the same pages
+    assert growing.similarity_curve[-1] == pytest.approx(outcome.mean_similarity)  # the last points of both curves use the same pages
     assert growing.similarity_curve[0] != outcome.similarity_curve[0]
     row = json.loads(json.dumps(outcome.as_json()))
     assert row["tunnel_lengths"] == {"1": 2}

@@ -1,4 +1,4 @@
-"""The number of statements per page of a live topic crawl, and that addresses claimed ahead are never lost."""
+"""A live topic crawl needs few database statements per page, and addresses that were claimed in advance are never lost."""
 
 from __future__ import annotations
 

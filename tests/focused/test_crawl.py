@@ -166,7 +166,7 @@ class Ticking(ManualClock):
 
 @pytest.fixture
 def replayed(monkeypatch: pytest.MonkeyPatch) -> list[TopicPage]:
-    """Records the steps that are replayed from the database, one transaction per step."""
+    """A list to which every step replayed from the database is added; each step is replayed in its own transaction."""
     monkeypatch.setattr("focused.crawler.RECALL_SECONDS", 0.0)
     steps: list[TopicPage] = []
     original = sessions._again

@@ -38,7 +38,7 @@ def test_targets_and_curve():
 
 def test_tunnel_lengths_by_hand():
     run = steps(("s", None), ("on1", "s"), ("x", "on1"), ("y", "x"), ("on2", "y"), ("on3", "on2"), ("z", "s"), ("on4", "z"))
-    # tunnel lengths: s is off topic before on1: 1; x, y before on2: 2; on3 directly from on2: none; s, z before on4: 2
+    # Off-topic pages on the path to each page: on1 has 1 (s), on2 has 2 (x, y), on3 none (linked by on2), on4 has 2 (s, z).
     assert tunnel_lengths(run, frozenset({"on1", "on2", "on3", "on4"})) == {1: 1, 2: 2}
 
 

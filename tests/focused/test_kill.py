@@ -1,7 +1,7 @@
 """The process of a topic crawl is killed at random moments: no page is stored or counted twice, and the final set of pages is
 the same.
 
-CRAWLMGR_KILLS sets the number of kills (two by default for each graph; ten in the long form).
+CRAWLMGR_KILLS sets the number of kills (two by default for each kind of link graph; use ten for a long test).
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ def writers(path: Path, number: int) -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.once
 def test_a_run_gone_through_again_does_not_mind_other_writers(installed: dict[str, str], tmp_path: Path) -> None:
-    """While more than 100 steps are replayed, the lease is renewed between two of them, at a point where a cursor used to be
-    open."""
+    """After a kill, more than 100 steps are replayed while other processes write. The lease is renewed between two steps, which
+    fails on SQLite if a database cursor is still open."""
     environment = {**installed, "CRAWLMGR_LEASE_SECONDS": "1", "CRAWLMGR_MIN_FREE_MB": "0"}
     database = Database(environment)
     samples = tmp_path / "samples"

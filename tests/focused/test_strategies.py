@@ -251,7 +251,7 @@ def test_gamma_one_is_in_links_first_under_any_normalisation(seed, normalise):
     web = random_web(seed, 20, links=2)
 
     def tr(target, fetched):
-        """TR by its definition, replayed over the pages in the order in which they were fetched."""
+        """TimelyRank (TR) of `target`, by definition: each fetched page adds its own TR to that of each page it links to."""
         rank = {url("p0"): 1}
         for page in fetched:
             frozen = rank.get(page, 1)

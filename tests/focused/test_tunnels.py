@@ -84,7 +84,7 @@ def test_a_hold_ends_at_the_cap():
         if machine.node(f"t{i}") is None:
             break
         machine.fetch(f"t{i}", (f"t{i + 1}", PROMISING))
-    # s is the first page off topic, t0, t1, t2 are the next three; a fourth in a row passes nothing on
+    # Page s and then t0, t1 and t2 are off topic, four in a row: with cap=4 the links of t2 are not followed.
     assert machine.node("t2") is not None
     assert machine.k("t2") == 2
     assert machine.node("t3") is None

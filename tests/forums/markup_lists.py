@@ -244,7 +244,7 @@ EXACT = frozenset({"items", "structured", "modules", "answers"})  # exact times 
 LAST_ONLY = frozenset({"answers"})  # names the author of the last post, not of the thread
 
 
-# indexes
+# markups of indexes (lists of boards)
 
 
 def _boards(forum: RandomForum, one: Callable[[Section], str]) -> str:

@@ -58,7 +58,7 @@ def _post(post: Reply) -> dict[str, Any]:
 
 
 def drawn(forum: RandomForum, at: int) -> Iterator[Drawn]:
-    """Every markup once, for one forum."""
+    """Generates pages of one forum in every markup. `at`: seed offset of the random markups."""
     for name, kept in KEPT_LISTS.items():
         rows = [_thread(topic, urljoin(kept.url, kept.link(topic))) for topic in forum.topics]
         yield Drawn(f"kept-list-{name}", kept.url, "threadlist", kept.render(forum), rows)

@@ -224,7 +224,7 @@ def articles(m: RandomMarkup) -> str:
 
 
 def custom(m: RandomMarkup) -> str:
-    """Custom elements."""
+    """Rows as HTML custom elements, such as <topic-item>."""
     return f"<topic-list>{m.rows(lambda t: _block(m, t, 'topic-item', 'topic-part'), f'<topic-ad>{AD}</topic-ad>')}</topic-list>"
 
 

@@ -344,7 +344,7 @@ class RandomArchive:
         return "http://forum.example" + self.thread_path.format(n=topic.number)
 
     def optional(self) -> list[str]:
-        """The replies, which are shown below the posts that they answer."""
+        """Addresses of replies, which a reader may list or leave out; empty if the archive shows no replies below their posts."""
         return [f"http://forum.example{self.thread_path.format(n=post.number)}" for t in self.forum.topics for post in t.posts[1:4]] if self.within else []
 
     def _row(self, number: int, title: str, author: str, day: str, more: str = "") -> str:

@@ -68,7 +68,7 @@ class RandomThread:
         name = SEMANTIC[what] if self.style == "semantic" else f"c{sum(ord(c) * 29**i for i, c in enumerate(what + str(self.seed))) % 99999:05x}"
         return f" class='{name}'"
 
-    # what a post tells
+    # parts of a post: its author and facts about the author
 
     def who(self, post: Reply) -> str:
         name = escape(post.author)
@@ -177,7 +177,7 @@ def _block(m: RandomThread, at: int, p: Reply, post: str, part: str) -> str:
 
 
 def boxes(m: RandomThread) -> str:
-    """Nested divisions."""
+    """A page whose posts and their parts are nested div elements."""
     return f"<div>{m.posts(lambda at, p: _block(m, at, p, 'div', 'div'))}</div>"
 
 

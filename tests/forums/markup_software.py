@@ -120,7 +120,7 @@ def last_action(forum: RandomForum) -> str:
 
 
 def aspx_tables(forum: RandomForum) -> str:
-    """A tbody per thread, counts as "5 / 120" in two elements, last the time and then the person."""
+    """A table with a tbody per thread; counts are "replies/views" in two elements; the last post's time precedes its author."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         mark = "<img src='t_top1.gif' alt='置顶'>" if t.pinned else "<img src='folder_common.gif' alt='主题'>"
@@ -135,7 +135,7 @@ def aspx_tables(forum: RandomForum) -> str:
 
 
 def wind(forum: RandomForum) -> str:
-    """A table without complete headers: type, subject, author above day, "5/120", last author above time."""
+    """A table with some headers missing. Columns: type, subject, author with date, "replies/views", last author with time."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         top = "<img src='i/headtopic_1.gif' title='置顶帖标志'>" if t.pinned else "<img src='i/topicnew.gif' title='开放主题'>"
@@ -204,7 +204,7 @@ def replies_first(forum: RandomForum) -> str:
 
 
 def clicks(forum: RandomForum) -> str:
-    """Views before replies, a dash in the addresses, exact times in titles of cells."""
+    """A table in which views precede replies, addresses contain dashes, and cells have exact times as title attributes."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         return (
@@ -376,7 +376,7 @@ def university(forum: RandomForum) -> str:
 
 
 def summaries(forum: RandomForum) -> str:
-    """Score, answers and views with their titles; a card of the person with badges."""
+    """Questions with score, answers and views, each with a tooltip, and a card of the last author with a reputation score."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         stats = "".join(f"<div class='s-post-summary--stats-item' title='{title}'><span class='s-post-summary--stats-item-number'>{number}</span><span class='s-post-summary--stats-item-unit'>{unit}</span></div>" for title, number, unit in ((f"Score of {t.number % 7}", t.number % 7, "votes"), (f"{t.replies} answers", t.replies, "answers"), (f"{t.views} views", t.views, "views")))

@@ -21,7 +21,7 @@ def few_topics(forum: RandomForum, count: int) -> RandomForum:
 
 
 def few_posts(forum: RandomForum, at: int, count: int) -> Topic:
-    """A thread of the forum, searched from the one at `at` on, cut to `count` posts; the longest if none has as many."""
+    """The first thread from index `at` on (cyclic) with at least `count` posts, cut to that many; the longest if none has."""
     turned = [*forum.topics[at % len(forum.topics) :], *forum.topics[: at % len(forum.topics)]]
     whole = next((topic for topic in turned if len(topic.posts) >= count), max(turned, key=lambda topic: len(topic.posts)))
     return replace(whole, posts=whole.posts[:count])

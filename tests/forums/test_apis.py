@@ -1,5 +1,5 @@
-"""A forum's JSON interface instead of its pages: the same threads and posts; pages are read where the interface returns
-nothing."""
+"""Reading a forum through its JSON API: the same threads and posts are stored as from its pages, which are read where the API
+returns nothing."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class Company:
             self.change.notify_all()
             if path.startswith("/topic/"):
                 self.change.wait_for(lambda: self.most >= self.wanted, PATIENCE_SECONDS)
-        time.sleep(0.005)  # long enough that a request too many would overlap
+        time.sleep(0.005)  # long enough for a request beyond the allowed number to overlap and be counted
         with self.change:
             self.inside -= 1
 

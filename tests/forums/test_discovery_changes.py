@@ -1,4 +1,4 @@
-"""What discovery learns from pages and addresses, what a site's lists count, and when a site no longer matches its model."""
+"""Discovery: address shapes, whether lists count posts or replies, and when a site no longer matches its model."""
 
 from __future__ import annotations
 

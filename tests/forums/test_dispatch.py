@@ -17,7 +17,7 @@ State = PlannedVisit.State
 
 
 def end_runs(now: datetime, arrivals: dict[int, list[list[float]]] | None = None) -> list[int]:
-    """Ends every run as if its visits had been made at `now`; returns the boards visited."""
+    """Ends queued runs as if their visits were made at `now` and found `arrivals` (by board id); returns the board ids."""
     visited = []
     for run in Run.objects.filter(state=RunState.QUEUED):
         for pk in run.parameters["boards"]:
@@ -172,7 +172,7 @@ def test_requests_used_up_keep_the_loop_from_a_site():
     plans.set_importance(site.pk, requests_per_day=6, now=NOW)
     start = NOW.replace(hour=0, minute=0) + timedelta(days=1)
     made = [pk for now, pk in follow_day(start, 8, step_seconds=600) if now >= start]
-    assert 3 <= len(made) <= 5  # two requests per visit; the boards of one run begin together
+    assert 3 <= len(made) <= 5  # 6 requests allow 3 visits of 2 requests; visits started together may exceed the limit
 
 
 def test_the_loop_makes_visits_that_a_person_put_too():

@@ -1,4 +1,4 @@
-"""Contradictory links to further pages: the pages behind them decide, in an inspection of a site and in a visit."""
+"""Pages with several different next-page links: the right one is found by fetching their targets, in inspections and visits."""
 
 from __future__ import annotations
 

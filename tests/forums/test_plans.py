@@ -159,7 +159,7 @@ def test_the_requests_of_a_site_hold_its_visits_back_and_the_rest_goes_to_others
     made = plan_days.replan(plan, NOW, "new")
     count = {site.pk: sum(v.board.site_id == site.pk for v in visits_on(plan, TOMORROW)) for site in (first, second)}
     assert made.limited_sites == [first.pk]
-    assert count == {first.pk: 10, second.pk: 50}  # two requests per visit, as long as none has been made
+    assert count == {first.pk: 10, second.pk: 50}  # without past visits, two requests per visit are assumed
 
 
 def test_a_plan_of_all_sites_leaves_out_sites_with_their_own():

@@ -47,7 +47,7 @@ def test_eic_predicts_the_mean_gap_after_the_last_post():
     events = from_rows([("b", "t", True, 0.0), ("b", "t", False, 4 * HOUR), ("b", "u", True, HOUR)])
     known = facts(history_of(events), np.array([0, 1]), np.array([5 * HOUR, 5 * HOUR]))
     late = overdue(known, 8 * HOUR, np.array([3.0, 3.0]))
-    assert late[0] == pytest.approx(0.0)  # 4 h after a post at 4 h
+    assert late[0] == pytest.approx(0.0)  # last post at 4 h, mean gap 4 h: due at 8 h, which is now
     assert late[1] == pytest.approx(7 / 3 - 1)
 
 

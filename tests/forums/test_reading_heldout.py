@@ -185,7 +185,7 @@ def score() -> Score:
 
 @pytest.mark.slow
 def test_records_are_found_in_markups_kept_apart(score: Score) -> None:
-    """Indexes count in total only: the Chinese one with both counts in a cell is read as a list of threads."""
+    """Indexes are checked only in the total, as one of them (Chinese, two counts in a cell) is misread as a list of threads."""
     assert score.together.least(score.together.found) >= 0.98
     assert score.lists.least(score.lists.found) >= 0.98
     assert score.posts.least(score.posts.found) >= 0.98

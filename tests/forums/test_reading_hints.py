@@ -1,4 +1,4 @@
-"""The words in a row against the names of its classes, and times given in full in a link's title."""
+"""Title attributes: they tell what a count means, against a misleading class name, and give the exact time of a link."""
 
 from __future__ import annotations
 

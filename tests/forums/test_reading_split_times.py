@@ -1,4 +1,4 @@
-"""Dates drawn as calendar leaves with separate clock times; and elements that must not be taken for such parts."""
+"""Dates split into elements for day, month and year, with a separate clock time; and elements that only look like these."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Alarms of silence and drops: rarely raised for a forum that is only quiet, always for one that has stopped; shown, reported
-once, and ended."""
+"""Alarms about forums without new posts or with a drop in posts: rarely false for quiet forums, always raised for stopped ones;
+they are shown, reported once, and end when posts arrive again."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Schedules on event logs: exact budgets, no use of future events, the bound below all policies, and the reference figures
-where its logs are available."""
+where the event logs for them are available."""
 
 from dataclasses import replace
 from datetime import date

@@ -1,4 +1,4 @@
-"""The plan is consistent: the budget of a day is used exactly, overview fetches included, and all pages show the same figures."""
+"""A day's budget is used exactly, including readings of overview sources, and all pages show the same figures of a plan."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def hours() -> dict[int, tuple[int, int]]:
         (ago(12, 1), exact(9, 2), False),  # in a larger unit than the stored time
         (exact(8, 58), ago(25200 + 300, 3600, LATER), False),
         (exact(8, 58), exact(0, 0, unit=86_400), False),
-        (exact(8, 58), ago(25200 + 240, 60, LATER), False),  # the same unit, but relative
+        (exact(8, 58), ago(25200 + 240, 60, LATER), False),  # a relative time with the same unit as the exact one
         (ago(180, 60), exact(15, 30), False),  # not the same time but a later one, such as that of an edit
     ],
 )

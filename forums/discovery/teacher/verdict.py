@@ -25,7 +25,7 @@ LITTLE_GAIN = 0.02  # used instead of GAIN for a selector whose values agree in 
 # and no other selector does better: the text is then taken to be something else.
 WRONG = 1 / 3
 COVERS = 0.9
-OF_PEOPLE = 0.97  # if fewer of the posts have a name that belongs to one profile address only, other selectors are tried
+OF_PEOPLE = 0.97  # other selectors for authors are tried if fewer names (as a share) have a single profile address
 
 _Choice = tuple[PageKind, str, str]  # a chosen selector: (kind of page, role, selector)
 
@@ -40,9 +40,9 @@ class Verdict:
 
 
 def taught(pages: Sequence[PageFacts], sources: Mapping[str, FetchedPage]) -> Verdict:
-    """Tests on the threads that a sample contains both as a row of a list and as a page how often both readings agree, claim by
-    claim, and returns the results and the selectors that correct wrong fields. sources: the fetched pages, by the key of the
-    address that was requested."""
+    """Compares what a list shows about a thread with the thread's own page, for all threads of which the sample has both. Returns
+    how often they agree in each field, and selectors for the fields that were read wrong. sources: the fetched pages, by the
+    key of the requested address."""
     seen = threads_seen(pages)
     told = {tally.claim: tally for tally in tallies(seen)}
     if not seen:

@@ -34,8 +34,8 @@ def _held(page: Page, nodes: list[int], record: Record) -> int:
 
 
 def _with_rest(page: Page, record: Record, nodes: list[int]) -> Record:
-    """Returns the record extended by the siblings after it, up to the next chosen link (`nodes`, ascending), because a row may
-    consist of several siblings. Unchanged if there are more than seven of them."""
+    """Returns the record with the siblings after it added, up to the first that contains one of the links chosen as titles
+    (`nodes`, ascending), because a row may consist of several siblings. Unchanged if that would add more than seven."""
     outline, made = page.outline, list(record)
     parent = outline.parents[record[-1]]
     while len(made) <= _REST:

@@ -91,8 +91,8 @@ class Forest:
 
     @cached_property
     def _walk(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Four arrays that evaluation needs: for each node its feature; its threshold; its left and its right child (two entries
-        per node, both the node itself if it is a leaf); whether it is not a leaf."""
+        """Four arrays for evaluation, indexed by node: the feature tested, the threshold, the left and right child (two entries
+        per node; for a leaf both are the node itself), and True for inner nodes, False for leaves."""
         steps = self.skip.astype(np.int32)
         below = (np.arange(len(steps), dtype=np.int32)[:, None] + np.column_stack([(steps > 0).astype(np.int32), steps])).ravel()
         return self.feature.astype(np.int32), self.threshold.astype(np.float32), below, steps > 0

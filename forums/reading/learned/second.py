@@ -90,7 +90,7 @@ class TwoReadings:
 
     @cached_property
     def signals(self) -> Signals:
-        """Counts of what the page contains, from which features of any part of it are computed."""
+        """Counts of texts, links, times and the like on the page, from which the features of any element are computed."""
         return Signals(self.page)
 
     @cached_property
@@ -168,8 +168,8 @@ class TwoReadings:
         return self._better(1)
 
     def rivals(self, kind: int) -> tuple[RowSet | None, RowSet | None]:
-        """Returns the list of the rules and that of the models, of one kind (0 threads, 1 boards). The former is None if there is
-        none; the latter also if it does not differ enough from the former to compete with it (`_are_rivals`)."""
+        """Returns two readings of the page's list of one kind (0 threads, 1 boards): by the rules and by the models. Each is None
+        if missing; that of the models also if it differs too little from that of the rules (see `_are_rivals`)."""
         rules, learned = (self.lists.threads, self.lists.boards)[kind], self._rows(kind + 1)
         if rules and learned and not self._are_rivals(rules, learned):
             learned = None

@@ -20,7 +20,7 @@ from forums.reading.lists import RowSet
 from forums.reading.posts_set import PostSet
 from forums.reading.words import SUBJECT_WORDS
 
-_WELL = 0.5  # a link's score is good from this share of the mean of the page's three best
+_WELL = 0.5  # a link counts as good if its score is at least this share of the mean of the page's three best scores
 
 
 def words_view(page: Page) -> list[float]:

@@ -23,7 +23,7 @@ RETURNS = {"forum-rule-remove"}
 
 
 def posts() -> set[str]:
-    """Names of the desk's addresses whose wording indicates a deletion."""
+    """Names of the URL patterns of the web interface whose wording indicates a deletion."""
     def names(patterns: list[Any]) -> Iterator[str]:
         for one in patterns:
             yield from names(one.url_patterns) if isinstance(one, URLResolver) else [one.name or ""]

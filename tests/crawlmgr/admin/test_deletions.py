@@ -78,7 +78,7 @@ def test_an_export_that_is_being_written_goes_later() -> None:
 
 
 def test_what_is_taken_back_while_the_dispatcher_looks_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dispatcher reads the row, then a user restores it, then the dispatcher tries to claim it."""
+    """A deletion that a user undoes after the dispatcher has read its row, but before it claims the row, is not made."""
     one, *_others = forums()
     deletions.ask("forum", {one.pk: "x"}, NOW)
     rows = list(Deletion.objects.select_related("by"))

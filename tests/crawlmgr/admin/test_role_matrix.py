@@ -1,4 +1,4 @@
-"""Permissions for every address of the desk: the matrix below lists them all, and a new address must be added to it.
+"""Permissions for every address of the web interface: the matrix below lists them all; new addresses must be added.
 
 A role has all permissions of the roles before it. For every address and method, the tests use the lowest role that is allowed
 and the highest that is not; a refused request must not change any table.
@@ -268,7 +268,7 @@ import_module("crawlmgr.urls")  # views register themselves when the URLs are lo
 OWN_ROOMS = {f"admin/{one.pattern}" for one in admin.site.rooms}
 API = "api/v1/"
 """These addresses accept tokens instead of sessions: tests/crawlmgr/test_api.py covers them."""
-HIDDEN = {"admin/^(?P<app_label>django_q|auth)/$"}  # responds with "not found" where it refuses
+HIDDEN = {"admin/^(?P<app_label>django_q|auth)/$"}  # refuses with 404 instead of 403 or a redirect
 BY_TABLE = {"django_q/ormq": OrmQ, "django_q/schedule": Schedule, "django_q/failure": Task, "django_q/success": Task, "auth/user": User}
 
 

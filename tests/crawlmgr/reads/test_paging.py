@@ -93,7 +93,7 @@ def test_a_token_that_is_none_gives_the_first_page(order: Order, token: str) -> 
 
 @pytest.mark.django_db
 def test_tokens_stand_in_an_address_as_they_are() -> None:
-    """In a query string a plus sign is decoded as a space, and the next page would be the first one again."""
+    """A paging token must not contain a plus sign: it would be decoded as a space, and the first page would be shown again."""
     Host.objects.bulk_create(Host(key=str(n), last_request_at=START + timedelta(hours=n, microseconds=n)) for n in range(9))
     order = Order(("last_request_at", "id"), nullable=True)
     first = fetch_page(Host.objects.all(), order, size=4)

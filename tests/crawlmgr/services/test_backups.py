@@ -108,7 +108,7 @@ def test_whoever_has_the_run_next_waits_for_the_same_process(
     run = backups.start(now=NOW)
     assert work(run, 0.3) == RunState.RUNNING
     first = next(folder.glob("*.lock")).read_text()
-    backup_jobs._children.clear()  # as in another worker process
+    backup_jobs._children.clear()  # as if another worker process continued the run
     assert work(run, 0.3) == RunState.RUNNING
     assert next(folder.glob("*.lock")).read_text() == first and Run.objects.get(pk=run.pk).result["tries"] == 1
     opener = threading.Thread(target=lambda: gate.write_text("go on"))

@@ -174,7 +174,7 @@ def test_a_lost_node_has_no_share_and_a_drained_one_is_not_lost(settings: Any) -
 
 
 def test_a_node_of_another_version_or_another_machine_of_the_same_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "seconds_ahead", lambda clock: 0.0)  # the manual clocks do not move
+    monkeypatch.setattr(nodes, "seconds_ahead", lambda clock: 0.0)  # a manual clock differs from the clock of the database server
     clock = ManualClock(NOW)
     _node()
     nodes.beat("north", NOW)
@@ -190,7 +190,7 @@ def test_a_node_of_another_version_or_another_machine_of_the_same_name_is_refuse
         nodes.admit(["south"], clock)  # north still holds a run, so it is not drained yet
     run.delete()
     Node.objects.update(state=NodeState.ACTIVE)
-    nodes.admit(["south"], ManualClock(NOW + timedelta(hours=1)))  # the node is lost by then
+    nodes.admit(["south"], ManualClock(NOW + timedelta(hours=1)))  # north sent no heartbeat for an hour
     Node.objects.update(version="", machine="elsewhere")
     with pytest.raises(nodes.Refused, match="elsewhere"):
         nodes.admit(["north"], clock)

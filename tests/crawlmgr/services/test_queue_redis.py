@@ -1,4 +1,4 @@
-"""The queue in Redis: the same functions; nothing is lost for good if the server or a worker is killed while it holds tasks."""
+"""The task queue in Redis behaves like that in the database; no task is lost if the server or a worker is killed."""
 
 from __future__ import annotations
 

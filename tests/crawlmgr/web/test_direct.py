@@ -1,4 +1,4 @@
-"""The head of a response: header lines as servers write them, contradictory lengths, and what is sent."""
+"""Reading response headers (unusual header lines, contradictory lengths), and the bytes that are sent for a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Record spans: repeated structure around anchor nodes."""
+"""`records_around`: finds the elements that form one record with each anchor node, from repeated structure."""
 
 from __future__ import annotations
 

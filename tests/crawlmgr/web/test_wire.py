@@ -1,4 +1,4 @@
-"""The cookies that a request carries."""
+"""Which cookies a request sends: those set by the server, and those configured for the site."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Markups kept apart: the forum reader is evaluated on them and never fitted to them."""
+"""Held-out forum markups: the forum reader is evaluated on them, but not trained or adapted on them."""

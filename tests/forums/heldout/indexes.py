@@ -83,7 +83,7 @@ def xmb_index(f: RandomForum) -> str:
 
 
 def slash_index(f: RandomForum) -> str:
-    """A table with both counts in one cell, separated by a slash as its header says; the last author before the time."""
+    """A table of boards: threads and posts are in one cell ("12 / 340", named by its header); last author before the time."""
     m = words(f)
 
     def one(b: Section) -> str:
