@@ -31,6 +31,7 @@ def worked(environment: dict[str, str], moment: str, site: str) -> subprocess.Co
 
 
 @pytest.mark.slow
+@pytest.mark.once
 def test_killed_while_a_file_gives_way_to_the_next(installed: dict[str, str]) -> None:
     environment = {**installed, "CRAWLMGR_LEASE_SECONDS": "3", "CRAWLMGR_MIN_FREE_MB": "0"}
     forum = LocalForum(boards=3, threads=25, threads_a_page=25, longest=8)

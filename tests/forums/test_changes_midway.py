@@ -16,7 +16,7 @@ from tests.forums.test_crawl import crawl, now, read_once, stored, sums
 from tests.forums.test_layouts import texts, true_texts
 from tests.site.forum import ForumServer, LocalForum
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once]
 ZONE, BEHIND = "Etc/GMT+5", timedelta(hours=5)
 
 

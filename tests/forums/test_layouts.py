@@ -16,7 +16,7 @@ from forums.services import layouts, sites, structures
 from tests.forums.test_crawl import added, crawl, now, read_once, sums
 from tests.site.forum import ForumServer, LocalForum
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once]
 
 
 @pytest.fixture(scope="module")

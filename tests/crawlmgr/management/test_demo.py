@@ -70,6 +70,7 @@ def own_sites() -> tuple[Site, Topic, Source]:
 
 
 @pytest.mark.slow
+@pytest.mark.once
 def test_it_crawls_for_real_doubles_nothing_and_leaves_nothing(
     demo: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -206,6 +207,7 @@ def test_a_signal_during_the_crawls_is_told_and_the_next_one_goes_on(
     assert focused_demo.TopicDemo().kept() == kept
 
 
+@pytest.mark.once
 def test_the_harvest_tells_how_much_of_the_database_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deepweb_demo, "WISHES", WHOLE_HARVEST)
     part = deepweb_demo.DeepwebDemo()

@@ -12,6 +12,7 @@ from tests.serving import ROOT, manage
 
 
 @pytest.mark.slow
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("words", "answer"),
     [(["node", "list", "--json"], {"nodes": []}), (["archive", "check", "--json"], {"ok": True, "files": []})],
