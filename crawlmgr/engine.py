@@ -1,4 +1,4 @@
-"""The crawl loop: works on a run for one slice. A repeated or killed slice loses no pages and stores none twice."""
+"""The crawl loop: crawls for a run during one slice of time. If a slice is killed or repeated, no page is lost or duplicated."""
 
 from __future__ import annotations
 

@@ -196,8 +196,8 @@ class Storing:
         frontier.finish_many(ended, now)
 
     def _settle_limit(self, found: Sequence[Found], now: datetime) -> None:
-        """Counts the stored pages per host; where a host has thereby reached the run's limit of pages, ends all its waiting
-        addresses."""
+        """Counts the stored pages per host. If a host has thereby reached the run's limit of pages per host, removes its waiting
+        addresses from the frontier."""
         for one in found if self.limit.most else ():
             if one.landed is not None and self.limit.ended(_item(one).host_id, page=isinstance(one, _Page)):
                 host = self.line.web.host(_item(one).host_id)

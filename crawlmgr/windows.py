@@ -143,7 +143,7 @@ def _days(text: str) -> frozenset[int]:
 
 
 def _days_text(days: frozenset[int]) -> str:
-    """Returns weekdays as text, three or more consecutive days as a range, with a space after them; "" for every day."""
+    """Returns weekdays as text such as "mon-wed,sun " (ending in a space), with a range for 3 or more days; "" for all seven."""
     if days == EVERY_DAY:
         return ""
     parts, chosen = [], sorted(days)

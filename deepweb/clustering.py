@@ -112,9 +112,9 @@ def joined(spaces: TwoSpaces, c1: float = C1, c2: float = C2) -> sparse.csr_matr
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """A partition of n pages: the cluster of each page, from 0 to k-1 (`labels`); the k centres, as rows in the form of
-    `joined`; the mean similarity of the pages to the centres of their clusters (`cohesion`); and the number of iterations
-    (`rounds`)."""
+    """A partition of n pages: the cluster of each page, from 0 to k-1 (`labels`); the k centres, one per row with the columns
+    of `joined`'s matrix (`centres`); the mean similarity of the pages to the centres of their clusters (`cohesion`); and the
+    number of iterations (`rounds`)."""
 
     labels: np.ndarray
     centres: np.ndarray

@@ -1,5 +1,5 @@
-"""Features for classifying forms by type: the deep-web paper's counts of controls, concepts (such as "search" or "password")
-by where they are named, and words."""
+"""Features for classifying forms by type: numbers such as the deep-web paper's counts of controls; concepts (such as "search")
+and words, each with the position in which it occurs (button, label, title ...)."""
 
 from __future__ import annotations
 

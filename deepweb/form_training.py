@@ -94,8 +94,8 @@ def _weight(said: Any) -> float:
 
 
 def _in_page(form: Form, about: Sequence[Surroundings], index: int) -> Form:
-    """Returns a form with the surroundings of the page's form at `index` (`about` holds those of all forms); unchanged if
-    there is none."""
+    """Returns a copy of the form with the surroundings at `index` of `about`, which holds those of all forms of a page; the
+    form itself if `index` is out of range."""
     return replace(form, **about[index]._asdict()) if 0 <= index < len(about) else form
 
 

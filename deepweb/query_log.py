@@ -91,8 +91,8 @@ class QueryLog:
         return changed
 
     def _suspect(self, seen: Seen) -> None:
-        """Marks in `seen`, for choosing the next query, answers as truncated whose size is a typical page limit. Called only
-        as long as no truncation has been proved."""
+        """Marks answers in `seen` as truncated if their size is the likely limit (see `likely_cut`), for choosing the next
+        query. Called only as long as no truncation has been proved."""
         size = likely_cut(seen.outcomes)
         for place, entry in enumerate(self.entries):
             suspect = entry.overflowed or (not entry.partial and entry.total is None and len(entry.found) == size)

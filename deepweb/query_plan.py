@@ -1,5 +1,5 @@
-"""Chooses the next query when queries of several kinds (families) are possible: the kind is the one with which all remaining
-queries together are expected to find most records."""
+"""Chooses the next query: from a list of queries of which no two find the same record (a family), or any other query, whichever
+lets all remaining queries together find most records."""
 
 from __future__ import annotations
 

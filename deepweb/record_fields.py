@@ -260,7 +260,7 @@ def _own_name(element: HtmlElement, path: str, *, in_list: bool) -> str:
     if element.tag in _HEADINGS or any(parent.tag in _HEADINGS for parent in around):
         return "title"
     if element.tag in ("dt", "th") or any(parent.tag in ("dt", "th") for parent in around):
-        return "title"  # It contains a link; otherwise it would have been taken as a label.
+        return "title"  # A <dt> or <th> without a link would have been read as a label before.
     if element.tag in ("a", "time", "p", "td", "li"):
         return {"a": "link", "time": "time", "p": "text", "td": "cell", "li": "item"}[element.tag]
     return next(filter(None, map(_class, around)), "text")

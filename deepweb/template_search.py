@@ -1,8 +1,8 @@
 """Queries forms with several inputs without words: which sets of inputs ("templates") proved informative, and which values of
 them to submit next.
 
-After Madhavan et al. (2008): bottom-up, at most three inputs set, a template judged by the number of different answers to a
-sample of its submissions. A query whose answer was truncated is repeated with a further choice, or with each half of its range.
+After Madhavan et al. (2008): informative templates are extended, up to three inputs; a template is judged by how many different
+answers a sample of its queries gets. A truncated query is repeated with a further choice, or with each half of its range.
 """
 
 from __future__ import annotations
@@ -192,9 +192,9 @@ class TemplateSearch:
                     yield from self._refined(seen, outcome, slot, self._matching(place, outcome))
 
     def _alone(self, seen: Seen, slot: Slot) -> Iterator[_Offer]:
-        """Yields possible queries that set only the inputs of `slot`. For a range: sub-ranges; for choices: the next of a
-        sample until the input has proved informative, then the next of all. Yields nothing once it has proved not informative.
-        """
+        """Yields possible queries that set only the inputs of `slot`. For a range: its sub-ranges. For choices: the first
+        value not tried yet, of a sample as long as it is unknown whether the input is informative, of all values if it is. Yields
+        nothing if the input proved uninformative."""
         template = frozenset(slot.names)
         known = self.verdict(template, seen)
         if known is False:
@@ -259,7 +259,7 @@ class TemplateSearch:
             matching = float(max(outcome.returned, outcome.matching or 0))
             earlier = places[: known_till[place]]
             before = float(((earlier >= span.low) & (earlier <= span.high)).sum())
-            # Words have found more records since that answer: scale to the number that would be known by now.
+            # Word queries also find records: scale this count from those known at that answer to all known now.
             if self.beside_words and known_till[place]:
                 before *= seen.records / known_till[place]
             asked.append(QueriedRange(span, matching, is_known, outcome.is_whole, before))

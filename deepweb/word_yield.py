@@ -121,8 +121,9 @@ def _of_new(seen: Seen, cut: float, grid: np.ndarray) -> np.ndarray:
 
 
 def _bounds(known: np.ndarray, there: np.ndarray, cut: float) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the smallest and the largest expected number of new records in an answer truncated at `cut`, for a word of whose
-    `there` matching records `known` are seen: if all known records are returned first, and if a random sample is returned."""
+    """Returns two bounds of the expected number of new records in an answer truncated at `cut` records: the smallest if the
+    known records come first, the largest if the answer is a random sample. there: records that match; known: those seen of them.
+    """
     least = np.broadcast_to(np.maximum(cut - known, 0.0), there.shape)
     return least, np.maximum(least, cut * np.maximum(0.0, 1 - known / there))
 

@@ -102,8 +102,8 @@ class SimilarityJudge:
         self._scores = {url: self._score(counts) for url, counts in with_heartbeat(pages.items(), pulse)}
 
     def page(self, url: str) -> float:
-        """Returns the cosine similarity of the page `url` to the topic, in [0, 1]. Raises KeyError if it is not one of the
-        pages in S.
+        """Returns the cosine similarity of the page `url` to the topic, in [0, 1]. Raises KeyError for a page
+        that was not given when the judge was made.
         """
         return self._scores[url]
 

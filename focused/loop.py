@@ -64,11 +64,11 @@ class Trail:
 
 
 class Walk:
-    """Does what is needed between two fetches, in live crawls and in crawls over an archive alike: scores pages, recognises
-    duplicates, and tells the strategy. The caller selects nodes and provides the pages.
+    """Processes the result of each fetch, in live crawls and in crawls over an archive: scores the page, recognises
+    duplicates, and passes page and links to the strategy. The caller selects nodes and fetches the pages.
 
-    For each node that it selected, the caller calls either `failed`, or `judge` and then `expand` with the result of `judge`
-    unless that is None."""
+    For each selected node, the caller calls `failed` if the fetch failed, otherwise `judge` and, unless this returns None,
+    `expand` with its result."""
 
     def __init__(self, strategy: Strategy, graph: UrlGraph) -> None:
         self.strategy = strategy

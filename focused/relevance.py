@@ -221,7 +221,7 @@ class Relevance:
         return heaviest(total, FREQUENT_WORDS) if total else dict(self._keywords)
 
     def _weigh(self) -> None:
-        self._weights: dict[str, float] = {}  # idf of words, cached until the next renewal
+        self._weights: dict[str, float] = {}  # idf of words, cached until all weights are computed again
         samples = [_unit(self.idf.weigh(counts)) for counts in self._samples]
         vector = heaviest(mean_vector(samples), TOPIC_WORDS)
         top = max(vector.values(), default=0.0) or 1.0

@@ -209,8 +209,8 @@ class AdaptiveLoop:
 
     def index(self, now: float) -> Floats:
         """Returns each board's priority (index), (n,): the expected wait of its unfetched posts in weighted event-hours, N_i(x) x
-        / 2 for N_i(x) events expected in the x hours since its visit. With overview sources: the waits of reported posts plus the
-        same from its last known counts on, but at least the share `Overview.doubts` of the former."""
+        / 2 for N_i(x) events expected in the x hours since its visit. With overview sources: the wait of reported posts, plus
+        that of posts expected since its counts were last known; at least `Overview.doubts` times the index without sources."""
         if self.overview is None:
             return self.expected_events(now) * (np.maximum(now - self.last_visit, 0.0) / HOUR_SECONDS) / 2.0
         own = self.forecast.expected_by_visits(now) * (np.maximum(now - self.fetched_until(), 0.0) / HOUR_SECONDS) / 2.0
@@ -258,8 +258,8 @@ class AdaptiveLoop:
             open_now, readable = open_now & within, self._readable_within(readable, within)
         rank = np.where(self.overdue(now), np.inf, index)
         budget = self.budget
-        # number of the day's visits that must have been made by the end of this ranking, since each remaining ranking of the day
-        # visits a board at most once: together they can make only the rest of visits_per_day
+        # number of the day's visits that must be made by the end of this ranking: each later ranking of the day can visit every
+        # board at most once, so that together they can make at most count * rankings_left visits
         late = budget.visits_per_day - self.count * self._pace.rankings_left(now)
         steer, step = self._steer(), self.options.price_step / self._pace.units
         spend = Spending(budget, max(target - band, late), max(target + band, late), target, steer, step)

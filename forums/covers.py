@@ -72,10 +72,10 @@ class Covers:
         return found
 
     def shares(self, pairs: Ints, values: Floats) -> Floats:
-        """Returns the share of each of these pairs (row of a source, board) in the figures of its row, in [0, 1].
+        """Returns the estimated part, in [0, 1], that each of these pairs (row of a source, board) has in the posts of its row.
 
-        Shares are in proportion to `values` ((n,), one per board) of the given pairs of the same row, and equal if these values
-        are all 0.
+        `values` are (n,), one per board. The shares of the given pairs of one row sum to 1: they are in proportion to the values
+        of the boards, or equal if these are all 0.
         """
         found = values[self.board[pairs]]
         sums = np.bincount(self.row[pairs], found, len(self.own))[self.row[pairs]]

@@ -200,8 +200,8 @@ class ListVisits:
         return True
 
     def _end(self, board: int, visit: Visit, started: datetime) -> None:
-        """Stores what the next visit of the board needs: the watermark of a complete visit, or the position of an interrupted
-        one."""
+        """Stores what the next visit of the board needs: after a complete visit the time up to which posts are processed
+        (watermark), after an interrupted one the position in the list."""
         if visit.state.complete:
             self._watermark[board] = watermark(visit.state, started)
             self._unfinished.pop(board, None)

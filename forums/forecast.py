@@ -245,7 +245,8 @@ class Foreseen(Forecast):
         return self._row("by_visits", now)
 
     def _row(self, name: str, now: float) -> Floats:
-        """Returns the values of all boards at one of the moments, (n,); name: "expected" or "by_visits"."""
+        """Returns the values of all boards at `now`, one of the known moments, (n,). name: "expected" (values of `expected`) or
+        "by_visits" (of `expected_by_visits`)."""
         row = self._place[now] - self._start[name]
         if not 0 <= row < self._at_once:
             start = self._start[name] = self._place[now]

@@ -95,7 +95,7 @@ class SourceChoice:
     parts: Mapping[int, float] | None = None
 
     def comes_before(self, board: int, rank: float) -> bool:
-        """Tells whether the source covers `board` and gains at least as much as visiting it; rank: the board's index."""
+        """Tells whether the source shows `board` and reading it gains at least `rank`, the index of a visit of the board."""
         return self.source >= 0 and self.gain >= rank and self.parts is not None and board in self.parts
 
     def without(self, board: int) -> None:

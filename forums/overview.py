@@ -108,7 +108,7 @@ class Overview:
         return until
 
     def waiting(self, boards: Ints) -> tuple[Ints, Floats, Floats]:
-        """Returns reported, not yet fetched posts as one event per board at their mean time: boards, epoch seconds, weights."""
+        """Returns posts reported but not fetched yet, one event per board at their mean time: boards, epoch seconds, weights."""
         held = boards[self.known[boards] > 0]
         return held, self._moment[held] / self.known[held] * HOUR_SECONDS, self.known[held]
 
@@ -341,8 +341,8 @@ class Overview:
         self._reset_comparison(row)
 
     def _update_figures(self, pair: int, times: Floats, weights: Floats, now: float) -> int:
-        """Adds to the figures of a source's row the posts made on the pair's board since they were shown; they then stand for the
-        time `now`. Returns the number of older posts, which the row should have reported."""
+        """Adds the posts made on the pair's board since its row was last shown to the row's counts, which then are valid for
+        `now`. Returns the number of older posts among those found, which the row should have reported."""
         row, late = int(self.covers.row[pair]), times > self.covers.as_of[pair]
         if self.covers.counted()[pair]:
             opener = weights >= self.new_weight[self.covers.board[pair]] * (1.0 - 1e-9)
@@ -358,8 +358,8 @@ class Overview:
         self.told[row], self.weight[row], self.found[row], self.guessed[row] = 0.0, 0.0, 0.0, False
 
     def _reassign(self, board: int, others: Ints, more: float) -> None:
-        """Moves the reported posts of a row that a visit of `board` did not find to `others`, further boards that the row counts.
-        more: weight to add to the waiting weight of `others`; negative if the visit found more than the board's share."""
+        """Attributes reported posts that a visit of `board` did not find to `others`, the other boards in the same row's counts.
+        more: weight to add to the reported posts of `others`; negative if the visit found more than was assumed for `board`."""
         held = float(self.known[others].sum())
         if held > 0:
             factor = max(0.0, 1.0 + more / held)
@@ -377,7 +377,7 @@ class Overview:
         source, told, found = int(self._source[row]), float(self.told[row]), float(self.found[row])
         missing = int(round(found - told))
         lag = self.lag_hours[source]
-        if self.newest[source]:  # the newest list's threads were fetched, so a visit must not find further posts
+        if self.newest[source]:  # the threads of a newest list are fetched with it, so any further post found contradicts it
             right = not found
         elif self.guessed[row] and told:  # the source did not say how many posts are new
             right = found > 0

@@ -73,10 +73,10 @@ class Spending:
         return min(math.ceil(max(self.most - self.budget.used, 0.0)), max(self.budget.visits_per_day - self.budget.used, 0))
 
     def accept(self, value: float, cost: int, *, forced: bool) -> bool:
-        """Decides whether a visit of a board or a reading of an overview source is made; if so, charges `cost` visits to the
-        budget, moves the price (on which the least accepted value is based) towards `value` and returns True.
+        """Returns whether to make a visit of a board or a reading of an overview source. If so, charges `cost` visits to the
+        budget and moves the price, from which the least accepted value is computed, towards `value`.
 
-        value: weighted event-hours gained per visit charged. forced: make it whatever its value, unless `cost` exceeds `room()`.
+        value: weighted event-hours gained per visit charged. forced: accept any value, unless `cost` exceeds `room()`.
         """
         budget = self.budget
         if cost > self.room():
@@ -120,8 +120,8 @@ class Pace:
         return other
 
     def first_price(self) -> float:
-        """Returns the price of a visit before any was made, in weighted event-hours: (S / visits a day)^2 / 2, where S is the
-        integral over a day of the sum of sqrt(f_i) over the boards, f_i the rate of board i."""
+        """Returns the initial price, the index (in weighted event-hours) from which a board is visited: (S / visits a day)^2 / 2.
+        S is the sum over the boards of sqrt(f_i), integrated over a day in hours; f_i is the rate of board i."""
         roots = self._roots.mean(axis=1).sum() * DAY_HOURS
         return float((roots / self.budget.visits_per_day) ** 2 / 2.0)
 

@@ -16,8 +16,8 @@ from forums.schedule_optimal import OptimalPlanner, expected_cost
 from forums.timetable import Timetable, keep_gap
 
 PAPER_RULES: dict[str, Callable[[Demand, int], Timetable]] = {"era": era, "wra": wra, "lra": lra, "bra": bra}
-# up to this number of boards the exact dynamic programme on 15-minute steps is used (some 30 ms per board), above it the polished
-# closed form
+# up to this number of boards, timetables are computed by dynamic programming on 15-minute steps (about 30 ms per board); for more
+# boards by the closed formula of the optimum, refined numerically
 EXACT_BOARDS = 150
 BUSY_SHARE = 0.7
 BUSY_HOURS = 6.0

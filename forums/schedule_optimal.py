@@ -136,8 +136,8 @@ def _best_single(intensity: Intensity, board: Ints, hours: Floats) -> Floats:
 
 
 def _best_between(intensity: Intensity, board: Ints, low: Floats, now: Floats, high: Floats) -> Floats:
-    """Returns for each visit the hour c in [low, high] with the least cost C(low, c) + C(c, high); the present hour `now` unless
-    another is better. low, high: the visits before and after."""
+    """Returns for each visit the hour c with the least cost C(low, c) + C(c, high), where C is `Intensity.interval_cost`; its
+    present hour `now` if no other is better. low, high: hours of the board's visits before and after it."""
     if not len(board):
         return now.copy()
     least = intensity.interval_cost(board, low, now) + intensity.interval_cost(board, now, high)

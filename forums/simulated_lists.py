@@ -42,8 +42,8 @@ class SimulatedForum:
     of its newest post (-inf without posts)."""
 
     def __init__(self, events: Events, start: float, style: ListStyle, rng: np.random.Generator) -> None:
-        """Creates the forum and plays the log up to `start` (epoch seconds). Posts are deleted only from then on; the log before
-        does not change."""
+        """Creates the forum and replays the log up to `start` (epoch seconds). Posts made before then are never deleted; of later
+        replies, a random share is."""
         self.style = style
         self.events = events
         self.now = -np.inf

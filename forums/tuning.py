@@ -146,8 +146,8 @@ class Replayed:
 
 
 def replay(experiment: Simulation, policies: Sequence[str], visits_per_day: int) -> list[Replayed]:
-    """Simulates each policy on the experiment's test days with that budget, planning only from what came before; returns one
-    result per policy."""
+    """Simulates each policy on the experiment's test days with `visits_per_day`; plans use only the history before these days.
+    Returns one result per policy."""
     found = []
     for policy in policies:
         outcome = experiment.run_budget(policy, visits_per_day, 0)

@@ -84,7 +84,7 @@ class Road:
                 end.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Ends waiting connections."""
+        """Stops accepting connections and releases those that wait in the fault "silent"."""
         self.over.set()
         with suppress(OSError):
             self.listener.shutdown(socket.SHUT_RDWR)

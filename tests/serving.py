@@ -40,7 +40,7 @@ def manage(environment: Mapping[str, str], *words: str, root: Path = ROOT) -> su
 
 
 class Serve:
-    """Usage: start → kill or stop → start … on one installation. `told()` returns its output."""
+    """Runs `serve` as a process on one installation; it can be killed and started repeatedly. `told()` returns its output."""
 
     def __init__(self, environment: Mapping[str, str], log: Path, *words: str, root: Path = ROOT) -> None:
         self.root = root

@@ -1,5 +1,5 @@
-"""Runs the commands of compose.yaml by hand in the order in which it starts them: an empty database, the desk and three nodes
-at once."""
+"""Runs the commands of compose.yaml without Docker: checks that the web server and three nodes can start at the same time on
+an empty database."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def sections(language: str) -> list[str]:
 @pytest.mark.django_db
 @pytest.mark.parametrize(("language", "meaning"), [("en", "Weight of the anchor text"), ("zh-hans", "锚文本")])
 def test_the_guide_on_the_desk_has_a_part_of_every_strategy(language: str, meaning: str, settings: Any) -> None:
-    """Also a strategy without a description is shown, with its own texts and parameters."""
+    """The guide also shows a strategy without a section of its own, with the texts and parameters from its class."""
     settings.TOPIC_STRATEGIES = {"undescribed": "focused.strategies.best_first.BestFirst"}
     guide.laid_out.cache_clear()
     client = Client(headers={"Accept-Language": language})

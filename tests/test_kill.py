@@ -31,7 +31,7 @@ START = (
 
 
 class Database:
-    """Reads the installation's database from outside."""
+    """Reads the database of the tested installation by a connection of the test's own."""
 
     def __init__(self, environment: dict[str, str]) -> None:
         self.environment = environment
@@ -65,7 +65,7 @@ def serve(installed: dict[str, str], tmp_path: Path) -> Iterator[Serve]:
 
 
 def cluster(serve: Serve) -> tuple[int, list[int]]:
-    """The guard's process and its workers (the last two of its children are monitor and pusher)."""
+    """The process ids of django-q's guard and of its workers: its children but the last two, which are monitor and pusher."""
     family = serve.family()
     main = next((pid for pid, (parent, command) in family.items() if parent == serve.pid and "gunicorn" not in command), 0)
     guard = next((pid for pid, (parent, _) in family.items() if main and parent == main), 0)

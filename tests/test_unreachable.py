@@ -1,4 +1,4 @@
-"""A run that could reach nothing has failed, with a reason in the wording of its kind; a run that reached anything has not
+"""A run that received no response at all has failed, with a reason worded for its kind of run; one that received any has not
 failed."""
 
 from __future__ import annotations

@@ -59,7 +59,8 @@ def _condition(parser: Parser, bits: list[str], word: str) -> tuple[list[str], T
 
 
 def _holds(condition: TokenBase | None, context: Context) -> bool:
-    """Returns whether a condition holds, as Django's `if` evaluates it: True for None, False if a filter lacks its argument."""
+    """Evaluates a condition as Django's `if` does. True if there is none; False if a variable used as a filter's argument is
+    missing."""
     try:
         return condition is None or bool(condition.eval(context))
     except VariableDoesNotExist:
@@ -108,7 +109,7 @@ def _start(name: str, classes: str, parts: list[AttributesNode]) -> list[Node]:
     `parts` are its further attributes (empty for none)."""
     dynamic = [part for part in parts if "class" in part.options]
     nodes: list[Node] = [TextNode(f"<{name}")]
-    if not classes and len(dynamic) == 1:  # no empty attribute where the condition does not hold
+    if not classes and len(dynamic) == 1:  # the whole attribute is conditional, so that it is never empty
         nodes += dynamic[0].nodes("class", ' class="', '"')
     elif classes or dynamic:
         words = [node for part in dynamic for node in part.nodes("class", " ", "")]

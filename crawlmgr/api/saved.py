@@ -21,8 +21,8 @@ router = Router(tags=["exports"])
 
 
 class NewExport(Schema):
-    """A new export. `days` limits it to rows of the last so many days before each writing; `every_hours` is the interval of
-    writing (0: only on request), `keep` the number of files kept."""
+    """A new export. `days` limits it to rows of that many days before the file is written; `every_hours` is the interval at
+    which files are written (0: only on request), `keep` the number of files kept."""
 
     name: str
     table: str

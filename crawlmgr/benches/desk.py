@@ -138,8 +138,8 @@ class _Side:
 
 
 def table(result: dict[str, Any]) -> str:
-    """Formats the result as a text table with a row for each page, largest ratio first, followed by the limits and the pages not
-    measured."""
+    """Formats the result as a text table with a row for each page (CPU times on the small and the big database, and their ratio),
+    followed by the time limits and the pages not measured."""
     rows = [(row["room"], row["small_ms"], row["big_ms"], row["ratio"]) for row in result["pages"]]
     limits = "".join(
         f"\n{one['what']}: {one['asked']} ways to ask, the dearest {one['dearest']}: {one['ms']} ms of {one['limit_ms']:.0f}"

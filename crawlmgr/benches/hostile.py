@@ -26,7 +26,7 @@ PACKAGES = ("crawlmgr", "forums", "focused", "deepweb")
 SMALLEST, LARGEST = 4_096, 4_194_304
 FEW = 32  # caches of at most this size are not cleared: they hold loaded resources, not results of reading
 ENOUGH = 2.3  # if the time grows by more than this factor when the size doubles, both sizes are measured again
-AGAIN = 6  # how often the times of a case that seem to grow too fast are measured again at most
+AGAIN = 6  # maximum number of repeated measurements of a case whose time seems to grow too fast
 FLOOR_SECONDS = 0.02  # shorter times count as this in ratios, because they are mostly noise of the machine
 ADDRESS = "http://forum.example/viewforum.php?f=2"
 Reader = Callable[[str], object]

@@ -1,4 +1,4 @@
-"""Pages, files and texts that make a badly written parser slow, each generated in any size. No Django."""
+"""Pages, files and texts that make a badly written parser slow, generated in any size. Does not use Django."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""This program's side of `bench line`: the engine as in production over many hosts, following every link, up to a number of
-pages."""
+"""This program's side of `bench line`: runs the engine as in production on a web of many hosts, following every link, up to a
+limit of pages."""
 
 from __future__ import annotations
 

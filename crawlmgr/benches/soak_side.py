@@ -31,7 +31,7 @@ def _session() -> str:
 
 def main(number: str, *urls: str) -> None:
     """Inspects and saves a site of each kind at `urls`, queues a crawl of each, and prints the ids of the runs and the key of a
-    login session as JSON. `number` is the number of the round."""
+    login session as JSON. `number` is the number of the benchmark's round."""
     begun = {name: import_string(settings.SOAKS[name])(url, int(number)) for name, url in zip(settings.SOAKS, urls, strict=True)}
     sys.stdout.write(json.dumps({"runs": begun, "session": _session()}) + "\n")
 

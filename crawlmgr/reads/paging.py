@@ -138,7 +138,7 @@ def _token(row: Any, order: Order) -> str:
 
 
 def _parse(token: str, order: Order) -> list[Any] | None:
-    """Returns the values in a token, one for each field of the order; None for an invalid one."""
+    """Returns the values in a paging token, one for each field that the list is ordered by; None for an invalid token."""
     parts = token.split("~")
     if len(parts) != len(order.fields):
         return None

@@ -64,8 +64,8 @@ def of(run: Run, now: datetime) -> Waiting:
 
 
 def _for_connections(run: Run, now: datetime) -> Waiting:
-    """Returns the wait of a run that requests nothing because other runs occupy every host on which its addresses wait; a
-    `Waiting` without values if the run has a request in progress or one of these hosts has a free connection."""
+    """Returns the `Waiting` of a run that can request nothing, because other runs use every host of its waiting addresses.
+    Returns an empty `Waiting` if the run has a request in progress or one of these hosts has a free connection."""
     claimed = Url.objects.filter(state=UrlState.CLAIMED, lease_until__gt=now)
     if claimed.filter(run_id=run.pk).exists():
         return Waiting()
@@ -89,7 +89,7 @@ def _node(holder: str) -> str:
 
 
 def with_waits(documents: list[dict[str, Any]], now: datetime) -> list[dict[str, Any]]:
-    """Returns documents of runs (by field name, with "id") with the columns of `Waiting` set to what each run waits for now."""
+    """Adds to JSON documents of runs (with "id" and "state") what each run waits for now: the fields of `Waiting.columns`."""
     pks = [one["id"] for one in documents if one["state"] in (RunState.QUEUED, RunState.RUNNING)]
     found: Mapping[int, Run] = Run.objects.in_bulk(pks)
     return [{**one, **(of(found[one["id"]], now) if one["id"] in found else Waiting()).columns()} for one in documents]

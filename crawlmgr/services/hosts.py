@@ -147,7 +147,7 @@ def give_turn_back(pk: int, next_at: datetime, last_request_at: datetime | None)
 
 
 def configure(key: str, settings: CrawlSettings) -> Host:
-    """Stores the crawl delay and the number of connections in the settings of a site for its host, which is created if it is
+    """Copies the crawl delay and the number of connections from `settings` to the host with this key, which is created if it is
     unknown; returns the host."""
     host = Host.objects.get(pk=host_id(key))
     if (host.delay_seconds, host.connections) != (settings.delay_seconds, settings.connections):

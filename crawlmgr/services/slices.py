@@ -45,7 +45,7 @@ def work(
 
     `make` creates the work, given the run, the lease and the remaining seconds. A temporary database problem (a lock
     conflict, a restarting server) ends the current work but not the slice, which continues from the stored state in its
-    remaining time. Any other error is counted on the run and raised. `lag` is that of `runs.Lease`."""
+    remaining time. Any other error is counted on the run and raised. `lag` returns the seconds by which `clock` is behind."""
     began = clock.now()
     while True:
         spent = (clock.now() - began).total_seconds()

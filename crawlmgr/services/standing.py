@@ -98,7 +98,7 @@ class Row(NamedTuple):
 
 
 def rows(nodes: Sequence[Node], now: datetime) -> list[Row]:
-    """Returns the nodes for display, in the given order."""
+    """Returns for each node, in the given order, what the web interface shows of it: its state and its share of the work."""
     found = of(nodes, now)
     weights = {one.name: one.weight for one in found if one.open}
     parts = shares.shares(shares.filled(weights)) if any(weights.values()) else {}

@@ -111,8 +111,8 @@ def _is_utf8(text: str, body: bytes) -> bool:
     """Tells whether bytes that decode as UTF-8 really are UTF-8, for a page whose charset is given neither by a byte order mark
     nor by the header. `text` is the decoded `body`.
 
-    ISO-2022-JP consists of ASCII characters with escape sequences, and a few Chinese characters in GBK ("联通", for example) are
-    also valid two-byte UTF-8.
+    Two cases are excluded: ISO-2022-JP, which is ASCII with escape sequences, and declared East Asian encodings without any
+    three-byte character, since a few Chinese words in GBK ("联通", for example) are also valid two-byte UTF-8.
     """
     if text.isascii():
         return b"\x1b" not in body

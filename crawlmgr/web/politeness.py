@@ -1,4 +1,4 @@
-"""Calculations for the time at which a host may be requested next: crawl delays, Retry-After, back-off after failures. No
+"""Computes the time at which a host may be requested next: crawl delays, Retry-After, back-off after failures. Does not use
 Django."""
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def role_choices() -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An input of the query that an operator can try: its name, its label on the page, and its choices as (value, label)."""
+    """An input on the page where an operator tries a query on a form: name, label, and choices as pairs (value, label)."""
 
     name: str
     label: str

@@ -88,8 +88,8 @@ def fields(
     owner: str = "options",
 ) -> list[Field]:
     """Returns the form fields of parameters, filled with `values` or defaults; `wrong` are error messages by parameter name.
-    Those in `linked` are shares that sum to 1. `prefix` begins the fields' HTML names, `owner` is the strategy of the
-    parameters.
+    `linked` names the parameters that are shares with the sum 1. `prefix` begins the fields' HTML names; `owner` is the name of
+    the strategy that the parameters belong to, or "options" for those of the run.
     """
     return [
         Field(

@@ -209,8 +209,8 @@ class ComparisonJob:
         return sample, seed + 1
 
     def _drawn(self, topic: topics.Topic, archive: Archive, labels: Labels | None) -> list[tuple[topics.Topic, frozenset[str]]]:
-        """Returns one topic for each draw of samples, each paired with the pages that are excluded from its score; without
-        labels only the topic itself.
+        """Returns the topic, followed by copies with randomly drawn sample pages, each paired with the URLs of these samples,
+        which are not scored. Without labels, returns only the topic.
         """
         if labels is None:
             return [(topic, frozenset())]

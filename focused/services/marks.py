@@ -116,8 +116,8 @@ def _summary(found: Verdict) -> tuple[list[tuple[int, float]], tuple[int, int, i
 
 
 def _reached(rows: Sequence[TopicPage]) -> tuple[Rows, Rows]:
-    """Returns, as parallel arrays, by which page each of these pages was reached: the indices in `rows` of parents and of the
-    pages reached from them; pages whose parent is not in `rows` are left out."""
+    """Returns two parallel arrays of indices in `rows`: of parent pages, and of the pages reached by a link of that parent. Pages
+    whose parent is not in `rows` are left out."""
     numbers = {row.pk: number for number, row in enumerate(rows)}
     found = [(numbers[row.parent_id], number) for number, row in enumerate(rows) if row.parent_id in numbers]
     start, end = np.array(found, dtype=np.intp).reshape(-1, 2).T

@@ -354,7 +354,7 @@ def stored_page(url: str) -> StoredPage | None:
 
 
 def draft_of(page: StoredPage, parser: Parser, options: RunOptions) -> Draft | None:
-    """Returns a stored page's draft as after a fetch; None if the archive has lost the page. Caches the last `options.cache`."""
+    """Parses a stored page again as after its fetch; returns None if it is not in the archive. Caches `options.cache` results."""
     key = (page.warc_id, page.warc_offset, options.context, options.main_text, parser.user_words)
     if key in _parsed:
         _parsed.move_to_end(key)

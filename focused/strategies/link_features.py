@@ -140,7 +140,7 @@ class LinkFeatures:
 
     @property
     def table(self) -> OpenTargets:
-        """The features of the open targets, and of some closed ones, after all collected changes were made."""
+        """The features of all open targets, and of closed ones not removed yet; pending changes are applied before."""
         self._settle()
         return self._table
 

@@ -117,8 +117,8 @@ class LinkTable:
             self._rows.setdefault(url, []).append(row)
 
     def close(self, url: str, relevance: float = 0.0, page: str | None = None) -> None:
-        """Closes the links to `url`, which was fetched as page `page` with the relevance `relevance`, or could not be fetched
-        (page None, relevance 0).
+        """Closes the links to `url`: marks them as no longer waiting for a fetch. The URL was fetched as page `page` with the
+        relevance `relevance` to the topic, in [0, 1], or could not be fetched (page None, relevance 0).
         """
         target = -1 if page is None else self._number(page)
         self._done[url] = (relevance, target)
@@ -170,12 +170,12 @@ class LinkTable:
         return self._names[number]
 
     def open_of(self, numbers: Rows) -> Vector:
-        """Returns for each of the pages with these numbers how many of its links are open."""
+        """Returns for each page with one of these numbers how many of its links are open (neither fetched nor failed)."""
         counts: Vector = self._own[0, numbers]
         return counts
 
     def leads_on(self, page: str) -> bool:
-        """Tells whether a page, given by its URL, has an open link."""
+        """Tells whether the page with this URL contains an open link: one that was neither fetched nor failed."""
         number = self._numbers.get(page)
         return number is not None and bool(self._own[0, number] > 0)
 

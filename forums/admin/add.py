@@ -170,7 +170,7 @@ def _initial(run: Run) -> dict[str, Any]:
 
 
 def _indented(boards: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the boards in order with their depth below parent boards, and the times of their preview rows parsed."""
+    """Returns the boards in the same order, each with its `depth` (0 to 3, the number of its parents), and with parsed times."""
     depths: dict[str, int] = {}
     for board in boards:
         depths[board["url"]] = min(3, depths.get(board.get("parent_url") or "", -1) + 1)

@@ -1,5 +1,5 @@
-"""Charts of a simulation: daily rhythm, how estimates settle and delay against visits (figures 3 and 6 of the forum paper), and
-how well changes are found (figure 5)."""
+"""Charts of a simulation: the daily rhythm, errors of estimates by length of history, delays by number of visits (like figures 3
+and 6 of the forum paper), and how many changes are found (figure 5)."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def _window(
 
 
 class _Variants:
-    """Computes the delays of the table's policies in one period; a planner is solved once and used for all budgets."""
+    """Computes the delays of the compared policies in one test period. Each optimal planner is built once for all budgets."""
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation

@@ -24,8 +24,8 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Measures with the teacher off and on, each in a fresh installation: inspects sites, reads them in full, visits them again.
-    Returns as `sites` two rows per site (teacher "off" and "on") with the figures of `teacher_side`."""
+    """Measures with the teacher (consistency checks between pages of a site) off and on, each in a fresh installation: inspects
+    sites, crawls and revisits them. Returns as `sites` two rows per site (teacher "off", "on") with `teacher_side`'s figures."""
     file = Path(options["sites"]).resolve()
     try:
         names = [str(entry["name"]) for entry in json.loads(file.read_text(encoding="utf-8"))]

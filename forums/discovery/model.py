@@ -105,8 +105,8 @@ class SiteModel:
     for digits and * for changing words. `timezone_evidence` and `timezone_confidence`: how the time zone was found (see
     `ZoneGuess`). `counts_posts`: whether lists count posts (True) or replies (False), None if the sample did not show it.
     `list_flip`, `thread_flip`: how addresses of further pages are formed. `pagers`: for each kind of page that has several
-    next-page links, where the right one is (a source of `PageReading.rivals`, such as "head"). `lessons`: how far related pages
-    agreed; `rules`: the selectors chosen from this (see `SiteRules.to_json`). `unread`: the boards found but not read.
+    next-page links, where the right one is (a source of `PageReading.rivals`, such as "head"). `lessons`: how often
+    readings of related pages agreed; `rules`: selectors chosen from this (see `SiteRules.to_json`). `unread`: boards not read.
     """
 
     name: str

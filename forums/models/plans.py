@@ -89,11 +89,11 @@ class LoopState(models.Model):
 
 
 class PlanDay(models.Model):
-    """The basis and expectation of one day of a plan; planning a day again replaces its figures.
+    """One day of a plan: the data it was planned from and the delay expected. Planning the day again replaces its figures.
 
     `expected_delay` is in weighted event-hours per day, under the plan's timetable (with the adaptive policy under the optimal
-    timetable), importance included; None if a board gets no visit. `era_delay` is the expectation of equal visits at the same
-    rates.
+    timetable), importance included; None if a board gets no visit. `era_delay` is the delay expected at the same rates if all
+    boards are visited equally often.
     """
 
     plan = models.ForeignKey(Plan, models.CASCADE, related_name="days")

@@ -36,7 +36,7 @@ _USER_SEGMENT = re.compile(
 _USER_QUERY = re.compile(
     rf"(?:^|[&;])(?:(?:{_USER_NAMES})(?:_?id|_?name)?=|(?:mode|action|act|mod|do|a|page|p|view)=(?:{_USER_NAMES}|space|getinfo)\b|t=usrinfo\b)|^/?(?:user|profile|member)s?/", re.I
 )
-# Addresses such as /space/7/entry/400, which are one of many entries of a user and not a profile.
+# Addresses such as /space/7/entry/400: each is one of many entries of a user, not the profile.
 _BELOW_USER = re.compile(r"/[a-z]+/\d+/(?!page|p/|pg)[a-z]+/\d+(?:-[^/]*)?/?$", re.I)
 
 

@@ -14,8 +14,8 @@ _GENERATOR = re.compile(
     re.I,
 )
 _NAMES = {"simple machines": "smf", "invision": "ips"}
-# Matched on lower-case pages, which is faster than ignoring case. Each entry: name, words, pattern. Every
-# match of the pattern contains at least one of the words; they are searched first, for speed.
+# Signs of forum software as (name, words, pattern). The pattern is matched on the page in lower case, and only if the page
+# contains one of the words, since every match contains one: searching for fixed words is faster.
 _MARKS = tuple((name, words.split(), re.compile(form)) for name, words, form in (
     ("discuz", "discuz! id=\"ct\" id=\"nv_forum\" forum.php?mod=forumdisplay",
      r"powered by (?:<[^>]+>|\s)*discuz!|id=\"(?:ct|nv_forum)\"|forum\.php\?mod=forumdisplay"),

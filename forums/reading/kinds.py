@@ -124,10 +124,10 @@ def _in_texts(rows: RowSet, posts: PostSet) -> bool:
 
 
 def _are_writers(rows: RowSet, posts: PostSet) -> bool:
-    """Tells whether most title links of the rows are the names of the posts' authors. Signs of that: the same names
-    recur (the title of a board or thread is linked only once), most posts show a date of joining, the page has a
-    thread's address, or the names are short and the posts' texts longer. If words identify the rows as a forum's list
-    (`RowSet.is_labelled`), only the first two signs suffice by themselves; False if their addresses are those of threads."""
+    """Tells whether most title links of the rows are the names of the posts' authors. One of these signs is
+    needed: the same names recur, most posts show when their author joined, the page's address is that of a thread, or the
+    names are short and the posts' texts longer. If words mark the rows as a forum's list (`RowSet.is_labelled`), the last two
+    signs count only together with descriptions of the authors; the result is then False if the links lead to threads."""
     if rows.is_labelled and leads_to(rows.group.pattern) == "thread":
         return False
     nodes = {link.node for link in posts.writers if link is not None}

@@ -62,8 +62,8 @@ def read_page(
     the site's lists are posts (True) or replies (False), if known.
 
     `known` are the shapes of links on the site's other lists (see `shapes_of`). They are used only if `expect` is a list of
-    threads: links with the shape of titles there are taken for threads, and a group of links is not taken for threads if its
-    links have shapes that links beside the threads have there.
+    threads: links whose shape is that of the titles on those lists are taken for threads; a group of links whose shapes occur on
+    those lists only outside the titles is not.
 
     If a page exceeds the limits of `bounded_markup`, its beginning is read. A page that takes more than about 1.5 seconds of CPU
     is of kind `other` with the evidence "over_budget"."""

@@ -1,5 +1,5 @@
-"""Finds the posts of a thread: sets of records around the times of a page, chosen by whether the records have author, time and
-text."""
+"""Finds the posts of a thread: elements around the times on a page are grouped to sets of records, and the set is chosen whose
+records most often have an author, a time and a text."""
 
 from __future__ import annotations
 
@@ -252,8 +252,9 @@ def _nested(page: Page, times: Sequence[Time], level: int) -> PostSet | None:
 
 
 def _pair(page: Page, times: Sequence[Time]) -> PostSet | None:
-    """Returns a set of two posts that consist of several sibling elements each: those from the first time up to the second belong
-    to the first post, and as many after that to the second. None if one of the two has no author or text."""
+    """Returns a set of two posts that consist of several sibling elements each. The elements from the first time to before the
+    second form the first post, the same number of elements from the second time on the other. None if one lacks author or text.
+    """
     outline, tops = page.outline, [time.node for time in times]
     while outline.parents[tops[0]] != outline.parents[tops[1]]:
         tops = [outline.parents[node] for node in tops]

@@ -308,9 +308,9 @@ _WITHIN_TEXTS = frozenset({"p", "ul", "ol", "pre"})
 
 
 def paragraphs(posts: PostSpans, at: int, body: int, name: int | None) -> list[int]:
-    """Returns the nodes of the text of post number `at`. If `body` is one of several paragraphs without an element of their
-    own around them, these are `body` and its similar siblings, on each side up to one that is not text, contains the post's
-    time or name (node `name`), or only links and fields. Otherwise it is only `body`."""
+    """Returns the nodes of the text of post number `at`. If `body` is one of several paragraphs that have no element of
+    their own around them, these are `body` and the similar siblings before and after it, up to the first that is no paragraph
+    of text or contains the post's time or its author's name (node `name`). Otherwise only `body` is returned."""
     outline, span = posts.page.outline, posts.spans[at]
     if outline.tags[body] != "p" or not span.start < body:
         return [body]

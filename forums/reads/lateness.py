@@ -1,4 +1,4 @@
-"""Why an overdue visit has not started, from what the database shows."""
+"""Finds the reasons why an overdue visit has not started: no worker, a failing or waiting host, or an active run."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def _by_interval(now: datetime, limit: int) -> int:
             started += 1
         elif site_id in loops.working([site_id]):
             continue
-        for board in boards:  # the board is not due again before this visit ends; visits missed meanwhile are made only once
+        for board in boards:  # sets the next visit one interval ahead: however many visits were missed, one is made
             Board.objects.filter(pk=board.pk, next_visit=board.next_visit).update(
                 next_visit=plans.by_interval(board, now, now)
             )
@@ -90,7 +90,7 @@ def follow(plan: Plan, now: datetime) -> int:
     if soon and plan.stale in OWN_REASONS:
         return 0
     reason = plan.stale or ("" if _same_day(plan, last, now) or _made_today(plan, now) else "day") or _history_reason(plan)
-    # The reason is kept until the plan is made: if this process is killed before, the next check makes it.
+    # The reason for replanning is stored until the new plan is: if this process is killed before, the next check replans.
     if not Plan.objects.filter(pk=plan.pk, ranked_at=last, stale=plan.stale).update(ranked_at=now, stale=reason):
         return 0
     plan.ranked_at, plan.stale = now, reason

@@ -36,13 +36,12 @@ def of(site_ids: Sequence[int]) -> list[OverviewSource]:
 def looks(
     sources: Sequence[OverviewSource], boards: Ints, above: Ints, site: Ints, sites: Ints, importance: Floats, theta: float
 ) -> LoopSources | None:
-    """Returns the sources in the form that the adaptive policy uses, each with the boards that it has shown, or all of its site
-    before its first reading. None if there are no sources.
+    """Returns the overview sources as input of the adaptive policy, each with the boards that it has shown, or with all boards
+    of its site before its first reading. None if there are no sources.
 
-    boards: ids by number. above, site, importance: one entry per board: the parent's number (-1: none), the position of the
-    board's site in `sites` (ids), and W. A row of an index page may also count the posts of boards below its board that have no
-    row.
-    """
+    boards: ids by board number. Parallel to it: above, the parent's number (-1: none); site, the position of the board's site in
+    `sites` (ids); importance, its importance W. theta: weight of a reply. A row of an index page may also count the posts of
+    sub-boards without a row."""
     place = {int(pk): index for index, pk in enumerate(boards.tolist())}
     number = {int(pk): index for index, pk in enumerate(sites.tolist())}
     found = []

@@ -23,7 +23,7 @@ from forums.services import arrays, backoff, hours, loop_sources
 from forums.services.rhythms import Rhythm, posts_per_weight, stored_events
 
 RANK_SECONDS = 60.0
-# rankings are made every RANK_SECONDS or somewhat later: a ranking in the last 90 seconds of a day counts as its last one
+# 90 s, longer than RANK_SECONDS, as rankings may be late: a ranking in the last 90 s of a day is treated as the last of the day
 OPTIONS = LoopOptions(tick_seconds=90.0)
 READ_SLACK = timedelta(minutes=5)
 
@@ -123,8 +123,8 @@ def _deadlines(found: Rhythm) -> Floats:
 
 
 def _recall(plan: Plan, loop: AdaptiveLoop, sources: list[OverviewSource], boards: Ints) -> None:
-    """Copies what overview sources had shown to the plan's stored adaptive policy into the new one (`loop`), if both have the
-    same sources and boards; otherwise sets only the figures that the sources showed last."""
+    """Restores in a new adaptive policy (`loop`) what overview sources had reported, from the plan's stored policy, if both have
+    the same sources and boards; otherwise sets only the numbers of threads and posts that each source showed last."""
     state = LoopState.objects.filter(plan=plan).first()
     stored = arrays.unpacked(bytes(state.data)) if state is not None else {}
     if stored and loop_sources.same(stored, loop, sources, boards):

@@ -110,7 +110,7 @@ def _stored(plan: Plan) -> dict[str, Any]:
 
 
 def expected(plan: Plan, until: datetime) -> Expected:
-    """Returns the stored expectations for times before `until`."""
+    """Returns the stored visits and source readings that the adaptive policy expects before `until`."""
     stored = _stored(plan)
     if not stored:
         return Expected([], [])

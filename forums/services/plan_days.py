@@ -239,7 +239,7 @@ def _pinned(plan: Plan, found: Rhythm, day: date, now: datetime) -> list[Planned
     return stand
 
 
-# --- what is written ------------------------------------------------------------------------------------------------------
+# --- storing the visits of a day ------------------------------------------------------------------------------------------
 
 
 def _write(plan: Plan, found: Rhythm, visits: _Visits, code: str) -> None:

@@ -11,8 +11,8 @@ from crawlmgr.services import private_hosts
 
 
 def restrict(apps: Any = installed) -> None:
-    """Restricts the allowed private addresses of stored forums and runs; called after a migration or a restore. apps: the
-    registry from which the models are taken, in a migration that of its historical models."""
+    """Replaces the permission "*" (every private address) in stored forums and runs by the private addresses that users named;
+    called after a restore and by a migration. apps: the app registry with the models, in a migration the historical one."""
     sites = apps.get_model("forums", "Site").objects
     runs = apps.get_model("crawlmgr", "Run").objects.filter(kind__in=("forum", "forum-discovery"))
 

@@ -22,7 +22,7 @@ from forums.models import DEFAULT_INTERVAL_SECONDS, Board, Site
 from forums.reading import board_key
 from forums.services import doubts, overviews, plans, removals, structures
 
-RESERVED_HEADERS = frozenset(  # headers that an operator may not set, since fetcher, contact rule (user-agent) or login set them
+RESERVED_HEADERS = frozenset(  # headers that no operator may set: the fetcher, the contact rule or the login sets them
     ("host", "content-length", "content-type", "transfer-encoding", "connection", "user-agent", "cookie", "authorization")
 )
 SHORTEST_SECONDS, LONGEST_SECONDS = 60, 31 * 86_400  # limits in seconds of the interval between visits of a board

@@ -251,9 +251,9 @@ def _no_next_page(run: Run, visit: Visit, thread: Thread, item: Url, response: F
 def _thread_done(
     visit: Visit, thread: Thread, last: tuple[str, int], found: bool, outcome: Stored, now: datetime, *, complete: bool = True
 ) -> None:
-    """Ends a thread whose last page was read (`last`: its address and number): it is no longer pending, the count in its row is
-    compared with its posts, and it is counted in the visit and in `outcome`. found: new or changed posts were found; complete:
-    the page reader left out no posts of the page."""
+    """Marks a thread as fetched after its last page was read (`last`: the page's address and number), compares the count in its
+    row with its posts, and counts it in the visit and in `outcome`. found: new or changed posts were found; complete: the page
+    reader left out no posts of the page."""
     first = threads.fetched(thread, now, {"last_page_url": last[0], "last_page": last[1]})
     _compare(visit, thread, complete, now)
     deltas = {"fetched": 1, "changed": int(found), "new" if first else "updated": 1}
@@ -337,8 +337,8 @@ def finish_if_done(run: Run, visit: Visit, item: Url | None, now: datetime) -> N
 def finish(visit: Visit, now: datetime) -> None:
     """Stores the visit's end and what the board's next visit needs.
 
-    The board's watermark follows from the list alone; failed threads stay pending in any case. But a visit with failed threads,
-    or in which most threads have another number of posts than the list shows, is not complete, and that is its reason for ending.
+    The board's watermark is advanced if its list was read completely, even if threads failed; these stay pending. But the visit
+    is stored as incomplete, with that reason, if threads failed or most have another number of posts than the list shows.
     """
     state = incremental.VisitState.from_json(visit.state)
     if visit.kind == Visit.Kind.TARGETED:

@@ -1,4 +1,4 @@
-"""The menu Export: a list as it is shown, and whole tables of what a page is about."""
+"""The menu Export: exports a list as it is shown, and the complete tables that belong to a page, such as a forum's threads."""
 
 from __future__ import annotations
 

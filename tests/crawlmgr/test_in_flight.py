@@ -1,4 +1,4 @@
-"""Many requests of one run in flight: over several hosts, within a host's connections, and released when the slice has to end."""
+"""Many requests of one run in flight: on several hosts, within each host's limit of connections, released when the slice ends."""
 
 from __future__ import annotations
 

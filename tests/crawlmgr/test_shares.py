@@ -1,4 +1,4 @@
-"""Eqs. (1) and (2), the threshold and the choice of a node computed by hand, and their effect on a virtual clock."""
+"""Sharing work among nodes: speed, weight, threshold and choice of a node checked on small numbers, and in a simulation."""
 
 from __future__ import annotations
 

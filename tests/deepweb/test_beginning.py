@@ -1,4 +1,4 @@
-"""The first queries of a harvest: a choice without a word, then words from the records that it returned."""
+"""The first queries of a harvest: options of select inputs without a search word, then words from the records returned."""
 
 from __future__ import annotations
 

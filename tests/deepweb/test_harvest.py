@@ -266,7 +266,7 @@ def test_a_form_that_brings_nothing_ends_with_its_reason(answer: tuple[int, dict
 
 
 def sources_settings(call: Any, **settings: Any) -> Any:
-    """The call with additional settings of the site."""
+    """Wraps `call` so that the site has the additional crawl settings `settings` before it."""
 
     def changed(*args: Any, **kwargs: Any) -> Any:
         Source.objects.update(parameters={**OPEN, **settings})
@@ -366,7 +366,7 @@ def test_the_key_of_a_run_over_many_things_tells_all_of_them() -> None:
 def test_a_harvest_ends_when_the_wished_share_of_the_database_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(harvests, "COVERAGE_FROM", 4)
     monkeypatch.setattr(probing, "FROM_QUERIES", 4)
-    monkeypatch.setattr(probing, "A_QUERY", 8)  # some of the words belong to a column that is not searched
+    monkeypatch.setattr(probing, "A_QUERY", 8)  # more, as some words are from a field not searched by the site
     with SearchServer(SearchSite(books=250, layout="bare", a_page=40)) as server:
         found(server)
         run = harvest(the_form(), queries=200, probes=32, coverage=0.7, random_seed=2)

@@ -1,6 +1,6 @@
 """The process of a harvest is killed at random moments: the harvest continues, without duplicate records or POST requests.
 
-CRAWLMGR_KILLS sets the number of kills (two by default; ten in the long form).
+CRAWLMGR_KILLS sets the number of kills (two by default; ten for a long test run).
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ def test_a_replayed_log_gives_the_same_next_query(cut_database):
 
 
 def test_paper_rounds_filters_and_stop_rules_by_hand():
-    # Ten records: "all" is in every record (template word), "lone" in one; a … f are in two to four, so the rarer ones have a
-    # higher weight per record.
+    # Ten records: "all" is in every record and "lone" in one, so that both are excluded; a … f are each in several records and
+    # are candidates.
     records = [
         q("all", "seed", *words.split())
         for words in ("a b c", "a b d", "a c e", "b d f", "c e f", "d e a", "f b lone", "a c d", "e f b", "c d e")

@@ -85,7 +85,7 @@ def test_transition_exploits_or_draws_in_proportion():
     assert transition(pheromone, promise, 0.5, 1, 2, 0.5, 0.99) == 0
     picks = [transition(pheromone, promise, 0.5, 1, 2, 0.51, pick) for pick in (0.0, 0.74, 0.76, 0.9, 0.95)]
     assert picks == [0, 0, 1, 1, 2]
-    assert transition(pheromone, promise, 1, 5, 1, 0.0, 0.0) == 1  # 3, 32, 1
+    assert transition(pheromone, promise, 1, 5, 1, 0.0, 0.0) == 1  # weights with alpha 5, beta 1: 3, 32, 1
     assert transition(pheromone, promise, 0, 0, 0, 0.1, 0.5) == 1  # both exponents are 0: equal probabilities
     assert transition(pheromone, 0 * promise, 0, 1, 1, 0.1, 0.5) in range(3)  # no link has any promise
 
@@ -141,7 +141,7 @@ def test_ants_walk_over_fetched_pages_where_nothing_else_is_left():
     ant = Ant(s, {ants._links.number(s)}, [])
     assert ants._candidates(ant).tolist() == [1]  # b only, because a was already fetched
     ants._light[1] = True
-    assert ants._candidates(ant).tolist() == [0]  # b had too low a weight in this cycle; a is still followed, because it leads further
+    assert ants._candidates(ant).tolist() == [0]  # b is excluded in this cycle for its low weight; a is followed, as it has an open link
     ants._too_light[ants._links.number(a)] = 1
     assert ants._candidates(ant).tolist() == []  # everything that a leads to had too low a weight as well
     ants._links.close(url("c"))

@@ -1,4 +1,4 @@
-"""Sitemaps of a topic's seeds: asked for only if wanted, bounded, on topic first, repeatable; and the usual limit of pages per host."""
+"""Sitemaps of a topic's seeds: requested only if wanted, most similar addresses first, limited; limit of pages per host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameter sweeps: which values take part, the triangle of weights that sum to one, and the heat map by hand."""
+"""Parameter sweeps: the values tried, the grid of three weights with the sum 1, and the heat map of given results."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from focused.strategies.best_first import RESERVE
 from focused.strategies.dynamic_tunnel import TUNNEL, UNSET
 from tests.focused.webs import OFF, ON, Web, order, topic, url
 
-PROMISING = "crawler topical pages"  # R > 0.3: anchor weight .5
+PROMISING = "crawler topical pages"  # as an anchor it gives a link the relevance R > 0.3 (tested below)
 DULL = "soup"
 
 
@@ -26,7 +26,7 @@ class Machine:
         self.strategy.start([url("s")])
 
     def node(self, name):
-        """The node of a link that may be followed; None if the tunnel rules gave it up."""
+        """The graph node of the page `name`; None if it is unknown or was given up by the tunnel rules."""
         node = self.strategy.graph.node(url(name))
         return None if node is None or node.queue == GIVEN_UP else node
 
@@ -121,7 +121,7 @@ def test_a_tunnels_links_come_by_their_own_promise_and_that_of_their_page():
 
     worth = places(page=0.0, step=0.0)[2]
     assert worth > 0.3
-    # R(l) + page * Sim(page) - step * pages off topic before it
+    # priority: relevance R(l) of the link + page * similarity of its page - step * number of off-topic pages before it
     assert places(page=1.0, step=0.02) == pytest.approx([0.05 - 0.02, 0.09 - 0.04, worth + 0.01 - 0.04])
     assert places(page=0.5, step=0.0) == pytest.approx([0.025, 0.045, worth + 0.005])
 

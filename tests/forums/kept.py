@@ -24,7 +24,7 @@ APPS = ("crawlmgr", "forums")
 
 @dataclass(frozen=True)
 class Left:
-    """Rows of all non-empty tables, archive files by name, requested paths, and the site's key."""
+    """What a crawl left, to be restored later: rows by table, archive files by name, requested paths, and the site's key."""
 
     rows: dict[str, list[tuple[Any, ...]]]
     files: dict[str, bytes]

@@ -152,7 +152,7 @@ class Forum:
         return self.named(f"/group/9-{name}", "group", name)
 
     def frame(self, body: str) -> str:
-        """The page around a body."""
+        """The complete HTML page with the contents `body`: adds title, wrapping elements and menu."""
         mark = "bright" if self.theme == "plain" else "dark"
         menu = '<a href="/">Home</a> <a href="/members">Members</a> <a href="/search">Search</a> <a href="/forum/rss">Feed</a>'
         wrap = "".join(f'<div class="{mark}-{part}">' for part in ("page", "wrap", "inner", "column"))

@@ -158,7 +158,7 @@ class RandomIndex:
             "element after": f"<b{self.named(what)}>{number}</b> <span>{word}</span>",
         }[self.label]
 
-    # the page
+    # --- the complete page
 
     def groups(self) -> list[tuple[str, list[Section]]]:
         """The boards by category, each with its heading; one category may be empty."""
@@ -243,7 +243,7 @@ def custom(m: RandomIndex) -> str:
 
 
 def cards(m: RandomIndex) -> str:
-    """Cards that are links as a whole."""
+    """The list of boards as cards; each card is entirely inside one link."""
 
     def one(b: Section) -> str:
         told = "".join(f"<span{m.named(name)}>{text}</span>" for name, text in m.fields(b, bare=False) if name != "last")

@@ -306,7 +306,7 @@ def hosted(forum: RandomForum) -> str:
 
 
 def voices(forum: RandomForum) -> str:
-    """Lists as rows, a column of participants before the one of posts, the time with the person below."""
+    """Each row is a list: title, number of participants, number of replies, time of the last post with its author below."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         voices = len({post.author for post in t.posts})

@@ -84,7 +84,7 @@ def _rows(model: type[Model], owner: str, key: int) -> Rows:
 
 
 def _put(model: type[Model], owner: str, key: int, rows: Rows) -> None:
-    """Copies these rows to another owner."""
+    """Inserts the rows for another owner: `key` is the value of the foreign key column `owner`."""
     columns = [owner, *_columns(model, owner)]
     names, marks = ", ".join(f'"{one}"' for one in columns), ", ".join(["%s"] * len(columns))
     with connection.cursor() as cursor:

@@ -58,7 +58,7 @@ def added(server: ForumServer) -> Site:
 
 
 def read_once(server: ForumServer) -> Site:
-    """The forum with all its posts; crawled only once for a server that repeats its forum."""
+    """The forum with all its posts stored; for a server with equal forums it is crawled only once, then copied."""
 
     def crawled() -> Site:
         site = added(server)

@@ -97,5 +97,5 @@ def test_proportional_rules_are_neutral_and_the_square_root_is_not():
     allocation = square_root(wish.rates, visits)
     root = Timetable.of(4, *closed_form_hours(wish.rates, allocation))
     roots = np.sqrt(wish.rates).sum() * 0.25
-    assert cost(wish, root) == pytest.approx(roots**2 / (2 * visits), rel=0.01)  # Z^2 / (2 M)
+    assert cost(wish, root) == pytest.approx(roots**2 / (2 * visits), rel=0.01)  # the cost by theory: Z^2 / (2 M), Z the sum of the roots, M the visits
     assert cost(wish, root) < 0.85 * base

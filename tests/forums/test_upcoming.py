@@ -62,7 +62,7 @@ def test_a_forum_whose_visit_is_paused_is_never_due_since(client: Client, forum:
 
 
 def test_a_board_s_visit_that_is_paused_is_not_told_as_running(client: Client, forum: Site) -> None:
-    """On the pages of forum, boards, board and run; and the page of schedules shows no empty time."""
+    """Checks the pages of forum, boards, board and run: a paused run is shown as paused, as it is on the page of schedules."""
     run = Run.objects.create(kind="forum", target=forum.pk, state="running", created=NOW, started=NOW, parameters={"boards": []})
     board = Board.objects.get(site=forum)
     Visit.objects.create(board=board, run=run, started=NOW)

@@ -15,7 +15,7 @@ POSTS_A_PAGE = 20
 
 
 class Discourse:
-    """Set as the `on_request` of a LocalForum. If `api` is False, JSON requests get 403."""
+    """Makes a LocalForum respond like Discourse, as its `on_request`. If `api` is False, JSON requests get 403."""
 
     def __init__(self, forum: LocalForum) -> None:
         self.forum = forum

@@ -1,4 +1,4 @@
-"""`cluster`: runs one worker cluster without supervision; the process that `serve` and `node` start and supervise."""
+"""`cluster`: runs one worker cluster, unsupervised; `serve` and `node` start this command as a process and supervise it."""
 
 import gc
 from importlib import import_module

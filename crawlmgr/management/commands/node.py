@@ -20,7 +20,7 @@ from crawlmgr.services import nodes, queue
 
 
 def queue_names(text: str) -> list[str]:
-    """Parses a comma-separated list of queue names. Raises ArgumentTypeError."""
+    """Parses a comma-separated list of queue names. Raises ArgumentTypeError if it is empty or a name is invalid or repeated."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names or not all(re.fullmatch(r"[A-Za-z0-9_-]{1,30}", name) for name in names) or len(set(names)) < len(names):
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of queues; write comma-separated names, for example crawl")

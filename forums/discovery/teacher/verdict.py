@@ -63,8 +63,8 @@ def _rules(chosen: Sequence[_Choice]) -> SiteRules:
 
 
 class _Table:
-    """The rows and posts of those threads that are in the sample as row and as page, with their elements; computed when first
-    used."""
+    """The list rows and the posts of the threads `seen`, of which the sample contains both a row and pages, as regions of the
+    pages; computed when first used."""
 
     def __init__(self, seen: Sequence[Seen], sources: Mapping[str, FetchedPage]) -> None:
         self.seen = seen
@@ -223,8 +223,8 @@ def _field(table: _Table, by_claim: dict[str, Tally], claim: str) -> list[_Choic
     """Returns the selector to use for the field `claim` of rows (a number or time), as a list of at most one choice; empty if the
     field needs none because it agrees with the threads' pages, or if no selector is good enough.
 
-    A selector is good enough if its values agree with the threads' pages clearly more often (see HOLDS and GAIN). Without such
-    a selector, the time of creation gets NOTHING if it is nearly always wrong. Updates the tally in `by_claim`."""
+    A selector is good enough if its values agree with the threads' pages clearly more often (see HOLDS and GAIN). If there
+    is none and the creation time is nearly always wrong, the selector is NOTHING (no match). Updates the tally in `by_claim`."""
     now = by_claim.get(claim)
     if now is None or now.of < FEWEST or now.share >= HOLDS:
         return []

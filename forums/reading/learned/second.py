@@ -1,5 +1,5 @@
-"""The two readings of a page, by hand-written rules and by trained models, and the choice between them. The models' steps are
-candidates, features, scores, kind and records, doubt."""
+"""The two readings of a page, by hand-written rules and by trained models, and the choice between them. The models compute
+features and scores of candidate elements, choose the page's kind and records, and estimate how doubtful these are."""
 
 from __future__ import annotations
 

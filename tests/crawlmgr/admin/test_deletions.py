@@ -88,7 +88,7 @@ def test_what_is_taken_back_while_the_dispatcher_looks_stays(monkeypatch: pytest
 
 
 def _once(rows: list[Deletion], plain: object) -> object:
-    """A filter that returns these rows on the first call, as they were read before."""
+    """A substitute for `filter` whose first call returns these outdated rows; later calls go to the real one, `plain`."""
     answers = [rows]
 
     class Read:

@@ -14,7 +14,7 @@ from django.utils.safestring import mark_safe
 from django.utils.translation.template import templatize
 
 ROOT = Path(__file__).resolve().parents[3]
-BY_HAND = {  # each says why in a comment
+BY_HAND = {  # templates with tables written by hand; a comment in each gives the reason
     "desk/export_new.html", "desk/palette.html", "desk/table_rows.html", "focused/comparison_live.html", "focused/page.html",
     "forums/simulation_live.html",
 }  # fmt: skip

@@ -19,7 +19,7 @@ COMMANDS = (
     "export --help", "bench list",
 )
 PARSERS = {"numpy", "lxml", "selectolax", "resiliparse", "requests", "tldextract", "cryptography"}
-BARE = (  # they name numbers and options only, or read a few rows
+BARE = (  # commands that only print their options, or read a few rows
     "forum --help", "forum crawl --help", "topic compare --help", "deepweb harvest --help", "node list --json", "run list --json",
 )
 FRAMES = {

@@ -60,7 +60,7 @@ def test_first_start_health_restart_and_a_clean_end(serve: Serve, installation: 
     os.kill(web, signal.SIGKILL)
     assert wait_for(lambda: "The web server died" in serve.told()) and serve.healthy()
 
-    assert wait_for(lambda: len(serve.family()) >= 2 + 2 + 4), serve.family()  # the web server, the cluster and its guard, and the guard's children
+    assert wait_for(lambda: len(serve.family()) >= 2 + 2 + 4), serve.family()  # web server: 2, cluster and its guard: 2, children of the guard: 4
     everyone = list(serve.family())
     assert serve.end(signal.SIGINT) == 0
     assert _left(everyone) == [] and serve.told().rstrip().endswith("Stopped.")

@@ -1,4 +1,4 @@
-"""Requests in flight as the desk shows them."""
+"""The numbers of requests in flight of a run and of hosts, and how the web interface shows them."""
 
 from __future__ import annotations
 

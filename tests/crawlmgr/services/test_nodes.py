@@ -61,7 +61,7 @@ def test_a_killed_worker_is_told_with_its_run_which_others_take_at_once(settings
     _node()
     mine, other = _held("north:77", NOW + timedelta(seconds=80)), _held("north:78", NOW + timedelta(seconds=80))
     queue.requeue([mine.pk], timezone.now())
-    OrmQ.objects.update(lock=timezone.now() + timedelta(seconds=settings.RETRY_SECONDS))  # taken by the process that died
+    OrmQ.objects.update(lock=timezone.now() + timedelta(seconds=settings.RETRY_SECONDS))  # taken by the killed process
     nodes.process_ended("north", 77, "Process-1 was killed by signal 9", NOW + timedelta(seconds=3))
     event = Event.objects.get()
     assert (event.code, event.at, event.run_id) == ("worker_ended", NOW + timedelta(seconds=3), mine.pk)

@@ -156,7 +156,7 @@ def test_killed_at_any_moment_it_is_written_once_and_whole(
 
 
 def _torn(work: Path) -> None:
-    """Output that a process wrote but did not confirm as flushed before it was killed."""
+    """Appends bytes to the unfinished output, as a process leaves them that was killed before it had recorded them."""
     for name in ("part", "sheet1.xml"):
         if (work / name).exists() and (work / name).read_bytes()[:6] != b"SQLite":
             with (work / name).open("ab") as file:

@@ -108,7 +108,7 @@ def test_beside_others_a_cluster_takes_no_more_than_it_has_workers_for(monkeypat
     queue.tick("north", "crawl", timezone.now())
     north = _broker("north", monkeypatch)
     taken = [north.dequeue() for _ in range(4)]
-    assert [one is not None for one in taken] == [True, True, True, False]  # its own heartbeat task, then two slices
+    assert [one is not None for one in taken] == [True, True, True, False]  # the node's heartbeat task, then two of the three runs
     assert OrmQ.objects.filter(lock__lte=timezone.now()).count() == 1
     assert taken[1] is not None and len(north._in_hand) == 2
     north.acknowledge(taken[1][0][0])

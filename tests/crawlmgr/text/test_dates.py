@@ -284,7 +284,7 @@ def test_local_times_are_of_the_page_s_zone_and_offsets_win() -> None:
 
 
 def test_a_year_that_is_not_told_is_never_in_the_future_and_follows_the_row_above() -> None:
-    assert parse_time("11-22", CONTEXT) == Moment(datetime(2026, 11, 22, tzinfo=UTC), DAY)  # the site's zone is ahead of ours
+    assert parse_time("11-22", CONTEXT) == Moment(datetime(2026, 11, 22, tzinfo=UTC), DAY)  # tomorrow is possible: the site's time zone may be ahead
     assert parse_time("11-23", CONTEXT) == Moment(datetime(2025, 11, 23, tzinfo=UTC), DAY)
     below = DateContext(NOW, newest=datetime(2025, 3, 1, tzinfo=UTC))
     assert parse_time("6-25 10:00", below) == Moment(datetime(2024, 6, 25, 10, tzinfo=UTC), 60)

@@ -40,7 +40,7 @@ def test_the_first_page_may_be_linked_by_an_icon_only(own: int) -> None:
     root = tree(f"<html><body>{html}</body></html>")
     assert find_pages(root, f"http://forum.test{base}{own}/").next == f"http://forum.test{base}{own + 1}/"
     other = tree(f'<a rel="next" href="{base}{own + 1}/">&gt;</a>')
-    assert find_pages(other, f"http://forum.test{base}{own}/").next is None  # nothing shows that the address without it is a page
+    assert find_pages(other, f"http://forum.test{base}{own}/").next is None  # no link shows that `base` without a number is a page
 
 
 @pytest.mark.parametrize(

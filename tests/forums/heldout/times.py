@@ -33,7 +33,7 @@ MINUTES = (365 * 1440, 30 * 1440, 7 * 1440, 1440, 60, 1)  # minutes in a year, m
 
 
 def _largest(at: datetime) -> tuple[int, int]:
-    """The number of the largest whole unit since then, and the unit."""
+    """The time from `at` to NOW in whole units of the largest fitting unit: their number, and the index in MINUTES."""
     minutes = max(1, int((NOW - at).total_seconds() // 60))
     unit = next(unit for unit, size in enumerate(MINUTES) if minutes >= size)
     return minutes // MINUTES[unit], unit
