@@ -1,9 +1,9 @@
-"""Sharing of work among worker nodes in proportion to their recent speed; each node holds at most the work of a minute. No
-Django.
+"""Sharing of work among worker nodes in proportion to their recent speed; each node holds at most the work of a minute. This
+module does not use Django.
 
-A node is a cluster of worker processes, usually one per machine. Speed, weight and threshold are eqs. (1) and (2) of the paper on
-load-balanced topic crawling. A task is one fetched address: slices last equally long on slow and fast nodes, so that counting
-slices would not measure speed."""
+A node is a cluster of worker processes, usually one per machine. Speed and weight are eqs. (1) and (2) of the ant colony paper,
+which also sends each task to the node with the most free capacity. A task is one fetched address: slices take the same time on
+slow and fast nodes, so that counting slices would not measure speed."""
 
 from __future__ import annotations
 
