@@ -111,8 +111,8 @@ RECURRING = [  # functions that return scheduled items; called with the time and
     "focused.services.dispatch.entries",
     "deepweb.services.dispatch.entries",
 ]
-# by kind of run: function that sets how often an item is started; called with the item's key, the interval in seconds (None: no
-# schedule) and the time
+# For each kind of run, the function that sets how often an item is started. It is called with the item's key, the interval in
+# seconds (None: no schedule) and the current time.
 REPEATED = {
     "export": "crawlmgr.services.saved_exports.repeat",
     "backup": "crawlmgr.services.backups.repeat",

@@ -88,7 +88,7 @@ class InsideWords:
             asked = choice._replace(query=self._as_asked(choice.query))
             if choice.query[0] in self._counted:
                 break
-            # The chosen word was found after the last count of words over all records: 0 makes `_follow` count them again.
+            # The chosen word was found after the last count of the words of all records; 0 makes `_follow` count them again.
             self._built = 0
         return asked, gain
 
@@ -109,8 +109,8 @@ class InsideWords:
             self.seen.add(choice, answer, entry.overflowed, entry.partial)
 
     def _said(self, fields: Mapping[str, Any], columns: Collection[str]) -> Iterable[tuple[Query, str, list[str]]]:
-        """Yields (part, field name, words) for each field of a record that is searched, and each part (choice of a record
-        field in the form) by which it is searched."""
+        """Yields (part, field name, words of the field's value) for each field of a record that is searched, once for each part
+        (choice of the record field to search in the form) by which it is searched."""
         for name, value in fields.items():
             for part in self._parts:
                 if not part and name in columns or part and bare(name) in {bare(term.value) for term in part}:

@@ -29,8 +29,8 @@ IN_VAIN = 4
 
 
 class Scored(Protocol):
-    """A policy that can judge parts: `best` returns its next query and the number of new records expected from it; fewer are
-    expected from words of the record fields `doubtful`."""
+    """A policy that also says what its next query is worth: `best` returns the query and the number of new records expected
+    from it. `doubtful` are the names of record fields from whose words fewer new records are expected."""
 
     @property
     def doubtful(self) -> frozenset[str]: ...

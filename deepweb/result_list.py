@@ -167,8 +167,8 @@ def _first_in(page: Outline, places: Sequence[int], node: int) -> int | None:
 
 
 def _ranks(urls: Sequence[str]) -> set[str]:
-    """Returns the names of those parameters of the addresses `urls` that only number them in order (1, 2, 3 …), so that the
-    addresses still differ without them."""
+    """Returns the names of the query parameters that only number the addresses `urls` in order (1, 2, 3 …): without them the
+    addresses still differ."""
     different = list(dict.fromkeys(urls))
     if len(different) < _COUNTED:
         return set()

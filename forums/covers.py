@@ -64,8 +64,8 @@ class Covers:
         return np.asarray(np.bincount(self.row[part] - rows.start, entries, rows.stop - rows.start), dtype=np.float64)
 
     def earliest(self, rows: slice, moments: Floats) -> Floats:
-        """Returns for each of these rows of sources the earliest of `moments` ((n,), one per board) among the boards that the row
-        counts."""
+        """Returns for each of the rows `rows` the earliest time of the boards that it counts; inf for a row that counts none.
+        moments: (n,), a time for each board."""
         part = self.of(rows)
         found = np.full(rows.stop - rows.start, np.inf)
         np.minimum.at(found, self.row[part] - rows.start, np.where(self.counted(), moments[self.board], np.inf)[part])
@@ -83,8 +83,8 @@ class Covers:
         return np.divide(found, sums, out=1.0 / alike, where=sums > 0)
 
     def other_candidates(self, pair: int) -> Ints:
-        """Returns the other pairs (row, board) of the row of `pair` whose boards may have the new posts that the row showed,
-        because they were not visited since."""
+        """Returns the other (row, board) pairs in the row of `pair` whose boards were not visited since the row showed new posts,
+        and may therefore have these posts."""
         row = self.row[pair]
         mates = np.arange(self.bounds[row], self.bounds[row + 1])
         elsewhere: Ints = mates[self.open[mates] & self.counted()[mates] & (mates != pair)]

@@ -109,9 +109,9 @@ def _known_records(session: HarvestSession, fields: Mapping[int, Mapping[str, An
 
 
 def _searched_columns(session: HarvestSession, fields: Mapping[int, Mapping[str, Any]]) -> set[str]:
-    """Returns the names of the record fields that the text box searches: according to all complete answers to single words, at
-    least 90 % of the records with the word in such a field are found (at most three found and three missed ones count per
-    answer). `fields` are the complete fields of records, by id."""
+    """Returns the names of the record fields that the text box searches. A field counts as searched if the complete answers to
+    single words contain at least 90 % of the records with the word in that field; per answer, at most three found and three
+    missed records count. `fields` are the complete fields of records, by id."""
     counts: dict[str, list[int]] = {}
     for term, found in _whole_answers(session):
         for name, (hits, misses) in hits_of(fields, found, term.value.casefold(), session.asking.mode).items():

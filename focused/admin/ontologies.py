@@ -53,9 +53,9 @@ def ontology(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _save(topic: Topic, request: HttpRequest) -> tuple[int, int]:
-    """Saves the submitted ontology and its weight to the topic; of an ontology too large for a topic, only the part around the
-    topic's words. Returns the number of its concepts, and the number of those that were saved. Raises ValueError with a one-line
-    message if it is invalid, the file is too large, or none of the topic's words are in a large one."""
+    """Saves the submitted ontology and its weight to the topic. If it has more concepts than a topic may have, only the concepts
+    around the topic's words are saved. Returns the numbers of concepts submitted and saved. Raises ValueError with a one-line
+    message if the ontology is invalid, its file is too large, or it is cut but contains none of the topic's words."""
     file, table = request.FILES.get("file"), request.POST.get("table", "").strip()
     weight = _weight(request.POST.get("weight", ""))
     if file is not None and (file.size or 0) > MAX_BYTES:

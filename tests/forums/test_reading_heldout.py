@@ -89,7 +89,7 @@ def whole_board(record: BoardRecord, board: Section) -> bool:
 
 
 def list_tally(markup: ListMarkup, forum: RandomForum) -> Tally:
-    """Compares threads by their address; if it differs, by a title that only one of them has."""
+    """Compares the threads read with the forum's: by address, otherwise by title if only one thread of the forum has it."""
     reading = read_page(markup.render(forum), markup.url, NOW)
     want = {urljoin(markup.url, markup.link(topic)): topic for topic in forum.topics}
     titles = [topic.title for topic in forum.topics]

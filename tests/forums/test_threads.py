@@ -53,7 +53,7 @@ def hours() -> dict[int, tuple[int, int]]:
 @pytest.mark.parametrize(
     ("first", "second", "taken"),
     [
-        (ago(180, 60), exact(8, 58), True),  # the same unit, but absolute
+        (ago(180, 60), exact(8, 58), True),  # equally precise, but absolute instead of relative
         (ago(180, 60), exact(8, 58, 51, 1), True),
         (ago(3600, 3600), ago(25200 + 3600, 60, LATER), True),  # the second time has a smaller unit
         (exact(0, 0, unit=86_400), exact(8, 58), True),

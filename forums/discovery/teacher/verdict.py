@@ -18,9 +18,9 @@ from forums.reading import PageKind, thread_key
 from forums.reading.rules import NOTHING, KindRules, SiteRules
 
 FEWEST = 3  # the reading of a field is replaced only if at least this many threads could be compared
-HOLDS = 0.8  # share of the cases from which on a claim counts as holding
+HOLDS = 0.8  # a claim holds if it is right in at least this share of the compared cases
 GAIN = 0.2  # a selector is used only if its share of agreeing cases exceeds that of the default reading by this
-LITTLE_GAIN = 0.02  # used instead of GAIN for a selector whose values agree in all cases
+LITTLE_GAIN = 0.02  # the smaller minimum (see GAIN) for a selector whose values agree in all cases
 # The creation times that lists show for threads are not read if they are right in at most this share of the compared threads
 # and no other selector does better: the text is then taken to be something else.
 WRONG = 1 / 3

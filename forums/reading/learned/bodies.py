@@ -21,7 +21,7 @@ INLINE = frozenset(
 MAX_BODIES = 2_500
 TAGS = ("div", "td", "p", "li", "article", "section", "dd", "pre", "blockquote", "main", "tr", "table", "ul", "h1")
 _CHILDREN = 12  # largest number of an element's children that are examined
-_FAR = 60.0  # largest distance, in texts, that is distinguished
+_FAR = 60.0  # larger distances between texts, counted in texts, are set to this value
 
 
 @dataclass
