@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from crawlmgr.admin.rooms import act, back
 from crawlmgr.models import ListView
 
-MAX_VIEWS = 50  # a user can store so many views of one list; further ones are refused
+MAX_VIEWS = 50  # maximum number of views of one list that a user can store; further ones are refused
 LONGEST_QUERY = 2000
 
 

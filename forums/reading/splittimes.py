@@ -33,8 +33,8 @@ class SplitDate(NamedTuple):
 
 
 class SplitTimes(NamedTuple):
-    """The times composed of several texts, each by the number of its first text; and the numbers of all texts that are parts
-    of them."""
+    """The times of a page that consist of several texts each: `moments` by the number of their first text, and the numbers of
+    all texts that are parts of them."""
 
     moments: dict[int, Moment]
     parts: frozenset[int]

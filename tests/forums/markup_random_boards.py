@@ -110,7 +110,7 @@ class RandomIndex:
     def named(self, what: str) -> str:
         return class_name(self.style, what, self.seed, SEMANTIC)
 
-    # what a row tells
+    # what a row shows about its board
 
     def name(self, board: Section) -> str:
         link = f"<a{self.named('name')} href='{escape(self._path(self.board_path, board))}'>{escape(plain(board))}</a>"

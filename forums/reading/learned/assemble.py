@@ -108,7 +108,7 @@ def _titled(page: Page, rows: list[Row]) -> list[Row]:
     """Returns the rows, with other title links if most of the present ones are only a time, a number or a user's name.
 
     The new title links are all in one position of the rows: of the positions that hold a possible title in most rows, the one
-    with most characters of text. Rows without a link there keep theirs; all do if there is no such position."""
+    with most characters of text. A row without a link there keeps its title link. Without such a position nothing changes."""
     if 2 * sum(_is_title(page, row.title) for row in rows) >= len(rows):
         return rows
     said: dict[str, list[int]] = defaultdict(list)

@@ -47,8 +47,8 @@ def _is_much(page: Page, node: int, body: int) -> bool:
 
 
 def _leveled(page: Page, tops: list[int], bodies: list[int]) -> list[int]:
-    """Returns the elements `tops` of the posts, those above the median depth replaced by their descendants at that depth: the
-    first and the last post have no neighbour on one side, so that the elements found for them are too large."""
+    """Returns the elements `tops` of the posts; an element above their median depth is replaced by its descendant at that depth.
+    This is needed for the first and the last post, whose elements are too large because one side has no neighbour."""
     outline = page.outline
     if len(tops) < 3:
         return tops
