@@ -48,13 +48,12 @@ def matches_told(outcome: Outcome) -> int | None:
 
 
 def choice_sizes(seen: Seen, choices: Mapping[str, Sequence[str]], size: float, words: Mapping[Term, float]) -> ChoiceSizes:
-    """Estimates, by coordinate descent, the number of records that match each of the values in `choices`, so that for every
-    queried combination of k terms: log matches = sum of the log matches of its terms - (k - 1) log total, as if terms occurred
-    independently.
+    """Estimates, by coordinate descent, the number of records that match each of the values in `choices`. The model treats terms
+    as independent: for a queried combination of k terms, log matches = sum of the log matches of its terms - (k - 1) log total.
 
-    Priors: log total is normal about log `size` with variance 1/2; the share of a value is log-normal about its share of the
-    seen records, or equal for all values of an input if records do not show its values, with standard deviation 0.7 / sqrt(1 +
-    count), where count is the number of seen records with the value. `words` are the estimated numbers of matches of the words
+    Priors: log total is normal about log `size` with variance 1/2. The share of a value is log-normal about its share of the seen
+    records, with standard deviation 0.7 / sqrt(1 + count), count being the number of seen records with the value; if records do
+    not show the values of an input, all its values have equal shares. `words` are the estimated numbers of matches of the words
     that choices were combined with. If all values of an input were queried, their numbers of matches should add up to the
     total.
     """

@@ -57,9 +57,9 @@ def _prompt(value: str) -> str:
 
 
 def counts(form: Form) -> dict[str, float]:
-    """Returns the numeric features of a form by name, between 0 and about 8; zeros are left out. They are the deep-web paper's
-    counts of controls, properties such as method, number of text lines, letters and links, the type by `rule_type`, the roles of
-    the fields, and for each position (see `places`) the concepts such as "search" that are named there."""
+    """Returns the numeric features of a form by name, between 0 and about 8; zeros are left out. They are: the deep-web
+    paper's counts of controls; properties such as the method and the numbers of text lines, letters and links; the type by
+    `rule_type`; the roles of the fields; and the concepts, such as "search", named in each position (see `places`)."""
     kinds = Counter(field.kind for field in form.fields)
     typed = [field for field in form.fields if field.kind not in _NOT_TYPED]
     said = places(form)

@@ -101,8 +101,8 @@ class JointYield:
         predictions for combinations with it; None if there is no such query.
 
         `families` are the queries of choices alone, as `offers` returns them. The query must be expected to bring at least 0.8
-        times as many new records as the best query (`best`), and belong to an input all of whose values can be queried early in
-        the remaining budget of `left` queries.
+        times as many new records as the best query (`best`). The remaining budget of `left` queries must allow all values of
+        its input to be queried early.
         """
         for offers in families:
             if len(offers[0].choice.query) != 1 or left < _ROOM * len(offers):
@@ -212,9 +212,9 @@ class JointYield:
 
 
 def _mixed(seen: Seen, fit: Yield) -> float:
-    """Estimates the factor `Yield.mixed`: 1 if a truncated answer is a random sample of all matches, 0 if it always contains
-    the same first records. It is a weighted mean of the value fitted to the yields of answers (`fit.mixed`) and of one computed
-    from how often two answers list shared records in a different order, which weighs more the more records are shared."""
+    """Estimates the factor `Yield.mixed`: 1 if a truncated answer is a random sample of all matches, 0 if it always contains the
+    same first records. It is a weighted mean of two values: the one fitted to the yields of answers (`fit.mixed`), and one
+    computed from how often two answers list shared records in a different order. The latter's weight grows with their number."""
     same, pairs = pairs_in_order(seen)
     known = pairs / (pairs + _PAIRS)
     return (1 - known) * fit.mixed + known * min(1.0, 2 * (1 - (same + 1) / (pairs + 2)))

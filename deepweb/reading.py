@@ -46,9 +46,10 @@ class Answer(NamedTuple):
 
 
 class Context(NamedTuple):
-    """What is known of a site and of the query when a result page is read: the form, the values set in it by input name
-    (`bound`), the number of the page, the number of records of a full page (0 if unknown), the page template (`page_template`),
-    the layout of result lists (`shape`, None if unknown), whether forms may be sent by POST, and the site's encoding."""
+    """What is known of a site and of the query when a result page is read. `bound`: the values set in the form, by input name.
+    `page_template`: links and lines that every page has. `shape`: the layout of result lists, None if unknown. Further: the form,
+    the number of the page, the number of records of a full page (0 if unknown), whether forms may be sent by POST, the
+    encoding."""
 
     form: Form
     bound: Mapping[str, str]

@@ -99,11 +99,11 @@ class Form:
 
     @property
     def signature(self) -> str:
-        """A digest that identifies a form across pages: of method, action without numbers and query values, names and kinds of
-        fields.
+        """A digest that identifies a form across pages. It is computed from the method, the action without numbers and query
+        values, and the names and kinds of the fields.
 
-        Random hidden names and values filled in by the server are left out, and for GET forms all hidden fields (they repeat the
-        page's address), so that a search box in the header of a thousand pages is one form.
+        Random hidden names and values filled in by the server are left out, as are all hidden fields of GET forms, which repeat
+        the page's address. So a search box in the header of a thousand pages is one form.
         """
         address = urlsplit(self.action)
         own = urlsplit(self.page_url)

@@ -230,9 +230,9 @@ def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> in
     """Returns the number of records at which a site truncates its answers, None if there is no evidence of it.
 
     Totals stated by the site (`stated`, parallel to `outcomes`) are used first: the limit is the size of the largest answer with
-    fewer records than stated. Otherwise it is the most frequent size among the first 10 answers to single terms (or to other
-    queries, if there are none) that returned records, provided that this size occurred at least three times among them and that
-    no answer was larger. Answers that were not read to their end are ignored."""
+    fewer records than stated. Otherwise the first 10 answers with records to single terms (or to other queries, if there are
+    none) are compared: the limit is their most frequent size, if it occurred at least three times and no answer was larger.
+    Answers that were not read to their end are ignored."""
     known = [
         outcome.returned
         for outcome, total in zip(outcomes, stated, strict=False)

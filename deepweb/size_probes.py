@@ -89,9 +89,9 @@ def plan_probes(
     weight are drawn in proportion. Drawing by weight makes the probes contribute about equally to the size estimate.
 
     `scale` is the ratio of all records that match a word to the seen ones among them: one number, or an array indexed by term.
-    The pool holds words of at least four seen records (the more records, the steadier is the ratio of a word's answer to its
-    weight) for which `scale` times that number is at most 0.7 `limit`, so that their answers are hardly ever truncated. If
-    these are fewer than five words per probe, or more than 5 % of the records contain none of them, words of three or two
+    The pool holds the words of at least four seen records, because the ratio of a word's answer to its weight is steadier with
+    more records. `scale` times the number of records must be at most 0.7 `limit`, so that answers are hardly ever truncated. If
+    this gives fewer than five words per probe, or more than 5 % of the records contain none of the words, words of three or two
     records are added.
     """
     frequency = seen.frequency

@@ -28,8 +28,8 @@ def given(content: Content) -> str:
 
 def same_page(own: str, other: str) -> bool:
     """Tells, by the addresses alone, whether the declared address `other` of a page fetched as `own` certainly names the same
-    page: they have the same path (upper case, a final "/" and names such as index.html do not count), `other` has no parameters
-    that `own` lacks, and the parameters that it leaves out are neither numbers nor named like page numbers ("page", "start" …).
+    page. Their paths must be equal, apart from upper case, a final "/" and names such as index.html. `other` must have no
+    parameters that `own` lacks, and those that it leaves out must neither be numbers nor be named like page numbers ("page" …).
     Without this check, a site that declares its first page or home page as the address of every page would hide all other pages.
 
     >>> same_page("http://a.example/t/?ref=top", "http://a.example/t")

@@ -32,8 +32,8 @@ class AdaptiveLoop:
     cumulated sum over the boards of sqrt f_i, f_i a board's rate) allows it and the index is above the price. With `looks`
     (overview sources), `choose` also returns at most one source to read, charged at its cost in visits; `record_figures` then
     records what an index page showed, `record_threads_fetched` the events of the threads that a newest list named. The index is
-    then the sum of w (t - t_e) over the reported posts that are not fetched yet (w the weight, t now, t_e when posted), plus
-    F_i(y) y / 2, where F_i(y) is the forecast for the y hours since the board was last shown by a visit or a source."""
+    then the sum of two terms: w (t - t_e), summed over the reported posts not fetched yet (w: weight, t: now, t_e: time of the
+    post), and F_i(y) y / 2, F_i(y) being the forecast for the y hours since a visit or a source last showed the board."""
 
     def __init__(
         self,

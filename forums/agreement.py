@@ -46,9 +46,9 @@ def listed(model: SiteModel, visited: Mapping[str, str]) -> set[str]:
 def disagreements(old: SiteModel, new: SiteModel, stored: Stored) -> tuple[str, ...]:
     """Returns codes of reasons against the new model; empty if it agrees with the old model and the stored data.
 
-    `nothing_read` (no list of threads could be read), `boards_lost` (fewer than 0.8 of the stored boards were found, by the
-    site's own id or by name), `threads_unknown` (fewer than half of the listed threads are stored), `posts_differ` (fewer than
-    half of the posts are stored), `roles_lost` (a field needed for detecting changes or identity is no longer read).
+    `nothing_read`: no list of threads could be read. `boards_lost`: less than 80 % of the stored boards were found, by the site's
+    own id or by name. `threads_unknown`: fewer than half of the listed threads are stored. `posts_differ`: fewer than half of the
+    posts are stored. `roles_lost`: a field that is needed to detect changes or to identify threads is no longer read.
     """
     if not new.boards or not any(layout.kind == "threadlist" for layout in new.layouts):
         return ("nothing_read",)

@@ -59,8 +59,8 @@ class ForumCrawler:
     """Visits boards of one site, one after another, incrementally.
 
     The first list page of each visit and the first threads of a slice are compared with the site's model. If the layout has
-    changed, the page is queued again, the site is learned again from a small sample within the same run, and the page is then
-    read with the new model if that agrees with what is stored, otherwise with the old one (see `services/layouts.py`). A guest
+    changed, the page is queued again, and the site is learned again from a small sample within the same run. The page is then
+    read with the new model if it agrees with the stored data, otherwise with the old one (see `services/layouts.py`). A guest
     page of a site with a login is queued again in the same way until the run has logged in (see `services/logins.py`).
     """
 
@@ -193,9 +193,9 @@ class ForumCrawler:
         return Read(reading, change)
 
     def _check(self, run: Run, item: Url, response: FetchResponse, reading: PageReading, expect: PageKind) -> LayoutChange | None:
-        """Compares a page and the last ones of its kind in this slice with the model, if the page is the first list page of a
-        visit, one of the slice's first threads, or could not be read as `expect`. Returns how they differ; None if they fit, were
-        not compared, or are too few to judge."""
+        """Compares a page, together with the last pages of its kind in this slice, with the model. This is done for the first
+        list page of a visit, the slice's first threads, and pages that could not be read as `expect`. Returns how the pages
+        differ from the model; None if they fit, were not compared, or are too few to judge."""
         odd = reading.kind is not expect or not reading.records
         seen = sum(kind == str(expect) for kind, _facts in self._seen)
         first = item.group not in self._groups if item.kind == "list" else seen < THREADS_CHECKED

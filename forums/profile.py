@@ -241,9 +241,9 @@ def week_rates(
     """Returns rates by weekday, (7, boards, bins): the daily rates of each board times a factor for that weekday, common to all
     boards; 0 is Monday.
 
-    The factor is (S + pseudo_days) / (d + pseudo_days), where d is the number of such weekdays in the history and S the sum of
-    their events relative to a mean day, so that with little history it stays near 1; factors are scaled to a mean of 1. Only
-    whole days before `end_hour` count.
+    The factor is (S + pseudo_days) / (d + pseudo_days): d is the number of such weekdays in the history, S the sum of their
+    events relative to a mean day. With little history the factor stays near 1. Factors are scaled to a mean of 1. Only whole days
+    before `end_hour` count.
     """
     day = np.floor((events.local_hours - end_hour) / DAY_HOURS).astype(np.int64)
     count = int(profiles.days)

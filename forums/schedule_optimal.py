@@ -75,9 +75,9 @@ class DayProgramme:
 
 
 def closed_form_hours(rates: Floats, visits: Ints, phase: float = 0.0) -> tuple[Ints, Floats]:
-    """Returns the hours c_k = Q^-1((k - 1/2 + phase) / m) for visit k of m visits of a board, where Q(t) is the share of the
-    integral of the square root of its rate that lies before hour t; phase in [-1/2, 1/2]. Parallel, one entry per visit: board
-    number, hour."""
+    """Returns the hours c_k = Q^-1((k - 1/2 + phase) / m) for visit k of m visits of a board, as parallel arrays with an entry
+    for each visit: board number, hour. Q(t) is the part of the integral of the square root of the board's rate that lies before
+    hour t, as a share of the whole day's. phase is in [-1/2, 1/2]."""
     board, step = grid(visits)
     return board, quantiles(np.sqrt(rates), board, (step - 0.5 + phase) / visits[board])
 
@@ -87,9 +87,9 @@ def polish(intensity: Intensity, board: Ints, hours: Floats, sweeps: int = SWEEP
     Returns the new hours.
 
     board and hours: one entry per visit, the visits of a board together and ascending. Inside a bin of rate f the best hour is c
-    = (f c_next + F(c_prev) - F(bin) + f bin) / (2 f), clipped to the bin, where `bin` is the bin's begin, F the integral of the
-    rate, c_prev and c_next the neighbouring visits; all bins between c_prev and c_next are tried. A board whose visits no longer
-    move is left out of later sweeps. The expected delay never rises.
+    = (f c_next + F(c_prev) - F(bin) + f bin) / (2 f), clipped to the bin. Here `bin` is the begin of the bin, F the integral of
+    the rate, and c_prev and c_next are the neighbouring visits. All bins between c_prev and c_next are tried. A board whose
+    visits no longer move is left out of later sweeps. The expected delay never rises.
     """
     hours = np.asarray(hours, dtype=float).copy()
     visits = np.bincount(board, minlength=len(intensity.rates))

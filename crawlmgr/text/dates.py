@@ -96,9 +96,9 @@ _NUMERIC = re.compile(r"(?<![\d./:-])(\d{1,2})([-/.])(\d{1,2})\2((?:19|20)\d\d|\
 def decide_day_first(texts: Iterable[str]) -> bool | None:
     """Decides whether the day comes before the month in the numeric dates of one site; None without evidence.
 
-    Evidence, strongest first: a number above 12 in one of the two positions (dates that contradict the majority are tolerated
-    up to a tenth of it), then, if `texts` are in the order of a sorted list, the order of day and month under which the dates
-    rise or fall more steadily.
+    The strongest evidence is a number above 12 in one of the two positions; dates that contradict the majority are tolerated up
+    to a tenth of its number. Otherwise, if `texts` come from a sorted list, the order is taken with which the dates rise or fall
+    more steadily.
 
     >>> decide_day_first(["03/04/2014", "25/04/2014"]), decide_day_first(["03/04/2014"])
     (True, None)

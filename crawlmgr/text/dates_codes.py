@@ -83,9 +83,9 @@ _YEARWORD = re.compile(r"(?<=[\dE]) ?a(?![a-z])")
 
 
 def _settle(coded: str) -> str:
-    """Returns `coded`, a text whose words are codes, with each ambiguous code (`Q`, `N`, `a`) replaced by the one that fits the
-    codes beside it, and a number followed by `O` (month) replaced by the code of that month. A word for "year" after a year is
-    removed."""
+    """Settles ambiguous codes in `coded`, a text whose words are codes: each `Q`, `N` and `a` is replaced by the code that fits
+    the codes beside it. A number followed by `O` (month) is replaced by the code of that month, and a word for "year" after a
+    year is removed. Returns the new text."""
     coded = _NAMED_YEAR.sub("", coded)
     if "Q" in coded:
         coded = re.sub(r"(U\d+;|[HIDYS]) ?Q", r"\1 G", coded).replace("Q", "M08")

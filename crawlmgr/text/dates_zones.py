@@ -53,9 +53,9 @@ class ZoneGuess(NamedTuple):
     """A time zone: its name (IANA), its offset from UTC, the kind of evidence it was derived from, and the confidence in it, in
     [0, 1].
 
-    Kinds of evidence: `stated` (the page names its zone), `pairs` (times that are given both as absolute and as relative ones),
-    `future` (another offset would put times in the future), `language` (the usual zone of the pages' language), `given` (set by
-    the operator), `none`.
+    Kinds of evidence: `stated`, the page names its zone; `pairs`, times are shown in absolute and relative form; `future`,
+    another offset would put times in the future; `language`, the usual zone of the pages' language; `given`, set by the operator;
+    `none`.
     """
 
     name: str

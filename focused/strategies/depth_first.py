@@ -55,8 +55,8 @@ class WordLikeness:
 class DepthFirst(Strategy):
     """Fetches the most recently found link first. Links that are predicted to lead to off-topic pages wait behind all others.
 
-    The prediction is that of a decision tree, trained once, on the first `training_pages` pages that were fetched through links
-    (on more if these are all relevant or all irrelevant), to tell whether a link leads to a relevant page. Its features are the
+    A decision tree predicts whether a link leads to a relevant page. It is trained once, on the first `training_pages` pages that
+    were fetched through links, or on more if these are all relevant or all irrelevant. Its features are the
     similarity of the words in the link's anchor and URL to the topic's words, the similarity of the link's page to the topic, and
     the link's depth."""
 

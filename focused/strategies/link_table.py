@@ -184,8 +184,8 @@ class LinkTable:
         return np.flatnonzero(self._open[: len(self)])
 
     def objectives(self, rows: Rows) -> Vector:
-        """Returns a matrix with a row for each of the row numbers `rows` and three columns, the relevance R to the topic of the
-        link's anchor text, of the page that contains it, and of its target, the latter estimated if the target is not fetched."""
+        """Returns a matrix with a row for each of the row numbers `rows`. Its three columns are relevances R to the topic: of the
+        link's anchor text, of the page that contains the link, and of its target (estimated if the target is not fetched)."""
         anchor, page, prior, own = self._columns[:, rows]
         template = self._template_of_row[rows]
         expected = (self._sums[template] + self._weight * prior) / (self._counts[template] + self._weight)

@@ -258,9 +258,9 @@ _ENGLISH_TIME = re.compile(
 
 
 def _language(root: HtmlElement, texts: list[str]) -> str:
-    """Returns the language of a page's interface: the one declared; otherwise "en" if at least three times are written in
-    English, otherwise the language of a script that makes up more than a fifth of the letters in very short texts (users may
-    write in another language than the interface); "" if unknown."""
+    """Returns the language of a page's interface; "" if unknown. It is the declared language; otherwise "en" if at least three
+    times are written in English; otherwise the language of a script that makes up more than a fifth of the letters in very short
+    texts (longer ones are by users, who may write in another language)."""
     for element in root.iter("html"):
         told = (element.get("lang") or element.get("{http://www.w3.org/XML/1998/namespace}lang") or "").strip().lower()
         if told:

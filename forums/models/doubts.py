@@ -10,11 +10,11 @@ from django.utils.translation import gettext_lazy as _
 class Doubt(models.Model):
     """One doubt about how one forum is read, unique by code and subject.
 
-    Codes: `lesson` (a claim of the model that its pages contradict; the subject names it), `board_unread` (a board found but not
-    read; the subject is its address), `rows_left_out` and `posts_left_out` (the board's last visit read list or thread pages from
-    which rows or posts may be missing), `counts_differ` (in the board's last visit most threads had another number of posts than
-    the list said); the subject of the last three is the board's id. `detail` holds the figures. `settled_at`: when an operator
-    dismissed the doubt; it stays dismissed as long as the detail stays the same.
+    Codes: `lesson`, a claim of the model that its pages contradict (the subject names the claim); `board_unread`, a board found
+    but not read (the subject is its address). The other codes concern the last visit of a board, whose id is the subject:
+    `rows_left_out` and `posts_left_out`, rows or posts may be missing from the list or thread pages that it read;
+    `counts_differ`, most threads had another number of posts than the list said. `detail` holds the figures. `settled_at`: when
+    an operator dismissed the doubt; it stays dismissed as long as the detail stays the same.
     """
 
     site = models.ForeignKey("forums.Site", models.CASCADE, related_name="doubts")

@@ -218,9 +218,10 @@ class Visit(models.Model):
     board's watermark and stop tests. `state` is the `VisitState` of `forums/incremental.py` between two pages; `precision` =
     changed / fetched threads.
 
-    Of the posts that this visit found and that were made after `Board.watched_since`: `arrived_new` and `arrived_replies` are the
-    numbers of first posts and replies, `delay_new_seconds` and `delay_replies_seconds` their delays in total, and `arrivals` has
-    an item [epoch seconds of posting, 1 for a first post or 0, delay in seconds] for each, up to a maximum number.
+    The following fields cover the posts found by this visit that were made after `Board.watched_since`. `arrived_new` and
+    `arrived_replies` are the numbers of first posts and replies, `delay_new_seconds` and `delay_replies_seconds` the sums of
+    their delays. `arrivals` has an item [epoch seconds of posting, 1 for a first post or 0, delay in seconds] for each post, up
+    to a maximum.
     """
 
     class Kind(models.TextChoices):

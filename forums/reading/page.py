@@ -245,9 +245,8 @@ def _posts(page: Page, found: BestCandidates) -> list[tuple[HtmlElement, PostRec
 def _only_reply(page: Page, found: BestCandidates) -> PostSet | None:
     """Returns the single reply on a page whose first post has a different structure; None if there is none.
 
-    Among the candidate sets of posts after the first post, a set is considered if it contains a single post, its quality is at
-    least 60 % of the first post's, and the post certainly has an author or a class or id that calls it a post. The first of
-    these sets in page order is returned.
+    Candidates are the sets of a single post that come after the first post and have at least 60 % of its quality. The post must
+    certainly have an author, or a class or id that calls it a post. The first of these sets in page order is returned.
     """
     assert found.posts is not None  # noqa: S101 - asked only for a page with posts
     end, best = found.posts.spans[0].end, 0.6 * found.posts.quality

@@ -223,8 +223,8 @@ class TimedPage:
 
     def _with_clock_below(self, at: int, end: int) -> int:
         """Returns the number of the text before which a time that begins in text `at` must end: normally `end`, the end of its
-        line. One text of the next line is included if it is a time of day that is separated from its date only by a line break
-        in the same element or by being in the next column of a table."""
+        line. One text of the next line is included if it is a time of day that belongs to the date: only a line break in the
+        same element separates them, or it is in the next column of a table."""
         pieces = self.outline.pieces
         if not (end == at + 1 < len(pieces) and CLOCK.fullmatch(pieces[end].text)):
             return end

@@ -186,9 +186,9 @@ class ThreadRows(ThreadPeople):
 
     @cached_property
     def _addresses(self) -> list[str]:
-        """The address of each row's thread, normally that of the title. On link-sharing sites, where at least half of the titles
-        lead to other sites, it is that of the row's link to its discussion (see `_talk_pattern`), if the number of different such
-        links is at least 60 % of the number of rows."""
+        """The address of each row's thread, normally that of the title. On link-sharing sites at least half of the titles lead to
+        other sites. There the address of the row's link to its discussion is taken (see `_talk_pattern`), if there are at least
+        0.6 times as many different such links as rows."""
         own = [row.title.url for row in self.rows]
         if 2 * sum(row.title.is_local for row in self.rows) > len(self.rows):
             return own

@@ -48,8 +48,8 @@ def due(
 ) -> Due:
     """Returns the next visit of a board from its stored time `at` and the end `until` of the likely span, if it has one.
 
-    There is no next visit, and the result says why, if the board is not to be visited (`enabled` False), its forum is paused
-    (`paused`), all crawling is paused (`hold`), or a visit of its forum is paused (`visit_paused`)."""
+    There is no next visit in four cases, which the result names: the board is not to be visited (`enabled` False), its forum is
+    paused (`paused`), all crawling is paused (`hold`), or a visit of its forum is paused (`visit_paused`)."""
     reasons = ((LEFT_OUT, not enabled), (PAUSED, paused), (ALL_PAUSED, hold), (VISIT_PAUSED, visit_paused))
     for held, holds in reasons:
         if holds:

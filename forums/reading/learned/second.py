@@ -126,10 +126,10 @@ class TwoReadings:
     def threads(self) -> RowSet | None:
         """The list of threads; None if there is none.
 
-        Normally it is the list of higher predicted quality (see `_better`). If the shapes of titles on the site's other lists are
-        known, and the titles of that list do not fit them (none has such a shape, or most addresses have another form), the list
-        is built instead from all links of the page with such a shape. If there are no such links, the list of higher quality is
-        returned all the same, unless its rows look like the links beside the site's other lists: then None."""
+        Normally it is the list of higher predicted quality (see `_better`). Its titles do not fit the site's other lists if the
+        shapes of titles there are known and none of its titles has one, or most addresses have another form. Then the list is
+        built from all links of the page with such a shape. If there are none, the list of higher quality is returned all the
+        same, but None if its rows look like the links beside the site's other lists."""
         chosen = self._better(0)
         if not self.known.titles or (chosen and self._fits([row.title for row in chosen.rows])):
             return chosen
@@ -152,8 +152,9 @@ class TwoReadings:
 
     @cached_property
     def has_only_others(self) -> bool:
-        """Tells whether no link of the page has the shape of a title on the site's other lists, and at least half of the rows
-        found here (by `_better`) have the shape of the other links on those lists. False if no title shapes are known."""
+        """Tells whether the page has only other links than titles: none has the shape of a title on the site's other lists, and
+        at least half of the rows (by `_better`) have the shape of those lists' other links. False if no title shapes are
+        known."""
         if not self.known.titles or any(map(self._is_known, self.links.links)):
             return False
         chosen = self._better(0)
@@ -177,8 +178,8 @@ class TwoReadings:
 
     def _are_rivals(self, rules: RowSet, learned: RowSet) -> bool:
         """Tells whether the models' list `learned` differs enough from the list `rules` to compete with it. It does not if it has
-        the same addresses, if it consists of headings above the rows of `rules`, or if it only adds links that
-        are mostly inside these rows (unless they are too many, or the rules merged several rows into one, see `_are_merged`).
+        the same addresses, or if it consists of headings above the rows of `rules`. Nor does it if it only adds links that are
+        mostly inside these rows, unless these links are too many or the rules merged several rows into one (`_are_merged`).
         False on pages with too little text (`is_little`)."""
         urls = urls_of(rules)
         if self.is_little or urls == urls_of(learned) or _are_headings(learned, rules):
