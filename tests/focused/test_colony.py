@@ -193,6 +193,18 @@ def test_a_colony_without_direction_stops():
     assert (everything.fetched, everything.stopped_by) == (9, "frontier")
 
 
+def test_only_the_stopping_rule_with_links_left_says_that_no_direction_is_left():
+    ants = colony()
+    assert ants.ending() == "frontier"
+    s, a = url("s"), url("a")
+    ants._links.add(s, 0.5, [a], [0.1], [0.1], s)
+    assert ants.ending() == "frontier", "a link is open, but the rule did not stop the crawl"
+    ants._still = True
+    assert ants.ending() == "no_direction"
+    ants._links.close(a)
+    assert ants.ending() == "frontier", "no link is left"
+
+
 def test_entering_the_library_by_hand():
     seeds = np.array([[1.0, 1.0]])
     library = np.array([[0.0, 1.0], [1.0, 0.0]])  # each at distance 1
