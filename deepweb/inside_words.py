@@ -51,9 +51,9 @@ def words_inside(word: str, known: Collection[str]) -> list[str]:
 
 
 class InsideWords:
-    """Counts in how many found records each word occurs, also inside longer words; it follows the query log of a harvest. If a
-    filter searches one record field at a time, each of `parts` is a choice of such a field, and the same word in two fields
-    counts as two terms."""
+    """Counts the found records that contain each word, also inside longer words, from the query log of a harvest. If a filter
+    searches one record field at a time, `parts` are the choices of these fields, and a word that occurs in two fields counts as
+    two terms."""
 
     def __init__(self, box: str, parts: Sequence[Query] = ()) -> None:
         self._box, self._parts = box, list(parts) or [()]

@@ -153,15 +153,15 @@ def cells(
     whole: Range, asked: Sequence[QueriedRange], values: np.ndarray, scale: float, limit: int,
     left: int | None = None, everywhere: bool = False,
 ) -> list[Cell]:
-    """Returns the sub-ranges that may be queried next, with the number of new records expected from each: sub-ranges at the ends
-    of each interval that no narrow queried range covers (narrow: completely answered, a single value, or at most WIDE times
-    `limit` records), and parts of about 0.75 `limit` records of narrow ranges with truncated answers. None is queried twice.
+    """Returns the sub-ranges that may be queried next, each with the number of new records expected from it: those at the ends of
+    each interval that no narrow queried range covers, and parts of about 0.75 `limit` records of narrow ranges with truncated
+    answers. Narrow means: answered completely, a single value, or at most WIDE times `limit` records. None was queried before.
 
     `whole` is the whole range, `asked` are its queried sub-ranges, `values` the sorted positions of the records seen so far. The
-    density follows from the answers; inside the queried ranges from `values`; and where no number of matches is known, from
-    `scale` (see `scale_of`) times the seen records. `left` is the number of queries that may still be sent, None if unlimited.
-    With `everywhere`, intervals that no narrow range covers are divided over their whole length, not only at their ends (the
-    caller sets it if words are queried besides ranges)."""
+    density of records follows from the answers and, inside queried ranges, from `values`; where no number of matches is known, it
+    is `scale` (see `scale_of`) times that of the seen records. `left` is the number of queries that may still be sent, None if
+    unlimited. With `everywhere`, intervals that no narrow range covers are divided over their whole length (set if words are
+    queried besides ranges)."""
     step = 0 if not whole.mask and len(values) and np.any(values % 1) else 1
     points, masses = _masses(whole, asked, values, scale, limit, step)
     state = _Known(whole, points, masses, values, limit, frozenset((each.range.low, each.range.high) for each in asked))

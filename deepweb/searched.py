@@ -69,9 +69,9 @@ def unproved(columns: Iterable[str], told: Mapping[str, Sequence[int]]) -> froze
 
 
 def telling_word(texts: Sequence[str], mode: WordMode) -> str | None:
-    """Returns a Chinese word of these texts that only a site with this matching mode finds: for `PARTS` two neighbouring
-    characters that are in no dictionary word, otherwise a word of the mode with at least two characters. None if there is none.
-    """
+    """Returns a Chinese word from these texts that can be found only on a site with the matching mode `mode`: for `PARTS` two
+    neighbouring characters inside a text that are in no dictionary word, otherwise the first word of this mode with at least two
+    characters. None if there is none."""
     for text in texts[:200]:
         words = query_words(text)
         if mode is WordMode.PARTS:

@@ -69,7 +69,7 @@ class TopicCrawler:
         for key in {host_key(url) for url in definition["seeds"]}:
             hosts.configure(key, settings)
         if run.begun:
-            # Built here because it may process many stored pages again, which must not happen inside a transaction.
+            # Build the session here: this may process many stored pages again, which must not happen inside a transaction.
             self.session(run)
         return settings
 

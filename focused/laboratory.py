@@ -124,12 +124,12 @@ def together(
     random_seed: int = 1,
     **how: Any,
 ) -> list[tuple[Cell, Outcome]]:
-    """Runs every entry over `draws` choices of the topic's samples and, for each choice, with `repeats` random seeds from
-    `random_seed` on. Returns pairs of a run (entry and number) and its outcome.
+    """Runs every entry on `draws` selections of sample pages and, for each selection, with `repeats` random seeds from
+    `random_seed` on. `pages` is the page limit of a run. Returns pairs of a run (entry and number) and its outcome.
 
-    The first choice is the topic's own samples, further ones are taken from the pages labelled relevant; sample pages are not
-    counted in the results of their run. The runs of an entry are numbered from 1, choice by choice. `how` are further arguments
-    of `comparison.compare`. Raises ValueError for several choices without labels."""
+    The first selection is the topic's own samples; the others are drawn from the pages that `labels` marks as relevant. A run's
+    own sample pages are not counted in its results. The runs of an entry are numbered from 1, selection by selection. `how` are
+    further arguments of `comparison.compare`. Raises ValueError if `draws` is greater than 1 and there are no `labels`."""
     if draws > 1 and labels is None:
         raise ValueError("several draws of samples need labels to draw from")
     drawn = sample_draws(topic, archive, labels, draws - 1) if labels is not None else [(topic, frozenset[str]())]

@@ -27,7 +27,7 @@ _LABELS = (f"{_RDFS}label", f"{_SKOS}prefLabel", f"{_SKOS}altLabel", f"{_SKOS}hi
 _ABOVE = (f"{_SKOS}broader", f"{_RDFS}subClassOf")
 _BELOW = (f"{_SKOS}narrower",)
 _BASE = "http://ontology.invalid/"  # base of relative names; without one the parser would use the current folder
-# Exceptions that the parser raises on text that is not Turtle: its own error, and others by accident.
+# Exceptions that the parser raises on text that is not Turtle: its syntax error, and others caused by its own defects.
 _NO_TURTLE = (SyntaxError, ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError)
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\-]+")
 

@@ -91,7 +91,7 @@ def add(request: HttpRequest, wanted: NewForum) -> dict[str, Any]:
 
 @router.post(
     "/found/{int:run}", auth=changes, summary=gettext_noop("Save an inspected forum"),
-    description=gettext_noop("`run` is the run that inspected it."),
+    description=gettext_noop("`run` is the number of the run that inspected the forum."),
 )
 def keep(request: HttpRequest, run: int, wanted: KeptForum | None = None) -> dict[str, Any]:
     look = Run.objects.get(pk=run)

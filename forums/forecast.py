@@ -14,8 +14,8 @@ from forums.intensity import DAY_HOURS, Intensity
 
 Arrays = dict[str, "Floats | Bools | Ints"]
 
-# a forecast of visits computes for at most so many pairs of board and moment at once, which fit in a processor's cache; values
-# for later moments are computed when they are asked for
+# maximum number of pairs of board and moment for which a forecast of visits computes values at once, so that they fit in the
+# processor's cache; values for later moments are computed on demand
 ROWS_AT_ONCE = 8192
 
 

@@ -97,8 +97,8 @@ def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, looks: Floats, no
 
 
 def _forecasts(loop: AdaptiveLoop, board: Ints, moments: Floats) -> tuple[Floats, Floats]:
-    """Returns for each board and moment, (boards, moments) each: the weighted events expected from now until then, and the index
-    that the board would have if only visits gave information."""
+    """Returns two arrays, (boards, moments): the weighted events expected on each board from the first moment to each moment, and
+    the index (expected waiting, in weighted event-hours) that the board would then have if only its visits gave information."""
     so_far = loop.forecast.expected(float(moments[0]), board)
     mass = loop.forecast.expected_at(moments, board).T - so_far[:, None]
     by_visits = loop.forecast.expected_by_visits_at(moments, board).T

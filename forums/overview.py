@@ -70,7 +70,7 @@ class Overview:
     def __len__(self) -> int:
         return len(self.cost)
 
-    # --- what is known of boards --------------------------------------------------------------------------------------
+    # --- current knowledge about boards and sources -------------------------------------------------------------------
 
     def trusted(self) -> Bools:
         """Returns a mask, (rows,), of overview pages' rows that the last reading showed and that visits rarely contradicted."""
@@ -113,11 +113,11 @@ class Overview:
         return held, self._moment[held] / self.known[held] * HOUR_SECONDS, self.known[held]
 
     def gains(self, forecast: Floats, index: Floats, now: float, open_now: Bools, eta: float) -> tuple[Floats, Floats]:
-        """Returns the weighted event-hours gained by reading each source now, (S,), and the part of each (row, board) pair in
-        them, (pairs,). forecast: (n,), F_i(y) y / 2; index: (n,), the boards' index for visits. Reading an index page gains eta
-        times the forecasts of its boards, reading a newest list the indices of its boards; both times ((y - lag) / y)^2 (0 for y
-        below the source's lag) and times 1 - `doubt`. Boards that are false in `open_now`, (n,), do not count.
-        """
+        """Returns the weighted event-hours gained by reading each source now, (S,), and the contribution of each (row, board)
+        pair, (pairs,). forecast: (n,), F_i(y) y / 2, where F_i(y) is the number of weighted events expected on board i in the y
+        hours since it was last shown; index: (n,), the boards' priority for visits. Reading an index page gains eta times the
+        forecasts of its boards, reading a newest list the indices of its boards; both times ((y - lag) / y)^2 (0 for y below the
+        source's lag) and times 1 - `doubt`. Boards that are false in `open_now`, (n,), do not count."""
         board, source = self.covers.board, self._source[self.covers.row]
         y = self.hours_since_look(now)[board]
         fresh = np.divide(np.maximum(y - self.lag_hours[source], 0.0), y, out=np.zeros(len(y)), where=y > 0) ** 2

@@ -84,8 +84,8 @@ class Schedule:
         return board[order], hour[order]
 
     def expected_delay(self, rates: Floats) -> Floats:
-        """Returns the expected weighted event-hours a day of each board under these rates, (n,); nan for boards that are in no
-        part."""
+        """Returns the expected weighted event-hours a day of each board under these rates, (n,); nan for boards that no part of
+        the schedule contains."""
         cost = np.full(len(rates), np.nan)
         for part in self.parts:
             cost[part.boards] = expected_cost(Intensity.of(rates[part.boards]), part.table)

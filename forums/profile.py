@@ -192,8 +192,9 @@ def _fading(age: Floats, days: float, half_life: float | None) -> tuple[Floats, 
 
 
 def _shrunk(weighted: Floats, raw: Floats, options: ProfileOptions) -> tuple[Floats, float]:
-    """Returns the shapes of one site's boards, shrunk to the site's own shape, (boards, bins), and the kappa used. weighted, raw:
-    weighted and plain events by part of the day, (boards, bins)."""
+    """Returns the daily distributions of events of one site's boards, (boards, bins), shrunk towards the distribution of the
+    whole site, and the kappa used: the weight of the site's distribution, in events. weighted, raw: weighted and unweighted
+    numbers of events by part of the day, (boards, bins)."""
     bins = options.bins
     pool = weighted.sum(axis=0)
     if pool.sum() <= 0:

@@ -218,13 +218,14 @@ class OptimalPlanner:
     """Timetables of least expected delay for one set of rates, with any budget. What does not depend on the budget is computed
     once.
 
-    exact=True: the dynamic programme on 15-minute steps for up to 24 visits per board, visits allocated greedily, hours polished.
-    exact=False: the closed form from four phases, polished; it stores only the rates (used for thousands of boards, and to answer
-    fast when an operator changes the budget).
+    exact=True: the dynamic programme on 15-minute steps for up to 24 visits per board, visits allocated greedily, hours improved
+    by local search. exact=False: the closed form, started from several phases, with hours improved likewise; only the rates are
+    stored (used for thousands of boards, and to answer fast when an operator changes the budget).
     """
 
     def __init__(self, demand: Demand, exact: bool = True, pulse: Callable[[], None] = lambda: None) -> None:
-        """Solves the dynamic programme of each board if `exact`; `pulse` is called before each board and may raise."""
+        """Solves the dynamic programme of each board if `exact`. `pulse` is called before each board; an exception that it raises
+        ends the computation."""
         self.demand = demand
         self.intensity = Intensity.of(demand.rates)
         self.exact = exact

@@ -15,8 +15,8 @@ MIN_EXPECTED = 5.0  # with fewer items expected, a gap is no silence: a Poisson 
 BEYOND_LONGEST = 2.0
 
 DROP = 0.3
-DROP_DAYS = 2  # number of last days whose items are compared with those of the same weekdays before
-DROP_WEEKS = 4  # number of weeks before the last DROP_DAYS days; the same weekdays of these weeks are the comparison
+DROP_DAYS = 2  # the items of this number of most recent days are compared with those of the same weekdays in earlier weeks
+DROP_WEEKS = 4  # number of weeks before the last DROP_DAYS days from which the same weekdays are taken for the comparison
 DROP_RECORD_HOURS = 24 * (7 * DROP_WEEKS + 2 * DROP_DAYS)
 DROP_LEAST_EXPECTED = 10.0
 DROP_DEVIATIONS = 3.0

@@ -202,8 +202,8 @@ class Simulation:
         return table
 
     def _expanded(self, table: Timetable) -> tuple[Ints, Floats]:
-        """Returns board and epoch seconds of the visits during the test and the following cycle, which finds what the last day
-        left."""
+        """Returns board and epoch seconds of the visits during the test and during the timetable cycle after it, which finds the
+        events of the last day that are still unfetched."""
         return table.moments(self.setup.start, self.setup.test_days + table.days + 1, self.setup.zone)
 
     def _outcome(self, policy: str, per_board: int, budget: int, used: float, delays: Delays) -> Outcome:

@@ -1,10 +1,10 @@
 """An SQLite connection for tests that refuses to write while one of its cursors has unread rows.
 
-SQLite lets a connection with an unfinished SELECT write only while no other connection has written since the SELECT began;
-after that it fails with "database is locked" at once, whatever the busy timeout. Tests usually have only one connection and
-would not notice such code, so this connection always refuses. With an in-memory database the live server of a browser test uses the
-connection of the test, in a thread of its own; elsewhere it would have its own connection, so only the cursors of the writing thread
-count.
+SQLite lets a connection with an unfinished SELECT write only while no other connection has written since the SELECT began; after
+that it fails with "database is locked" at once, whatever the busy timeout. Tests usually have only one connection and would not
+notice such code, so this connection always refuses. With an in-memory database the live server of a browser test uses the
+connection of the test, in a thread of its own; elsewhere it would have its own connection, so only the cursors of the writing
+thread count.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class OpenCursor(AssertionError):
 
 
 class WatchedConnection(sqlite3.Connection):
-    """A connection class for the `factory` option of a Django database."""
+    """A connection that raises OpenCursor if a statement writes while a cursor of the same thread has unread rows. It is set as
+    `factory` in the options of a Django database."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -32,7 +32,7 @@ def main() -> None:
     moment, *words = sys.argv[1:]
     archive.ROTATE_BYTES = ROTATE_BYTES
     real_open, real_close, real_init = archive.Archive._open, WarcWriter.close, WarcWriter.__init__
-    full: list[str] = []  # names of files that were full
+    full: list[str] = []  # names of the WARC files that reached ROTATE_BYTES
 
     def opened(self: Any, now: Any) -> WarcWriter:
         if self.writer is not None and self.writer.size >= ROTATE_BYTES:

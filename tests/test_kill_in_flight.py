@@ -38,7 +38,7 @@ def killed_and_frozen(start: Callable[[], subprocess.Popen[str]], gate: Gate) ->
         lost = gate.until(CONNECTIONS)
         workers[0].send_signal(signal.SIGKILL)
         workers[0].communicate()
-        gate.let_go()  # their worker is dead
+        gate.let_go()  # lets the held requests go on; the worker that sent them is dead
 
         workers.append(taking_over(start, lambda: len(gate.asked)))
         lost += gate.until(CONNECTIONS)

@@ -101,7 +101,7 @@ def _of_stores(error: BaseException | None) -> Problem | None:
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         if isinstance(error, Unreachable):
-            text = _("Pages that were moved there cannot be shown until it responds again. No data is lost.")
+            text = _("Pages in the file store cannot be shown until it responds again. No data is lost.")
             return Problem(_("The archive's file store does not respond"), text, "cloud_off")
         if isinstance(error, DatabaseProblem):
             if trouble.full(error):

@@ -44,7 +44,7 @@ TABLE = Table(
                lambda event: render_to_string("desk/level.html", {"event": event})),
         Column("what", gettext_lazy("What"), lambda event: words.say(event.code), _what, look="title"),
         Column("text", gettext_lazy("Text"), lambda event: event.text, look="wrap", usual=False),
-        Column("concerns", gettext_lazy("Concerns"), lambda event: str(event.run or event.host or ""), _concerns,
+        Column("concerns", gettext_lazy("Related to"), lambda event: str(event.run or event.host or ""), _concerns,
                look="one reason"),
     ),
     "at",

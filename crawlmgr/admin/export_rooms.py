@@ -73,7 +73,7 @@ class ExportForm(forms.Form):
         required=False, label=gettext_lazy("Since"), widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
     )
     days = forms.IntegerField(
-        required=False, min_value=1, max_value=saved_exports.MAX_DAYS, label=gettext_lazy("Only the last days"),
+        required=False, min_value=1, max_value=saved_exports.MAX_DAYS, label=gettext_lazy("Only the last (days)"),
         help_text=gettext_lazy("Number of days before the time of each export."),
     )
     format = forms.ChoiceField(choices=[], label=gettext_lazy("Format"))

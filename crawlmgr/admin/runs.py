@@ -140,9 +140,10 @@ def story(run: Run, now: datetime, waits: waiting.Waiting | None = None) -> dict
 
 
 def _wait(run: Run, waits: waiting.Waiting, now: datetime) -> dict[str, Any]:
-    """Returns the entries of `story` for a run that waits."""
+    """Returns the dictionary that `story` returns (style, icon, text …) for a run that waits; `waits` tells why and until when.
+    """
     if waits.because == "hours":
-        text = _("Started by schedule; %(waits)s, which begin:") % {"waits": words.waits(waits.what)}
+        text = _("Started by schedule; %(waits)s. These hours begin:") % {"waits": words.waits(waits.what)}
         return {"look": "", "icon": "schedule", "text": text, "until": waits.until}
     found: dict[str, Any] = {"look": "", "icon": "hourglass_empty"}
     if waits.because == "worker":
@@ -150,7 +151,7 @@ def _wait(run: Run, waits: waiting.Waiting, now: datetime) -> dict[str, Any]:
         text = _("Waits for a free worker.") if queued else _("Waits for a free worker to go on.")
         return {**found, "text": text, "detail": _no_free_worker(now)}
     if waits.because == "connections":
-        text = _("Waits for a free connection to %(host)s, which run %(run)s requests now.")
+        text = _("Waits for a free connection to %(host)s; run %(run)s is sending requests to it now.")
         return {**found, "text": text % {"host": waits.what, "run": int(waits.amount)}}
     why = {"detail": words.pause(waits.because, waits.amount)} if waits.because else {}
     text = _("Waits until %(host)s may be requested again:") % {"host": waits.what}

@@ -168,7 +168,8 @@ def _codes() -> Iterator[tuple[str, str]]:
 
 
 def _vocabulary() -> dict[str, str]:
-    """Returns a dictionary from every word, with and without its accents, to its code."""
+    """Returns a dictionary that maps every word, with and without its accents, to the code of its meaning, such as "M03" for
+    March."""
     words: dict[str, str] = {}
     for code, text in _codes():
         for word in text.split():

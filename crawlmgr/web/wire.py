@@ -218,8 +218,8 @@ def describe(error: BaseException) -> str:
 
 
 def read_body(raw: Any, limit: int, exchange: Exchange) -> tuple[bytes, Failure | None, str]:
-    """Reads the body of the response `raw`. Returns the bytes as received, at most `limit`, the failure (None if the body is
-    complete), and a message ("" then). Bytes that arrived before a failure are kept."""
+    """Reads the body of the response `raw`. Returns the bytes as received (at most `limit`), the failure (None if the body is
+    complete), and a message that describes the failure ("" if there is none). Bytes that arrived before a failure are kept."""
     body = bytearray()  # one growing block, because many small pieces of many threads would fragment memory
     try:
         while piece := raw.read1(PIECE_BYTES, decode_content=False):

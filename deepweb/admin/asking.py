@@ -143,7 +143,7 @@ def set_role(request: HttpRequest, pk: int) -> HttpResponse:
     """Stores the role that an operator assigns to a field; it overrides the role found by harvests."""
     form = find(pk)
     name, role = request.POST.get("name", ""), request.POST.get("role", "")
-    attempt(request, _("The role is saved."), lambda: forms.set_role(form, name, role))
+    attempt(request, _("The role of the field is saved."), lambda: forms.set_role(form, name, role))
     return back(request, "search-form", pk)
 
 

@@ -26,7 +26,7 @@ ROLES = {
     FieldRole.DATE: gettext_lazy("date"),
     FieldRole.NUMBER: gettext_lazy("number"),
     FieldRole.PAGE: gettext_lazy("page number"),
-    FieldRole.PAGE_SIZE: gettext_lazy("results a page"),
+    FieldRole.PAGE_SIZE: gettext_lazy("results per page"),
     FieldRole.SORT: gettext_lazy("sort order"),
     FieldRole.FIXED: gettext_lazy("left at its default"),
 }

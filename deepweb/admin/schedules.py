@@ -16,7 +16,7 @@ from deepweb.models import Form, Source
 from deepweb.services import dispatch, harvests
 
 INTERVALS = (
-    (0, gettext_lazy("only when started")),
+    (0, gettext_lazy("only when a user starts it")),
     (86_400, gettext_lazy("1 day")),
     (7 * 86_400, gettext_lazy("1 week")),
     (30 * 86_400, gettext_lazy("30 days")),

@@ -70,7 +70,7 @@ class AddForm(django_forms.Form):
 
 def _wrong_lines(numbers: list[str]) -> str:
     more = ", …" if len(numbers) > LINES_TOLD else ""
-    return _("Not a web address: line %(lines)s.") % {"lines": ", ".join(numbers[:LINES_TOLD]) + more}
+    return _("Lines that are not web addresses: %(lines)s.") % {"lines": ", ".join(numbers[:LINES_TOLD]) + more}
 
 
 @room("deepweb/", "sources", "deepweb.view_source")

@@ -1,6 +1,5 @@
-"""Query words from the cluster to which a form belongs: the cluster's heaviest terms, and words that found records at its other
-forms.
-"""
+"""Query words from the cluster of forms to which a form belongs: the terms with the highest weight in the cluster, and words that
+found records at other forms of the cluster."""
 
 from __future__ import annotations
 

@@ -98,9 +98,8 @@ class HarvestSession:
         return {self.way.box: FieldRole.QUERY.value, **dict.fromkeys(self.way.required, FieldRole.REQUIRED.value)}
 
     def _note_searched(self, entry: Logged) -> None:
-        """Updates the knowledge of which record fields the text box searches: a complete answer to a word contains every record
-        that has the word in a field that is searched.
-        """
+        """Updates what is known about which record fields the text box searches. Only complete answers to one word are used,
+        since such an answer contains every record that has the word in a searched field."""
         query = self.parts.without(entry.choice.query)
         if not entry.is_whole or len(query) != 1 or query[0].input != self.asking.box or not query[0].value:
             return

@@ -92,13 +92,14 @@ def _fronts(scored: Sequence[reads.Reason]) -> Chart:
     """Makes a scatter chart of links by the relevance of the anchor and the expected relevance of the target; the first three
     Pareto fronts over the three objectives have colours of their own."""
     points = np.array([[one.parts["anchor"], one.parts["page"], one.parts["target"]] for one in scored]).reshape(-1, 3)
-    names = [_("first front"), _("second front"), _("third front")]
+    names = [_("first Pareto front"), _("second Pareto front"), _("third Pareto front")]
     series, left = [], set(range(len(scored)))
     for name, colour, front in zip(names, (BAD, COLOURS[2], NEW), fronts(points), strict=False):
         series.append(Series(name, points[front, 2].tolist(), points[front, 0].tolist(), colour, dots=True))
         left -= set(front.tolist())
     rest = sorted(left)
-    series.insert(0, Series(_("further fronts"), points[rest, 2].tolist(), points[rest, 0].tolist(), COLOURS[8], dots=True))
+    name = _("further Pareto fronts")
+    series.insert(0, Series(name, points[rest, 2].tolist(), points[rest, 0].tolist(), COLOURS[8], dots=True))
     axes = {"x": _("expected relevance of the target"), "y": _("relevance of the anchor")}
     title, empty = _("Pareto fronts of the objectives"), _("No link with objectives has been followed yet.")
     note = _(
@@ -124,7 +125,7 @@ def compared(results: Sequence[Mapping[str, Any]], pages_in_archive: int | None 
             points = one.get(name, [])
             series.append(Series(one["strategy"], [f for f, _n in points], [n for _f, n in points], colour, line=True))
         likeness.append(Series(one["strategy"], steps, similarity, colour, line=True))
-    fetched, first = _("pages fetched"), _("of the first 100")
+    fetched, first = _("pages fetched"), _("pages of the top 100")
     of_importance = [
         chart("chart-important", _("Important pages (HITS)"), important, x=fetched, y=first, numbers=True),
         chart("chart-ranked", _("Important pages (PageRank)"), ranked, x=fetched, y=first, numbers=True),

@@ -32,7 +32,7 @@ def ontology(request: HttpRequest, pk: int) -> HttpResponse:
         else:
             messages.success(request, _("The ontology is saved; the next run uses it."))
             if taken < whole:
-                told = _("Of its %(whole)s concepts the %(number)s around the topic's words are taken.")
+                told = _("Only %(number)s of its %(whole)s concepts are used: those around the topic's words.")
                 messages.info(request, told % {"whole": f"{whole:,}", "number": f"{taken:,}"})
             return back(request, "topic-ontology", pk)
     known = Ontology.from_json(topic.ontology)

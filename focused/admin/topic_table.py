@@ -23,7 +23,7 @@ from focused.services import dispatch
 
 MAY, MAY_DELETE = "focused.change_topic", "focused.delete_topic"
 INTERVALS = (
-    (0, gettext_lazy("only when started")),
+    (0, gettext_lazy("only when a user starts it")),
     (3600, gettext_lazy("1 hour")),
     (6 * 3600, gettext_lazy("6 hours")),
     (86_400, gettext_lazy("1 day")),
@@ -60,7 +60,7 @@ def _rate() -> dict[str, Any]:
 
 
 def _often(topic: Topic) -> str:
-    return tags.duration(topic.interval_seconds) if topic.interval_seconds else format_html("{}", _("only when started"))
+    return tags.duration(topic.interval_seconds) if topic.interval_seconds else format_html("{}", _("only when a user starts it"))
 
 
 def _strategies() -> list[tuple[str, str]]:
@@ -69,7 +69,7 @@ def _strategies() -> list[tuple[str, str]]:
 
 
 def _by_schedule() -> list[tuple[str, str]]:
-    return [("", _("With or without schedule")), ("on", _("By schedule")), ("off", _("only when started"))]
+    return [("", _("With or without schedule")), ("on", _("By schedule")), ("off", _("only when a user starts it"))]
 
 
 def _scheduled(rows: Rows, code: str) -> Rows:

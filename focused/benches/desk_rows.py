@@ -13,7 +13,7 @@ from focused.services import search
 
 RUNS = 20  # number of runs, half of which belong to the first topic
 TOPICS = 40
-WORDS = 60  # number of generated words per page; the n-th of them, from 0, is one of 20 + 40 n words
+WORDS = 60  # number of generated words per page; word number n (from 0) is drawn from a vocabulary of 20 + 40 n words
 DEFINITION = {
     "name": "topic", "seeds": ["http://host00000.example/"], "documents": ["crawler frontier topic"], "keywords": {"crawler": 1.0}, "near": {},
     "negative": [], "url_words": [], "user_words": [], "threshold": None, "ontology": {},

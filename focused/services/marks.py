@@ -29,8 +29,9 @@ predicted them."""
 
 
 class Judged(NamedTuple):
-    """A page with the learning judge's score: `score` is the score in [0, 1], on topic from 0.5; `sure` in [0, 1] is twice its
-    distance from 0.5. A marked page has 1 or 0."""
+    """A page with the score of the learning judge (a relevance model trained on the user's marks and the pages of the run).
+    `score` in [0, 1] means on topic from 0.5 on; for a page marked by a user it is 1 or 0. `sure` in [0, 1] is twice the distance
+    of the score from 0.5."""
 
     page: TopicPage
     score: float

@@ -111,9 +111,9 @@ def _worked_out(topic: Topic) -> dict[str, Any]:
 
 
 def wording_of(relevance: Relevance, further: Iterable[str] = ()) -> dict[str, str]:
-    """Returns the forms in which to display the topic's words, by stemmed word: the form in `further` texts, otherwise that in
-    the beginnings of its samples, otherwise that in its word lists and ontology. Words that occur in none of these are
-    missing."""
+    """Returns for each stemmed word of the topic the form in which to display it. The form is taken from the texts `further` if
+    they contain the word, otherwise from the beginnings of the samples, otherwise from the topic's word lists and ontology. Words
+    that occur in none of these are missing."""
     about = relevance.topic
     each = MAX_WORDING // max(1, len(about.documents))
     labels = (label for concept in about.ontology.values() for label in concept["labels"])

@@ -287,7 +287,7 @@ def _breathe(session: Session, pulse: Callable[[], None]) -> None:
     except Interrupted as interrupted:
         if isinstance(session.graph, MemoryGraph):
             _live[session.run_id] = session
-        # A graph in the database that cannot be resumed is rebuilt from its first step in every slice, and would never finish.
+        # This run is rebuilt from its first step in every slice. If that takes longer than a slice, it would never end: give up.
         elif interrupted.why == "time" and not session.resumable:
             said = f"{session.steps} steps gone through again take longer than a task may; use a graph in memory"
             raise RuntimeError(said) from None

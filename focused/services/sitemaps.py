@@ -23,7 +23,7 @@ from focused.services.sessions import Session
 WHOLE, PART = "sitemap", "sitemap-part"
 KINDS = (WHOLE, PART)
 MAX_SITEMAPS = 2  # maximum number of sitemaps of a host that are requested; its robots.txt may name more
-MAX_PARTS = 3  # maximum number of sitemaps requested that a sitemap index names: those changed last
+MAX_PARTS = 3  # maximum number of sitemaps requested from a sitemap index: the most recently changed ones
 MAX_ADDRESSES = 500  # maximum number of addresses taken from one sitemap, those with the most relevant words
 FIRST = 1e6  # priority of requests for sitemaps, above that of pages
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)

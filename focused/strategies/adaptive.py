@@ -133,7 +133,7 @@ class Adaptive(Strategy):
         )
         tunnel: float = parameter(
             0.5,
-            gettext_noop("Share of its links' value that is credited to a page"),
+            gettext_noop("Share of the value of a page's links that is credited to the page"),
             0, 1,
             title=gettext_noop("Credit passed back through tunnels"),
         )
@@ -150,7 +150,7 @@ class Adaptive(Strategy):
                 "1: no change"
             ),
             1, 8,
-            title=gettext_noop("Sharpness of rewards"),
+            title=gettext_noop("Largest exponent of rewards"),
         )
         feedback: bool = parameter(
             True,

@@ -1,5 +1,5 @@
-"""Parses addresses (URLs) for link features: host, address pattern and words. What is parsed of a folder is cached for all
-addresses in it."""
+"""Parses addresses (URLs) for link features: host, address pattern and words. The parts that depend only on the folder are cached
+and reused for all addresses in that folder."""
 
 from __future__ import annotations
 

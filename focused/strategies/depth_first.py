@@ -1,5 +1,5 @@
-"""The strategy `depth_first`, after Yang et al.: follows the newest links first, of the links of one page those whose
-words are most similar to the topic's words, and postpones links that a decision tree predicts to lead off topic."""
+"""The strategy `depth_first`, after Yang et al.: follows the newest links first. Among the links of one page it prefers those
+whose words are most similar to the topic's words; it postpones links that a decision tree predicts to lead off topic."""
 
 from __future__ import annotations
 

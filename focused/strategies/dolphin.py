@@ -92,7 +92,7 @@ class Dolphin(Strategy):
         once_per_host: bool = parameter(
             True,
             gettext_noop("Count the same anchor from the same host once"),
-            title=gettext_noop("Once per host"),
+            title=gettext_noop("Count once per host"),
         )
 
     settings: Settings

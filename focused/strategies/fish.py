@@ -35,7 +35,7 @@ class Fish(Strategy):
             5,
             gettext_noop("Number of links followed from an off-topic page"),
             1, 1000,
-            title=gettext_noop("Links of a page off topic"),
+            title=gettext_noop("Links followed from a page off topic"),
         )
         factor: float = parameter(
             1.5,

@@ -23,7 +23,7 @@ class PageRank(Strategy):
 
     name = "pagerank"
     title = gettext_noop("PageRank")
-    summary = gettext_noop("Pages first to which many well-linked pages on topic link.")
+    summary = gettext_noop("Pages linked from many well-linked pages on topic come first.")
     resumable = True
     rule = "rule_off_topic"
 

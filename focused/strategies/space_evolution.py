@@ -56,7 +56,9 @@ class SpaceEvolution(Strategy):
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        library: int = parameter(50, gettext_noop("Links in the library"), 2, 10_000, title=gettext_noop("Size of the library"))
+        library: int = parameter(
+            50, gettext_noop("Links in the library"), 2, 10_000, title=gettext_noop("Size of the link library")
+        )
         pages: int = parameter(10, gettext_noop("Pages fetched in a cycle"), 1, 1000, title=gettext_noop("Pages per cycle"))
         toward: str = parameter(
             "samples",

@@ -40,11 +40,11 @@ INTERVALS = (
 
 EVIDENCE = {
     "given": gettext_noop("Set by you."),
-    "stated": gettext_noop("The pages state it."),
+    "stated": gettext_noop("The pages state the time zone."),
     "pairs": gettext_noop("Computed from times that the pages show in two notations."),
     "future": gettext_noop("Computed from the newest times; please check."),
     "language": gettext_noop("Guessed from the language only; please check."),
-    "none": gettext_noop("The pages do not show it; this zone is assumed for times without one. Please check."),
+    "none": gettext_noop("The pages show no time zone; this one is assumed for times without a zone. Please check."),
 }
 
 

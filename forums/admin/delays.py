@@ -226,7 +226,7 @@ def _compared(
     series = [
         Series(_("achieved"), places, delay_report.means(group, items.hours, items.weights, count), NEW),
         Series(
-            _("equal visits (era), same posts"),
+            _("the same posts with equal visits (era)"),
             places,
             delay_report.means(group, report.era_hours, items.weights, count),
             UNCHANGED,

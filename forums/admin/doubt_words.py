@@ -109,7 +109,7 @@ def _row(site: Site, doubt: Doubt) -> DoubtRow:
         }
         return DoubtRow(doubt, text, reverse(f"admin:{page}", args=[site.pk]), _("Login") if page == "forum-login" else _("Edit"))
     if doubt.code == "lesson":
-        text = _("Contradicted: %(told)s.") % {"told": _held(doubt.subject, detail.get("kept", 0), detail.get("of", 0))}
+        text = _("A consistency check failed: %(told)s.") % {"told": _held(doubt.subject, detail.get("kept", 0), detail.get("of", 0))}
         return DoubtRow(doubt, text, lists if doubt.subject in _OF_LISTS else threads, mend)
     if doubt.code == "counts_differ":
         told = _held("replies", detail.get("kept", 0), detail.get("of", 0))

@@ -22,7 +22,7 @@ def settle(request: HttpRequest, pk: int) -> HttpResponse:
     if Doubt.objects.filter(pk=wanted, site=site).exists() and doubts.settle(wanted, datetime.now(UTC), request.user):
         messages.success(request, _("Accepted as correct."))
     else:
-        messages.info(request, _("This doubt no longer exists."))
+        messages.info(request, _("This doubtful reading no longer exists."))
     return back(request, "forum", pk)
 
 

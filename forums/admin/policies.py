@@ -14,7 +14,7 @@ NAMES: dict[str, Promise] = {
     "lra": _("lra: times of visits by posting rhythm"),
     "bra": _("bra: the paper's rule, corrected"),
     "bra_literal": _("bra as printed"),
-    "bra_method1": _("bra by eq. (9)"),
+    "bra_method1": _("bra: eq. (9) of the paper"),
     "optimal": _("optimal timetable"),
     "adaptive": _("adaptive: chooses each visit by current forecasts"),
     "glances": _("glances: adaptive, also fetches the index page"),

@@ -118,7 +118,7 @@ class SchedulesForm(LogForm):
     reading = forms.ChoiceField(
         choices=[
             ("cyclic", gettext_lazy("cyclic: every visit counts")),
-            ("midnight", gettext_lazy("midnight: bra as in eq. (8)")),
+            ("midnight", gettext_lazy("midnight: bra by eq. (8) of the paper")),
         ],
         label=gettext_lazy("Interpretation of the BRA formula"),
     )
@@ -133,7 +133,7 @@ class SchedulesForm(LogForm):
         ),
     )
     target_hours = forms.FloatField(min_value=0.01, max_value=1000, initial=1, label=gettext_lazy(
-        "Counts as in time up to (hours)"
+        "Delay that is still in time (hours)"
     ))
 
     def clean_visits_per_board(self) -> list[int]:

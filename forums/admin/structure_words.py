@@ -57,7 +57,7 @@ WHAT = {
     "engine": gettext_noop("software"),
     "timezone": gettext_noop("time zone"),
     "day_first": gettext_noop("order of day and month"),
-    "posts_per_page": gettext_noop("posts a page"),
+    "posts_per_page": gettext_noop("posts per page"),
     "counts_posts": gettext_noop("meaning of the counts"),
     "list_flip": gettext_noop("further pages of a list"),
     "thread_flip": gettext_noop("further pages of a thread"),

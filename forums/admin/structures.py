@@ -94,7 +94,7 @@ def _facts(site: Site, structure: Mapping[str, Any]) -> list[tuple[str, str, str
         (_("Time zone"), site.timezone, _(EVIDENCE.get(evidence, EVIDENCE["none"]))),
         (_("Order of day and month"), _(words.ORDERS[structure.get("day_first")]), ""),
         (_("Meaning of the counts in lists"), _(words.COUNTS[counts if counts in words.COUNTS else None]), ""),
-        (_("Posts a page"), str(structure.get("posts_per_page") or "–"), ""),
+        (_("Posts per page"), str(structure.get("posts_per_page") or "–"), ""),
         (_("Pages inspected"), str(structure.get("pages_read", "–")), ""),
     ]
 

@@ -58,7 +58,7 @@ class TuningForm(forms.Form):
     history_days = forms.FloatField(min_value=1, max_value=400, label=gettext_lazy("History (days)"))
     half_life_days = forms.FloatField(min_value=0.5, max_value=400, required=False, label=gettext_lazy("Half-life (days)"))
     bins = forms.TypedChoiceField(choices=BINS, coerce=int, label=gettext_lazy("Parts of the day"))
-    active = forms.BooleanField(required=False, label=gettext_lazy("Plan in use"))
+    active = forms.BooleanField(required=False, label=gettext_lazy("Use this plan"))
     requests_per_day = forms.IntegerField(
         min_value=1, max_value=100_000_000, required=False, label=gettext_lazy("maximum requests per day")
     )

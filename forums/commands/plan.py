@@ -116,8 +116,8 @@ def _source(one: SourceStanding) -> dict[str, Any]:
 
 
 def _board(row: BoardDay, visits: list[_Visit], zone: ZoneInfo, plan: Plan) -> dict[str, Any]:
-    """Returns a board's part of the printed document, with its visits to come. An adaptive plan has no fixed times: its visits
-    are expected ones, and the next has a likely span."""
+    """Returns a board's part of the printed document, with its upcoming visits. An adaptive plan has no fixed times: its visits
+    are forecasts, and the next visit is expected between `next_visit` and `next_until`."""
     board = row.board
     return {
         "board": row.board_id,

@@ -38,9 +38,10 @@ class ExplorerSettings:
     """Limits of an exploration.
 
     most_pages: pages fetched in all; of these, `reserve` are kept for threads and further pages, however many boards there are.
-    most_up: pages tried to find the index above the start page. most_mixed: pages read of a list of all boards' threads. threads:
-    number of long threads read; short_threads: number of threads read that fit on one page. hints: whether the page reader may
-    use its knowledge of forum software. teacher: whether related pages are compared and rival readings tried.
+    most_up: pages tried to find the index above the start page. most_mixed: pages read of a list that mixes the threads of all
+    boards. threads: number of long threads read; short_threads: number of threads read that fit on one page. hints: whether the
+    page reader may use its knowledge of forum software. teacher: whether related pages are compared and, where they disagree,
+    other readings are tried.
     """
 
     most_pages: int = 60

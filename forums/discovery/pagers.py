@@ -15,7 +15,7 @@ from forums.discovery.shapes import page_key
 from forums.reading import PageKind, PageReading, PostRecord, ThreadRecord, thread_key
 
 KINDS = (PageKind.threadlist, PageKind.thread)
-MAX_TRIED = 2  # number of pages of a kind whose next-page links are all tried, if they have several
+MAX_TRIED = 2  # if pages have several next-page links, all of them are tried on at most this many pages of a kind
 
 
 @dataclass(frozen=True, slots=True)

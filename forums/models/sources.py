@@ -59,8 +59,9 @@ class OverviewSource(models.Model):
 
 
 class Look(models.Model):
-    """One reading of an overview source: requested by a ranking, then done (the page was read and, for a newest list, its changed
-    threads were requested) or failed with a reason.
+    """One reading of an overview source. It is requested by the adaptive policy (or to test whether an address can serve as a
+    source), then becomes done (the page was read and, for a newest list, its changed threads were requested) or failed, with a
+    reason.
 
     `shown`: the figures, in the form of `OverviewSource.shown`. `threads`: the number of changed threads that a newest list
     named.

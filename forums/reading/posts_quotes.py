@@ -140,9 +140,9 @@ def is_edit_line(text: str) -> bool:
 
 
 def left_out(page: Page, body: int, authors: frozenset[str]) -> tuple[set[HtmlElement], set[HtmlElement]]:
-    """Returns the elements inside a post's text (node `body`) that are not its author's words: (quotes, others). The latter
-    are signatures, notes of edits, attachments, and links for replying and the like. `authors` are the names of the authors on
-    the page."""
+    """Returns the elements inside a post's text (node `body`) that are not its author's words: (quotes, others): quotes of other
+    posts; and signatures, edit notes, attachments, and links for replying and similar actions. `authors` are the names of the
+    authors on the page."""
     outline, quotes, others = page.outline, set(), set()
     whole = outline.piece_from[body], outline.piece_to[body]
     node = body + 1

@@ -1,4 +1,5 @@
-"""Queries for the simulation pages: lists without large results, and one simulation with its ratios to era."""
+"""Queries for the simulation pages: lists without the large results, and one simulation with its delays relative to those of the
+policy `era`."""
 
 from __future__ import annotations
 

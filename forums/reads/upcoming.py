@@ -61,8 +61,8 @@ def due(
 def of_board(
     board: Board, now: datetime, *, hold: bool, visits_paused: Collection[int], paused: bool | None = None
 ) -> Due:
-    """Returns the next visit of a board. `hold`: all crawling is paused; `paused`: whether its forum is, read from the board if
-    None; `visits_paused`: the forums with a paused visit."""
+    """Returns the next visit of a board. `hold`: whether all crawling is paused. `paused`: whether the board's forum is paused,
+    None to read this from the board. `visits_paused`: ids of the forums that have a paused visit."""
     stands = board.site.paused if paused is None else paused
     at, until, stopped = board.next_visit, board.next_until, board.site_id in visits_paused
     return due(at, until, now, enabled=board.enabled, paused=stands, hold=hold, visit_paused=stopped)

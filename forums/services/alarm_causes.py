@@ -18,7 +18,7 @@ from forums.services import plans
 LATE = timedelta(hours=1)
 MAX_CAUSES = 100  # largest number of causes of each kind that are reported; further ones are left out
 DAYS = 2  # days over which delays are averaged: today and yesterday in the forum's zone
-FEWEST = 5  # a board on which fewer posts than this were found in these days raises no alarm about its delay
+FEWEST = 5  # a board raises no alarm about its delay if fewer posts than this were found on it in the last DAYS days
 WORKED_OUT_SECONDS = 300  # cache time of a forum's delays, which are computed from every visit of two days
 
 
@@ -92,7 +92,7 @@ def _layouts() -> list[Cause]:
 
 
 def _doubts() -> list[Cause]:
-    text = gettext_noop("Readings of %(site)s may be wrong: %(count)s doubts to check.")
+    text = gettext_noop("Pages of %(site)s may be read wrongly: %(count)s doubtful readings to check.")
     rows = Doubt.objects.filter(settled_at__isnull=True).values("site", "site__name").annotate(count=Count("pk")).order_by("site")
     return [
         Cause(f"doubt {row['site']}", "doubt", text, {"site": row["site__name"], "count": row["count"]},

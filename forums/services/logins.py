@@ -69,8 +69,8 @@ def user_of(row: SiteLogin) -> str:
 
 
 def completed(row: SiteLogin | None, method: str, sent: Mapping[str, str]) -> dict[str, str]:
-    """Returns the submitted secrets, with an empty password or cookie replaced by the stored one. Raises ValueError if that
-    cannot be decrypted."""
+    """Returns the submitted secrets, with an empty password or cookie replaced by the stored one. Raises ValueError if the stored
+    secret cannot be decrypted."""
     secret = dict(sent)
     if row is None or row.method != method:
         return secret

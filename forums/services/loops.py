@@ -27,7 +27,8 @@ RANK_SECONDS = 60.0
 OPTIONS = LoopOptions(tick_seconds=90.0)
 READ_SLACK = timedelta(minutes=5)
 
-_fixed: dict[int, tuple[str, dict[str, Any]]] = {}  # per process and plan: the arrays that are constant during a day
+# cache of this process, by plan id: (creation time of the newest plan day, arrays that are constant during a day)
+_fixed: dict[int, tuple[str, dict[str, Any]]] = {}
 
 
 @dataclass(slots=True)

@@ -71,8 +71,8 @@ def ask(source: OverviewSource, now: datetime) -> Look:
 
 
 def begin(run: Run, now: datetime) -> list[NewUrl]:
-    """Returns the addresses to fetch for the readings of a run: those requested, and those that test whether an address is a
-    source."""
+    """Returns the requests for the overview pages that a run reads: those that the run was started for, and those that test
+    whether an address can serve as an overview source."""
     wanted = [*run.parameters.get("looks", ()), *_tried(run, now)]
     rows = Look.objects.filter(pk__in=wanted).select_related("source")
     found = []

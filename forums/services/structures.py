@@ -216,8 +216,8 @@ def dismiss(site_id: int, *, now: datetime, user: Any = None) -> None:
 
 
 def restore(site_id: int, number: int, *, now: datetime, user: Any = None) -> StructureVersion:
-    """Restores a version, or accepts a proposed one: its content becomes a new version, which is returned. ValueError if there is
-    no version with this number."""
+    """Restores a version, or accepts a proposed one: its content becomes a new version, which is returned. Raises ValueError if
+    there is no version with this number."""
     site = Site.objects.get(pk=site_id)
     old = StructureVersion.objects.filter(site=site, number=number).first()
     if old is None:

@@ -288,9 +288,9 @@ def _compare(visit: Visit, thread: Thread, complete: bool, now: datetime) -> Non
 
 
 def thread_failed(run: Run, item: Url, reason: str, now: datetime, *, response: FetchResponse | None = None) -> Stored:
-    """Handles a page of a thread that could not be read: requests an earlier page if pages have disappeared; treats a further
-    page without posts as `_no_next_page` does, if all posts are known or another candidate is left; otherwise records the
-    failure."""
+    """Handles a page of a thread that could not be read. If a later page has disappeared, requests the page before it (or the
+    first). A later page without posts is handled by `_no_next_page` if all posts are stored already or other candidates for the
+    next page are left. Any other failure is recorded."""
     visit = _load(item, now)
     thread = Thread.objects.get(pk=item.payload["thread"])
     vanished = reason in ("http_404", "http_410")

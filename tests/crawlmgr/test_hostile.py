@@ -1,5 +1,5 @@
-"""Parsing hostile pages costs at most time in proportion to their size; a page that exceeds its CPU budget ends with that
-reason."""
+"""Tests that parsing a hostile page takes time at most proportional to its size, and that a page that exceeds its CPU budget is
+aborted and the reason is reported."""
 
 from __future__ import annotations
 

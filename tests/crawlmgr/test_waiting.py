@@ -52,7 +52,7 @@ def test_a_run_whose_host_others_occupy_says_so(connections: int, other: str, ca
     assert frontier.claim_many(first.pk, held.fence, NOW, 600.0, 1, node=other.partition(":")[0])
     assert not frontier.claim_many(second.pk, own.fence, NOW + HOUR / 60, 600.0, 1, node="north")
     assert _told(second, capsys) == [("a.example", "connections")] * 3
-    assert story(second, NOW)["text"] == f"Waits for a free connection to a.example, which run {first.pk} requests now."
+    assert story(second, NOW)["text"] == f"Waits for a free connection to a.example; run {first.pk} is sending requests to it now."
     assert _told(first, capsys) == [("", "")] * 3, "it is working"
     Url.objects.filter(run_id=first.pk).update(state=UrlState.DONE, lease_until=None)
     assert _told(second, capsys) == [("", "")] * 3
@@ -77,7 +77,7 @@ def test_its_page_does_not_call_an_occupied_host_ready(admin_client: Client) -> 
     Host.objects.update(connections=1, delay_seconds=0.0)
     assert frontier.claim_many(first.pk, held.fence, now, 600.0, 1, node="south")
     page = admin_client.get(f"/admin/runs/{second.pk}/").content.decode()
-    assert f"Waits for a free connection to a.example, which run {first.pk} requests now." in page
+    assert f"Waits for a free connection to a.example; run {first.pk} is sending requests to it now." in page
     assert ">no free connection<" in page and ">ready<" not in page
     Url.objects.filter(run_id=first.pk).update(state=UrlState.DONE, lease_until=None)
     assert ">ready<" in admin_client.get(f"/admin/runs/{second.pk}/").content.decode()

@@ -211,7 +211,7 @@ def test_an_operator_starts_harvests_trials_and_looks() -> None:
         reverse("admin:source-add"),
         {"addresses": "http://a.example/\n# no\nnot an address\nb.example", "depth": "2", "pages": "9", "delay_seconds": "1"},
     )
-    assert "Not a web address: line 3." in browser.get(reverse("admin:sources")).content.decode()
+    assert "Lines that are not web addresses: 3." in browser.get(reverse("admin:sources")).content.decode()
     found = Run.objects.latest("pk")
     assert answer.status_code == 302 and len(found.parameters["sources"]) == 2 and found.parameters["depth"] == 2
 

@@ -1,4 +1,5 @@
-"""Distinguishing result pages, pages without results and error pages; templates worth querying; what a form sends."""
+"""Tests how result pages, pages without results and error pages are distinguished, which templates (sets of inputs) are worth
+querying, and what a form submits."""
 
 from urllib.parse import parse_qsl, urlsplit
 

@@ -69,7 +69,8 @@ def test_a_revised_worth_gives_the_features_of_a_table_that_knew_it_from_the_fir
 
     revised, direct = table(early), table(late)
     revised.revise(np.array(late))
-    same = [i for i, name in enumerate(FEATURES) if name != "rank"]  # the rank is what a page passed on when it was fetched
+    # all except the rank, which a page passes on to its links when it is fetched and `revise` does not change
+    same = [i for i, name in enumerate(FEATURES) if name != "rank"]
     assert np.allclose(revised.features()[:, same], direct.features()[:, same])
 
 
@@ -131,7 +132,8 @@ def test_pages_linked_beside_pages_on_topic_are_judged_better():
         for _ in range(10):
             judge.add(hashed(dict.fromkeys(draw.sample(side, 3), 1)))
     for _ in range(2):
-        judge.add(hashed({"w3": 1, "w9": 1}))  # uninformative by itself; one such page is linked beside the first ten, one beside the others
+        # The words of these two pages tell nothing. Page 0 links one of them and the first ten pages, page 1 the other ones.
+        judge.add(hashed({"w3": 1, "w9": 1}))
     alone = judge.rank()
     assert alone[22] == pytest.approx(alone[23])
     parents = np.array([0] * 11 + [1] * 11)

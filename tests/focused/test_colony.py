@@ -207,7 +207,7 @@ def test_only_the_stopping_rule_with_links_left_says_that_no_direction_is_left()
 
 def test_entering_the_library_by_hand():
     seeds = np.array([[1.0, 1.0]])
-    library = np.array([[0.0, 1.0], [1.0, 0.0]])  # each at distance 1
+    library = np.array([[0.0, 1.0], [1.0, 0.0]])  # each row has distance 1 to the seed
     tests = np.array([[0.5, 0.5], [0.0, 0.0], [0.0, 1.0]])
     assert enter(tests, library, seeds).tolist() == [True, False, False]
     assert enter(tests, np.zeros((0, 2)), seeds).all()

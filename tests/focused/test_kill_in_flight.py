@@ -23,7 +23,8 @@ LEASE_SECONDS = 4
 
 
 def page(host: int, path: str) -> str:
-    """A page with its own words and a link to a page of the next host, so that each host always has one address."""
+    """Returns a page with words of its own and a link to a page of the next host, so that each host always has exactly one
+    address waiting."""
     depth = int(path.strip("/"))
     words = " ".join(random.Random(host * DEPTH + depth).choices(ON, k=30))
     link = f'<a href="//127.3.0.{(host + 1) % HOSTS + 1}:{web_port}/{depth + 1}">crawler {depth}</a>' if depth + 1 < DEPTH else ""

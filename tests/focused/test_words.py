@@ -1,4 +1,5 @@
-"""Strategies are found by their files and bring their own texts, all of them translated."""
+"""Tests that strategies are discovered from their files and define their own display texts, and that all these texts are
+translated."""
 
 import gettext
 import random

@@ -123,7 +123,7 @@ def flat(forum: RandomForum, topic: Topic) -> str:
 
 
 def nested(forum: RandomForum, topic: Topic) -> str:
-    """Nested comments."""
+    """Returns a thread page with comments in nested lists: two of three comments are one level below the comment before them."""
     depth = 0
     made = []
     for number, p in enumerate(topic.posts, 1):

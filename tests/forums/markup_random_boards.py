@@ -137,7 +137,8 @@ class RandomIndex:
         return f"<time datetime='{at:%Y-%m-%dT%H:%M:%SZ}'>{shown}</time>" if self.times else shown
 
     def fields(self, board: Section, bare: bool) -> list[tuple[str, str]]:
-        """The fields after the name, each with its meaning."""
+        """Returns the fields that follow the board's name, as (field name, HTML). With `bare`, the values are given without
+        labels."""
         made = [(name, self.count(name, board.threads if name == "topics" else board.posts, bare)) for name in self.counts]
         if self.last and board.last:
             told = {"time": self.time(board), "by": f"{self.time(board)} {self.words['by']} {self.who(board)}"}.get(self.last)
@@ -238,7 +239,7 @@ def articles(m: RandomIndex) -> str:
 
 
 def custom(m: RandomIndex) -> str:
-    """Custom elements."""
+    """Returns the boards of each category in custom HTML elements."""
     return _grouped(m, "board-part", lambda boards: f"<board-list>{''.join(_block(m, b, 'board-item', 'board-cell') for b in boards)}</board-list>")
 
 
@@ -264,7 +265,7 @@ def across(m: RandomIndex) -> str:
 
 
 def definitions(m: RandomIndex) -> str:
-    """Definition lists."""
+    """Returns the boards of each category as a definition list."""
     return _grouped(m, "h3", lambda boards: "<dl>" + "".join(f"<dt>{m.name(b)}</dt><dd>{m.below(b, 'div')}{m.separator.join(t for _, t in m.fields(b, bare=False))}</dd>" for b in boards) + "</dl>")
 
 

@@ -105,7 +105,8 @@ def right_columns(forum: RandomForum, topic: Topic) -> str:
 
 
 def signed(forum: RandomForum, topic: Topic) -> str:
-    """The text, below it a line "by anna, when"; no links to members, newest first."""
+    """Each post is a section with its text and below it a line such as "by anna, 3 May"; there are no links to members, and the
+    newest post comes first."""
 
     def one(number: int, p: Reply) -> str:
         said = f"<blockquote>{_e(p.quote[1])}</blockquote>" if p.quote else ""

@@ -76,7 +76,8 @@ def _columns(model: type[Model], owner: str) -> list[str]:
 
 
 def _rows(model: type[Model], owner: str, key: int) -> Rows:
-    """The rows of an owner, without their keys and the owner's."""
+    """Returns the rows of a table that belong to the object with id `key`; `owner` is the foreign key column. Primary key and
+    owner column are left out."""
     columns = ", ".join(f'"{one}"' for one in _columns(model, owner))
     with connection.cursor() as cursor:
         cursor.execute(f'SELECT {columns} FROM "{model._meta.db_table}" WHERE "{owner}" = %s ORDER BY "id"', (key,))  # noqa: S608 - our own tables

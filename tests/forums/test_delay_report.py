@@ -33,7 +33,7 @@ def test_the_same_posts_under_equal_visits_wait_for_the_next_of_them() -> None:
 def test_equal_visits_follow_the_zone() -> None:
     some = items([1.0], [0.0], [0], [True])
     one = delay_report.with_equal_visits(some, 1, 1, date(2026, 11, 1), 3, ZoneInfo("America/New_York"))
-    assert one.tolist() == pytest.approx([4.0])  # midnight there is 05:00 UTC
+    assert one.tolist() == pytest.approx([4.0])  # the visit is at midnight in New York (05:00 UTC), four hours after the post
 
 
 def test_means_are_weighted_and_empty_groups_stay_empty() -> None:

@@ -1,5 +1,5 @@
-"""Overview fetches with real forum software: sources are found automatically, and changes are fetched with fewer requests than
-by lists."""
+"""Overview fetches with real forum software: overview sources are found automatically, and new posts are found with fewer
+requests than by reading the list of every board."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Forums with working hours: timetables and the loop stay inside them and spend the whole budget there; visits outside wait."""
+"""Tests forums with working hours: timetables and the adaptive policy visit only within these hours and use the whole budget
+there; a visit that falls due outside them waits for the opening."""
 
 from __future__ import annotations
 

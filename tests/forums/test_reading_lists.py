@@ -91,7 +91,8 @@ def test_marks_inside_a_date_do_not_part_it() -> None:
 
 
 def test_descriptions_of_boards_and_counts_of_posts() -> None:
-    """The description is the text after the name; numbers under "Posts" include the first post, even where one is 1."""
+    """The description of a board is the text after its name; numbers under "Posts" include the first post, even if such a number
+    is 1."""
     heads = "<tr><th>Forum</th><th>Topics</th><th>Posts</th><th>Last post</th></tr>"
     about = {"Roses": "All about growing them", "Tools": "Spades, shears and where to buy them", "Ponds": ""}
     rows = "".join(

@@ -17,7 +17,7 @@ HOUR = 3600.0
 
 
 def bursty_log(seed: int = 5) -> Events:
-    """Forty days of three boards: threads open by the rhythm of the day; replies follow soon and cause further replies."""
+    """Returns events of three boards: threads opened over 36 days in a daily rhythm, each followed soon by a chain of replies."""
     rng = np.random.default_rng(seed)
     first = datetime(2025, 12, 20, tzinfo=UTC).timestamp()
     rows = []

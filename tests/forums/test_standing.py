@@ -31,7 +31,7 @@ def with_index(site: Site) -> OverviewSource:
 
 
 def work(now: datetime, looks: bool = True) -> None:
-    """Ends every run as if its visits and overview fetches had been made at `now`."""
+    """Ends all queued runs as if their board visits and, with `looks`, their overview fetches had been made at `now`."""
     for run in Run.objects.filter(state=RunState.QUEUED):
         for pk in run.parameters["boards"]:
             visit, _ = Visit.objects.get_or_create(run=run, board_id=pk)

@@ -1,4 +1,5 @@
-"""The tuning figures: budgets are kept, the fast curve is close to the exact one, intervals, and a replay within its budget."""
+"""Tests of the tuning figures: every policy keeps its budget, the fast curve is close to the exact one, waiting times at fixed
+intervals are right, and a replay keeps its budget."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def gzip_bomb(request: Request) -> Reply:
 
 
 def double_gzip_bomb(request: Request) -> Reply:
-    """A bomb inside a bomb: the first decompression is small, the second is not."""
+    """Sends a body compressed twice with gzip: the first decompression gives little data, the second 100 MB."""
     return Reply(gzip.compress(_zeros_packed(100), 9), headers={"Content-Encoding": "gzip, gzip"})
 
 

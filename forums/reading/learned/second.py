@@ -299,8 +299,9 @@ class TwoReadings:
         return kind if kind is expect and sure >= CERTAIN else None
 
     def _has_records(self, kind: PageKind) -> bool:
-        """Tells whether a page with little text may be of this kind: a thread must have posts; an index must not name the page
-        itself, because then it is a menu of boards on a page of another kind. True for other kinds."""
+        """Tells whether a page with little text may be of this kind: a thread must have posts, and an index must not contain a
+        link to the page itself among its boards, since it would then be a menu of boards on another kind of page. True for other
+        kinds."""
         if kind is PageKind.thread:
             return self.found.posts is not None
         boards = self.boards if kind is PageKind.index else None

@@ -31,7 +31,8 @@ _MAX_CANDIDATES = (60, 90)  # largest number of positive and of negative candida
 _MAX_MORE_CANDIDATES = (20, 30)  # largest numbers of positive and of negative candidates of a page used only for training
 _MORE = 0.25  # weight of pages that are used only for training (other pages: 1)
 _LISTS = 2  # number of kinds (threads, boards) for which a model chooses between two lists
-# additional factor for generated pages when the model of the page's kind is trained, because their words are drawn at random
+# further factor on the weight of pages used only for training when the model of the page's kind is trained: these pages are
+# generated, and their words are drawn at random
 _MORE_KIND = 0.25
 _INDEX = 2.0  # weight of an index page (other pages: 1) in training of the page's kind, because few pages are indexes
 _NO_FORUM = 0.2  # weight of pages that belong to no forum (forum pages: 1) in training of the doubt models

@@ -1,5 +1,5 @@
-"""Labels of a page's candidates from its checked records: which links and elements are records. The label -1 excludes a
-candidate from training."""
+"""Computes training labels for the candidates (links and elements) of a page from the page's checked records: the label tells
+whether a candidate is part of a record; -1 excludes it from training."""
 
 from __future__ import annotations
 

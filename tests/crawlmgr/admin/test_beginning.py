@@ -1,4 +1,4 @@
-"""The home page of an empty desk: the three kinds of crawls, and starting and stopping the demonstration."""
+"""The home page of an installation without runs: the three kinds of crawls, and starting and stopping the demonstration."""
 
 from __future__ import annotations
 

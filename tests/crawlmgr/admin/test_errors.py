@@ -1,4 +1,4 @@
-"""Error pages in the desk's frame with a way back, in both languages; scripts get JSON or one line of text."""
+"""Error pages in the layout of the web interface, with a link back, in both languages; scripts get JSON or one line of text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every code that the program stores has a text; texts that are no code are shown unchanged."""
+"""Tests that every code that the program stores has a display text, and that texts that are not codes are shown unchanged."""
 
 from __future__ import annotations
 

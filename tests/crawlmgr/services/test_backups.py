@@ -42,7 +42,8 @@ def _made_by(monkeypatch: pytest.MonkeyPatch, program: str, *further: str) -> No
 
 
 def work(run: Run, seconds: float | None = None) -> str:
-    """Works on a slice, including its on-commit functions, since the test's own transaction never commits."""
+    """Executes one slice of the run, with its on-commit callbacks, which would not run otherwise because the test's transaction
+    never commits. Returns the run's state."""
     with TestCase.captureOnCommitCallbacks(execute=True):
         return jobs.run_slice(run.pk, seconds=seconds)
 

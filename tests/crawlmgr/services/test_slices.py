@@ -1,4 +1,4 @@
-"""How a slice ends: temporary database errors, a full disk, a program error."""
+"""How a slice (one period of work on a run) ends after temporary database errors, a full disk, or a program error."""
 
 from __future__ import annotations
 

@@ -52,8 +52,8 @@ def test_the_faster_goes_first_until_its_load_is_the_greater(settings: Any) -> N
     _node("fast", 600)
     _node("slow", 200)
     step = standing.STEP_SECONDS
-    # A slice counts as (600 + 200) / 3 / 8 = 33 pages. Loads in turn: 0; 33 of 600 against 0 of 200; 33 of 600 against 33 of
-    # 200 … (the speeds are chosen so that there are no ties).
+    # A run that a node works on counts as a load of 20 s * (600 + 200) pages a minute / 8 workers = 33 pages. The node with the
+    # smaller ratio of load to speed goes first; the speeds are chosen so that there are no ties.
     seen = []
     for fast, slow in ((0, 0), (1, 0), (1, 1), (2, 1), (4, 1)):
         Run.objects.all().delete()

@@ -72,7 +72,7 @@ def test_rjieba_agrees_with_jieba_on_plain_text():
         "主题爬虫的目标是获取与体育主题相关的网页内容，那么一些体育高校的主页可能是很有价值的。"
         "您可以在变量声明的右边或其他通常需要使用数值的位置处使用函数，模块中通常包含过程和函数。TF-IDF 与 3.14 不同。"
     )
-    reference = Tokenizer(["从不出现的词语组合"])  # any user word makes jieba the segmenter
+    reference = Tokenizer(["从不出现的词语组合"])  # with user words, the tokenizer uses jieba instead of rjieba
     assert tokenize(text) == reference(text)
 
 

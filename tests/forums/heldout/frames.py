@@ -28,7 +28,7 @@ function popup(url, width, height, name) {{ window.open(url.replace(/&amp;/g, '&
 
 
 def elk_time(f: RandomForum, at: datetime) -> str:
-    """A time with its text, its title and its timestamp."""
+    """Returns a `time` element of ElkArte: the same text as content and title, with the time also in attributes."""
     text = elk_text(f, at)
     return f'<time title="{text}" datetime="{at:%Y-%m-%d %H:%M}" data-timestamp="{int(at.timestamp())}">{text}</time>'
 

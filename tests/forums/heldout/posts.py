@@ -1,4 +1,5 @@
-"""Threads: two as in real software, two written by hand; nested quotes."""
+"""Markup of thread pages that imitates two kinds of forum software (JForum and phpBB 3.0) and two hand-written sites; some posts
+contain nested quotes."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def late_days(topics: list[Topic]) -> list[Topic]:
 
 
 def jforum_posts(f: RandomForum, t: Topic) -> str:
-    """JForum 2.1."""
+    """Returns a thread page in the markup of JForum 2.1."""
     m = words(f)
 
     def quoted(p: Reply, inner: str) -> str:
