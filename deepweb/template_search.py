@@ -180,7 +180,8 @@ class TemplateSearch:
         cut = [place for place, outcome in enumerate(seen.outcomes) if not outcome.is_whole]
         for place in cut[-_REFINED:]:
             outcome = seen.outcomes[place]
-            # A query whose first value is empty matches all records; with an input added, it would equal that input's own query.
+            # A query whose first value is empty matches all records. It is not refined: a query with one more input would equal
+            # the query that sets only that input.
             if not outcome.query[0].value:
                 continue
             for slot in self.slots:

@@ -144,7 +144,8 @@ def _best_between(intensity: Intensity, board: Ints, low: Floats, now: Floats, h
     first = np.floor(low / intensity.width)
     spans = (np.floor(high / intensity.width) - first).astype(np.int64) + 1
     start = np.cumsum(spans) - spans
-    row = np.repeat(np.arange(len(board)), spans)  # one entry for each visit and each bin between its neighbours
+    # one entry for each visit and each bin of the rates between the visits before and after it
+    row = np.repeat(np.arange(len(board)), spans)
     slot = first[row] + (np.arange(len(row)) - start[row])
     owner, left, right, edge = board[row], low[row], high[row], slot * intensity.width
     rate = intensity.rates[owner, np.mod(slot, intensity.bins).astype(np.int64)]

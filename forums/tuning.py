@@ -31,9 +31,9 @@ SMOOTH_FROM = 4
 class Basis:
     """The data from which the tuning page computes, n boards.
 
-    rates: (n, bins), weighted events per hour, importance included, rhythms shrunk to the site's; the expected delay is computed
-    from them. plain: the same without shrinkage as in the forum paper, used by the paper's own rules. interval_hours: (n,), each
-    board's fixed interval.
+    rates: (n, bins), weighted events per hour, importance included, with each board's daily rhythm shrunk towards that of its
+    site; used to compute the expected delay. plain: the same without shrinkage, as in the forum paper, used by the paper's own
+    rules. interval_hours: (n,), each board's fixed interval.
     """
 
     rates: Floats

@@ -27,7 +27,8 @@ def is_random(item: pytest.Item) -> bool:
 
 
 def keep_random(items: list[pytest.Item]) -> list[pytest.Item]:
-    """With the profile `fuzz`, keeps only random tests, each with more and always new draws; returns the others."""
+    """With the profile `fuzz`, removes all tests without random input from `items` and lets the others draw more examples, which
+    differ in every run. Returns the removed tests ([] with other profiles)."""
     if settings.get_current_profile_name() != FUZZ:
         return []
     others = [item for item in items if not is_random(item)]

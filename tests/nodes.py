@@ -20,7 +20,8 @@ from tests.serving import QUICK, ROOT, Serve, manage, wait_for
 
 
 class Cluster:
-    """Usage: `start` nodes by name, run commands, drain or stop nodes. All nodes share `environment`."""
+    """A group of worker nodes with common environment variables (`environment`): `start` starts nodes by name; other methods run
+    commands, and drain or stop nodes."""
 
     def __init__(self, environment: Mapping[str, str], folder: Path) -> None:
         self.environment = {**QUICK, **environment}

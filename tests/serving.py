@@ -64,7 +64,7 @@ class Serve:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def address(self) -> str:
-        """The address that it printed last."""
+        """Returns the address of the web interface that the server process printed last."""
         found = wait_for(lambda: re.findall(r"Crawl manager: (http://\S+/)", self.told()))
         assert found, self.told()
         return str(found[-1])

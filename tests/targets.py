@@ -21,7 +21,7 @@ TARGETS = Path(__file__).resolve().parents[2] / "shared" / "targets"
 
 
 class Target:
-    """A running program with known content. `truth` is its content as its database has it now."""
+    """A forum program started for a test. `truth` asks it for the content that its database holds now."""
 
     def __init__(self, name: str, environment: Mapping[str, str]) -> None:
         self.name, self._environment = name, environment

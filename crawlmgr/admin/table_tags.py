@@ -1,4 +1,4 @@
-"""Template tags that lay out tables and empty states: a column's heading and its cell stand together in one place.
+"""Template tags that lay out tables and empty states. The heading and the cell of a column are defined together in one tag.
 
     {% table events as one empty=_("No events have been recorded.") %}
       {% row class="soft" if one.old %}
@@ -7,8 +7,8 @@
       {% column _("Failed") class="num" %}{% cell class="bad" if one.failed %}{{ one.failed|number }}{% endcolumn %}
     {% endtable %}
 
-The tags are named without their `{% %}` below; the module `tags` registers them. They are compiled to the same nodes as a table
-written in HTML with Django's own `for`, and therefore take no more time per row."""
+The docstrings below name the tags without `{% %}`; the module `tags` registers them. They are compiled to the same nodes as a
+table written in HTML with Django's own `for`, and therefore take no more time per row."""
 
 from __future__ import annotations
 
@@ -259,7 +259,8 @@ def emptystate(parser: Parser, token: Token) -> EmptyStateNode:
 
 
 def table(parser: Parser, token: Token) -> TableNode:
-    """Compiles `table … endtable`; see `TableNode`. Its empty state is the option `empty`, a text, or follows the tag `empty`."""
+    """Compiles `table … endtable`; see `TableNode`. The content for an empty table is given as a text in the option `empty`, or
+    as the part of the template after the tag `empty`."""
     bits = token.split_contents()[1:]
     first = next((at for at, bit in enumerate(bits) if OPTION.fullmatch(bit)), len(bits))
     names = "".join(bits[2:first]).split(",")

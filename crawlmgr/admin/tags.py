@@ -25,7 +25,7 @@ from crawlmgr.services import sealed_settings
 
 register = template.Library()
 register.filter("said", words.say)
-register.filter("briefly", words.brief)  # a shorter text, for rows of a list
+register.filter("briefly", words.brief)  # a shorter text than `said`, for rows of a list
 register.filter("waits", words.waits)
 register.filter("seed", words.seed)
 register.filter("hours", words.hours)

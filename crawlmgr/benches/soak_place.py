@@ -36,8 +36,8 @@ READER_PAUSE_SECONDS = 4.0
 
 
 class Place:
-    """A running installation; call `start`, then `kill` repeatedly, then `stop`. `url` is the address of its desk, the same after
-    each restart; `fleet` are the additional nodes, None without any."""
+    """A running installation; call `start`, then `kill` repeatedly, then `stop`. `url` is the address of its web interface, which
+    is the same after each restart; `fleet` are the additional nodes, None if there are none."""
 
     def __init__(self, folder: Path, database: str, nodes: int = 0) -> None:
         self.folder = folder

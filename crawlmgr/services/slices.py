@@ -92,8 +92,8 @@ def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | N
 
 def _ended_by(error: Exception, lease: runs.Lease, found: Work | None, clock: Clock) -> str | int:
     """Records the error that ended the work, and raises it again unless it is a temporary database problem or a full disk.
-    Returns LEASED if another worker holds the run; the run's state (PAUSED), or NO_ROOM if even that could not be stored, if
-    the disk is full; after a temporary problem, the number of times in a row that this has happened."""
+    Returns LEASED if another worker holds the run. If the disk is full, returns the run's state (PAUSED), or NO_ROOM if even that
+    could not be stored. After a temporary problem, returns the number of such problems in a row."""
     trouble.let_go()
     text = f"{type(error).__name__}: {trouble.one_line(error)}"
     try:

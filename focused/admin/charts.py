@@ -18,8 +18,8 @@ WORDS_SHOWN = 30
 
 
 def lexicon(vector: Mapping[str, float]) -> Chart:
-    """Makes a bar chart of the WORDS_SHOWN heaviest words of the topic's vector, and of up to ten words with negative weights,
-    which are drawn below zero."""
+    """Makes a bar chart of the WORDS_SHOWN words with the greatest weights in the topic's vector, and of up to ten words with
+    negative weights, which are drawn below zero."""
     top = sorted(vector.items(), key=lambda pair: (-pair[1], pair[0]))
     shown = [*top[:WORDS_SHOWN], *[pair for pair in top[WORDS_SHOWN:] if pair[1] < 0][:10]]
     heaviest = max((abs(weight) for _word, weight in shown), default=1.0) or 1.0

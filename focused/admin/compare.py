@@ -274,7 +274,7 @@ def detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
 
 
 def samples_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """Returns the link from the page of a run that fetches samples to the topic, as context for the template."""
+    """Returns a link to the topic as template context; it is shown on the page of a run that fetches the topic's samples."""
     return {"link": reverse("admin:topic", args=[run.target]), "link_text": _("To the topic")}
 
 

@@ -20,8 +20,8 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Runs this program and Scrapy alternately against one local server, in several rounds. Returns the measurements of both; the
-    ratio is that of their medians."""
+    """Runs this program and Scrapy alternately against one local server, in several rounds. Returns the measurements of both
+    sides and the ratio of the median rates (pages per CPU second)."""
     sides = ("focused.benches.focused_ours", "focused.benches.focused_scrapy")
     sizes = {"pages": options["pages"], "links": options["links"], "size_bytes": options["size"]}
     try:

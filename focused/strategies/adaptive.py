@@ -203,9 +203,9 @@ class Adaptive(Strategy):
         return None
 
     def _next(self) -> int | None:
-        """Returns the number of the next target to fetch: the first of the current batch (the
-        best targets when it was chosen; a new one is chosen when it is used up) whose host can be requested now, that is, is not
-        in `graph.resting`; otherwise the best open target on any such host. Returns None if there is none."""
+        """Returns the number of the next target to fetch, None if there is none. Takes the first target of the current batch
+        whose host can be requested now (is not in `graph.resting`), otherwise the best open target on any such host. A batch
+        holds the best targets at the time when it is chosen; the next one is chosen when it is used up."""
         links, chosen = self.links, self._chosen
         while chosen and not links.is_open(chosen[0]):
             chosen.pop(0)

@@ -88,8 +88,8 @@ class Report:
 
     @property
     def recall(self) -> float | None:
-        """Share of the changed threads that were fetched, counting every failed fetch as a changed thread that was not; None if
-        no changed thread was fetched, or if the lists do not show the time of the last reply."""
+        """Share of changed threads that were fetched. Every failed fetch is counted as a changed thread that was not fetched.
+        None if no changed thread was fetched, or if the lists do not show the time of the last reply."""
         sums = self.found.sums
         shown = any(board.has_last_reply for board in self.found.boards)
         return sums["changed"] / (sums["changed"] + sums["failed"]) if shown and sums["changed"] else None

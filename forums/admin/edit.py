@@ -31,7 +31,8 @@ KEEP = ("", gettext_lazy("as set for each board"))
 
 
 class EditForm(forms.Form):
-    """Form with everything that can be changed of a saved forum; ranges of crawl settings are those of `CrawlSettings`."""
+    """Form with every setting of a saved forum that can be changed. The allowed ranges of crawl settings are those of
+    `CrawlSettings`."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
     timezone = forms.CharField(label=gettext_lazy("Time zone"), max_length=64)

@@ -319,7 +319,8 @@ class Explorer:
         return build.site_model(candidates, guess, self.start_url, self._read_again, verdict)
 
     def _read_again(self, page: PageFacts, timezone: str, day_first: bool | None) -> PageReading:
-        """Returns a page of the sample read in the site's time zone and order of dates, for the preview; cached."""
+        """Reads a page of the sample again for the preview, in the site's time zone and with its order of day and month
+        (`day_first`). Returns the reading, which is cached."""
         key = (page.asked_key, timezone, day_first)
         if key not in self._readings:
             source = self._html[page.asked_key]

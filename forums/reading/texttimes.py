@@ -57,7 +57,7 @@ def _span(words: list[str], find: Find) -> tuple[Moment, int, int] | None:
         else:
             high = middle - 1
     start, low, high = low, low + 1, len(words)
-    while low < high:  # binary search for the first word that it can end with
+    while low < high:  # binary search for the first word that the time can end with
         middle = (low + high) // 2
         if find(" ".join(words[start:middle])) == moment:
             high = middle

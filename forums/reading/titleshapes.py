@@ -46,8 +46,8 @@ def title_shape(page: Page, link: Link) -> str:
 
 
 def shapes_of(page: Page, titles: Iterable[Link]) -> Shapes:
-    """Returns the shapes of a page's links: as `titles` those of the links `titles` of its threads, if at most one other link for
-    every four titles has the same shape; as `others` those of other links, if no title has the same shape."""
+    """Returns the shapes (see `title_shape`) of a page's links. `titles`: shapes of the links `titles` to the page's threads,
+    without those that more than one other link per four titles also has. `others`: shapes of other links that no title has."""
     titles = list(titles)
     keys = {link.key for link in titles}
     own: dict[str, set[str]] = defaultdict(set)

@@ -33,7 +33,8 @@ class Expected:
     visits: int = 0
 
     def add(self, board: int, at: datetime, expected: float, measured: float) -> None:
-        """Adds one visit to the sums; `at` is its time in the zone of its site, `board` the board's id."""
+        """Adds one visit to the sums: `expected` and `measured` are the waits of its posts in weighted event-hours. `at` is the
+        visit's time in its site's time zone, `board` the board's id."""
         for place in (self.boards[board], self.days[at.date()], self.hours[at.hour]):
             place[0] += expected
             place[1] += measured

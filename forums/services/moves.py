@@ -78,7 +78,7 @@ def _agrees(thread: Thread, row: Shown) -> bool:
     if shape(thread.url) == shape(first_page(row.url)):
         return False
     if thread.replies is not None and row.replies is not None and row.replies < thread.replies - 1:
-        # a moved thread loses no replies; but one less is accepted: the count may now be of replies, before of all posts
+        # A moved thread loses no replies. One less is accepted, because the old address may have counted all posts as replies.
         return False
     told = 0
     if thread.author and row.author:
@@ -112,8 +112,9 @@ def follow(site_id: int, rows: Iterable[Shown]) -> int:
 
 
 def follow_boards(site_id: int, model: SiteModel) -> int:
-    """Gives the addresses of a model's boards to those stored boards that the model lacks under their own address, but has under
-    another one with the same unique name; returns how many."""
+    """Updates the addresses of stored boards that have moved: if the model has no board at a stored board's address but exactly
+    one with its name at a new address, and the name is unique among the boards not found, the board gets that address. Returns
+    the number of boards updated."""
     stored = {board.key: board for board in Board.objects.filter(site_id=site_id)}
     found = {board_key(board.url): board for board in model.boards}
     lost = [board for key, board in stored.items() if key not in found]

@@ -19,7 +19,7 @@ from forums.profile import BoardEvents, BoardProfiles, ProfileOptions, estimate,
 from forums.simulate import OPTIMAL_PROFILE, PAPER_PROFILE
 
 FINEST_SECONDS = 3600  # posts whose times are less precise than this are not used for hourly rates
-USUAL_REQUESTS = 2.0  # requests of a visit before any was made: a list page and a thread
+USUAL_REQUESTS = 2.0  # assumed requests per visit as long as no visit was made: one list page and one thread page
 MIN_KNOWN_DAYS = 0.25
 
 

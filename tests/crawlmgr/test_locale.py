@@ -58,7 +58,7 @@ def texts_of_the_product() -> set[str]:
         source = path.read_text(encoding="utf-8")
         marked = re.findall(r"""{%\s*translate\s+"([^"]+)"(?:\s+as\s+\w+)?\s*%}""", source)
         found |= {text.replace("%", "%%") for text in marked}  # the template engine doubles the percent sign in the catalogue
-        found |= set(re.findall(r"""\b_\("([^"]+)"\)""", source))  # in arguments of tags and filters
+        found |= set(re.findall(r"""\b_\("([^"]+)"\)""", source))  # texts marked as _("…") in arguments of tags and filters
     for app in ("crawlmgr", "forums", "focused", "deepweb"):
         for path in (ROOT / app).rglob("*.py"):
             source = path.read_text(encoding="utf-8")
@@ -67,7 +67,8 @@ def texts_of_the_product() -> set[str]:
 
 
 def test_no_argument_of_a_tag_has_a_percent_sign() -> None:
-    """Django looks up `_("5 %")` of a template as "5 %%" but extracts it as "5 %": such a text needs `{% translate … as name %}`."""
+    """Django looks up `_("5 %")` of a template as "5 %%" but extracts it as "5 %": such a text needs `{% translate … as name
+    %}`."""
     for path in ROOT.glob("templates/**/*.html"):
         assert not re.findall(r"""\b_\(["'][^"'%]*%[^"']*["']\)""", path.read_text(encoding="utf-8")), path
 

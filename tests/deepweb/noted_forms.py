@@ -1,4 +1,4 @@
-"""Forms of further sites, noted field by field and typed by hand, on which no model is trained."""
+"""Forms of further sites, written down field by field and labelled by hand with their types; no model is trained on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Words combined with choices: sizes of choices estimated from all responses, and the query that a plan begins with."""
+"""Queries that combine words with values of choice inputs: the number of records with each value, estimated from all responses,
+and the query that a query plan submits first."""
 
 from __future__ import annotations
 

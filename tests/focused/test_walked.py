@@ -1,5 +1,5 @@
-"""The run page's views of ants and of objectives: pheromone of the links taken, fronts by definition; absent for other
-strategies."""
+"""Charts on the page of a topic run: pheromone of the links taken (ant colony) and Pareto fronts, both compared with values
+computed by hand; other strategies have no such charts."""
 
 from __future__ import annotations
 

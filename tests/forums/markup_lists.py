@@ -240,8 +240,9 @@ LISTS: dict[str, Render] = {
     made.__name__: made
     for made in (bulletin, machines, bodies, bar, items, quiet, definitions, modules, structured, pairs, answers, lines)
 }
-EXACT = frozenset({"items", "structured", "modules", "answers"})  # exact times in attributes, whatever the text says
-LAST_ONLY = frozenset({"answers"})  # names the author of the last post, not of the thread
+# layouts that contain the exact time in an attribute, even if the text shows a less exact one
+EXACT = frozenset({"items", "structured", "modules", "answers"})
+LAST_ONLY = frozenset({"answers"})  # layouts that name the author of the last post but not that of the thread
 
 
 # markups of indexes (lists of boards)

@@ -28,7 +28,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 }
 OF: dict[str, list[str]] = {"en": ["en", "fr", "es", "nl"], "de": ["de", "it", "pt", "pl"], "ru": ["ru"], "zh": ["zh", "tw", "ja"]}
 ADDRESSES = (
-    # the list, a thread, a person
+    # formats of the addresses of: the list, a thread, a user's profile
     ("/forum/7", "/topic/{n}", "/user/{u}"),
     ("/list.php?board=7", "/read.php?id={n}", "/profile.php?id={u}"),
     ("/c/general/7", "/d/{n}-{s}", "/u/{u}"),
@@ -84,7 +84,7 @@ class RandomMarkup:
     def link(self, topic: Topic) -> str:
         return "http://forum.example" + self.thread_path.format(n=topic.number, s=slug(topic))
 
-    # names of classes
+    # CSS class names
 
     def named(self, what: str) -> str:
         return class_name(self.style, what, self.seed, SEMANTIC)

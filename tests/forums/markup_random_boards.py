@@ -229,7 +229,7 @@ def items(m: RandomIndex) -> str:
 
 
 def boxes(m: RandomIndex) -> str:
-    """Nested divisions."""
+    """Returns the boards of each category as nested `div` elements."""
     return _grouped(m, "div", lambda boards: f"<div>{''.join(_block(m, b, 'div', 'div') for b in boards)}</div>")
 
 

@@ -203,7 +203,7 @@ def test_an_honest_page_is_never_doubted_and_never_loses_a_post(posts, looks):
     assert overview.known[0] == 0.0
 
 
-# --- how the loop uses it -----------------------------------------------------------------------------------------------
+# --- how the adaptive policy uses overview sources ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

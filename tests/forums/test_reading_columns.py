@@ -1,5 +1,5 @@
-"""Evidence above, beside and inside the columns of a list: headers, labels, dates in two columns, the role of people by the
-words around them."""
+"""Tests how the columns of a list are read: by header cells above them, by labels and words beside the values, with date and time
+in separate columns, and by the words around names that tell authors from last posters."""
 
 from __future__ import annotations
 

@@ -265,7 +265,7 @@ class TwoReadings:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """The rules' scores of the page as each kind."""
+        """The scores that the rules give the page for each kind of page."""
         return verdict_of(self.page, self.found)
 
     @property

@@ -139,5 +139,5 @@ def test_templates_lay_out_no_table_by_hand_without_a_reason() -> None:
 
 
 def test_templates_lay_out_no_empty_state_by_hand() -> None:
-    """But one that a script shows, and a note that only looks like one."""
+    """The only exceptions are an empty state that a script shows, and a note that merely uses the same class."""
     assert set(_templates('<p class="empty"')) == {"desk/palette.html", "desk/capture.html"}
