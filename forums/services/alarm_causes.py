@@ -92,7 +92,7 @@ def _layouts() -> list[Cause]:
 
 
 def _doubts() -> list[Cause]:
-    text = gettext_noop("Pages of %(site)s may be read wrongly: %(count)s doubtful readings to check.")
+    text = gettext_noop("Readings of %(site)s may be wrong: %(count)s doubts to check.")
     rows = Doubt.objects.filter(settled_at__isnull=True).values("site", "site__name").annotate(count=Count("pk")).order_by("site")
     return [
         Cause(f"doubt {row['site']}", "doubt", text, {"site": row["site__name"], "count": row["count"]},
