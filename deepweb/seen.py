@@ -109,8 +109,8 @@ class Seen:
         return self._counts[4, : len(self._names)]
 
     def kind_of(self, term: Term) -> int:
-        """Returns the number of a term's kind. Terms are of one kind if they have the same input, the same record field and
-        the same class of length: one, two, three, or more characters (for ASCII values in steps of four characters)."""
+        """Returns the number that identifies a term's kind. Terms of one kind have the same input, the same record field and the
+        same class of length: 1, 2, 3, or more characters; for ASCII values up to 3, up to 7, up to 11, or more."""
         value = term.value
         length = len(value) if not value.isascii() else 1 + len(value) // 4
         return self._kinds.setdefault((term.input, min(length, 4), self._column_of(term)), len(self._kinds))

@@ -50,7 +50,8 @@ class AdaptiveLoop:
         """Creates the loop for n boards. rates: (n, bins), weighted events per hour by local time of day. sites: the site, time
         zone and working hours of each board. seen: the events found by past visits. last_visit: (n,), epoch seconds up to which a
         board's events are known. since: start of the history in `seen`, epoch seconds. budget: shared state of the day's budget,
-        changed by the loop. deadline_hours: (n,), longest allowed wait of a board's posts, inf for none."""
+        changed by the loop. options: constants of the policy. looks: the overview sources, None for none. deadline_hours: (n,),
+        longest allowed wait of a board's posts, inf for none."""
         self.options = options or LoopOptions()
         self.budget = budget
         self._of(Forecast(rates, sites, seen, np.asarray(last_visit, dtype=float), since, self.options.forecast))

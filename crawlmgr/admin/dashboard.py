@@ -163,8 +163,8 @@ def _rate(now: str) -> str:
 
 
 def runs_told(state: status_reads.Status) -> str:
-    """Returns the text of the status bar about runs: how many are running, how many of these wait, and how many wait for a
-    worker."""
+    """Returns the text of the status bar about runs: how many are running, how many of these wait (for a host or their
+    working hours), and how many are queued, because no worker has taken them."""
     figures = {"running": state.running, "waiting": state.waiting, "queued": state.queued}
     if state.waiting:
         return _("%(running)s running (%(waiting)s of them waiting), %(queued)s queued") % figures

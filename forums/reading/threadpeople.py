@@ -289,7 +289,7 @@ class ThreadPeople(ThreadFields):
                 if row.time_end(time) != back or pieces[time.piece].line != pieces[at].line:
                     continue
                 if not time.is_attribute and self._after_time(row, time.piece):
-                    return frozenset()  # The time's own text contains another name.
+                    return frozenset()  # the text of the time contains a name itself, so the name after the time has no role
                 if back == at or ends_by(pieces[at - 1].text) and len(pieces[at - 1].text) < 12:
                     role = self._role(row, time)
                     return frozenset({role}) if role in ("last", "created") else frozenset()

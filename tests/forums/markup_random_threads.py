@@ -222,7 +222,7 @@ def within(m: RandomThread) -> str:
 
 
 def definitions(m: RandomThread) -> str:
-    """Definition lists."""
+    """The posts as a definition list: head as term, text as definition."""
     return f"<dl>{m.posts(lambda at, p: f'<dt>{m.head(at, p)}</dt><dd>{m.text(p)}{m.foot(p)}</dd>')}</dl>"
 
 

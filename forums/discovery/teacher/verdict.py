@@ -138,7 +138,8 @@ def _titles(values: Sequence[str], titles: Collection[str]) -> bool:
     return any(value in titles for value in values)
 
 
-# (selector of posts, of rows, agreeing threads, threads compared, share of posts whose name belongs to one profile)
+# (selector for names in posts, selector for names in list rows, number of threads in which they agree, number of threads
+# compared, share of posts whose author name occurs with a single profile address)
 _Pair = tuple[str, str, int, int, float | None]
 
 

@@ -56,8 +56,8 @@ _FIELDS = 0.25
 
 @dataclass
 class Sample:
-    """A training page: its file and true records (`saved`), its two readings by rules and models (`second`), and the labels of
-    its candidate `links` and texts (`bodies`), see `labels`.
+    """A training page. `saved`: its file and true records. `second`: its reading by the rules and its reading by the models.
+    `links` and `bodies`: the labels of its candidate links and texts (see the module `labels`).
 
     `group` is its forum software or site; all pages of a group are in the same `fold` of the cross-validation. `weight` is 1 /
     sqrt(number of pages with the same software), a quarter of that for pages used only for training. `given` and `qualities` are
