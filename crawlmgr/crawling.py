@@ -60,9 +60,9 @@ class Crawler(Protocol):
 
 @runtime_checkable
 class UsesHeartbeat(Protocol):
-    """Optional method of a crawler whose `settings` may take longer than a lease lasts. While `settings` computes, it must call
-    the given heartbeat function at least every second and must not catch the exceptions that this raises; the computation
-    continues in the run's next slice."""
+    """Optional method of a crawler whose `settings` method may take longer than a lease lasts: receives the function `pulse`,
+    which `settings` must call at least once a second while it computes. `settings` must not catch exceptions from `pulse`: they
+    end the slice, and the computation continues in the run's next slice."""
 
     def set_heartbeat(self, pulse: Callable[[], None]) -> None: ...
 

@@ -205,7 +205,7 @@ class _Slice:
         return items
 
     def _is_alone(self) -> bool:
-        """Tells whether a request is in flight beside which no other may be sent."""
+        """Tells whether a request is in flight that must be the only one of its run (see `crawling.alone_kinds`)."""
         return bool(self.alone) and any(item.kind in self.alone for item in self.line.items())
 
     def _step(self) -> str:

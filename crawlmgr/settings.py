@@ -119,8 +119,8 @@ REPEATED = {
     "topic": "focused.services.dispatch.repeat_by_key",
     "deepweb-harvest": "deepweb.services.dispatch.repeat_by_key",
 }
-# by kind of item in a list of the web interface: function that deletes one; called with its key, the time and the user; does
-# nothing if the item no longer exists
+# For each kind of item that can be deleted from a list of the web interface: the function that deletes one item. It is called
+# with the item's primary key, the time and the user, and does nothing if the item no longer exists.
 DELETABLE = {
     "forum": "forums.services.removals.start_by_key",
     "export": "crawlmgr.services.saved_exports.remove_by_key",

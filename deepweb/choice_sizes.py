@@ -1,5 +1,5 @@
-"""Estimates how many records match each choice of a form's selects, from the answers to queries of choices alone and of
-choices with words."""
+"""Estimates how many records match each choice of a form's selects, from the answers to queries that set only choices or
+combine choices with words."""
 
 from __future__ import annotations
 

@@ -157,8 +157,8 @@ class FreshPolicy:
         return unseen
 
     def foreseen(self, seen: Seen) -> tuple[np.ndarray, np.ndarray]:
-        """Returns two arrays indexed by term: the estimated number of records that match, seen and unseen, and the factor
-        `learned` of the term's kind (see the class)."""
+        """Returns two arrays with one entry per term: the estimated number of records in the whole database that match the
+        term, and the factor `learned` of the term's kind (see the class)."""
         unseen = self._unseen(seen, fitted(seen, self._cut(seen)))
         return seen.frequency + unseen, self._learned_of_kinds(seen)[seen.kinds]
 

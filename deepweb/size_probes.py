@@ -190,10 +190,10 @@ def _rough(answers: Sequence[ProbeAnswer], records_seen: int) -> Estimate:
 
 
 def _total(plan: ProbePlan, answers: Sequence[ProbeAnswer], degree: Callable[[ProbedRecord], float]) -> tuple[float, float]:
-    """Returns the estimated size (see `estimate_size`) of that part of the database whose records contain words of the probe
-    pool, and its standard error. `degree` returns the degree of a record. Words that are certain to be drawn contribute no error
-    if all planned probes were answered; the error of the others is computed as if they were drawn with repetition, which is
-    slightly too large."""
+    """Returns the estimated number of records that contain at least one word of the probe pool (see `estimate_size`), and its
+    standard error. `degree` returns the number of pool words that find a record. The error assumes that words are drawn with
+    repetition, which makes it slightly too large. Words that are drawn with certainty contribute no error if all planned probes
+    were answered."""
     chances = plan.inclusion()
     asked = len(answers) / len(plan.drawn)
     values = np.array([_value(answer, degree) / (chances[answer.term] * asked) for answer in answers])

@@ -234,8 +234,8 @@ class TemplateSearch:
         return alone and len(sizes) == 1 and self._told(slot) >= _FEW_VALUES
 
     def _cells(self, seen: Seen, slot: Slot) -> list[Cell]:
-        """Returns the range of `slot` divided into sub-ranges to query, by the positions of the seen records and the answers
-        to its earlier sub-ranges."""
+        """Returns the sub-ranges to query into which the range of `slot` is divided, computed from the values of the seen
+        records and the answers to sub-ranges queried earlier."""
         if slot.names not in self._known_cells:
             self._known_cells[slot.names] = self._cut_up(seen, slot)
         return self._known_cells[slot.names]

@@ -20,8 +20,8 @@ from focused.topics import Topic
 
 @dataclass(frozen=True, slots=True)
 class PackTopic:
-    """A topic of a pack. `pack` is the pack's name; `labels` are by URL; `reference` is the topic's entry in the pack's
-    `baselines.json`: budgets, and results to compare with."""
+    """A topic of a pack (data set). `pack` is the pack's name; `labels` maps URLs to relevance labels; `reference` is the topic's
+    entry in the pack's `baselines.json`: budgets, and results to compare with."""
 
     pack: str
     name: str

@@ -203,8 +203,8 @@ def averaged(priors: Sequence[Prior]) -> Prior:
 def train_several(
     folders: Sequence[Path], trainings: int, say: Callable[[str], None] = lambda _: None, random_seed: int = 1
 ) -> tuple[Prior, int]:
-    """Trains on recorded webs several times, each time with other random draws (seeds from `random_seed` on). Returns the
-    averaged prior, and the total number of lessons. Raises ValueError if `trainings` is less than 1.
+    """Trains `trainings` priors on the recorded webs in `folders`, each with another random seed (`random_seed` and following).
+    Returns their average, and the total number of lessons (see `lessons`). Raises ValueError if `trainings` is less than 1.
     """
     priors, number = [], 0
     for seed in range(random_seed, random_seed + trainings):

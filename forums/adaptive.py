@@ -144,8 +144,8 @@ class AdaptiveLoop:
             self.overview.clear(lost, self.last_visit[lost])
 
     def record_figures(self, source: int, figures: Figures, now: float) -> None:
-        """Records what overview source number `source` showed when it was read at `now` (epoch seconds); not for newest lists,
-        see `record_threads_fetched`. Raises ValueError if the loop has no sources."""
+        """Records the figures that overview source number `source` showed when it was read at `now` (epoch seconds). For lists of
+        the newest threads use `record_threads_fetched` instead. Raises ValueError if the loop has no sources."""
         if self.overview is None:
             raise ValueError("a loop without sources has no readings to record")
         waiting = self.expected_events(now) - self.overview.known

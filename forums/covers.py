@@ -57,8 +57,8 @@ class Covers:
         return self.apart < APART_AT
 
     def total(self, rows: slice, values: Floats) -> Floats:
-        """Returns for each of these rows of sources the sum of `values` ((n,), one per board) over the boards that the row
-        counts."""
+        """Returns, for each overview row in the slice `rows`, the sum of `values` ((n,), one per board) over the boards whose
+        posts are counted in the row's figures."""
         part = self.of(rows)
         entries = values[self.board[part]] * self.counted()[part]
         return np.asarray(np.bincount(self.row[part] - rows.start, entries, rows.stop - rows.start), dtype=np.float64)

@@ -52,7 +52,7 @@ class WatchedConnection(sqlite3.Connection):
         if _READS.match(statement) or not self._unfinished[here]:
             return
         if any(cursors for thread, cursors in list(self._unfinished.items()) if thread != here):
-            return  # the probe would not tell whose statement is unfinished
+            return  # the check below cannot tell which thread's statement is unfinished
         try:
             self._make_probe()
         except sqlite3.OperationalError:  # raised too if the full-text index, inside a transaction, runs a statement of its own

@@ -239,7 +239,7 @@ def open_address(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("exports/<int:pk>/address/remove/", "export-close", MAY_CHANGE)
 def close_address(request: HttpRequest, pk: int) -> HttpResponse:
-    """Revokes the secret download address."""
+    """Revokes the secret download address of an export."""
     saved_exports.close_address(_find(pk), datetime.now(UTC))
     messages.success(request, _("The address no longer works."))
     return back(request, "export-page", pk)

@@ -122,8 +122,8 @@ def _verdict(result: object) -> tuple[object, bool]:
 
 
 def growth(seconds: Sequence[float], kinds: Sequence[object] = ()) -> float:
-    """Returns the greatest factor by which the time grows from one size to the next, its double; 1 for a single size. `kinds` are
-    the results of `_verdict` at each size."""
+    """Returns the greatest factor by which the time grows when the size doubles (see `_factor`); 1 for a single size. `seconds`
+    are the times for sizes that double from one to the next, `kinds` the results of `_verdict` for them."""
     return round(max((_factor(seconds, kinds, at) for at in range(1, len(seconds))), default=1.0), 2)
 
 

@@ -66,7 +66,7 @@ class Place:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Starts `serve`; its output goes to a file in the folder."""
+        """Starts `manage.py serve` in a process of its own and appends its output to `serve.log` in the benchmark's folder."""
         with (self.folder / "serve.log").open("ab") as output:
             self.process = subprocess.Popen(  # noqa: S603 - our own program
                 [sys.executable, "manage.py", "serve", "--bind", f"127.0.0.1:{self.port}"], cwd=settings.BASE_DIR,

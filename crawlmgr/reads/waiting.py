@@ -1,4 +1,4 @@
-"""What a run waits for: the same answer for its page, the commands and the API."""
+"""Determines what a run waits for, for display on the run's page, by the commands and in the API."""
 
 from __future__ import annotations
 

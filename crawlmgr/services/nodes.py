@@ -121,7 +121,8 @@ def process_ended(name: str, pid: int, why: str, now: datetime) -> None:
 
 
 def _free(run: Run, text: str, now: datetime) -> None:
-    """Ends the lease of a dead process, so that other workers need not wait until it expires."""
+    """Ends the lease that a dead process has on a run, so that another worker can take the run before the lease expires, and
+    records an event with the message `text`."""
     if Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_until=None, lease_holder=""):
         events.warn("worker_ended", text, now=now, run_id=run.pk)
 

@@ -84,7 +84,7 @@ SAID: dict[str, str] = {
     "host_waits": gettext_noop("the redirect's host asks to wait too long"),
     "not_in_archive": gettext_noop("not in the archive"),
     "fetched_before": gettext_noop("leads to a page that was fetched before"),
-    # reasons from the scope rules
+    # reasons why a topic crawl does not request an address: scope rules and duplicates
     "host": gettext_noop("a host outside the scope"),
     "dropped_host": gettext_noop("an excluded host"),
     "path": gettext_noop("a path outside the scope"),

@@ -272,7 +272,7 @@ def wait(lease: Lease, waiting_for: str, until: datetime, now: datetime, *, rele
 
 
 def waited(lease: Lease) -> None:
-    """Records that the run waits no more, after a wait during which the lease was kept."""
+    """Records that the run no longer waits, after a wait during which its worker kept the lease."""
     _held(lease).update(waiting_for="", waiting_until=None)
 
 

@@ -14,7 +14,8 @@ def in_parts(rows: QuerySet[M], by: str, size: int) -> Iterator[M]:
     """Yields the rows in the order of the unique column `by`. They are read `size` at a time, so that no cursor is open between
     rows: on SQLite, a connection with an open cursor can write only if nobody else has written since the cursor was opened.
 
-    Rows that others add meanwhile after the last row read so far are included, unless that was in the last part."""
+    Rows that are inserted meanwhile are included if they sort after all rows read so far; once fewer than `size` rows were
+    read at a time, no more are read."""
     rows = rows.order_by(by)
     part = list(rows[:size])
     while part:

@@ -222,8 +222,8 @@ def _too_silent(longer_seconds: int, recent: Sequence[datetime]) -> bool:
     """Tells whether it is unlikely that a site with events at the times `recent` had none for `longer_seconds`: True
     if more than three events would be expected in that time, since the probability of none is then below 5 % (e**-3).
 
-    The expected number follows from the mean gap between the newest twelve of `recent`; with fewer than five times the answer
-    is False.
+    The expected number follows from the mean gap between the newest twelve distinct times in `recent`. If there are fewer than
+    five, returns False.
     """
     times = sorted(set(recent), reverse=True)[:12]
     if longer_seconds <= 0 or len(times) < 5:

@@ -117,8 +117,8 @@ def _fields(item: etree._Element, kind: str) -> tuple[str, str]:
 
 
 def _collect(kind: str, items: Iterator[tuple[str, str]], url: str, cut: bool) -> Sitemap:
-    """Makes a Sitemap of (address, date text) pairs, without duplicates; if an XML file is damaged, the entries before the
-    damage are kept. Addresses are resolved against `url`."""
+    """Makes a Sitemap from `items`, pairs (address, date text), without duplicates; addresses are resolved against `url`. If an
+    XML file is damaged, the entries before the damage are kept. `kind` and `cut` (the input is truncated): as in `Sitemap`."""
     resolver = Resolver(url)
     found: dict[str, SitemapEntry] = {}
     try:

@@ -1,5 +1,5 @@
-"""HTML pages of the local web of search forms: the form of a kind, its links to further pages, and lists of results in every
-layout.
+"""HTML pages of the benchmarks' local search sites: the search form of each kind of site, the links to further pages of results,
+and lists of results in every layout.
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ def oracle(site: FormSite, queries: int) -> int:
 
 
 def _said_in(site: FormSite, name: str) -> list[str]:
-    """Returns the `WORDS_A_COLUMN` words of a field that occur in most records."""
+    """Returns the `WORDS_A_COLUMN` words that occur in the field `name` of the most records, the most frequent first."""
     counts = Counter(word for record in site.all for word in set(re.findall(r"\w+", str(record.fields[name]).lower())))
     return [word for word, _ in counts.most_common(WORDS_A_COLUMN)]
 

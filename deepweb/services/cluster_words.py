@@ -14,8 +14,8 @@ PAID = 20
 
 
 def cluster_terms(form: Form) -> list[str]:
-    """Returns the heaviest terms of the form's cluster, which are the seed words of the deep-web paper; empty without a
-    cluster.
+    """Returns the terms with the largest weights in the form's cluster, which the deep-web paper uses as seed words; [] if the
+    form has no cluster.
     """
     return list(form.cluster.terms) if form.cluster is not None else []
 

@@ -79,8 +79,8 @@ def result_of(run: Run) -> dict[str, Any]:
 
 
 def curve(ids: Sequence[int]) -> list[list[int]]:
-    """Returns points [number of queries, number of records] after each counted query, over the harvests of one run in the order
-    in which the queries ended.
+    """Returns a point [number of queries so far, number of records so far] for each query of the harvests `ids` of one run, in
+    the order in which the queries ended. Nonsense queries (words that cannot occur) are left out.
     """
     latest: dict[int, int] = {}
     points = []

@@ -72,9 +72,9 @@ def tunnels(lengths: Mapping[int, int]) -> Chart:
 
 
 def walked(reasons: Sequence[reads.Reason]) -> list[Chart]:
-    """Makes charts for strategies that score links by three objectives (anchor, page, target): if the strategy uses pheromone, a
-    chart of the pheromone that each link had when it was chosen; and a chart of the links (`reasons`, from `reads.reasons`) by
-    two of the objectives, with the Pareto fronts over all three in different colours."""
+    """Makes the charts of a run whose strategy scores links by three objectives (relevance of the anchor, of the page and of the
+    target). A scatter chart of the links in `reasons` shows the first and the third objective; colours distinguish the Pareto
+    fronts over all three. If the strategy uses pheromone, the first chart shows that of each link when it was chosen."""
     scored = [one for one in reasons if {"anchor", "page", "target"} <= one.parts.keys()]
     found = [_fronts(scored)]
     if any("pheromone" in one.parts for one in scored):

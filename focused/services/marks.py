@@ -48,9 +48,9 @@ class Judged(NamedTuple):
 class Verdict(NamedTuple):
     """The learning judge's scores of a run's newest pages.
 
-    `rows` are these pages: first the unmarked ones, those whose mark would help the judge most at the front, then the marked
-    ones. `pages` is the number of all of them, `marks` that of the marked ones. To test the judge, `checked` marks were left out
-    one at a time; in `agreed` of these cases the judge's score agreed with the mark."""
+    `rows` are the unmarked pages, ordered by how much a mark would help the judge (most first), followed by the pages that the
+    operator has marked as on or off topic. `pages` is the number of rows, `marks` the number of marked pages. To test the judge,
+    `checked` marks were left out one at a time; in `agreed` of these cases the judge's score agreed with the mark."""
 
     rows: list[Judged]
     pages: int

@@ -51,8 +51,8 @@ def definition(topic: StoredTopic) -> Topic:
 
 
 def fitting(topic: StoredTopic, found: Ontology) -> Ontology:
-    """Returns the ontology; if it is larger than a topic can store, the part of it around the topic's words, those with the
-    largest weights first."""
+    """Returns the ontology `found`; if it has more than MAX_CONCEPTS concepts, only the part around the topic's words:
+    words with larger weights take precedence."""
     if len(found.labels) <= MAX_CONCEPTS:
         return found
     relevance = Relevance(replace(definition(topic), ontology={}))

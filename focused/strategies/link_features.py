@@ -57,7 +57,7 @@ def anchor_bucket(word: str) -> int:
 
 @lru_cache(maxsize=MAX_WORDS)
 def address_bucket(word: str) -> int:
-    """Returns the hash bucket of a word of a URL, from 0 to BUCKETS - 1; in general another than for the same word in an anchor.
+    """Returns the hash bucket of a word of a URL, from 0 to BUCKETS - 1. The same word in an anchor usually has another bucket.
     """
     return zlib.crc32(b"/" + word.encode()) % BUCKETS
 

@@ -115,7 +115,7 @@ def _initial(site: Site) -> dict[str, Any]:
 
 
 def _open(site: Site) -> set[str]:
-    """Returns the private addresses that the forum's crawls may reach at present, as names of `PRIVATE`."""
+    """Returns the exceptions for private addresses that the forum's stored settings allow: a subset of `PRIVATE`."""
     crawl = CrawlSettings.from_mapping(site.settings)
     states = {"private": crawl.allow_private, "proxy_private": crawl.proxy_private, "proxy_resolves": crawl.proxy_resolves}
     return {name for name, state in states.items() if state}

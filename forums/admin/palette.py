@@ -23,8 +23,8 @@ def _paused(paused: bool) -> Find:
 
 
 def _boards(words: Sequence[str], most: int) -> Sequence[Item]:
-    """Returns at most `most` boards, by name, whose own name contains at least one of the words, and whose own and forum's names
-    together contain all."""
+    """Returns at most `most` boards, sorted by name. Each word must occur in the board's or its forum's name, and at least one in
+    the board's name."""
     own, rows = Q(), Board.objects.order_by("name", "pk")
     for word in words:
         own |= Q(name__icontains=word)

@@ -1,4 +1,4 @@
-"""The forums' panel on the home page and their branch of the tree."""
+"""The panel of forums on the home page, and the branch of forums in the navigation tree."""
 
 from __future__ import annotations
 

@@ -65,7 +65,8 @@ def profiles(window: dict[str, Any], zone: str) -> Chart:
 
 
 def settling(window: dict[str, Any]) -> Chart:
-    """Returns a chart of how far estimates from fewer days of history deviate from those of the whole history."""
+    """Returns a chart of how far the boards' volumes and daily rhythms, estimated from the last days of history only, deviate
+    from those estimated from the whole history, by number of days."""
     rows = window.get("settling", [])
     days = [row["days"] for row in rows]
     series = [

@@ -46,9 +46,9 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def measure(boards: int, visits: int, tick_seconds: float) -> dict[str, Any]:
-    """Returns the seconds, CPU seconds and peak memory for one number of boards with random rates: to compute the timetable, to
-    start the adaptive policy from 20 days of history, and to simulate one day of it without and with index pages. visits: per
-    board and day."""
+    """Measures planning for `boards` boards with random rates. Returns the seconds and CPU seconds that these steps take, and the
+    peak memory: computing the timetable, starting the adaptive policy from 20 days of history, and simulating one day of it
+    without and with index pages. visits: number per board and day; tick_seconds: time between two rankings of the policy."""
     rng = np.random.default_rng(boards)
     rates = rng.lognormal(0.0, 1.5, boards)[:, None] * rng.dirichlet(30 * DIURNAL / DIURNAL.sum(), boards)
     began, worked = time.perf_counter(), time.process_time()
@@ -78,7 +78,8 @@ def measure(boards: int, visits: int, tick_seconds: float) -> dict[str, Any]:
 
 
 def _posts(rates: Floats, rng: np.random.Generator, days: int) -> Events:
-    """Returns an event log of Poisson-distributed posts with these rates: `days` days, up to the end of the simulated day."""
+    """Returns a random log of Poisson-distributed posts over `days` days, the last of which is simulated. rates: (boards, 24),
+    expected posts in each hour of the day."""
     counts = rng.poisson(np.tile(rates, days))
     board, slot = np.divmod(np.repeat(np.arange(counts.size), counts.ravel()), counts.shape[1])
     times = START + (slot - (days - 1) * 24 + rng.random(len(slot))) * HOUR_SECONDS

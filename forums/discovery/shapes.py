@@ -157,8 +157,8 @@ _ASKS = re.compile(r"new|add|submit|post|write|export|download|vote|tag", re.I)
 
 
 def sends_or_asks(path: str) -> bool:
-    """Tells whether the end of a path names something that changes data, asks for input or downloads: forms, files, feeds,
-    profiles.
+    """Tells whether the end of a path contains a word for an action (such as "new" or "login") or for a search, feed, profile or
+    similar page, or names a file.
 
     >>> sends_or_asks("message/new"), sends_or_asks("latest"), sends_or_asks("feed/")
     (True, False, True)

@@ -281,7 +281,7 @@ def _written(page: Page, body: int | None) -> int:
     return letters
 
 
-_FEWEST = 6  # smallest number of characters of a first post whose element is named as a text
+_FEWEST = 6  # least length in characters of a first post, if its element's class or id names it as a post's text
 
 
 def opening_post(page: Page, posts: PostSet) -> PostSet | None:

@@ -196,9 +196,9 @@ def _describes(posts: PostSpans, node: int) -> bool:
 
 
 def _is_rather_text(posts: PostSpans, node: int, known: int) -> bool:
-    """Tells whether `node` is a better candidate for the text of the post than `known`, in the same position: it is, if
-    its text is longer. But if it comes after `known`, and one of the two contains lines that describe a member, the other one is
-    better."""
+    """Tells whether `node` is a better candidate for the text of a post than `known`, which has the same position in the markup.
+    If `node` comes after `known` and exactly one of them contains lines that describe a member, the one without such lines is
+    better; otherwise the one with the longer text."""
     outline = posts.page.outline
     if outline.ends[known] <= node:
         facts, known_facts = _describes(posts, node), _describes(posts, known)

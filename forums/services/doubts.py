@@ -15,8 +15,8 @@ from forums.services import structures
 
 FEWEST = 3  # a claim of the model that fails is recorded as a doubt only if it was tested in at least this many cases
 HOLDS = 0.8
-# a visit contradicts the counts in lists if they agree for less than this share of the threads compared, and at least
-# FEWEST_OF_VISIT threads were compared
+# a visit contradicts the reply counts in lists if the count agrees with the posts read for less than this share of the threads
+# compared, and at least FEWEST_OF_VISIT threads were compared
 CONTRADICTED = 0.5
 FEWEST_OF_VISIT = 5
 
@@ -51,8 +51,8 @@ def settle(doubt_id: int, now: datetime, user: Any = None) -> bool:
 
 
 def of_model(site: Site, now: datetime) -> None:
-    """Records the doubts that remain after the site's model was learned (claims that do not hold, boards found but not read), and
-    deletes those that the new model removes."""
+    """Records the doubts about a newly learned model of a site, and deletes earlier doubts that no longer apply. There is a doubt
+    for each assumption of the model that fails in too many tested cases, and for each board that was found but not read."""
     lessons = site.structure.get("lessons") or ()
     failing = {one["claim"]: one for one in lessons if one["of"] >= FEWEST and one["kept"] < HOLDS * one["of"]}
     for claim, one in failing.items():

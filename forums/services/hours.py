@@ -30,7 +30,8 @@ def closed(site_ids: Collection[int], now: datetime) -> dict[int, datetime]:
 
 
 def openings(site_ids: Sequence[int], now: datetime) -> tuple[Openings | None, ...]:
-    """Returns the open intervals of each site around now, None for sites without working hours; () if no site has any."""
+    """Returns, for each site, its working hours from BEFORE `now` to AFTER it as intervals; None for a site that has no working
+    hours. Returns () if none of the sites has any."""
     known = of_sites(site_ids)
     if not known:
         return ()

@@ -41,9 +41,9 @@ def _set(run: Run, site: Site, change: Mapping[str, Any]) -> None:
 
 
 def noticed(run: Run, site: Site, change: LayoutChange, now: datetime) -> bool:
-    """Reports a layout change, once per run. True if the site should now be learned again in this run; False if this run has
-    begun to do so, or if the site was learned again for the same reasons less than a day ago (unless changed class names are
-    among them and the new model was accepted)."""
+    """Reports a layout change, at most once per run. Returns True if this run should now learn the site's model again; False if
+    a change was reported in this run before, or if the model was learned again for the same reasons less than a day ago. The
+    latter does not apply if the result of that learning was accepted and class names have changed again."""
     if state_of(run):
         return False
     before = site.layout

@@ -245,7 +245,7 @@ class Membership:
 
 
 def state_of(run: Run) -> str:
-    """Returns how far logging in has come within a run: "" (not tried), "trying", "done" or "failed"."""
+    """Returns the state of the login in a run: "" (not tried), "trying", "done" or "failed"."""
     return str(run.result.get("login", ""))
 
 

@@ -262,7 +262,8 @@ def _thread_done(
 
 
 def contradicted(visit_id: int | None) -> bool:
-    """Tells whether the threads of a visit contradict the model's rule relating the number of posts to the count in the list."""
+    """Tells whether most threads compared in a visit contradict the site model's rule that relates the reply count in a list to
+    the number of posts. False if the visit does not exist, the rule is unconfirmed, or too few threads were compared."""
     visit = Visit.objects.filter(pk=visit_id).select_related("board__site").first()
     if visit is None:
         return False

@@ -1,5 +1,5 @@
-"""Several workers with runs over the same hosts, counted at the server: only real processes can show that they share one host
-clock."""
+"""Several worker processes crawl the same hosts: the server records its requests, and the tests check that the delay between
+two requests to a host holds across processes."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Pages:
 
 
 def labelled(data: Path) -> Iterator[dict[str, Any]]:
-    """Each labelled form with its page, as a line of the training data."""
+    """Yields a record of the training data for each labelled form: its HTML, its type and the HTML of its page."""
     pages = Pages(data)
     for page, number, kind in labels():
         address, domain, html = pages.read(page)

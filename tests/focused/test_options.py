@@ -21,7 +21,7 @@ from tests.focused.topical import DOCUMENTS, TopicalWeb
 from tests.site.server import LocalSite
 
 OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0}
-TESTED_ELSEWHERE = {"pages", "minutes", "relevant", "source", "known", "fresh_days", "ahead"}  # test_crawl.py
+TESTED_ELSEWHERE = {"pages", "minutes", "relevant", "source", "known", "fresh_days", "ahead"}  # in test_crawl.py
 TESTED_ELSEWHERE |= {"canonical", "sitemaps"}  # in test_canonical.py and test_sitemaps.py
 TESTED_HERE = {"pages_per_host", "graph", "context", "main_text", "packed", "cache", "history", "random_seed"}
 

@@ -145,7 +145,7 @@ def test_pagerank_by_hand():
 def test_ra_grows_with_every_anchor_and_the_same_of_a_host_counts_once():
     about = topic(["s"], documents=("crawler crawler page",))
     dolphin = start("dolphin", [("x", "crawler", ""), ("y", "crawler", "soup")], about=about)
-    # topic: crawler 2, page 1; p of x: crawler 1
+    # Frequencies: the topic has "crawler" twice and "page" once, the anchors of x have "crawler" once.
     assert node(dolphin, "x").data["ra"] == pytest.approx(2 / (5**0.5 * 1))
     assert node(dolphin, "y").data["ra"] == pytest.approx(2 / (5**0.5 * (1 + 0.25) ** 0.5))
     fetch(dolphin, "y", [("x", "crawler", "")])

@@ -27,7 +27,7 @@ def url(name: str) -> str:
 
 
 class Web:
-    """A source of pages; names without a page are outside the web, and pages named in `broken` fail."""
+    """A source of pages by name. `get` raises Outside for a page that does not exist, and returns None for one in `broken`."""
 
     def __init__(self, pages: Mapping[str, tuple[str, Sequence[WebLink]]], broken: Sequence[str] = ()) -> None:
         self.pages = {url(name): self._content(url(name), text, links) for name, (text, links) in pages.items()}

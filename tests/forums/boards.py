@@ -50,7 +50,7 @@ class Topic:
 
 @dataclass
 class Section:
-    """A board."""
+    """A board as a row of the forum's index page: name, description, counts, and the topic with the last post."""
 
     number: int
     name: str

@@ -11,7 +11,7 @@ from html import escape
 from tests.forums.boards import RandomForum, Reply, Topic
 from tests.forums.markup_random_boards import ADDRESSES, OF
 
-# reply, quote, report, joined, posts, member, edited, likes, similar threads, replies
+# By language, the labels for: reply, quote, report, joined, posts, member, edited, likes, similar threads, replies.
 WORDS: dict[str, tuple[str, ...]] = {
     "en": ("Reply", "Quote", "Report", "Joined", "Posts", "Member", "Last edited by", "Likes", "Similar threads", "Replies"),
     "fr": ("Répondre", "Citer", "Signaler", "Inscrit le", "Messages", "Membre", "Modifié par", "J'aime", "Sujets similaires", "Réponses"),

@@ -176,7 +176,7 @@ def test_the_file_field_keeps_its_name_out_of_other_fields() -> None:
 
 
 def test_a_large_upload_is_read_by_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The web server only stores the file: its first reader is the first step of the simulation's run."""
+    """The web server only stores the uploaded file; the worker parses it in the first step of the simulation's run."""
     monkeypatch.setattr(event_logs, "SMALL_BYTES", 100)
     client = client_of("operator")
     with monkeypatch.context() as patch:

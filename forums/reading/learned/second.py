@@ -308,8 +308,8 @@ class TwoReadings:
         return boards is None or not any(row.title.key == self.page.key for row in boards.rows)
 
     def doubt_features(self, shares: np.ndarray, kind: PageKind, records: int, named: float) -> np.ndarray:
-        """Returns the features (see `doubt_view`) from which the reliability of a reading as `kind` with `records` records is
-        predicted, (1, features). shares: the probability of each kind in `KINDS`; named: share of posts with an author."""
+        """Returns the features (see `doubt_view`) that predict how reliable a reading is, (1, features). kind, records: kind
+        and number of records read; shares: probability of each kind in `KINDS`; named: share of posts with an author."""
         place = KINDS.index(kind)
         rest: list[float] = []
         if kind in (PageKind.threadlist, PageKind.index) and records and len(self.link_scores):

@@ -317,7 +317,7 @@ def _client(role: str) -> Client:
 
 
 def _is_bound(rank: int, level: str) -> bool:
-    """True for the lowest role that is allowed and for the highest that is not."""
+    """True if `rank` (index in ROLES) is the lowest that the access level `level` allows, or the highest that it refuses."""
     return rank in (LEVELS[level], LEVELS[level] - 1)
 
 

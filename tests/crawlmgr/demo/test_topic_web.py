@@ -1,4 +1,5 @@
-"""The demonstration's topic web: all pages are reachable, some through tunnels only, and the samples distinguish them."""
+"""The demonstration's topic web: all pages are reachable, some only through off-topic pages (tunnels), and the sample texts
+suffice to tell pages on topic from others."""
 
 from __future__ import annotations
 

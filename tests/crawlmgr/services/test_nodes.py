@@ -1,4 +1,4 @@
-"""Nodes: heartbeats, restarts, and the work that a cluster held before it was restarted."""
+"""Worker nodes: registration, heartbeats, restarts, and the release of runs and tasks that dead processes had taken."""
 
 from __future__ import annotations
 

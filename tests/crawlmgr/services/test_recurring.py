@@ -1,5 +1,5 @@
-"""All scheduled items in one list, as a week, over the API and on the command line; scheduled harvests; missed starts are
-reported."""
+"""Scheduled items of all kinds: in the list, the week view, the API and the command line; repeated harvests; reports of missed
+starts."""
 
 from __future__ import annotations
 
