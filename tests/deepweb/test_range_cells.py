@@ -72,6 +72,11 @@ def test_a_range_that_was_cut_is_divided_into_as_few_parts_as_fit_under_the_limi
     assert all(high + 1 == low for (_, high), (low, _) in zip(spans, spans[1:], strict=False))
 
 
+def test_a_range_is_divided_at_quantiles_of_all_its_known_records() -> None:
+    found = cells(Range(0, 99), [QueriedRange(Range(0, 99), 80, True, False)], np.array([10.0, 20.0, 30.0, 90.0]), 28.0, LIMIT)
+    assert [cell.range for cell in found] == [Range(0, 30), Range(31, 99)], "the last record, far from the others, counts too"
+
+
 def test_a_rest_that_one_answer_can_hold_is_one_part() -> None:
     asked = [QueriedRange(Range(0, 99), 60, True, False), QueriedRange(Range(0, 79), 50, True, True)]
     found = cells(Range(0, 99), asked, np.arange(0.0, 80.0, 2.0), 10.0, LIMIT)
