@@ -25,7 +25,7 @@ from crawlmgr.web.window import calm_collector, switch_rarely
 
 __all__ = ["Crawler", "Interrupted", "Prepares", "UsesHeartbeat", "Stored", "holder", "run_slice", "shutdown"]
 
-PATIENCE_SECONDS = 3.0  # a longer wait for a host is stored with the run; if the slice has a time limit, the wait also ends it
+PATIENCE_SECONDS = 3.0  # a wait for a host longer than this is stored with the run, and ends a slice that has a time limit
 CLAIM_EVERY_SECONDS, EARLY_SECONDS = 0.03, 0.1
 """Seconds between claims while requests are in flight; seconds by which a claim may precede the host's next allowed request."""
 CLAIM_AHEAD, CLAIM_AHEAD_PART = 16, 4
@@ -242,7 +242,7 @@ class _Slice:
         return True
 
     def _has_pause(self, item: Url) -> bool:
-        """Tells whether the time of an address's request is fixed, by its claim (`due_at`) or by its host's crawl delay."""
+        """Tells whether an address may have to wait before its request, since its claim or its host's crawl delay says so."""
         return item.due_at is not None or hosts.effective_delay(self.line.web.host(item.host_id)) > 0
 
     def _launch(self, items: Sequence[Url]) -> None:

@@ -1,4 +1,4 @@
-"""The log: readable lines or JSON lines with event, run and host; rotated; secrets are masked. No Django."""
+"""The log, as readable lines or JSON lines with event, run and host; rotates files, masks secrets. Does not use Django."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from crawlmgr.supervisor import group, memory_bytes
 log = logging.getLogger("crawlmgr.tasks")
 BEAT_SECONDS = 2.0
 LEFT_FILES_SECONDS = 600  # seconds between two searches for WARC files whose writers were killed
-# seconds between two measurements of the workers' memory, for which the system has to count the pages of every process
+# seconds between two measurements of the workers' memory; not shorter, because each costs CPU time in the operating system
 MEMORY_SECONDS = 60
 RECYCLED = -2
 """Timer value that django-q2 sets for a worker that ended as planned after its number of tasks."""

@@ -70,8 +70,8 @@ def looks_inside_values(form: Form, way: FillPlan) -> bool:
 
 
 def unfiltered(form: Form, way: FillPlan) -> Query:
-    """Returns the choice by which a filter searches all record fields ("any column") as a query of one term; an empty query if
-    the form does not offer it or `way` is not a filter."""
+    """Returns the query of one term that makes the form's filter search all record fields ("any column"). Empty if the form does
+    not offer that, or if `way` does not use a filter."""
     column = next((f for f in form.fields if way.is_filter and f.name == way.required[0]), None)
     open_ = [o for o in column.options if not o.value.strip()] if column is not None else []
     return (Term(column.name, open_[0].value),) if column is not None and open_ else ()
@@ -120,8 +120,8 @@ def words_of_records(seen: Seen, box: str) -> list[Term]:
 
 
 def page_words(words: Mapping[str, Any]) -> list[str]:
-    """Returns the words of the form's page with the largest weights, at most 10; `words` are weights by word space (see
-    `models.Form.words`)."""
+    """Returns the 10 words with the largest weights on the form's page. `words` contains the weights of the words on the page
+    under "page", as stored in `models.Form.words`."""
     page = words.get("page", {})
     return sorted(page, key=lambda word: -page[word])[:PAGE_WORDS]
 

@@ -28,7 +28,7 @@ class Captures(NamedTuple):
 
     @property
     def overlap_rate(self) -> float:
-        """OR = n / D, the returns for each distinct record, at least 1; 1 if nothing was returned."""
+        """The overlap rate n / D, how often a distinct record was returned on average; at least 1 (1 if nothing was returned)."""
         return self.returned / self.distinct if self.distinct else 1.0
 
     @property

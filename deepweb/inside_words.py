@@ -51,9 +51,9 @@ def words_inside(word: str, known: Collection[str]) -> list[str]:
 
 
 class InsideWords:
-    """Counts the found records that contain each word, also inside longer words, from the query log of a harvest. If a filter
-    searches one record field at a time, `parts` are the choices of these fields, and a word that occurs in two fields counts as
-    two terms."""
+    """Counts how many of the records found by a harvest contain each word, also inside longer words. If a form searches one
+    record field at a time, `parts` are the queries that choose each field, and a word that occurs in two fields counts as two
+    terms."""
 
     def __init__(self, box: str, parts: Sequence[Query] = ()) -> None:
         self._box, self._parts = box, list(parts) or [()]
@@ -88,7 +88,7 @@ class InsideWords:
             asked = choice._replace(query=self._as_asked(choice.query))
             if choice.query[0] in self._counted:
                 break
-            # The chosen word was found after the last count of the words of all records; 0 makes `_follow` count them again.
+            # The chosen word is not in the last count of the records' words. Setting this to 0 makes `_follow` count them again.
             self._built = 0
         return asked, gain
 

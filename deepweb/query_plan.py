@@ -26,14 +26,14 @@ class Candidate(NamedTuple):
 def first_of_plan(
     others: Sequence[Candidate], families: Sequence[Sequence[Candidate]], unseen: float, left: int
 ) -> Candidate | None:
-    """Returns the query to submit first if `left` queries remain; None if there is none. It is the best of `others`, unless all
-    remaining queries together are expected to find more records if they begin with a list in `families`. Then it is a query of
-    that list: of those with at least `NEAR_BEST` times the list's largest yield, the one with the most known records, because its
-    prediction is the most reliable and its result affects the predictions for the whole list.
+    """Returns the query to submit next if `left` queries remain; None if there is none. It is the best of `others`, unless the
+    `left` queries are expected to find more records in total when the first of them are from one of `families`. Then a query of
+    that family is returned: of its queries that yield at least `NEAR_BEST` times its largest yield, the one with the most known
+    records, because its prediction is the most reliable.
 
-    A family is a list of queries of which no two find the same record, so that its best j queries bring the sum C of their
-    yields. The other queries overlap at random: of the U - C records then still unseen (U is `unseen`), n such queries bring (U -
-    C) (1 - exp(-n g / U)), where g is the largest yield in `others`. For each family the j with the largest total is used.
+    No two queries of a family find the same record, so the best j of them find C new records, the sum of their yields. The
+    results of `others` overlap at random: after these j, n = left - j queries find (U - C) (1 - exp(-n g / U)) of the remaining
+    U - C records, where U is `unseen` and g is the largest yield in `others`. The j with the largest total is used.
     """
     best = max(others, key=lambda offer: offer.gain, default=None)
     rate = best.gain / unseen if best is not None else 0.0

@@ -193,8 +193,8 @@ class _Known(NamedTuple):
         return span.low == span.high or self.mass(span) <= WIDE * self.limit
 
     def begin(self, span: Range, there: float, from_end: bool = False) -> Cell | None:
-        """Returns a sub-range at the start of `span` to query: the first that was not queried yet of `span`, its first half, the
-        first half of that, and so on; None if all were. With `from_end`, last halves. `there`: number of records in `span`."""
+        """Returns a sub-range to query at the start of `span` (with `from_end`, at its end): `span` itself or, if it was queried
+        before, its first (last) half, and so on; None if all were queried. `there`: number of records in `span`."""
         low, high, part = span.low, span.high, 1.0
         while (low, high) in self.taken:
             if high == low:

@@ -43,7 +43,7 @@ class NoResultPages:
     prints: tuple[int, ...]
 
     def rest(self, text: str, query: Iterable[str]) -> list[str]:
-        """Returns the words of a page without those of the query and without the lines common to all pages without results."""
+        """Returns the words of a page, without query words, from the lines that are not on every page without results."""
         query_words = [word.casefold() for word in query]
         return tokenize("\n".join(block for block in _blocks(text, query_words) if block not in self.template))
 

@@ -209,9 +209,9 @@ class AdaptiveLoop:
         return waiting if self.overview is None else waiting + self.overview.known[rows]
 
     def index(self, now: float) -> Floats:
-        """Returns each board's priority (index), (n,): the expected wait of its unfetched posts in weighted event-hours, N_i(x) x
-        / 2 for N_i(x) events expected in the x hours since its visit. With overview sources: the wait of reported posts, plus
-        that of posts expected since its counts were last known; at least `Overview.doubts` times the index without sources."""
+        """Returns each board's priority (index), (n,): the total time that its unfetched posts are expected to have waited, in
+        weighted event-hours. This is N_i(x) x / 2 for N_i(x) events expected in the x hours since the last visit. If sources show
+        the board, reported posts count too, and the result is at least `Overview.doubts` times the index without sources."""
         if self.overview is None:
             return self.expected_events(now) * (np.maximum(now - self.last_visit, 0.0) / HOUR_SECONDS) / 2.0
         own = self.forecast.expected_by_visits(now) * (np.maximum(now - self.fetched_until(), 0.0) / HOUR_SECONDS) / 2.0

@@ -112,8 +112,8 @@ def _convex(costs: Floats) -> Floats:
 
 
 def _gains(costs: Floats, extra: int) -> Floats:
-    """Returns the gains D(m) - D(m + 1) of one more visit for m = 1, 2, … visits of each board, (n, k). A gain is reduced to the
-    smallest one before it, so that no row increases; k is large enough for any division of the `extra` visits."""
+    """Returns the gains D(m) - D(m + 1) of one more visit of each board (row) with m = 1, 2, … visits (column). Where a gain is
+    larger than an earlier one in its row, it is reduced to that. There are enough columns for any division of `extra` visits."""
     known = costs.shape[1]
     want = min(extra, known - 1)
     gains = costs[:, :want] - costs[:, 1 : want + 1]

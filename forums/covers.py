@@ -10,8 +10,8 @@ import numpy as np
 from forums.events import Bools, Floats, Ints
 from forums.overview_values import Source
 
-# after this number of consecutive visits that found posts of a hidden board missing in the figures of a source's row, the row is
-# taken not to count that board
+# a row is taken not to count a hidden board (one without a row) if this number of consecutive visits of the board found
+# posts that are missing in the row's figures
 APART_AT = 2
 
 

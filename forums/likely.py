@@ -11,7 +11,7 @@ from forums.law import HOUR_SECONDS
 from forums.loop_values import Outlook
 from forums.overview_values import FLAG_WEIGHT
 
-LIKELY = (1 / 6, 5 / 6)  # quantiles of the time of a visit that bound its likely span; its probability is two thirds
+LIKELY = (1 / 6, 5 / 6)  # a visit's likely span: between these quantiles of its time, thus with a probability of two thirds
 PATHS, POSTS = 32, 10  # number of simulated futures per board, and of posts in each
 FINE_STEPS, FINE_HOURS, COARSE_STEPS, FARTHEST_HOURS = 120, 6.0, 40, 96.0
 # if only visits provide information: the likely span of a board's second and later visits is from 0.95 to 1.1 times the time
@@ -107,11 +107,11 @@ def _forecasts(loop: AdaptiveLoop, board: Ints, moments: Floats) -> tuple[Floats
 
 
 def _seen_until(looks: Floats, now: float, hours: Floats, scale: float) -> Floats:
-    """Returns for each of `hours` (hours from now) the time, in hours from now, of the last reading of an overview source up to
-    then; 0 before the first reading.
+    """Returns for each time in `hours` when an overview source was last read before it; 0 if not since now. Both are in hours
+    from now.
 
-    The expected readings are at `looks` (epoch seconds), with their distances from now multiplied by `scale`; after the last of
-    them, further readings follow at their mean interval.
+    looks: expected times of the readings, epoch seconds; scale: factor by which their distances from now are multiplied. After
+    the last of them, readings are assumed to go on at their mean interval.
     """
     if not len(looks):
         return np.zeros(len(hours))

@@ -73,12 +73,12 @@ class Overview:
     # --- current knowledge about boards and sources -------------------------------------------------------------------
 
     def trusted(self) -> Bools:
-        """Returns a mask, (rows,), of overview pages' rows that the last reading showed and that visits rarely contradicted."""
+        """Returns a mask of the sources' rows, (rows,): True for rows with figures that visits have rarely contradicted."""
         shown: Bools = np.isfinite(self.covers.as_of[self.covers.own])
         return shown & (self.wrong < values.DOUBTED_AT) & (self.source_wrong[self._source] < values.SOURCE_DOUBTED_AT)
 
     def _trusted_pairs(self) -> Bools:
-        """Returns a mask of the pairs (row, board), (pairs,), whose row of a source is trusted and counts the board's posts."""
+        """Returns a mask of the pairs (row, board), (pairs,): True if the row is trusted and counts the board's posts."""
         return self.trusted()[self.covers.row] & self.covers.counted()
 
     def doubts(self) -> Floats:
@@ -198,7 +198,7 @@ class Overview:
         board = self.board[rows]
         threads = np.maximum(figures.threads - self.threads[rows], 0.0)
         posts = np.maximum(figures.posts - self.posts[rows], 0.0)
-        posts = np.fmax(posts, threads)  # nan if one of the two readings shows no number of posts or threads
+        posts = np.fmax(posts, threads)  # nan only if neither number was shown in both readings
         new = np.where(np.isfinite(threads), threads, 0.0)
         weight = self.new_weight[board] * new + self.reply_weight[board] * np.maximum(np.nan_to_num(posts) - new, 0.0)
         flag = ~np.isfinite(posts) & np.isfinite(figures.last_post)
@@ -211,7 +211,7 @@ class Overview:
 
     def _others(self, source: int, taken: Ints, new: Floats, posts: Floats) -> None:
         """Adds new threads and posts that a source reported to the stored figures of other sources for the same board, so that
-        they do not report the same posts again. taken: indices into `covers` of the pairs (row, board) that reported something;
+        those do not report these posts again. taken: indices into `covers` of the pairs (row, board) that reported something;
         rows that cover several boards are ignored. new, posts: numbers of new threads and new posts for each row of `source`."""
         if len(self) < 2 or not len(taken):
             return
@@ -252,7 +252,7 @@ class Overview:
         self.covers.as_of[own[np.isnan(self.covers.as_of[own])]] = now
 
     def record_gap(self, source: int, now: float) -> None:
-        """Records that a newest list did not reach its previous reading: doubles its `doubt`, so it replaces fewer visits."""
+        """Records that a newest list does not reach back to its last reading: its `doubt` doubles, so it saves fewer visits."""
         self.read_at[source] = now
         self.doubt[source] = min(self.doubt[source] * 2.0, 1.0)
         self._after_probe(source, now)
@@ -319,7 +319,7 @@ class Overview:
         if (not found and not self.told[row]) or not self.covers.counted()[pair]:
             return
         if self.covers.hidden[pair] and self.told[row] - self.found[row] < found and not self.guessed[row]:
-            self.covers.apart[pair] += 1  # perhaps the row never counts this hidden board's posts; it is not just late
+            self.covers.apart[pair] += 1  # perhaps the row never counts this hidden board, rather than being out of date
             if not len(elsewhere):
                 self._reset_comparison(row)
             return
@@ -358,8 +358,8 @@ class Overview:
         self.told[row], self.weight[row], self.found[row], self.guessed[row] = 0.0, 0.0, 0.0, False
 
     def _reassign(self, board: int, others: Ints, more: float) -> None:
-        """Attributes reported posts that a visit of `board` did not find to `others`, the other boards in the same row's counts.
-        more: weight to add to the reported posts of `others`; negative if the visit found more than was assumed for `board`."""
+        """Called after a visit of `board`: attributes the row's reported posts that the visit did not find to `others`, the other
+        boards that the row counts. more: change of their total weight, negative if the visit found more posts than assumed."""
         held = float(self.known[others].sum())
         if held > 0:
             factor = max(0.0, 1.0 + more / held)

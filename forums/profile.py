@@ -183,8 +183,8 @@ def estimate(
 
 
 def _fading(age: Floats, days: float, half_life: float | None) -> tuple[Floats, float]:
-    """Returns the weight of each event by its age in days (halved every `half_life` days), and the sum of the weights of the
-    `days` days of the window, by which counts are divided."""
+    """Returns the weight of each event, which decays with its age in days (half-life `half_life`; None: all weights are 1), and
+    the integral of this weight over `days` days. Dividing weighted counts by the integral gives daily rates."""
     if half_life is None:
         return np.ones(len(age)), days
     rate = np.log(2.0) / half_life

@@ -20,7 +20,7 @@ PHASES = 4
 TRIAL_SWEEPS = 3
 SWEEPS = 20
 BLOCK_BOARDS = 1000
-STILL = 1e-3  # polishing of a board ends when no visit moves by more than this many hours
+STILL = 1e-3  # iterative improvement of a board's visit times ends when no visit moves by more than this many hours
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +122,8 @@ def polish(intensity: Intensity, board: Ints, hours: Floats, sweeps: int = SWEEP
 
 
 def _best_single(intensity: Intensity, board: Ints, hours: Floats) -> Floats:
-    """Returns the best hour of the visit of each of these boards, which have one visit a day; `hours` are the present hours. The
-    cost is linear inside a bin, so the best hour is the present one or a boundary of bins."""
+    """Returns the best visit hour of each of these boards, which have one visit a day at `hours`. Rates are constant within each
+    bin of the day, so the cost is linear in the hour, and only the present hour and the bin boundaries are compared."""
     borders = np.arange(intensity.bins) * intensity.width
     best, least = hours.copy(), intensity.interval_cost(board, hours, hours + DAY_HOURS)
     if not len(board):

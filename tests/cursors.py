@@ -3,7 +3,7 @@
 SQLite lets a connection with an unfinished SELECT write only while no other connection has written since the SELECT began; after
 that it fails with "database is locked" at once, whatever the busy timeout. Tests usually have only one connection and would not
 notice such code, so this connection always refuses. With an in-memory database the live server of a browser test uses the
-connection of the test, in a thread of its own; elsewhere it would have its own connection, so only the cursors of the writing
+test's connection from another thread. With a database file the server has its own connection, so only cursors of the writing
 thread count.
 """
 

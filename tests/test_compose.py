@@ -28,7 +28,7 @@ def services() -> dict[str, Any]:
 
 
 def words(service: dict[str, Any]) -> list[str]:
-    """The arguments that a service passes to manage.py; the requirements are already installed here."""
+    """Returns the arguments that a service passes to manage.py, from its command without the installation of requirements."""
     shell, option, script = shlex.split(service["command"])
     assert (shell, option) == ("sh", "-c") and script.startswith(INSTALL)
     return shlex.split(script.removeprefix(INSTALL))

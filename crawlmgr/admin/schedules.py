@@ -160,8 +160,8 @@ def branch(request: HttpRequest, item: str) -> Node | None:
 
 
 def _everything(words: Sequence[str], most: int) -> Sequence[Item]:
-    """Returns the palette's only item for all crawling if all typed words are among its names, such as "all" and "everything"; []
-    otherwise."""
+    """Returns the command palette's item "all crawling" if each of the typed words is a name of it, such as "all" or
+    "everything"; otherwise []."""
     known = ("all", "everything", "全部", "所有", "一切")
     return [Item(holds.ONLY, _("all crawling"))] if all(word in known for word in words) else []
 

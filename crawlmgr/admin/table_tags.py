@@ -201,7 +201,7 @@ class TableNode(Node):
         self.names, self.rows, self.row, self.columns, self.empty = names, rows, row, columns, empty
         self.classes, self.wrap = options.pop("class", None), options.pop("wrap", None)
         self.attributes = options
-        self.lines: dict[tuple[bool, ...], NodeList] = {}  # the nodes of a row, by which of the columns are shown
+        self.lines: dict[tuple[bool, ...], NodeList] = {}  # cached nodes of a row; the key tells for each column if it is shown
 
     def render(self, context: Context) -> str:
         rows = self.rows.resolve(context, ignore_failures=True)

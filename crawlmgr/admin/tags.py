@@ -173,7 +173,7 @@ def url_state(name: str) -> str:
 
 @register.filter
 def inset(depth: int) -> str:
-    """Returns the class of a cell that is indented by the depth of its row in a tree, from 0."""
+    """Returns the CSS class that indents a table cell by the depth of its row in a tree (0 for the root)."""
     return f"in{depth}"
 
 

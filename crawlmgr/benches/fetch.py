@@ -1,5 +1,5 @@
-"""`bench fetch`: compares fetching, extraction of links and text, and storage of this program with Scrapy's, which writes JSON
-lines; in pages per CPU second."""
+"""`bench fetch`: compares this program with Scrapy in fetching pages, extracting links and text, and storing them (Scrapy writes
+JSON lines). The measure is pages per CPU second."""
 
 from __future__ import annotations
 

@@ -72,8 +72,8 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Measures the CPU time of the database per page, which tells how many nodes one core of it can serve; then, as the options
-    ask, simulates nodes, measures real ones, or makes them fail."""
+    """Measures the CPU time that the database server needs per page, from which follows how many nodes one core can serve. Then,
+    depending on the options, simulates nodes, measures real nodes, or makes real nodes fail."""
     found: dict[str, Any] = {"database": _database(options["pages"]) if options["pages"] else None}
     if options["simulate"]:
         counts = [int(part) for part in options["simulate"].split(",")]

@@ -31,7 +31,7 @@ class Board(NamedTuple):
     rhythm: Rhythm
 
 
-RHYTHMS = {  # mean posts per working day, peaks as (hour, width in hours, weight), factor for Saturdays and Sundays
+RHYTHMS = {  # by board: posts per working day, peaks as (hour, width in hours, weight), factor for weekends, base rate
     "news": Rhythm(36, ((8.5, 1.0, 1.0), (17.5, 1.2, 0.7)), weekend=0.4, base=0.03),
     "repair": Rhythm(10, ((20.5, 1.5, 1.0),), weekend=2.2, base=0.05),
     "night": Rhythm(24, ((1.0, 1.2, 1.0),), base=0.02),

@@ -31,7 +31,7 @@ class Waiting(NamedTuple):
     amount: float = 0.0
 
     def columns(self) -> dict[str, Any]:
-        """Returns the fields `waiting_for`, `waiting_until` and `waiting_because` of lists and JSON documents."""
+        """Returns `what`, `until` and `because` under the names of these columns in lists and JSON documents of runs."""
         return {"waiting_for": self.what, "waiting_until": self.until, "waiting_because": self.because}
 
 

@@ -43,7 +43,8 @@ def _moved(file: WarcFile) -> bool:
 
 
 def piece(file: WarcFile, offset: int, length: int) -> bytes | None:
-    """Returns `length` bytes of a file from `offset`; None if the file is missing or shorter. Raises Unreachable."""
+    """Returns bytes of a WARC file, None if it is missing or too short. Raises Unreachable if the object store does not
+    respond."""
     if not file.place:
         try:
             with path_of(file).open("rb") as source:
@@ -104,8 +105,8 @@ def open_file(file: WarcFile) -> BinaryIO | None:
 
 
 def local(file: WarcFile, folder: Path) -> Path | None:
-    """Returns the path of a WARC file on this machine, after copying it into `folder` if it is in the object store; None if it
-    is missing. Raises Unreachable."""
+    """Returns a local path of a WARC file, which is copied into `folder` if it is in the object store; None if it is missing.
+    Raises Unreachable if the object store does not respond."""
     if not file.place and (path := path_of(file)).exists():
         return path
     source = open_file(file)

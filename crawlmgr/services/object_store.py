@@ -79,7 +79,7 @@ def piece(address: str, offset: int, length: int) -> bytes | None:
 
 def fetch(address: str, folder: Path | None = None) -> BinaryIO | None:
     """Downloads an object to a temporary file (in `folder`) and returns the file, positioned at its beginning; None if the
-    object does not exist. The caller closes the file, which deletes it. Raises Unreachable."""
+    object does not exist. Closing the file deletes it. Raises Unreachable if the store does not respond, or not completely."""
     place = place_of(address)
 
     def read(client: Any) -> BinaryIO:

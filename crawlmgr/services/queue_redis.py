@@ -194,12 +194,12 @@ def wait_or_were_taken(keys: Iterable[str], seconds: float, now: datetime) -> se
 
 
 def forget_taken(key: str) -> None:
-    """Deletes the record that the task of a key was taken. Called when its worker is dead."""
+    """Marks the task under a key as not taken by any worker; called after the death of the worker that had taken it."""
     _calmly(lambda: server().delete(_taken(key)))
 
 
 def forget(keys: Iterable[str]) -> None:
-    """Deletes the tasks under these keys, and the records that they were taken."""
+    """Deletes the tasks under these keys, and the marks that show which of them were taken by workers."""
     for key in keys:
         _calmly(lambda key=key: server().hdel(_of("tasks", key), key))  # type: ignore[misc]
         _calmly(lambda key=key: server().zrem(_of("waiting", key), key))  # type: ignore[misc]

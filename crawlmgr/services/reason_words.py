@@ -144,7 +144,7 @@ SAID: dict[str, str] = {
     "deny": gettext_noop("all refused for now"),
     "rules": gettext_noop("rules apply"),
     "parsed": gettext_noop("rules apply"),
-    # alarms
+    # codes of alarms
     "no_workers": gettext_noop("No worker is alive: nothing is fetched. Start the server with `serve`, or a node with `node`."),
     "no_contact_set": gettext_noop(
         "No contact is set (CRAWLMGR_CONTACT): only private addresses that a forum allows can be crawled."

@@ -61,8 +61,8 @@ def work(
 
 
 def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | None, lag: runs.Lag) -> str | int:
-    """Works on the run once. Returns what `work` returns or, if a temporary problem ended the work, the number of times in a row
-    that this has happened."""
+    """Takes the run's lease and works on the run once. Returns the run's state or LEASED or, if a temporary problem ended the
+    work, the number of such endings in a row."""
     lease = trouble.calmly(lambda: runs.take(run_id, holder, clock.now(), settings.LEASE_SECONDS, lag), clock)
     if lease is None:
         return LEASED

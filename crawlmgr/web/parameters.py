@@ -19,7 +19,7 @@ _MAYBE_SESSION_NAMES = frozenset(
         "sid", "s", "session", "sess", "ses",
     }
 )
-# values of parameters that are dropped as session ids; the empty value is one of them
+# values for which a parameter in _MAYBE_SESSION_NAMES is dropped: 32, 40 or 64 hexadecimal digits, or the empty value
 _SESSION_VALUE = re.compile(r"(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{40}|[0-9a-fA-F]{64})?")
 _TRACKING_NAMES = frozenset(
     {

@@ -59,7 +59,7 @@ def _at_level(page: Outline, anchor: int, path: int | None) -> int | None:
 
 
 def _sketch(page: Outline, node: int) -> tuple[str, tuple[str, ...]]:
-    """Returns (shape, tags of the first eight children) of a node; nodes with equal sketches look alike."""
+    """Returns a node's tag name with its class names, and the tags of its first eight children; records have equal ones."""
     return page.shapes[node], tuple(page.tags[child] for child in page.children(node, 8))
 
 

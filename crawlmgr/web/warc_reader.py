@@ -183,8 +183,8 @@ class _Source:
         self.at = offset  # file position of the next byte to decompress
         self.buffer = bytearray()
         self.start = 0  # position of the buffer's first byte in the decompressed contents of the file
-        # (position in the decompressed contents, position in the file) of the beginning of each gzip member found so far, without
-        # those before the member of the last record
+        # where each gzip member found so far begins, as (position in the decompressed contents, position in the file); members
+        # before the one with the last record are removed
         self.members: list[tuple[int, int]] = []
         self.packed = file.read(2) == b"\x1f\x8b"
         file.seek(offset)

@@ -157,7 +157,7 @@ class Answer(http.client.HTTPResponse):
         super().__init__(sock, *args, **kwargs)
         self._exchange = current.exchange
         if not self._exchange.address:  # the peer's IP address is still unknown if a connection to a proxy is reused
-            with contextlib.suppress(OSError):  # the connection is already closed: reading from it raises the reason
+            with contextlib.suppress(OSError):  # already closed: the error is raised when the response is read
                 self._exchange.address = sock.getpeername()[0]
         self._socket: socket.socket | None = sock
         self._exchange.sock = sock

@@ -180,9 +180,9 @@ def _by_random_words(database: HiddenDatabase, rng: np.random.Generator, queries
 
 
 def _interval(database: HiddenDatabase, seeds: list[Term], probes: int, number: int) -> dict[str, Any]:
-    """Returns the interval ("low", "high") of the size estimated from `probes` random probes, divided by the true size, after 100
-    queries of the policy `fresh`, whose answers are truncated; None for a bound that is unknown, with the "reason". `number` is
-    the seed of the random numbers."""
+    """Estimates the size of a database with truncated answers from `probes` random probes, after 100 queries of the policy
+    `fresh`. Returns the bounds of its confidence interval ("low", "high"), divided by the true size; if a bound is unknown, it
+    is None, with a "reason". `number`: seed of the random numbers."""
     policy = FreshPolicy(seeds, database.limit, database.refused)
     seen, _ = harvest(database, policy, 100)
     plan = plan_probes(seen, policy.scale(seen), database.limit, np.random.default_rng(number), probes)

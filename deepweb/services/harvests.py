@@ -190,7 +190,7 @@ def _begin_query(run: Run, session: HarvestSession, ask: Ask, now: datetime) -> 
 
 def page_link(session: HarvestSession, row: Query, submission: Submission, number: int, attempt: int = 0) -> NewUrl:
     """Returns the request for page `number` of the answer to the query `row`. A POST request is marked to be sent only once.
-    `attempt` distinguishes requests for the same page that are repeated in a new session.
+    `attempt` is 0 for the first request; a repeated one, after the site's session expired, needs another number.
     """
     payload: dict[str, Any] = {"query": row.pk, "page": number}
     if submission.method == "POST":

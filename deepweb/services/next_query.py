@@ -48,9 +48,9 @@ class NextQuery:
         self._session = session
 
     def choose(self) -> Ask | None:
-        """Returns the next query: of the list `options.fixed` if one was given, otherwise of the opening (nonsense and initial
-        words) and then of the query policy. None when the harvest is over; its reason code is then in the session's
-        `state["ending"]`.
+        """Returns the next query. If a list of queries was given (`options.fixed`), it is taken from there; otherwise nonsense
+        words and initial words come first, then the queries that the policy chooses. Returns None when the harvest is over, and
+        stores the reason code in the session's `state["ending"]`.
         """
         if self._session.options.fixed:
             return self._fixed()

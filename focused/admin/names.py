@@ -49,7 +49,7 @@ def axes(sweep: Sweep) -> dict[str, str]:
 
 
 def sweep_title(name: str) -> str:
-    """Returns the title of a sweep, which says what it varies."""
+    """Returns the display title of a parameter sweep, which names the two parameters that are varied."""
     titles = {
         "weights": _("Dolphin: the three weights on a triangle"),
         "tunnels": _("Dynamic tunnels: length of tunnels (k) by threshold (τ, as a multiple of the topic's)"),

@@ -86,8 +86,8 @@ def _save(topic: Topic, posted: dict[str, str]) -> dict[str, str]:
 
 @act("topics/<int:pk>/draw/", "topic-draw", "focused.change_topic")
 def draw(request: HttpRequest, pk: int) -> HttpResponse:
-    """Extracts words for the topic: keywords from its samples or, if the form names an earlier `run`, near-topic words from the
-    pages of that run or (with `from` "hosts") keywords from its host pages (entry pages of sites)."""
+    """Extracts words for the topic from its samples. If the form names an earlier run (`run`), takes near-topic words from that
+    run's pages instead, or, if `from` is "hosts", keywords from its host pages (entry pages of sites)."""
     topic, run = find(pk), request.POST.get("run", "")
     if run:
         row = reads.topic_run(number(run) or 0)

@@ -205,8 +205,8 @@ def keep(arrival: Arrival) -> None:
 
 
 def _reached_from(session: Session, parent: str | None) -> tuple[int | None, int]:
-    """Returns, for the page `parent` on which a link was found, its row id and the number of consecutive off-topic pages that end
-    with it on the path to it; (None, 0) for a seed (`parent` is None) or if `parent` has no row."""
+    """Returns (row id, off-topic pages) of the page `parent` on which a link was found: the latter is the number of consecutive
+    off-topic pages at the end of the path to `parent`, itself included. (None, 0) for a seed, or if the page has no row."""
     if parent is None:
         return None, 0
     known = session.places.get(parent)

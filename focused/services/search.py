@@ -62,7 +62,7 @@ def read_query(text: str, user_words: Iterable[str] = ()) -> Query:
 
 
 def index(arrival: Arrival) -> None:
-    """Adds the page's words to the search index. A stage of the setting TOPIC_STORE_STAGES."""
+    """Adds a stored page's words to the search index; one of the functions listed in the setting TOPIC_STORE_STAGES."""
     if arrival.stored is None:
         return
     row = arrival.session.row

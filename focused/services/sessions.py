@@ -235,8 +235,8 @@ def _rebuilt(run: Run, row: TopicRun, pulse: Callable[[], None]) -> Session:
 
 
 def _resume(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
-    """Restores a session from the run's tables, without processing its pages again: the document frequencies as last stored
-    and the words of the pages since, the pages' fingerprints, the edits, the strategy's state, and the chosen addresses."""
+    """Restores a session from the run's tables, without processing its pages again: the stored document frequencies, updated by
+    later pages; the pages' fingerprints; the user's changes of scope and parameters; the strategy's state; the open addresses."""
     if row.frequencies is not None:
         stored = json.loads(zlib.decompress(row.frequencies))
         session.walk.strategy.topic.restore(Idf(stored["documents"], stored["counts"]))

@@ -69,7 +69,7 @@ def shipped_prior() -> Prior:
 
 
 def read_prior(path: Path) -> Prior:
-    """Reads a prior from its JSON file. Raises ValueError if it was trained on other features than FEATURES."""
+    """Reads prior weights of link features from a JSON file. Raises ValueError if its features are not FEATURES."""
     stored = json.loads(path.read_text(encoding="utf-8"))
     if tuple(stored["features"]) != FEATURES:
         raise ValueError(f"{path.name} was trained on other features")

@@ -323,7 +323,7 @@ class AntColony(Strategy):
         return None
 
     def _wait(self, node: Node) -> bool:
-        """Adds a fetched page to those on which ants may start in the next cycle; False if it could not be fetched."""
+        """Adds a page to those on which ants may start in the next cycle; returns False if the page could not be fetched."""
         if node.url not in self._links:
             return False
         self._waiting[node.url] = None

@@ -73,9 +73,9 @@ it, depth, consecutive off-topic pages before it, share of its page's reward, an
 
 
 class OpenTargets:
-    """Stores the matrix of features, with the columns in ascending order of target numbers. Columns of closed targets are removed
-    only when they have become many: so a fetched page changes only the columns of its own links, and scoring all targets takes a
-    few passes over the matrix."""
+    """The feature matrix of the link targets, one column per target, in ascending order of target numbers. Columns of closed
+    targets (no longer candidates) stay until they are many, so that a fetched page changes only the columns of its own links.
+    Scoring all targets takes a few passes over the matrix."""
 
     def __init__(self) -> None:
         self.size = 0

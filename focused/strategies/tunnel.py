@@ -30,8 +30,8 @@ class Tunnelling(Strategy):
         raise NotImplementedError
 
     def inherit(self, node: Node, child: Node, steps: int) -> None:
-        """Copies values other than k (see the class) from `node`, a page, to `child`, the node of a URL that the page links to.
-        Called when k of `child` has increased to `steps`; does nothing by default.
+        """Called when k of `child` has increased to `steps` by a link on the page `node`. A subclass may copy other values that
+        it keeps per page to `child` here. Does nothing by default.
         """
 
     def store_links(self, node: Node, links: Sequence[tuple[str, float]]) -> None:

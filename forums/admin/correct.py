@@ -53,8 +53,8 @@ class CorrectionQuery:
 
 @room("forums/site/<int:pk>/correct/", "forum-correct", "forums.view_site", post="forums.change_site")
 def correct(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows how one stored page of a kind is read. If the query string contains a field and a selector, shows how this
-    correction would change the reading; a POST saves it as a rule of the site."""
+    """Shows which records are read from a stored page of the forum. If the query string contains a field and a selector for it,
+    shows how this correction would change the records; a POST saves the correction as a rule of the site."""
     site = load(pk)
     kind = next((one for one in KINDS if str(one) == request.GET.get("kind")), PageKind.threadlist)
     if request.method == "POST":

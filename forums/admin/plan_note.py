@@ -14,8 +14,8 @@ from forums.services import plans
 
 
 def plan_note(request: HttpRequest, pk: int) -> dict[str, Any] | None:
-    """Returns the data for the note: the plan, its number of visits, and whether it is based on the forum's own history; None if
-    the user may not see plans."""
+    """Returns the template data for the note about the plan on a forum's page: policy, visits per day, and whether the plan is
+    based on the forum's own history. None if the user may not see plans."""
     if not request.user.has_perm("forums.view_plan"):
         return None
     plan, own = plans.of_site(pk), plans.current(pk)

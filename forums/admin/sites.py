@@ -50,8 +50,8 @@ def find(pk: int) -> Site:
 
 @room("forums/site/<int:pk>/", "forum", "forums.view_site")
 def site_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows one forum: its freshness, its boards, and the results of its visits. With `part=live` in the query string only the
-    part that is refreshed during a visit."""
+    """Shows one forum: its freshness, its boards, and the results of its visits. If the query
+    string contains `part=live`, returns only the part of the page that is refreshed during a visit."""
     site, now = find(pk), datetime.now(UTC)
     if request.GET.get("part") == "live":
         head = _head(site, now)

@@ -46,8 +46,8 @@ def _side(file: Path, teacher: str) -> dict[str, dict[str, Any]]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """Formats the result as a text table with two rows per site (teacher off, on): found/true counts, wrongly found items,
-    requests, and threads left pending."""
+    """Formats the result as a text table with two rows per site, without and with the comparison of related pages ("teacher"):
+    found/true counts, wrongly found items, requests, and threads left pending."""
     rows = []
     for row in result["sites"]:
         shares = [f"{row[name]}/{row[f'{name}_true']}" for name in _SHARES]

@@ -130,7 +130,7 @@ def _only() -> Site:
 def _found(url: str, began: datetime) -> Site:
     """Inspects the forum and saves it, with its scheduled visits paused until it has been read."""
     settings = {**demonstration.crawl_settings(url, began), "history_days": HISTORY_DAYS}
-    demonstration.own_runs().filter(kind="forum-discovery").delete()  # left by an interrupted inspection of an earlier address
+    demonstration.own_runs().filter(kind="forum-discovery").delete()  # left by interrupted starts, perhaps at another address
     run = sites.discover(url, {"settings": settings, "timezone": TIMEZONE}, now=CLOCK.now(), start=False)
     run = foreground.work(run, "forum, boards", CLOCK)
     chosen = [board["url"] for board in run.result.get("boards", [])]

@@ -65,8 +65,8 @@ class Wanted(NamedTuple):
 class Explorer:
     """The exploration of one site.
 
-    Life: `wanted()` returns the pages to fetch, `feed` or `failed` reports the result of each, until `done`. `site()` may be
-    called at any time and returns what is known so far. If `timezone` (IANA name) is given, the zone is not guessed.
+    Until `done` is true, the caller fetches the pages that `wanted()` returns, and passes each result to `feed` or `failed`.
+    `site()` may be called at any time and returns what is known so far. If `timezone` (IANA name) is given, it is not guessed.
     """
 
     def __init__(

@@ -61,8 +61,8 @@ def tested(pages: Sequence[PageFacts]) -> list[Pager]:
 
 
 def chosen(pages: Sequence[PageFacts]) -> dict[PageKind, Pager]:
-    """Returns the best position of next-page links for each kind of page on which the choice matters: links in the best position
-    lead to new rows in more than half of the cases, links in at least one other position do not."""
+    """Returns for each kind of page the best place to take the next-page link from: page numbers, the word "next" or <head>.
+    Kinds for which it makes no difference are omitted: the links in all places, or in none, mostly lead to new rows."""
     best: dict[PageKind, Pager] = {}
     ways = tested(pages)
     for kind in KINDS:

@@ -51,8 +51,8 @@ class FetchedPage:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A link of a page: its address, its text (of several occurrences the first that contains words), and the number of its
-    occurrences."""
+    """A link of a page: its address, how often it occurs on the page (`times`), and its text; if it occurs several times, the
+    first text that contains words."""
 
     url: str
     text: str
@@ -312,7 +312,7 @@ def _pair(relative: str, exact: Moment, shown: Moment | None) -> Pair | None:
 
 
 def _nearest_day(moment: Moment, fetched_at: datetime) -> datetime:
-    """Returns a clock time without date on the day on which it differs least from the time of fetching."""
+    """Moves a time that was shown without a date to the day that brings it closest to the time of fetching."""
     difference = (moment.value - fetched_at).total_seconds()
     return moment.value - timedelta(days=round(difference / 86400)) if abs(difference) < 3 * 86400 else moment.value
 

@@ -73,11 +73,11 @@ class Plan(models.Model):
 
 
 class LoopState(models.Model):
-    """The stored state of an adaptive plan's loop between two rankings: its packed arrays, and the time up to which visits were
-    reported to it.
+    """The stored state of an adaptive plan between two rankings of its boards, as packed arrays, and the time up to which visits
+    are included in it (`told_until`).
 
-    `fixed` is written once per planning (boards, rates, kernels), `data` at every ranking that changed something, `outlook` holds
-    the expected visits as of the last planning and later rankings.
+    `fixed` contains boards, rates and kernels and is written when the plan is made; `data` is written after each ranking that
+    changed something; `outlook` contains the visits expected in the future and is written by both.
     """
 
     plan = models.OneToOneField(Plan, models.CASCADE, related_name="loop", primary_key=True)

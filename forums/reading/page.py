@@ -61,9 +61,9 @@ def read_page(
     this address, which decides close cases; `rules` are the operator's corrections; `counts_posts` tells whether the numbers in
     the site's lists are posts (True) or replies (False), if known.
 
-    `known` are the shapes of links on the site's other lists (see `shapes_of`). They are used only if `expect` is a list of
-    threads: links whose shape is that of the titles on those lists are taken for threads; a group of links whose shapes occur on
-    those lists only outside the titles is not.
+    `known` are the shapes of links on the site's other lists (see `shapes_of`), used only if `expect` is a list of threads.
+    Links with the shape of thread titles on those lists are taken for thread titles; a group of links whose shapes occur on those
+    lists, but never as titles, is not.
 
     If a page exceeds the limits of `bounded_markup`, its beginning is read. A page that takes more than about 1.5 seconds of CPU
     is of kind `other` with the evidence "over_budget"."""

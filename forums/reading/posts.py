@@ -252,8 +252,8 @@ def _nested(page: Page, times: Sequence[Time], level: int) -> PostSet | None:
 
 
 def _pair(page: Page, times: Sequence[Time]) -> PostSet | None:
-    """Returns a set of two posts that consist of several sibling elements each. The elements from the first time to before the
-    second form the first post, the same number of elements from the second time on the other. None if one lacks author or text.
+    """Returns a set of two posts, each of which consists of several sibling elements: the first of the elements from the first
+    time up to the second, the other of the same number from the second time on. None if a post lacks an author or a text.
     """
     outline, tops = page.outline, [time.node for time in times]
     while outline.parents[tops[0]] != outline.parents[tops[1]]:

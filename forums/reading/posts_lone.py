@@ -89,8 +89,8 @@ def _with_writer(page: Page, posts: PostSet) -> PostSet:
 
 
 def _with_text_below(page: Page, posts: PostSet) -> PostSet:
-    """Returns the single post. If its element contains no text but a heading, the post is extended by the siblings that follow
-    (at most three), up to one with a text; unchanged if none has one."""
+    """Returns the page's single post, extended if its element contains nothing but a heading: by the following siblings up to
+    the first one with a text. Unchanged if none of the next three has a text."""
     span, outline = posts.spans[0], page.outline
     body = posts.bodies[0]
     if body is not None and not _is_heading(outline, body):

@@ -70,9 +70,9 @@ def _without_looks(column: str) -> str:
 
 
 def _add_loose(columns: dict[str, dict[int, tuple[str, int]]], points: dict[str, list[float]]) -> None:
-    """Merges columns whose keys differ only in sibling indices or formatting elements (see `_without_looks`): adds a column with
-    the common key, ending in LOOSE, because an additional row or badge shifts the positions in some posts. The new column holds
-    the first of the names in each post and all their scores. `columns`: (name, node) by column and post; `points`: scores."""
+    """Adds a column for each group of columns whose keys differ only in sibling indices or formatting elements, since an extra
+    row or badge shifts positions in some posts. Its key is the common part of theirs with LOOSE appended; it contains the first
+    of their names in each post, and all their scores. `columns`: (name, node) by key and post; `points`: scores by key."""
     for column, found in sorted(columns.items(), key=lambda item: min(node for _, node in item[1].values())):
         loose = _without_looks(column) + LOOSE
         for at, value in found.items():

@@ -235,7 +235,7 @@ class Row:
         return found & (_COUNT_ROLES | {"likes", "avatar"})
 
     def _beside(self, at: int) -> frozenset[str]:
-        """Returns the roles that labels of the value in text number `at` name, with "label" added; empty if there is no label.
+        """Returns the roles named by the label of the value in text number `at`, and also "label"; empty if there is no label.
 
         A label is the text after the value on the line (5 "replies") or below it in the same element, or the text before it
         ("Replies:" 5). If there are two, the one that is alone in an element with the value is used, otherwise the one on the

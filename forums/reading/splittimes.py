@@ -61,7 +61,7 @@ def split_times(page: Outline, used: Set[int], dates: DateContext) -> SplitTimes
 
 
 def _leaves(page: Outline, dates: DateContext) -> list[SplitDate]:
-    """Returns the dates of a page that are in separate elements, in page order."""
+    """Returns the dates of a page that have day, month and year in separate elements, in page order."""
     found: list[SplitDate] = []
     for at, (text, node, _) in enumerate(page.pieces):
         if len(text) > 5 or not _DAY.fullmatch(text) or (found and at < found[-1].end):

@@ -186,8 +186,8 @@ class ThreadFields:
         return told - {"created"} if "last" in told else told
 
     def _label(self, row: Row, time: Time) -> str:
-        """Returns the label of a time: the text before it in its own piece of text if that names a role (such as "last"),
-        otherwise also the text before that piece on the line."""
+        """Returns the label of a time: the words before it in the same text node if they name a role (such as "last"), otherwise
+        those words preceded by the text before that node on the line."""
         if time.own_label and text_roles(time.own_label) & {"last", "created", "edit", "joined"}:
             return time.own_label
         before = row.text_before(time.piece) if time.piece in row.pieces else time.label

@@ -94,8 +94,8 @@ def raw_items(site: Site | None, since: datetime) -> Iterator[tuple[int, float, 
 
 
 def found(site: Site | None, now: datetime, days: int, theta: float, own: ZoneInfo) -> Found:
-    """Returns the posts found by visits of the last days, newest visits first, up to MAX_ITEMS; four queries. own: the time zone
-    of the days; theta: weight of a reply."""
+    """Returns the posts that visits found in the last `days` days, newest visits first, at most MAX_ITEMS. own: time zone of the
+    days; theta: weight of a reply, relative to a new thread."""
     known = boards(site)
     number = {board.pk: place for place, board in enumerate(known)}
     today = now.astimezone(own).date()

@@ -26,8 +26,8 @@ class Why:
 
 
 def why_late(board: Board, now: datetime) -> list[Why]:
-    """Returns the reasons that hold up an overdue board's visit, the most important first; three queries. If there is none, the
-    visit waits for the dispatcher, which runs every minute (NO_TURN)."""
+    """Returns the reasons why an overdue board is not visited, the most important first. If nothing prevents the visit, the only
+    reason is NO_TURN: the dispatcher, which runs every minute, has not started it yet."""
     found: list[Why] = []
     if not Node.objects.filter(standing.are_alive(now)).exists():
         found.append(Why(NO_WORKER))

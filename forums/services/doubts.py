@@ -66,9 +66,9 @@ def of_model(site: Site, now: datetime) -> None:
 
 def after_visit(board: Board, state: VisitState, now: datetime) -> bool:
     """Records the doubts that arise from a visit of a board, and for how many of its threads the count in the list agreed with
-    the posts read. Returns True if most counts disagreed, of at least FEWEST_OF_VISIT threads compared: then the visit must not
-    count as complete. Rows or posts that the page reader left out do not make a visit incomplete, because it leaves out some on
-    many pages that it reads correctly."""
+    the posts read. Returns True if at least FEWEST_OF_VISIT threads were compared and too few counts agreed (see CONTRADICTED);
+    the visit must then not count as complete. Rows or posts left out by the page reader do not make a visit incomplete, because
+    some are left out on many pages that are read correctly."""
     subject = str(board.pk)
     for code in ("rows_left_out", "posts_left_out"):
         if code in state.doubts:

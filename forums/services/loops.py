@@ -272,9 +272,9 @@ def exhausted(site_ids: list[int], now: datetime) -> set[int]:
 
 
 def figures(live: Live, number: int, now: datetime) -> tuple[dict[str, Any], float, float]:
-    """Returns why the board with this number is visited now: the figures shown as the reason, by name; the weighted events
-    expected to wait; and the board's rank in weighted event-hours. The figures include the posts waiting, the hours since the
-    last visit, the rank, and the price (the rank from which on boards are visited)."""
+    """Returns the reason for visiting the board with this number now, as three values: a dictionary of the figures to display;
+    the expected weighted number of new posts not yet fetched; and the board's rank in weighted event-hours. The dictionary
+    includes the lowest rank at which boards are visited ("price")."""
     reason = live.loop.explain(number, now.timestamp())
     fixed = _fixed[live.plan.pk][1]
     share = float(fixed["raw"][number])

@@ -97,8 +97,8 @@ def _take(post: Post, key: str, record: PostRecord) -> None:
 
 
 def _counted_back(post: Post, record: PostRecord) -> bool:
-    """Tells whether the record's time is a relative one such as "3 hours ago" that agrees with the stored time within the
-    precision of both and is no more precise, so that the stored time is kept."""
+    """Tells whether to keep the post's stored time, since the record only has a relative time (such as "3 hours ago") that is not
+    more precise and agrees with the stored time within their precision."""
     if record.posted is None or post.posted is None or not record.posted.relative:
         return False
     apart = abs((record.posted.value - post.posted).total_seconds())

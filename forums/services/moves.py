@@ -112,9 +112,9 @@ def follow(site_id: int, rows: Iterable[Shown]) -> int:
 
 
 def follow_boards(site_id: int, model: SiteModel) -> int:
-    """Updates the addresses of stored boards that have moved: if the model has no board at a stored board's address but exactly
-    one with its name at a new address, and the name is unique among the boards not found, the board gets that address. Returns
-    the number of boards updated."""
+    """Updates the addresses of stored boards that have moved, and returns their number. A board has moved if the model has no
+    board at its address, but a new one with its name. Names that occur more than once, in the model or among the stored boards
+    that were not found, are ignored."""
     stored = {board.key: board for board in Board.objects.filter(site_id=site_id)}
     found = {board_key(board.url): board for board in model.boards}
     lost = [board for key, board in stored.items() if key not in found]

@@ -135,8 +135,8 @@ def _deeper(look: Look, response: FetchResponse, now: datetime) -> bool:
 
 
 def store(run: Run, item: Url, response: FetchResponse, reading: PageReading | None, now: datetime) -> Stored:
-    """Stores the result of reading one page of a source and returns the addresses to fetch because of it; a reading that shows no
-    boards counts as failed."""
+    """Stores what one fetched page of an overview source (index page or newest list) shows; returns the addresses to fetch next.
+    The reading of the source counts as failed if it shows no boards."""
     look = Look.objects.select_related("source__site").get(pk=item.payload["look"])
     if response.not_modified and look.source.shown:
         return _unchanged(look, response, now)

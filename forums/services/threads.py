@@ -23,8 +23,8 @@ HOUR_SECONDS = 3600  # only posts whose times are known to this precision or bet
 
 
 def to_row(record: ThreadRecord) -> Row:
-    """Returns the part of a list row that shows changes of its thread; the count is as shown in the list, whether replies or
-    posts."""
+    """Returns the fields of a thread's row in a list by which changes of the thread are detected. Its `replies` is the number
+    that the list shows, even if that counts posts."""
     shown = None if record.replies is None else record.replies + bool(record.counts_posts)
     return Row(
         key=thread_key(record.url),
@@ -93,9 +93,9 @@ def _boards_of(site_id: int) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class PageStored:
-    """The result of storing one page of a thread: numbers of posts stored for the first time, changed or deleted, and known
-    before. `arrivals`: for new posts with a time precise to an hour or better: when each was made, whether it is the first post
-    of its thread, and the precision in seconds."""
+    """The result of storing one page of a thread: the numbers of posts that are new, of those changed or deleted (`altered`),
+    and of those stored before (`known`). `arrivals` describes each new post with a time precise to an hour or better: that time,
+    whether the post is the first of its thread, and the precision in seconds."""
 
     new: int
     altered: int
@@ -329,9 +329,9 @@ def all_stored(thread: Thread) -> bool:
 
 
 def agrees(thread: Thread, counts_posts: bool | None) -> bool | None:
-    """Tells whether as many posts of a thread are stored as its row in the list showed, or up to two more, made since. If it is
-    known whether lists count posts or replies (`counts_posts` not None), the first post is added to the number of replies;
-    otherwise the number may include it or not. None if the row shows no number."""
+    """Tells whether the number of stored posts of a thread agrees with the number in its row of the list; up to two more are
+    allowed, since posts may have been made in the meantime. If `counts_posts` is None, it is unknown whether the number in the
+    row includes the first post, and both are accepted. None if the row shows no number."""
     if thread.replies is None:
         return None
     stored = Post.objects.filter(thread=thread, gone_at__isnull=True).count()

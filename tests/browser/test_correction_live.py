@@ -25,7 +25,7 @@ pytestmark = [
 
 
 class Live(NamedTuple):
-    """A desk on which a real forum was visited, with the forum's true content and the export folder."""
+    """An installation that has crawled a real forum: its address and environment, the forum's true posts, the export folder."""
 
     address: str
     environment: dict[str, str]

@@ -45,7 +45,7 @@ class Ending:
 
 
 class Reading(Ending):
-    """Fetches the addresses of its parameters; storing a page fails if its content says so."""
+    """A crawler that fetches the addresses in the run's parameter `links`; storing a page fails if its text is "breaks"."""
 
     def settings(self, run: Run) -> CrawlSettings:
         return CrawlSettings.from_mapping({"delay_seconds": 0.0, "allow_private": "127.0.0.1", "respect_robots": False, "in_flight": 16})
@@ -82,7 +82,7 @@ class Preparing(Ending):
 
 
 class Noting(ManualClock):
-    """A clock that records how long it was slept on."""
+    """A clock that records the seconds of each call of `sleep`."""
 
     def __init__(self) -> None:
         super().__init__(NOW)

@@ -1,4 +1,4 @@
-"""Clusters of forms: eq. (3) as a dot product, both algorithms on cases computed by hand, the planted K, new pages, names."""
+"""Tests of clustering: eq. (3) as a dot product, both algorithms on made-up topics, number of clusters, new pages, names."""
 
 import math
 

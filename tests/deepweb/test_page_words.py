@@ -1,4 +1,4 @@
-"""Words of a form's page with their value K, and the spelling of words as on the site."""
+"""Tests of the weights of words on a form's page, and of query words, which are spelt as on the site."""
 
 import pytest
 

@@ -67,14 +67,14 @@ def test_nearest_farthest_covers_within_twice_the_best_radius(objectives, number
 
     chosen = nearest_farthest(objectives, number)
     extremes = len(set(objectives.argmax(axis=0).tolist()))
-    free = number - extremes + 1  # the rows chosen freely and one start row: to so many the bound of greedy selection applies
+    free = number - extremes + 1  # number of rows to which the bound of greedy selection applies: a start and those chosen freely
     best = min(radius(c) for c in itertools.combinations(range(len(scaled)), min(free, len(scaled))))
     assert radius(chosen) <= 2 * best + 1e-9
 
 
 def test_best_spread_takes_whole_fronts_before_thinning_one_out():
     rows = np.array([[1, 1], [0, 0], [3, 1], [1, 3], [2, 2]], dtype=float)
-    assert best_spread(rows, 2) == [2, 3]  # from the first front, the best in each objective
+    assert best_spread(rows, 2) == [2, 3]  # row 2 is best in the first objective, row 3 in the second
     assert sorted(best_spread(rows, 4)) == [0, 2, 3, 4]
     assert sorted(best_spread(rows, 9)) == [0, 1, 2, 3, 4]
 

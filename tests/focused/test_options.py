@@ -1,4 +1,4 @@
-"""Options of topic runs: each has an effect; scope rules; repeated runs by schedule."""
+"""Tests that every option of topic runs has an effect; tests of scope rules and of runs repeated by a schedule."""
 
 from __future__ import annotations
 

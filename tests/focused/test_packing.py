@@ -1,5 +1,5 @@
-"""Packs made from recorded webs: topics from sections, folders or by hand; commands that read packs accept them; bad input
-gives a one-line message."""
+"""Tests of making packs (recorded webs with topics) from WARC files, with topics taken from sections, folders or a list; other
+commands can read the packs, and bad input gives a one-line message."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _kept: dict[tuple[str, ...], Left] = {}
 
 
 def once(server: ForumServer, what: str, make: Callable[[], Site]) -> Site:
-    """Returns the result of `make`; the second time for the same forum, its rows are copied instead."""
+    """Returns the result of `make`. If it was called before for a forum of equal content, copies the rows that it stored then."""
     if not server.repeats or server.forum.log or server.forum.on_request:
         return make()
     key = (what, server.url, _content(server.forum))

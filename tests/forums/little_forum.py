@@ -244,7 +244,7 @@ class Forum:
         return f'<main data-kind="threadlist"><h1>Active</h1>{rows}{pager}</main>'
 
     def thread(self, number: int, page: int) -> str:
-        """A thread's posts."""
+        """Returns the HTML of one page of a thread: breadcrumb, posts and pager."""
         board = next(board for board in self.boards if board.number == number // 1000)
         count = number % 60 + 1
         posts = "".join(

@@ -273,7 +273,7 @@ def table_index(forum: RandomForum) -> str:
 
 
 def card_index(forum: RandomForum) -> str:
-    """Boards as cards with labelled counts."""
+    """Returns an index page that shows boards as cards with labelled counts."""
 
     def one(b: Section) -> str:
         last = b.last

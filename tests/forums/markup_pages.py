@@ -143,7 +143,7 @@ def _thin_threads(forum: RandomForum, at: int) -> Iterator[Drawn]:
 
 
 def _found(html: str, url: str, forum: RandomForum, kind: str) -> list[dict[str, Any]]:
-    """True records identified by the texts of links, for markups whose addresses are not unique."""
+    """Returns the true records with the addresses that they have on the page, found by the texts of its links."""
     links = {" ".join(link.text_content().split()): urljoin(url, link.get("href")) for link in document_fromstring(html).iter("a")}
     if kind == "threadlist":
         return [_thread(topic, links[topic.title]) for topic in forum.topics if topic.title in links]

@@ -70,7 +70,7 @@ def halves(forum: RandomForum, topic: Topic) -> str:
 
 
 def floors(forum: RandomForum, topic: Topic) -> str:
-    """Time and post number below the text, in small print."""
+    """Returns a page of posts that have their number and time below the text."""
 
     def one(number: int, p: Reply) -> str:
         return (
@@ -82,7 +82,7 @@ def floors(forum: RandomForum, topic: Topic) -> str:
 
 
 def articles(forum: RandomForum, topic: Topic) -> str:
-    """Articles with exact times in attributes and relative times as text."""
+    """Returns a page of <article> elements with exact times in attributes and dates as text."""
 
     def one(number: int, p: Reply) -> str:
         quote = f"<blockquote class=ipsQuote data-ipsquote-username='{_e(p.quote[0])}'><div class=ipsQuote_citation>On 1/2/2020 at 3:04 PM, {_e(p.quote[0])} said:</div><p>{_e(p.quote[1])}</p></blockquote>" if p.quote else ""
@@ -161,7 +161,7 @@ def modules(forum: RandomForum, topic: Topic) -> str:
 
 
 def ruled(forum: RandomForum, topic: Topic) -> str:
-    """Headings and paragraphs one after another, separated by rules."""
+    """Returns a page with each post as a heading and a paragraph, followed by an <hr>."""
 
     def one(number: int, p: Reply) -> str:
         return f"<h4>{_e(p.author)} <small>{forum.when(p.posted)}</small></h4><p>{_e(p.text)}</p><hr>"
@@ -170,7 +170,7 @@ def ruled(forum: RandomForum, topic: Topic) -> str:
 
 
 def streams(forum: RandomForum, topic: Topic) -> str:
-    """List items with the author in attributes too, and exact times in titles."""
+    """Returns a page of list items with authors as text and in attributes, and with exact times in title attributes."""
 
     def one(number: int, p: Reply) -> str:
         return (

@@ -272,7 +272,7 @@ def grid(m: RandomMarkup) -> str:
 
 
 def definitions(m: RandomMarkup) -> str:
-    """One definition list for all threads."""
+    """Returns the threads as one definition list (<dl>), with titles as terms."""
     return f"<dl>{m.rows(lambda t: f'<dt>{m.title(t)}</dt>' + ''.join(f'<dd>{text}</dd>' for _, text in m.parts(t)), f'<dt>{AD}</dt><dd>Now or never</dd>')}</dl>"
 
 

@@ -117,7 +117,7 @@ class RandomIndex:
         return f"<{self.heading}>{link}</{self.heading}>" if self.heading else link
 
     def below(self, board: Section, tag: str) -> str:
-        """The content below the name, each part in its own element."""
+        """Returns the HTML below a board's name: description, moderators and sub-boards, each in an element `tag`."""
         made = [f"<{tag}{self.named('about')}>{escape(board.about.capitalize())}</{tag}>"] if self.about else []
         if self.moderators:
             made.append(f"<{tag}>{self.words['moderator']}: {self.who(board, 7)}</{tag}>")
@@ -193,7 +193,7 @@ def _grouped(m: RandomIndex, heading: str, rows: Callable[[list[Section]], str])
 
 
 def table(m: RandomIndex) -> str:
-    """One table with headers, and categories as rows that span all columns."""
+    """Returns the index as one table with column headers, in which each category is a row that spans all columns."""
     names = [name for name, _ in m.fields(m.boards[0], bare=True)]
     heads = f"<tr><th></th><th>{m.words['forum']}</th>{''.join(f'<th>{m.words[name]}</th>' for name in names)}</tr>"
 

@@ -191,7 +191,7 @@ def sided(m: RandomThread) -> str:
 
 
 def articles(m: RandomThread) -> str:
-    """Articles with a header and a footer."""
+    """Returns the posts as <article> elements with a header and a footer."""
 
     def one(at: int, p: Reply) -> str:
         return f"<article{m.named('post')}><header>{m.head(at, p)}</header>{m.text(p)}<footer>{m.foot(p)}</footer></article>"
@@ -210,7 +210,7 @@ def custom(m: RandomThread) -> str:
 
 
 def within(m: RandomThread) -> str:
-    """Replies nested in the posts that they answer, up to three levels; the opening post is separate."""
+    """Returns the first post, then a list of the replies, each inside the post that it answers, up to three levels deep."""
     first, *rest = m.topic.posts
     made = ""
     for start in range(len(rest) - len(rest) % 3, -1, -3):
@@ -222,12 +222,12 @@ def within(m: RandomThread) -> str:
 
 
 def definitions(m: RandomThread) -> str:
-    """The posts as a definition list: head as term, text as definition."""
+    """Returns the posts as a definition list (<dl>): head as term, text as definition."""
     return f"<dl>{m.posts(lambda at, p: f'<dt>{m.head(at, p)}</dt><dd>{m.text(p)}{m.foot(p)}</dd>')}</dl>"
 
 
 def flat(m: RandomThread) -> str:
-    """Headers and texts one after the other, without an element around each post."""
+    """Returns the posts as headers and texts one after the other, without an element around each post."""
     tag = m.draw.choice(("h4", "p", "div"))
     return m.posts(lambda at, p: f"<{tag}>{m.head(at, p)}</{tag}>{m.text(p)}{'<hr>' if m.seed % 2 else ''}")
 

@@ -75,7 +75,7 @@ def threadbits(forum: RandomForum) -> str:
 
 
 def topic_items(forum: RandomForum) -> str:
-    """A table that shows replies, views and likes in one cell."""
+    """Returns a list of threads as a table with replies, views and likes in one cell."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         link = f"/forum/main-forum/general/{t.number}-{slug(t)}"
@@ -321,7 +321,7 @@ def voices(forum: RandomForum) -> str:
 
 
 def component(forum: RandomForum) -> str:
-    """A line with the author below the title, two labelled counts in a cell, last post by a person, then the time."""
+    """Returns a list of threads: author below the title, two labelled counts in a cell, last author above the time."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         link = f"/forum/7-general/{t.number}-{slug(t)}"

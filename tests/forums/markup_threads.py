@@ -39,7 +39,7 @@ def _ago(forum: RandomForum, p: Reply) -> str:
 
 
 def cells(forum: RandomForum, topic: Topic) -> str:
-    """Name, time and text as cells of one grid, without an element around each post."""
+    """Returns a page that has names, times and texts as cells of one grid, without an element around each post."""
 
     def one(number: int, p: Reply) -> str:
         said = (
@@ -53,7 +53,7 @@ def cells(forum: RandomForum, topic: Topic) -> str:
 
 
 def unfolding(forum: RandomForum, topic: Topic) -> str:
-    """A thread with collapsed quotes, authors as links to profiles by number, newest post first, exact times in attributes."""
+    """Returns a thread page, newest post first, with collapsed quotes, numbers in profile links and exact times in attributes."""
 
     def one(number: int, p: Reply) -> str:
         said = (
@@ -81,7 +81,7 @@ def mails(forum: RandomForum, topic: Topic) -> str:
 
 
 def bubbles(forum: RandomForum, topic: Topic) -> str:
-    """Chat bubbles: name, text, then the time at the bottom; quotes in a box with a line that names their author."""
+    """Returns a page of chat bubbles with name, text, and time at the bottom; quotes are boxes that name the quoted author."""
 
     def one(number: int, p: Reply) -> str:
         said = f"<div class=r2><b>{_e(p.quote[0])}</b> {WROTE[forum.language]}:<br>{_e(p.quote[1])}</div>" if p.quote else ""
@@ -184,7 +184,7 @@ def bare(forum: RandomForum, topic: Topic) -> str:
 
 
 def opened(forum: RandomForum, topic: Topic) -> str:
-    """The opening post in a separate header, the replies in a list below."""
+    """Returns a page with the first post in a separate header and the replies in a list below it."""
 
     def one(number: int, p: Reply) -> str:
         said = (

@@ -1,4 +1,4 @@
-"""The delay report: means by group, the same posts with equal visits, weekday and hour."""
+"""Tests of the delay report: means by group, by weekday and by hour, and the delays that equally spaced visits would have had."""
 
 from __future__ import annotations
 

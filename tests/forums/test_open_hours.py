@@ -128,7 +128,7 @@ def test_openings_are_those_of_the_window() -> None:
     assert sites_of(2).open_boards(START) is None and NOTHING.board.size == 0
 
 
-# --- over the database --------------------------------------------------------------------------------------------------
+# --- tests that use the database ------------------------------------------------------------------------------------------
 
 
 def _with_hours(policy: str, hours: dict[str, str], visits: int = 24) -> tuple[int, windows.Window]:

@@ -1,4 +1,4 @@
-"""Pages in the style of software that other tests do not cover: what names their rows, and where their texts and times are."""
+"""Tests that pages in the style of less common forum software are read correctly: kind of page, names, texts and times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Event logs stored for simulations, and simulations as runs: step by step, stopped, repeated, never twice at once."""
+"""Tests of uploaded event logs, and of simulations as runs: in steps, stopped, repeated, never by two workers at once."""
 
 from __future__ import annotations
 

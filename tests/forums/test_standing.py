@@ -71,7 +71,7 @@ class Fixed(datetime):
 
 @pytest.fixture
 def at(monkeypatch):
-    """Returns a function that sets the time which the pages and the command line take for the current one."""
+    """Returns a function that sets the current time for the web pages and the command line."""
     for module in ("plans", "plan_note", "sites", "boards", "delays"):
         monkeypatch.setattr(f"forums.admin.{module}.datetime", Fixed)
     monkeypatch.setattr(clock.SystemClock, "now", lambda _self: Fixed.moment)

@@ -217,7 +217,7 @@ def tables(forum: StyledForum) -> str:
 
 
 def parted(forum: StyledForum) -> str:
-    """One table per category, whose heading is not a link; board rows have sub-boards in parentheses, moderators and icons."""
+    """Returns one table per category. Category names are no links; rows have icons, moderators, and sub-boards in brackets."""
     blocks = []
     for title, boards in forum.categories.values():
         rows = []

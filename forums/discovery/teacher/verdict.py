@@ -20,7 +20,7 @@ from forums.reading.rules import NOTHING, KindRules, SiteRules
 FEWEST = 3  # the reading of a field is replaced only if at least this many threads could be compared
 HOLDS = 0.8  # a claim holds if it is right in at least this share of the compared cases
 GAIN = 0.2  # a selector is used only if its share of agreeing cases exceeds that of the default reading by this
-LITTLE_GAIN = 0.02  # the smaller minimum (see GAIN) for a selector whose values agree in all cases
+LITTLE_GAIN = 0.02  # the limit instead of GAIN for a selector whose values agree in all cases
 # The creation times that lists show for threads are not read if they are right in at most this share of the compared threads
 # and no other selector does better: the text is then taken to be something else.
 WRONG = 1 / 3
@@ -63,8 +63,8 @@ def _rules(chosen: Sequence[_Choice]) -> SiteRules:
 
 
 class _Table:
-    """The list rows and the posts of the threads `seen`, of which the sample contains both a row and pages, as regions of the
-    pages; computed when first used."""
+    """Gives access to the list rows and the posts of the threads `seen` (those with both a list row and pages in the sample), as
+    regions of their pages. The regions of a page are computed when first needed."""
 
     def __init__(self, seen: Sequence[Seen], sources: Mapping[str, FetchedPage]) -> None:
         self.seen = seen
@@ -90,8 +90,8 @@ class _Table:
 def _people(table: _Table, by_claim: dict[str, Tally]) -> list[_Choice]:
     """Returns the selectors to use for authors; updates the tallies in `by_claim` (by claim).
 
-    Each name must belong to one profile address, and the author in a row must be that of the thread's first post. If not,
-    selectors for rows and for posts are tried together.
+    The present selectors are kept if every author's name occurs with only one profile address, and if the author in each row is
+    that of the thread's first post. Otherwise other pairs of selectors, for posts and for rows, are tried.
     """
     posts = table.posts()
     people = one_name_each((one.record.author, one.profile()) for thread in posts for one in thread)
@@ -179,7 +179,7 @@ def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]])
     if best[4] >= HOLDS * best[5] and (best[6] is None or best[6] >= HOLDS):
         return best[2:]
     alone = best[6] is not None and best[6] >= OF_PEOPLE
-    # The names in posts are certainly right (each belongs to one profile), but no selector for names in rows agrees with them.
+    # Authors' names in posts are certainly right (one name per profile link), but no selector for names in rows agrees with them.
     return (best[2], NOTHING, 0, 0, best[6]) if alone else None
 
 

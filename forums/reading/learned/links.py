@@ -24,10 +24,10 @@ from forums.reading.words import NOT_NAMES
 
 MAX_LINKS = 3_000
 ROW_TAGS = ("tr", "li", "article", "dl", "div", "p", "section", "td", "h3", "h2")
-# clusterings in which a link's features include those of its own row; in the others they include only means over its cluster
+# numbers of the clusterings for which a link gets the features of its row and of its cluster (for the others: of its cluster)
 _ROW_WIDTHS = (1, 2)
 _BESIDE = 40  # largest number of links of a row that are examined
-_CLIMB = 14  # largest number of ancestors of a link that are examined as its row
+_CLIMB = 14  # largest number of a link's ancestors that are considered as its row
 _NEXT = 400  # largest distance, in nodes, to the next row that is regarded as adjacent
 _HEAD = 14  # number of texts directly before a list that are examined as its header
 _ROW_TIMES = 12  # largest number of dates and times of day in a row that are examined

@@ -126,10 +126,10 @@ class TwoReadings:
     def threads(self) -> RowSet | None:
         """The list of threads; None if there is none.
 
-        Normally it is the list of higher predicted quality (see `_better`). Its titles do not fit the site's other lists if the
-        shapes of titles there are known and none of its titles has one, or most addresses have another form. Then the list is
-        built from all links of the page with such a shape. If there are none, the list of higher quality is returned all the
-        same, but None if its rows look like the links beside the site's other lists."""
+        Normally it is the list with the highest predicted quality (see `_better`). If the shapes of titles on the site's other
+        lists are known, and none of this list's titles has such a shape or most of their addresses have another form, the list is
+        built from all links of the page with such a shape instead. If there are none, the first list is returned all the same,
+        unless its rows look like links that are not titles on those other lists (then None)."""
         chosen = self._better(0)
         if not self.known.titles or (chosen and self._fits([row.title for row in chosen.rows])):
             return chosen

@@ -28,7 +28,7 @@ from forums.reading.training.trees import Examples, Job, Shape, all_trained, ave
 
 FOLDS = 5
 _MAX_CANDIDATES = (60, 90)  # largest number of positive and of negative candidates of one page that a model is trained on
-_MAX_MORE_CANDIDATES = (20, 30)  # largest numbers of positive and of negative candidates of a page used only for training
+_MAX_MORE_CANDIDATES = (20, 30)  # largest number of positive and of negative candidates of a page that is used only for training
 _MORE = 0.25  # weight of pages that are used only for training (other pages: 1)
 _LISTS = 2  # number of kinds (threads, boards) for which a model chooses between two lists
 # further factor on the weight of pages used only for training when the model of the page's kind is trained: these pages are
@@ -60,8 +60,8 @@ class Sample:
     `links` and `bodies`: the labels of its candidate links and texts (see the module `labels`).
 
     `group` is its forum software or site; all pages of a group are in the same `fold` of the cross-validation. `weight` is 1 /
-    sqrt(number of pages with the same software), a quarter of that for pages used only for training. `given` and `qualities` are
-    the cross-validated scores that `second` uses."""
+    sqrt(number of pages with the same software), a quarter of that for pages used only for training. `given`: scores of links
+    and texts, `qualities`: scores of lists, both predicted by models trained without the page's fold, for use by `second`."""
 
     saved: Saved
     second: TwoReadings
@@ -137,8 +137,8 @@ def _kinds(samples: Sequence[Sample]) -> Model:
 
 
 class Listed(NamedTuple):
-    """The candidate lists on a page (`sample`): the features of each, (lists, features), and the quality of each (`qualities`),
-    both computed for a list of the page's true kind."""
+    """The candidate lists on a page (`sample`) of threads or boards, whichever the page truly lists: the features of each list,
+    (lists, features), and its quality in [0, 1] as a reading of the page (see `quality_of`)."""
 
     sample: Sample
     features: np.ndarray

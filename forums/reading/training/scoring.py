@@ -102,7 +102,7 @@ class Tally:
 
 def _pair_posts(truth: Truth, records: Sequence[Document]) -> tuple[dict[int, int], int]:
     """Pairs the true posts of `truth` with the predicted `records` by the beginnings of their texts and by authors. Returns {true
-    post: predicted post} (positions), and the number of wrong predicted posts: not paired, nor by authors of optional posts."""
+    post: predicted post} (positions), and the number of predicted posts that match neither a true nor an optional post."""
     posts = truth["records"]
     texts = [bare(record.get("text")) for record in records]
     people = [name_key(record.get("author")) for record in records]

@@ -38,7 +38,7 @@ class Examples(NamedTuple):
 
 
 def averaged(examples: Examples, classes: int, shape: Shape) -> Forest:
-    """Trains extremely randomised trees on the examples; the result is the same in each call. classes: number of classes."""
+    """Trains extremely randomised trees with a fixed seed. classes: number of classes; shape: number and size of the trees."""
     model = ExtraTreesClassifier(shape.trees, min_samples_leaf=shape.leaf, max_features=shape.features, random_state=0)
     model.fit(examples.features, examples.labels, sample_weight=examples.weights)
     trees = []

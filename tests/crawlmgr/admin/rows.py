@@ -192,7 +192,7 @@ def _simulations(count: int) -> Simulation:
 
 
 def rooms(keys: dict[str, int]) -> list[str]:
-    """The address of every view, including live parts."""
+    """Returns addresses of the views, including those that return only the refreshed part of a page (`part=live`)."""
     site_, board, thread = keys["site"], keys["board"], keys["thread"]
     return [
         "/admin/", "/admin/?part=live", "/admin/status.json", "/admin/runs/", "/admin/runs/?show=active&kind=forum", f"/admin/runs/{keys['run']}/",

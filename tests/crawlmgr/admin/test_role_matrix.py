@@ -25,8 +25,8 @@ from tests.crawlmgr.admin.rows import user
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 ROLES = ("anonymous", "none", "viewer", "operator", "administrator", "first")
 LEVELS = {"open": 0, "login": 1, "viewer": 2, "operator": 3, "administrator": 4, "nobody": 6, "never": 6}
-# (who may read it, who may post to it): "open" for everybody, "login" for any account, "nobody" is refused to superusers too,
-# "never": the address does not accept this method
+# URL patterns by (who may GET them, who may POST to them): "open": everybody; "login": any account; "nobody": not even
+# superusers; "never": the address does not accept this method
 MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
     ("open", "open"): (
         "",
@@ -282,8 +282,8 @@ def _patterns(resolver: Any, before: str = "") -> Iterator[str]:
 
 
 def _address(pattern: str, rows: dict[str, Any]) -> str:
-    """An address for a pattern. Where Django's admin shows rows, an existing row is used; elsewhere a missing one, which is
-    looked up only after the permission check."""
+    """Returns an address that matches a URL pattern. It contains the key of an existing row for the tables in Django's admin, and
+    of a missing row otherwise, because other views check permissions before they look up the row."""
     if pattern.startswith("admin/^"):
         return "/admin/auth/"
     table = next((name for name in rows if f"/{name}/" in f"/{pattern}"), "")

@@ -156,7 +156,7 @@ def test_killed_at_any_moment_it_is_written_once_and_whole(
 
 
 def _torn(work: Path) -> None:
-    """Appends bytes to the unfinished output, as a process leaves them that was killed before it had recorded them."""
+    """Appends bytes to unfinished output files, as if a process was killed after a write and before recording its progress."""
     for name in ("part", "sheet1.xml"):
         if (work / name).exists() and (work / name).read_bytes()[:6] != b"SQLite":
             with (work / name).open("ab") as file:

@@ -295,7 +295,7 @@ def test_a_name_that_resolves_anew_gets_nowhere(ask: Ask, listener: Listener, mo
 
 
 def test_a_kept_connection_is_no_way_round_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An address that was allowed for one site is refused to the same fetcher under settings without the exception."""
+    """A fetcher with an open connection to a private address refuses this address once the settings no longer allow it."""
     with LocalSite() as site:
         site.add("/", "<p>inner</p>")
         fetcher = Fetcher(SETTINGS)
@@ -347,7 +347,7 @@ def test_an_exception_works_for_its_own_address_only(ask: Ask, monkeypatch: pyte
         before = len(site.log) + len(neighbour.log)
         for url, allow in (
             (neighbour.url("/"), site.authority),  # another port
-            (named, site.authority),  # another name of the same address
+            (named, site.authority),  # `named` has the same IP address as the site, but another host name
             (site.url("/"), "site.example"),
             (named, f"site.example:{neighbour.port}"),
             (f"http://other.example:{site.port}/", "site.example"),

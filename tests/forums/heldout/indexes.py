@@ -1,4 +1,4 @@
-"""Indexes of boards: two as in real software, two written by hand."""
+"""HTML of generated index pages (lists of boards): two markups of real forum software, two invented ones."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def slash_index(f: RandomForum) -> str:
 
 
 def group_tiles(f: RandomForum) -> str:
-    """Tiles in a list: name, description, bold counts before their labels, the last reply as a sentence."""
+    """Returns an index page that lists boards as tiles: name, description, bold counts with labels, last reply as a sentence."""
     m = words(f)
 
     def one(b: Section) -> str:

@@ -107,7 +107,7 @@ def jump(f: RandomForum, name: str = "f") -> str:
 
 
 def paras(text: str, tag: str = "p") -> str:
-    """A text in paragraphs, or with line breaks."""
+    """Returns the HTML of a text with each sentence in a `tag` element, or with blank lines between them if `tag` is "br"."""
     bits = [b if b.endswith(".") else b + "." for b in text.split(". ")]
     if tag == "br":
         return "<br />\n<br />\n".join(map(e, bits))

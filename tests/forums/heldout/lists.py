@@ -1,4 +1,4 @@
-"""Lists of threads: three as in real software, two written by hand."""
+"""HTML of generated lists of threads: three markups of real forum software, two invented ones."""
 
 from __future__ import annotations
 

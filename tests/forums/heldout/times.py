@@ -64,7 +64,7 @@ def z(at: datetime) -> str:
 
 
 def subsilver_time(f: RandomForum, at: datetime) -> str:
-    """phpBB's default format, with translated names of days and months."""
+    """Returns the time in phpBB's default format, with names of days and months in the forum's language."""
     if f.language == "de":
         return f"{SHORT['de'][at.weekday()]} {at.day}. {MON['de'][at.month - 1]} {at.year}, {at:%H:%M}"
     month = f"{at.month}月" if f.language == "zh" else MON[f.language][at.month - 1]
