@@ -13,8 +13,8 @@ from django.urls import reverse
 from django.utils.translation import get_language, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.rooms import act, back, opens_nothing, page, room
 from crawlmgr.admin.tree import Node
+from crawlmgr.admin.views import admin_view, back, opens_nothing, page, post_view
 from crawlmgr.models import Alarm, AlarmChannel, AlarmMessage, ChannelKind
 from crawlmgr.services import alarm_channels, alarms
 from crawlmgr.services.alarm_causes import RULES
@@ -104,7 +104,7 @@ def _minute(at: time) -> int:
     return at.hour * 60 + at.minute
 
 
-@room("alarms/", "alarms")
+@admin_view("alarms/", "alarms")
 def alarm_list(request: HttpRequest) -> HttpResponse:
     """Lists the alarms that have not ended (the newest SHOWN), the last 20 that ended, the channels, and the newest SHOWN
     messages sent through them. The list of alarms updates itself in the browser."""
@@ -168,7 +168,7 @@ def _channel(one: AlarmChannel) -> dict[str, Any]:
     return {"channel": one, "rules": [_(RULES[rule]) for rule in one.rules if rule in RULES], "quiet": quiet}
 
 
-@room("alarms/channels/new/", "alarm-channel-new", MANAGES, post=MANAGES)
+@admin_view("alarms/channels/new/", "alarm-channel-new", MANAGES, post=MANAGES)
 def new_channel(request: HttpRequest) -> HttpResponse:
     """Shows the form for a new channel of the kind in the query string, and saves it."""
     kind = str(request.GET.get("kind") or ChannelKind.MAIL)
@@ -194,7 +194,7 @@ def _find(pk: int) -> AlarmChannel:
     return found
 
 
-@act("alarms/channels/<int:pk>/test/", "alarm-channel-test", MANAGES)
+@post_view("alarms/channels/<int:pk>/test/", "alarm-channel-test", MANAGES)
 def test_channel(request: HttpRequest, pk: int) -> HttpResponse:
     """Queues a test message for a channel; it is due at once."""
     alarms.test(_find(pk), datetime.now(UTC))
@@ -202,7 +202,7 @@ def test_channel(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "alarms")
 
 
-@act("alarms/channels/<int:pk>/remove/", "alarm-channel-remove", MANAGES)
+@post_view("alarms/channels/<int:pk>/remove/", "alarm-channel-remove", MANAGES)
 def remove_channel(request: HttpRequest, pk: int) -> HttpResponse:
     """Deletes a channel."""
     alarm_channels.remove(_find(pk), datetime.now(UTC))
@@ -210,7 +210,7 @@ def remove_channel(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "alarms")
 
 
-@act("alarms/<int:pk>/mute/", "alarm-mute", MAY_MUTE)
+@post_view("alarms/<int:pk>/mute/", "alarm-mute", MAY_MUTE)
 def mute(request: HttpRequest, pk: int) -> HttpResponse:
     """Mutes an alarm: no more messages are sent about it."""
     alarm = Alarm.objects.filter(pk=pk).first()

@@ -10,7 +10,7 @@ from django.db.models.signals import post_migrate
 from django.utils.module_loading import autodiscover_modules
 
 PAGES = (
-    *("dashboard", "runs", "hosts", "archive", "workers", "queue", "users", "exports", "export_rooms", "sessions", "tokens"),
+    *("dashboard", "runs", "hosts", "archive", "workers", "queue", "users", "exports", "export_views", "sessions", "tokens"),
     *("retention", "backups", "palette", "alarms", "tiles", "help", "schedules", "list_views"),
 )
 

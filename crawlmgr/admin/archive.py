@@ -14,9 +14,9 @@ from django.utils.translation import gettext as _
 
 from crawlmgr.admin import charts, exports, words
 from crawlmgr.admin.archive_table import TABLE
-from crawlmgr.admin.rooms import page, room
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
+from crawlmgr.admin.views import admin_view, page
 from crawlmgr.models import Page, WarcFile
 from crawlmgr.reads import archive as reads
 from crawlmgr.services import archive, archive_files
@@ -24,7 +24,7 @@ from crawlmgr.services import archive, archive_files
 SHOWN_CHARACTERS = 200_000
 
 
-@room("archive/", "archive")
+@admin_view("archive/", "archive")
 def archive_page(request: HttpRequest) -> HttpResponseBase:
     """Lists all WARC files and, if an address was searched for, its captures."""
     url, problem = request.GET.get("url", "").strip(), ""
@@ -58,7 +58,7 @@ def by_day(now: datetime) -> charts.Chart:
     return replace(drawn, brush=TABLE.name)
 
 
-@room("archive/files/<int:pk>/", "warc")
+@admin_view("archive/files/<int:pk>/", "warc")
 def warc_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Lists the captures in one WARC file."""
     file = _file(pk)
@@ -74,7 +74,7 @@ def _file(pk: int) -> WarcFile:
     return file
 
 
-@room("archive/files/<int:pk>/download", "warc-download")
+@admin_view("archive/files/<int:pk>/download", "warc-download")
 def warc_download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
     """Downloads a WARC file."""
     file = _file(pk)
@@ -85,7 +85,7 @@ def warc_download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
     return FileResponse(found, as_attachment=True, filename=name, content_type="application/warc")
 
 
-@room("archive/pages/<int:pk>/", "capture")
+@admin_view("archive/pages/<int:pk>/", "capture")
 def capture_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one capture: status, headers, and the content as text, so that nothing in it is executed or loaded."""
     found = reads.capture(pk)

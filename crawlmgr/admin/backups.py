@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from crawlmgr.admin import hours, runs
 from crawlmgr.admin.palette import KINDS, Item, Kind, Verb
-from crawlmgr.admin.rooms import act, attempt, back, number, page, room
+from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_view
 from crawlmgr.models import ACTIVE, Run, RunState
 from crawlmgr.services import backups
 
@@ -26,7 +26,7 @@ EVERY = (
 SHOWN = 100
 
 
-@room("backups/", "backups", MAY)
+@admin_view("backups/", "backups", MAY)
 def backup_page(request: HttpRequest) -> HttpResponse:
     """Shows the schedule of backups, the progress of the current one, and the files."""
     run, plan, found = backups.newest(), backups.plan(), backups.files()
@@ -51,7 +51,7 @@ def progress(run: Run | None) -> dict[str, Any]:
     return {"written": written, "percent": min(100, 100 * written // wanted) if wanted else 0}
 
 
-@act("backups/plan/", "backups-plan", MAY)
+@post_view("backups/plan/", "backups-plan", MAY)
 def plan(request: HttpRequest) -> HttpResponse:
     """Sets how often a backup is made and how many files are kept."""
     every, keep = number(request.POST.get("every_hours", "")), number(request.POST.get("keep", ""))
@@ -63,7 +63,7 @@ def plan(request: HttpRequest) -> HttpResponse:
     return back(request, "backups")
 
 
-@act("backups/now/", "backups-now", MAY)
+@post_view("backups/now/", "backups-now", MAY)
 def begin(request: HttpRequest) -> HttpResponse:
     """Starts a backup."""
     attempt(request, _("A backup has started."), lambda: backups.start(now=datetime.now(UTC), user=request.user))

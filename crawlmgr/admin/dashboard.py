@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from crawlmgr.admin import charts, tiles, tour, words
-from crawlmgr.admin.rooms import OPEN_PRIVATE, act, back, page, room
 from crawlmgr.admin.tree import Node
+from crawlmgr.admin.views import OPEN_PRIVATE, admin_view, back, page, post_view
 from crawlmgr.reads import in_flight
 from crawlmgr.reads import runs as run_reads
 from crawlmgr.reads import status as status_reads
@@ -53,7 +53,7 @@ def _beginnings(request: HttpRequest, *, active: bool) -> dict[str, Any]:
     crawls that can be added, and the state of the demonstration and of its guided tour. `active` tells whether a run is
     active."""
     kinds = [
-        {"kind": one, "url": reverse(f"admin:{one.room}")}
+        {"kind": one, "url": reverse(f"admin:{one.view}")}
         for _order, one in admin.site.beginnings if request.user.has_perm(one.permission)
     ]
     known = tour.steps(request) if demonstration.is_requested() else {}
@@ -67,7 +67,7 @@ def _beginnings(request: HttpRequest, *, active: bool) -> dict[str, Any]:
     }
 
 
-@act("demonstration/start/", "demonstration-start", OPEN_PRIVATE)
+@post_view("demonstration/start/", "demonstration-start", OPEN_PRIVATE)
 def demonstrate(request: HttpRequest) -> HttpResponse:
     """Starts the demonstration. It crawls addresses of this machine, so the user needs the permission to allow private
     addresses."""
@@ -79,7 +79,7 @@ def demonstrate(request: HttpRequest) -> HttpResponse:
     return back(request, "index")
 
 
-@act("demonstration/end/", "demonstration-end", OPEN_PRIVATE)
+@post_view("demonstration/end/", "demonstration-end", OPEN_PRIVATE)
 def end_demonstration(request: HttpRequest) -> HttpResponse:
     """Stops the demonstration; the pages crawled from it are kept."""
     demonstration.end()
@@ -127,7 +127,7 @@ def alarms(request: HttpRequest, now: datetime) -> list[dict[str, Any]]:
     return lines
 
 
-@room("status.json", "status")
+@admin_view("status.json", "status")
 def status(request: HttpRequest) -> HttpResponse:
     """Returns the texts of the status bar as JSON; the browser polls it every few seconds."""
     now = datetime.now(UTC)

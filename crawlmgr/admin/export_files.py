@@ -10,7 +10,7 @@ from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpRe
 from django.utils.translation import gettext as _
 from django.views.decorators.http import condition
 
-from crawlmgr.admin.rooms import room
+from crawlmgr.admin.views import admin_view
 from crawlmgr.models import ExportFile
 from crawlmgr.services import saved_exports
 
@@ -24,7 +24,7 @@ def _sent(file: ExportFile, *, manifest: bool) -> HttpResponseBase:
     return FileResponse(content, as_attachment=True, filename=name, content_type=kind, headers={"Cache-Control": "no-store"})
 
 
-@room("exports/file/<int:pk>", "export-file")
+@admin_view("exports/file/<int:pk>", "export-file")
 def download(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Downloads a finished export file; with `?manifest`, the JSON description of it."""
     file = ExportFile.objects.filter(pk=pk).first()

@@ -15,9 +15,9 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from crawlmgr.admin import narrowing, table_actions, tables, tags
 from crawlmgr.admin.exports import NAMES
-from crawlmgr.admin.rooms import act
 from crawlmgr.admin.tables import Action, Choice, Column, Table, by
 from crawlmgr.admin.tree import address
+from crawlmgr.admin.views import post_view
 from crawlmgr.models import Export, ExportFile, Run
 from crawlmgr.services import saved_exports
 
@@ -102,7 +102,7 @@ TABLE = Table(
 )  # fmt: skip
 
 
-@act("exports/do/", "exports-do", "crawlmgr.change_export")
+@post_view("exports/do/", "exports-do", "crawlmgr.change_export")
 def do(request: HttpRequest) -> HttpResponse:
     """Applies an action to the selected exports: write now, delete, or undo the deletion."""
     def told(count: int) -> str:

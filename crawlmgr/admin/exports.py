@@ -12,7 +12,7 @@ from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from crawlmgr.admin.rooms import number, room
+from crawlmgr.admin.views import admin_view, number
 from crawlmgr.services import export_formats, exports
 
 NAMES = {
@@ -53,7 +53,7 @@ def _key(request: HttpRequest, name: str) -> int | None:
     return found
 
 
-@room("export/<slug:table>.<slug:fmt>", "export")
+@admin_view("export/<slug:table>.<slug:fmt>", "export")
 def download(request: HttpRequest, table: str, fmt: str) -> HttpResponse | StreamingHttpResponse:
     """Sends one table as a file while it is being read; `site`, `run` and `since` in the query string filter it."""
     try:

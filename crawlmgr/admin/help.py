@@ -15,8 +15,8 @@ from django.utils.safestring import mark_safe
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.rooms import page, room
 from crawlmgr.admin.tree import Node
+from crawlmgr.admin.views import admin_view, page
 
 ROOT = Path(__file__).resolve().parents[2] / "docs"
 INDEX = "index"
@@ -57,13 +57,13 @@ def _address(name: str) -> str:
     return reverse("admin:help") if name == INDEX else reverse("admin:help-page", args=[name])
 
 
-@room("help/", "help")
+@admin_view("help/", "help")
 def index(request: HttpRequest) -> HttpResponse:
     """Shows the table of contents of the guide."""
     return _show(request, INDEX)
 
 
-@room("help/<slug:name>/", "help-page")
+@admin_view("help/<slug:name>/", "help-page")
 def one(request: HttpRequest, name: str) -> HttpResponse:
     """Shows a page of the guide."""
     if name not in pages():

@@ -12,9 +12,9 @@ from django.utils.translation import gettext as _
 
 from crawlmgr.admin import charts, words
 from crawlmgr.admin.host_table import TABLE, trouble
-from crawlmgr.admin.rooms import page, room
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
+from crawlmgr.admin.views import admin_view, page
 from crawlmgr.models import Host
 from crawlmgr.reads import hosts as reads
 from crawlmgr.reads import in_flight
@@ -30,7 +30,7 @@ BUSIEST = "busiest-hosts"
 BUSIEST_SECONDS = 60.0
 
 
-@room("hosts/", "hosts")
+@admin_view("hosts/", "hosts")
 def host_list(request: HttpRequest) -> HttpResponseBase:
     """Lists all hosts, with a chart of the requests to the busiest ones."""
     now = datetime.now(UTC)
@@ -68,7 +68,7 @@ def _busiest(now: datetime) -> list[charts.Chart]:
     return found
 
 
-@room("hosts/<int:pk>/", "host")
+@admin_view("hosts/<int:pk>/", "host")
 def host_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one host: its next allowed request time, its requests, its robots.txt, and a test of whether robots.txt allows an
     address."""

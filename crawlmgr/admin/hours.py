@@ -21,8 +21,8 @@ from django.utils.translation import gettext_lazy
 from crawlmgr import windows
 from crawlmgr.admin import settings_history as history
 from crawlmgr.admin import words
-from crawlmgr.admin.rooms import act, attempt, back, page, room
 from crawlmgr.admin.tree import address
+from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
 from crawlmgr.services import timings
 from crawlmgr.services.recurring import Starts
 
@@ -40,14 +40,14 @@ Planned = Callable[[Collection[int], datetime, datetime, ZoneInfo], dict[int, li
 class Timed:
     """A kind of scheduled item, as the views of working hours need it.
 
-    `what` is its name. `room` is the view of one item and `see` the permission for it. `start` is the view of the button
+    `what` is its name. `view` is the view of one item and `see` the permission for it. `start` is the view of the button
     that starts an item and the permission for it. `find` returns the item's name, address and key in the navigation tree;
     None if it was deleted. `change` is the permission to set its working hours, `zone` returns their default time zone, and
     `planned` the next starts of those items that have a plan of visit times instead of an interval. With `single` there is only
     one item of the kind, and its addresses contain no id."""
 
     what: Any
-    room: str
+    view: str
     see: str
     start: tuple[str, str]
     find: Callable[[int], tuple[str, str, str] | None]
@@ -111,7 +111,7 @@ def _of(kind: str, target: int) -> tuple[Timed, tuple[str, str, str]]:
     return timed, found
 
 
-@room("schedules/<slug:kind>/<int:target>/", "hours", post=MAY)
+@admin_view("schedules/<slug:kind>/<int:target>/", "hours", post=MAY)
 def hours(request: HttpRequest, kind: str, target: int) -> HttpResponse:
     """Shows and saves the working hours of one item, with the next periods in which it may start and the history of changes."""
     timed, (name, url, item) = _of(kind, target)
@@ -147,7 +147,7 @@ def _initial(row: Any, timed: Timed) -> dict[str, Any]:
     return {**first, "start": words.clock(window.start), "end": end, "days": sorted(window.days)}
 
 
-@act("schedules/<slug:kind>/<int:target>/undo/", "hours-undo", MAY)
+@post_view("schedules/<slug:kind>/<int:target>/undo/", "hours-undo", MAY)
 def undo(request: HttpRequest, kind: str, target: int) -> HttpResponse:
     """Undoes the newest change of an item's working hours."""
     timed, _found = _of(kind, target)

@@ -8,7 +8,7 @@ from django.shortcuts import redirect
 from django.urls import Resolver404, resolve
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.rooms import act, back
+from crawlmgr.admin.views import back, post_view
 from crawlmgr.models import ListView
 
 MAX_VIEWS = 50  # maximum number of views of one list that a user can store; further ones are refused
@@ -25,7 +25,7 @@ def _list_at(text: str) -> str:
     return path if path.startswith("/") and found.namespace == "admin" else ""
 
 
-@act("views/save/", "view-save", "crawlmgr.view_run")
+@post_view("views/save/", "view-save", "crawlmgr.view_run")
 def save(request: HttpRequest) -> HttpResponse:
     """Saves the current filters, columns and order of a list under a name; an existing name is overwritten."""
     path, query = _list_at(request.POST.get("at", "")), request.POST.get("query", "")
@@ -43,7 +43,7 @@ def save(request: HttpRequest) -> HttpResponse:
     return redirect(f"{path}?{query}" if query else path)
 
 
-@act("views/<int:pk>/remove/", "view-remove", "crawlmgr.view_run")
+@post_view("views/<int:pk>/remove/", "view-remove", "crawlmgr.view_run")
 def remove(request: HttpRequest, pk: int) -> HttpResponse:
     """Deletes one of the user's own saved views."""
     path = _list_at(request.POST.get("at", ""))

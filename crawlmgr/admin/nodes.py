@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from crawlmgr import shares
 from crawlmgr.admin import charts
-from crawlmgr.admin.rooms import act, back, page, room
+from crawlmgr.admin.views import admin_view, back, page, post_view
 from crawlmgr.models import Node, NodeState
 from crawlmgr.services import nodes, standing
 
@@ -137,7 +137,7 @@ def _find(pk: int) -> Node:
     return node
 
 
-@room("workers/<int:pk>/", "node")
+@admin_view("workers/<int:pk>/", "node")
 def node_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows the numbers of a node and the chart of its last hour."""
     now = datetime.now(UTC)
@@ -154,7 +154,7 @@ def node_page(request: HttpRequest, pk: int) -> HttpResponse:
     return page(request, "desk/node.html", context, title=str(node), item="workers", trail=trail)
 
 
-@act("workers/<int:pk>/drain/", "node-drain", MAY)
+@post_view("workers/<int:pk>/drain/", "node-drain", MAY)
 def drain(request: HttpRequest, pk: int) -> HttpResponse:
     """Drains a node: it takes no new runs, and a node started with the `node` command exits once it has none left."""
     nodes.request_state(_find(pk), NodeState.DRAINING, datetime.now(UTC))
@@ -162,7 +162,7 @@ def drain(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "node", pk)
 
 
-@act("workers/<int:pk>/pause/", "node-pause", MAY)
+@post_view("workers/<int:pk>/pause/", "node-pause", MAY)
 def pause(request: HttpRequest, pk: int) -> HttpResponse:
     """Pauses a node: it takes no runs until it is resumed."""
     nodes.request_state(_find(pk), NodeState.PAUSED, datetime.now(UTC))
@@ -170,7 +170,7 @@ def pause(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "node", pk)
 
 
-@act("workers/<int:pk>/resume/", "node-resume", MAY)
+@post_view("workers/<int:pk>/resume/", "node-resume", MAY)
 def resume(request: HttpRequest, pk: int) -> HttpResponse:
     """Resumes a node: it takes runs again."""
     nodes.request_state(_find(pk), NodeState.ACTIVE, datetime.now(UTC))
@@ -178,7 +178,7 @@ def resume(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "node", pk)
 
 
-@act("workers/<int:pk>/rename/", "node-rename", MAY)
+@post_view("workers/<int:pk>/rename/", "node-rename", MAY)
 def rename(request: HttpRequest, pk: int) -> HttpResponse:
     """Sets the label under which a node is shown."""
     if nodes.rename(_find(pk), request.POST.get("label", "")):

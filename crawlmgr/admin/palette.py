@@ -16,8 +16,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin.rooms import number, room
 from crawlmgr.admin.tree import Node, address
+from crawlmgr.admin.views import admin_view, number
 from crawlmgr.models import Run
 from crawlmgr.reads import runs as run_reads
 
@@ -47,14 +47,14 @@ queries."""
 class Verb:
     """An action on items of a kind. `words` are the words that users type for it, English and Chinese, in lower case.
 
-    The action is a POST of `fields` to the view named `room`; with `opens` it is a link to that view. If `query` is set, the
+    The action is a POST of `fields` to the view named `view`; with `opens` it is a link to that view. If `query` is set, the
     item's id is in the query parameter of this name, and `arguments` are the arguments of the view's address. `find` finds the
     items that the action applies to, if it does not apply to all of the kind. `whole`: the action concerns no single item."""
 
     text: str | Promise
     words: tuple[str, ...]
     permission: str
-    room: str
+    view: str
     icon: str
     fields: tuple[tuple[str, str], ...] = ()
     find: Find | None = None
@@ -66,21 +66,21 @@ class Verb:
     def address(self, pk: int) -> str:
         """Returns the URL of the action for the item `pk`: the target of its POST, or of its link if the action is a link."""
         if self.whole:
-            return reverse(self.room)
+            return reverse(self.view)
         if not self.query:
-            return address(self.room, pk)
-        return f"{reverse(self.room, args=self.arguments)}?{urlencode({self.query: pk})}"
+            return address(self.view, pk)
+        return f"{reverse(self.view, args=self.arguments)}?{urlencode({self.query: pk})}"
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of item in the palette: its display name, the permission to see such items, the view of one item (`room`), the
+    """A kind of item in the palette: its display name, the permission to see such items, the view of one item (`view`), the
     function that finds them, and the actions on them."""
 
     name: str | Promise
     icon: str
     permission: str
-    room: str
+    view: str
     find: Find
     verbs: tuple[Verb, ...] = ()
 
@@ -94,7 +94,7 @@ def hits(request: HttpRequest, text: str) -> list[dict[str, Any]]:
     of one, then pages, then items. Contains only what the user may see or do."""
     wanted = text.strip().casefold()[:LONGEST_QUERY]
     allowed = [kind for kind in KINDS if request.user.has_perm(kind.permission)]
-    found = [*_actions(request, allowed, wanted), *_rooms(request, wanted)]
+    found = [*_actions(request, allowed, wanted), *_views(request, wanted)]
     words = wanted.split()
     # runs come last, because their names contain those of other items
     for kind in sorted(allowed, key=lambda one: one.find is _runs) if words else ():
@@ -103,7 +103,7 @@ def hits(request: HttpRequest, text: str) -> list[dict[str, Any]]:
 
 
 def _page(kind: Kind, item: Item) -> dict[str, Any]:
-    url = address(kind.room, item.pk)
+    url = address(kind.view, item.pk)
     return {"title": item.name, "beside": item.beside, "kind": str(kind.name), "icon": kind.icon, "url": url}
 
 
@@ -142,7 +142,7 @@ def _without(words: Sequence[str], wanted: str) -> str | None:
     return None
 
 
-def _rooms(request: HttpRequest, wanted: str) -> Iterator[dict[str, Any]]:
+def _views(request: HttpRequest, wanted: str) -> Iterator[dict[str, Any]]:
     """Yields the pages in the navigation tree whose English or Chinese titles contain all words of `wanted`."""
     titles: dict[str, list[str]] = {}
     shown: list[Node] = []
@@ -166,7 +166,7 @@ def _fixed(nodes: Sequence[Node]) -> Iterator[Node]:
         yield from _fixed(node.children)
 
 
-@room("palette/", "palette")
+@admin_view("palette/", "palette")
 def palette(request: HttpRequest) -> HttpResponse:
     """Returns the matches of the query parameter `q` as JSON."""
     return JsonResponse({"hits": hits(request, request.GET.get("q", ""))})

@@ -10,14 +10,14 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.rooms import back
+from crawlmgr.admin.views import back
 from crawlmgr.models import Run
 from crawlmgr.services import runs
 
 
-def away(request: HttpRequest, name: str, room: str, start: Callable[[], Run | None]) -> HttpResponse:
+def away(request: HttpRequest, name: str, view: str, start: Callable[[], Run | None]) -> HttpResponse:
     """Calls `start` to delete the object named `name`. If the deletion is done at once, redirects to the view named
-    `room`; otherwise to the page of the run that deletes the object."""
+    `view`; otherwise to the page of the run that deletes the object."""
     try:
         run = start()
     except runs.Busy as busy:
@@ -25,7 +25,7 @@ def away(request: HttpRequest, name: str, room: str, start: Callable[[], Run | N
         return back(request, "run", busy.run.pk)
     if run is None:
         messages.success(request, _("%(name)s is deleted.") % {"name": name})
-        return back(request, room)
+        return back(request, view)
     messages.success(request, _("%(name)s is being deleted; this page shows the progress.") % {"name": name})
     return back(request, "run", run.pk)
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from crawlmgr.admin.rooms import act, attempt, back, number, page, room
+from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_view
 from crawlmgr.models import Retention
 from crawlmgr.services import pruning, queue
 
@@ -47,7 +47,7 @@ NAMES: dict[str, tuple[str, str]] = {
 }
 
 
-@room("retention/", "retention", MAY)
+@admin_view("retention/", "retention", MAY)
 def retention(request: HttpRequest) -> HttpResponse:
     """Shows the saved retention times, or those proposed in the query string, with the number of rows that pruning would delete
     now."""
@@ -96,7 +96,7 @@ def _chosen(given: dict[str, str], before: dict[str, int]) -> tuple[dict[str, in
     return chosen, wrong
 
 
-@act("retention/save/", "retention-save", MAY)
+@post_view("retention/save/", "retention-save", MAY)
 def save(request: HttpRequest) -> HttpResponse:
     """Saves the retention times that were previewed."""
     chosen, wrong = _chosen(request.POST.dict(), pruning.kept())
@@ -108,7 +108,7 @@ def save(request: HttpRequest) -> HttpResponse:
     return back(request, "retention")
 
 
-@act("retention/prune/", "retention-prune", MAY)
+@post_view("retention/prune/", "retention-prune", MAY)
 def prune(request: HttpRequest) -> HttpResponse:
     """Queues a task that deletes expired data now, as is done once a day anyway."""
     queue.prune()

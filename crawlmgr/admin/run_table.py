@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from crawlmgr.admin import narrowing, table_actions, tables, tags, words
-from crawlmgr.admin.rooms import act
 from crawlmgr.admin.tables import Action, Choice, Column, Table, falling
 from crawlmgr.admin.tree import address
+from crawlmgr.admin.views import post_view
 from crawlmgr.models import Run
 from crawlmgr.reads import runs as reads
 from crawlmgr.services import runs
@@ -117,7 +117,7 @@ VERBS: dict[str, table_actions.Verb] = {
 }
 
 
-@act("runs/do/", "runs-do", MAY)
+@post_view("runs/do/", "runs-do", MAY)
 def do(request: HttpRequest) -> HttpResponse:
     """Pauses, resumes or stops the selected runs, and reports how many were in a state that does not allow it."""
     def told(count: int) -> str:

@@ -14,10 +14,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import charts, exports, words
-from crawlmgr.admin.rooms import act, attempt, back, page, room
 from crawlmgr.admin.run_table import TABLE
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
+from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
 from crawlmgr.models import Run, RunState
 from crawlmgr.reads import in_flight, reports, waiting
 from crawlmgr.reads import runs as reads
@@ -28,7 +28,7 @@ from crawlmgr.services import holds, runs, timings
 details: dict[str, Callable[[HttpRequest, Run, datetime], dict[str, Any]]] = {}
 
 
-@room("runs/", "runs")
+@admin_view("runs/", "runs")
 def run_list(request: HttpRequest) -> HttpResponseBase:
     """Lists all runs, newest first."""
     rows = reads.listed().select_related("created_by")
@@ -59,7 +59,7 @@ def find(pk: int) -> Run:
     return run
 
 
-@room("runs/<int:pk>/", "run")
+@admin_view("runs/<int:pk>/", "run")
 def run_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one run: its progress, its errors, and why it waits or ended."""
     run, now = find(pk), datetime.now(UTC)
@@ -168,14 +168,14 @@ def _no_free_worker(now: datetime) -> str:
     return words.say(code)
 
 
-@act("runs/<int:pk>/pause/", "run-pause", "crawlmgr.change_run")
+@post_view("runs/<int:pk>/pause/", "run-pause", "crawlmgr.change_run")
 def pause(request: HttpRequest, pk: int) -> HttpResponse:
     find(pk)
     attempt(request, _("The run pauses after the current page."), lambda: runs.pause(pk, datetime.now(UTC)))
     return back(request, "run", pk)
 
 
-@act("runs/<int:pk>/resume/", "run-resume", "crawlmgr.change_run")
+@post_view("runs/<int:pk>/resume/", "run-resume", "crawlmgr.change_run")
 def resume(request: HttpRequest, pk: int) -> HttpResponse:
     """Resumes a paused run or retries a failed one; it continues from where it stopped."""
     find(pk)
@@ -183,7 +183,7 @@ def resume(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "run", pk)
 
 
-@act("runs/<int:pk>/now/", "run-now", "crawlmgr.change_run")
+@post_view("runs/<int:pk>/now/", "run-now", "crawlmgr.change_run")
 def go_on_now(request: HttpRequest, pk: int) -> HttpResponse:
     """Lets a run that waits for its working hours continue now, outside them."""
     find(pk)
@@ -192,7 +192,7 @@ def go_on_now(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "run", pk)
 
 
-@act("runs/<int:pk>/stop/", "run-stop", "crawlmgr.change_run")
+@post_view("runs/<int:pk>/stop/", "run-stop", "crawlmgr.change_run")
 def stop(request: HttpRequest, pk: int) -> HttpResponse:
     find(pk)
     attempt(request, _("The run stops after the current page."), lambda: runs.stop(pk, datetime.now(UTC)))

@@ -18,9 +18,9 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from crawlmgr.admin import hours
 from crawlmgr.admin.palette import KINDS, Item, Kind, Verb
-from crawlmgr.admin.rooms import act, back, page, room
 from crawlmgr.admin.tags import duration
 from crawlmgr.admin.tree import Node
+from crawlmgr.admin.views import admin_view, back, page, post_view
 from crawlmgr.models import Timing
 from crawlmgr.services import holds, missed, recurring
 from crawlmgr.services.recurring import Recurring, Starts
@@ -55,7 +55,7 @@ class Chip:
     starts: Starts
 
 
-@room("schedules/", "schedules")
+@admin_view("schedules/", "schedules")
 def schedules(request: HttpRequest) -> HttpResponse:
     """Lists the next starts of all scheduled items; with `view=week` shows the next seven days."""
     now, week = datetime.now(UTC), request.GET.get("view") == "week"
@@ -92,10 +92,10 @@ def _entry(request: HttpRequest, one: Recurring, timing: Timing | None) -> Entry
         return None
     name = _("Backup of everything") if timed.single else one.name
     often = _("by plan") if one.seconds is None else _("every %(time)s") % {"time": duration(one.seconds)}
-    room_name, permission = timed.start
-    start = timed.address(room_name, one.target) if room_name and request.user.has_perm(permission) else ""
+    view_name, permission = timed.start
+    start = timed.address(view_name, one.target) if view_name and request.user.has_perm(permission) else ""
     return Entry(
-        one, str(timed.what), name, timed.address(timed.room, one.target), often, start, timing,
+        one, str(timed.what), name, timed.address(timed.view, one.target), often, start, timing,
         reverse("admin:hours", args=[one.kind, one.target]),
     )  # fmt: skip
 
@@ -132,7 +132,7 @@ def _planned(found: Sequence[Entry], now: datetime, until: datetime, zone: ZoneI
     }  # fmt: skip
 
 
-@act("schedules/pause/", "schedules-pause", MAY)
+@post_view("schedules/pause/", "schedules-pause", MAY)
 def pause(request: HttpRequest) -> HttpResponse:
     """Pauses all crawling, including active runs."""
     count = holds.pause_all(datetime.now(UTC), request.user)
@@ -143,7 +143,7 @@ def pause(request: HttpRequest) -> HttpResponse:
     return back(request, "schedules")
 
 
-@act("schedules/resume/", "schedules-resume", MAY)
+@post_view("schedules/resume/", "schedules-resume", MAY)
 def resume(request: HttpRequest) -> HttpResponse:
     """Resumes all crawling, including the runs that were paused with it."""
     count = holds.resume_all(datetime.now(UTC), request.user)

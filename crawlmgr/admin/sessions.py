@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from crawlmgr.admin.login import client_address
-from crawlmgr.admin.rooms import act, back, page, room
+from crawlmgr.admin.views import admin_view, back, page, post_view
 from crawlmgr.services import sessions
 
 
@@ -30,7 +30,7 @@ def _seen(request: HttpRequest, user: Any) -> bool:
     return request.user.has_perm("auth.change_user") and (request.user.is_superuser or not user.is_superuser)
 
 
-@room("sessions/", "sessions")
+@admin_view("sessions/", "sessions")
 def session_list(request: HttpRequest) -> HttpResponse:
     """Lists the open sessions that the user may see."""
     now = datetime.now(UTC)
@@ -38,7 +38,7 @@ def session_list(request: HttpRequest) -> HttpResponse:
     return page(request, "desk/sessions.html", {"rows": rows}, title=_("Sessions"), item="sessions")
 
 
-@act("sessions/end/", "sessions-end", "crawlmgr.view_run")
+@post_view("sessions/end/", "sessions-end", "crawlmgr.view_run")
 def end(request: HttpRequest) -> HttpResponse:
     """Ends the selected sessions; whoever uses them has to log in again."""
     count = sessions.end(set(request.POST.getlist("session")), datetime.now(UTC), lambda user: _seen(request, user))

@@ -21,11 +21,11 @@ Panel = Callable[[HttpRequest, Any], dict[str, Any] | None]
 @dataclass(frozen=True, slots=True)
 class Beginning:
     """A kind of crawl that the home page offers as long as there are no runs: title, description (`about`), name of the view for
-    adding one (`room`), required permission, icon."""
+    adding one (`view`), required permission, icon."""
 
     title: Any
     about: Any
-    room: str
+    view: str
     permission: str
     icon: str
 
@@ -53,7 +53,7 @@ class DeskSite(UnfoldAdminSite):
 
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)
-        self.rooms: list[URLPattern] = []
+        self.own_views: list[URLPattern] = []
         self.branches: list[tuple[int, Branch]] = []
         self.panels: list[tuple[int, Panel]] = []
         self.tiles: list[tuple[int, Callable[..., Any]]] = []
@@ -61,9 +61,9 @@ class DeskSite(UnfoldAdminSite):
         self.tour: list[tuple[int, Callable[[], Step | None]]] = []
         self.home: Callable[..., HttpResponse] | None = None
 
-    def add_room(self, route: str, view: Callable[..., HttpResponse], name: str) -> None:
+    def add_view(self, route: str, view: Callable[..., HttpResponse], name: str) -> None:
         """Registers a view under /admin/`route`; only logged-in users can open it."""
-        self.rooms.append(path(route, self.admin_view(view), name=name))
+        self.own_views.append(path(route, self.admin_view(view), name=name))
 
     def add_branch(self, order: int, branch: Branch) -> None:
         """Registers a branch of the navigation tree; lower orders come first."""
@@ -88,7 +88,7 @@ class DeskSite(UnfoldAdminSite):
         self.tour = sorted([*self.tour, (order, make)], key=lambda entry: entry[0])
 
     def extra_urls(self) -> list[URLPattern]:
-        return self.rooms
+        return self.own_views
 
     def extra_context(self, context: dict[str, Any], request: HttpRequest) -> dict[str, Any]:
         """Adds the navigation tree to the template values of every page. (The browser fetches the status bar separately.)"""

@@ -14,8 +14,8 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from crawlmgr.admin.rooms import numbers
 from crawlmgr.admin.tables import DELETE, UNDO, Rows, Table
+from crawlmgr.admin.views import numbers
 from crawlmgr.services import deletions, runs
 
 MAX_DELETED = 500

@@ -13,9 +13,9 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.rooms import page
 from crawlmgr.admin.table_query import OF_PAGES, Asked, Head
 from crawlmgr.admin.tables import DELETE, Action, Rows, Table
+from crawlmgr.admin.views import page
 from crawlmgr.models import Deletion, ListView
 from crawlmgr.reads.paging import ListPage, fetch_page
 from crawlmgr.services import deletions, export_formats
@@ -54,7 +54,7 @@ class Shown:
     narrowed: bool
     files: list[tuple[str, str]]
     actions: list[Action]
-    room: str
+    action_url: str
     fields: str
     live: str
     path: str
@@ -89,7 +89,7 @@ def table_page(
 
     `prepare` turns rows of the query into what the columns show; `key` returns what is submitted for a selected row. An
     expensive `context` is passed as a function, which only the full page calls. `zone` is the time zone of the filter by
-    days, `frame` are further arguments of `rooms.page`."""
+    days, `frame` are further arguments of `views.page`."""
     asked = Asked(table, request, zone)
     if table.deletes:
         rows = rows.exclude(pk__in=deletions.pending(table.deletes).values("target"))
@@ -132,7 +132,7 @@ def _shown(request: HttpRequest, table: Table, asked: Asked, rows: Rows, prepare
         bool(asked.narrow or asked.q or asked.days),
         [(form.upper(), f"?{keep}as={form}") for form in ("csv", "json")],
         [one for one in table.actions if request.user.has_perm(one.permission)],
-        reverse(f"admin:{table.room}") if table.room else "",
+        reverse(f"admin:{table.action_view}") if table.action_view else "",
         table.fields,
         "" if not table.live or any(name in request.GET for name in OF_PAGES) else f"{request.path}?{keep}part=rows",
         request.path,

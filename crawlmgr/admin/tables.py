@@ -70,7 +70,7 @@ class Action:
 class Table:
     """Definition of a list.
 
-    `order` names the column of the default order, with "-" for the reverse of that column's own direction. `room` is the
+    `order` names the column of the default order, with "-" for the reverse of that column's own direction. `action_view` is the
     view to which selected rows are posted with `do` and `row`; `fields` is a template with further form fields. A list that
     is not `live` does not refresh itself. `deletes` is the kind of object for `deletions`, if rows can be deleted and
     restored. `span` is the time field for filtering by days."""
@@ -81,7 +81,7 @@ class Table:
     search: Callable[[Rows, str], Rows] | None = None
     choices: Sequence[Choice] = ()
     actions: Sequence[Action] = ()
-    room: str = ""
+    action_view: str = ""
     fields: str = ""
     live: bool = True
     deletes: str = ""

@@ -13,8 +13,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from crawlmgr.admin.rooms import act, back, page, room
 from crawlmgr.admin.tree import Node
+from crawlmgr.admin.views import admin_view, back, page, post_view
 from crawlmgr.api import api
 from crawlmgr.models import ApiToken, TokenRole
 from crawlmgr.services import tokens
@@ -42,7 +42,7 @@ class TokenForm(forms.Form):
             field.widget.attrs["class"] = "field"
 
 
-@room("api/", "api", post=MANAGES)
+@admin_view("api/", "api", post=MANAGES)
 def api_page(request: HttpRequest) -> HttpResponse:
     """Lists tokens and the API's operations; a POST creates a token, whose text is shown in this response only."""
     form, text = TokenForm(request.POST or None), ""
@@ -68,7 +68,7 @@ def api_page(request: HttpRequest) -> HttpResponse:
     return answer
 
 
-@act("api/<int:pk>/remove/", "api-remove", MANAGES)
+@post_view("api/<int:pk>/remove/", "api-remove", MANAGES)
 def remove(request: HttpRequest, pk: int) -> HttpResponse:
     """Revokes a token at once."""
     if not tokens.remove(pk, datetime.now(UTC)):

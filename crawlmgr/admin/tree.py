@@ -80,7 +80,7 @@ Branch = Callable[[HttpRequest, str], Node | None]
 
 
 def open_item(request: HttpRequest) -> str:
-    """Returns the key of the navigation item that the page shows, as set by `rooms.page`; "" for pages of Django's own
+    """Returns the key of the navigation item that the page shows, as set by `views.page`; "" for pages of Django's own
     admin."""
     return str(getattr(request, "desk_item", ""))
 

@@ -9,11 +9,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin import nodes as node_rooms
+from crawlmgr.admin import nodes as node_views
 from crawlmgr.admin.event_table import TABLE
-from crawlmgr.admin.rooms import page, room
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
+from crawlmgr.admin.views import admin_view, page
 from crawlmgr.reads import nodes as reads
 from crawlmgr.reads import status as status_reads
 from crawlmgr.services import queue
@@ -22,7 +22,7 @@ NODES_SHOWN = 200
 EVENTS_SHOWN = 8
 
 
-@room("workers/", "workers")
+@admin_view("workers/", "workers")
 def workers_page(request: HttpRequest) -> HttpResponse:
     """Shows nodes and clusters; the page refreshes itself."""
     now = datetime.now(UTC)
@@ -30,18 +30,18 @@ def workers_page(request: HttpRequest) -> HttpResponse:
     context = {
         "now": now,
         "part": request.GET.get("of", ""),
-        "nodes": node_rooms.listed(found, now),
+        "nodes": node_views.listed(found, now),
         "clusters": queue.clusters(),
         "tasks": queue.length(),
         "status": status_reads.status(now),
         "events": list(reads.events().order_by("-id")[:EVENTS_SHOWN]),
     }
     if request.GET.get("part") != "live":
-        context |= node_rooms.chart_of(request.GET.get("chart", ""), found, found, now)
+        context |= node_views.chart_of(request.GET.get("chart", ""), found, found, now)
     return page(request, "desk/workers.html", context, title=_("Workers"), item="workers", live="desk/workers_live.html")
 
 
-@room("events/", "events")
+@admin_view("events/", "events")
 def event_list(request: HttpRequest) -> HttpResponseBase:
     """Lists errors, warnings and notes, newest first."""
     trail = [(_("Workers"), reverse("admin:workers"))]

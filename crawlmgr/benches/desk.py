@@ -56,11 +56,11 @@ def run(options: Mapping[str, Any]) -> dict[str, Any]:
             sides[name] = stack.enter_context(_Side(folder / f"{name}-{share}", sizes, options["only"]))
         small, big = sides["small"], sides["big"]
         pages = []
-        for room in big.rooms:
-            pairs = [(small.cost(room), big.cost(room)) for _ in range(options["rounds"])]
+        for page in big.pages:
+            pairs = [(small.cost(page), big.cost(page)) for _ in range(options["rounds"])]
             low, high = (median(column) for column in zip(*pairs, strict=True))
             ratio = max(high, FLOOR_MS) / max(low, FLOOR_MS)
-            pages.append({"room": room, "small_ms": round(low, 1), "big_ms": round(high, 1), "ratio": round(ratio, 2)})
+            pages.append({"room": page, "small_ms": round(low, 1), "big_ms": round(high, 1), "ratio": round(ratio, 2)})
     told = [dearest(what, pages) for what in LIMITS]
     rows = {what: number for what, number in big.sizes.items() if what in ("forums", "posts", "runs")}
     return {
@@ -76,8 +76,8 @@ def dearest(what: str, pages: Sequence[Mapping[str, Any]]) -> dict[str, Any] | N
     asked = [(one["big_ms"], one["room"]) for one in pages if is_of(what, one["room"])]
     if not asked:
         return None
-    cost, room = max(asked)
-    return {"what": what, "asked": len(asked), "dearest": room, "ms": cost, "limit_ms": LIMITS[what]}
+    cost, page = max(asked)
+    return {"what": what, "asked": len(asked), "dearest": page, "ms": cost, "limit_ms": LIMITS[what]}
 
 
 def is_of(what: str, label: str) -> bool:
@@ -114,7 +114,7 @@ class _Side:
 
     def __enter__(self) -> _Side:
         told = self._answer()
-        self.rooms: list[str] = told["rooms"]
+        self.pages: list[str] = told["rooms"]
         self.left_out: dict[str, str] = told["left_out"]
         return self
 
@@ -122,10 +122,10 @@ class _Side:
         self.process.kill()
         self.process.communicate()
 
-    def cost(self, room: str) -> float:
-        """Requests the page named `room` and returns the CPU milliseconds that the server needed for it."""
+    def cost(self, page: str) -> float:
+        """Requests the page named `page` and returns the CPU milliseconds that the server needed for it."""
         assert self.process.stdin is not None  # noqa: S101 - opened above
-        self.process.stdin.write(room + "\n")
+        self.process.stdin.write(page + "\n")
         self.process.stdin.flush()
         return float(self._answer())
 
@@ -145,5 +145,5 @@ def table(result: dict[str, Any]) -> str:
         f"\n{one['what']}: {one['asked']} ways to ask, the dearest {one['dearest']}: {one['ms']} ms of {one['limit_ms']:.0f}"
         for one in result["limits"]
     )
-    left = "".join(f"\nnot measured: {room}: {why}" for room, why in result["left_out"].items())
+    left = "".join(f"\nnot measured: {page}: {why}" for page, why in result["left_out"].items())
     return plain_table(("room", "small ms", "big ms", "ratio"), rows) + limits + left

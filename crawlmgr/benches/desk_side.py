@@ -111,15 +111,15 @@ def places(sizes: Sizes) -> Iterator[tuple[str, str, str]]:
         arguments |= import_string(f"{dotted}.arguments")(sizes)
         queries |= import_string(f"{dotted}.QUERIES")
     known = list(_patterns(get_resolver().url_patterns, "", ""))  # this also loads the admin views
-    rooms = {pattern.name for pattern in admin.site.rooms}
+    own = {pattern.name for pattern in admin.site.own_views}
     for route, space, pattern in known:
         wanted, name = frozenset(pattern.pattern.regex.groupindex), f"{space}{pattern.name or ''}".removeprefix("admin:")
         if getattr(pattern.callback, "is_button", False):
             yield name or route, "", ONLY_SENT
         elif not pattern.name:
             yield route or "/", f"/{route}", "leads elsewhere" if wanted else ""
-        elif name in rooms and not wanted <= set(arguments.get(name, ())):
-            sys.exit(f"bench desk knows no row for the room {name}")
+        elif name in own and not wanted <= set(arguments.get(name, ())):
+            sys.exit(f"bench desk knows no row for the page {name}")
         elif not wanted <= set(arguments.get(name, ())):
             yield name, "", "its row does not exist in the benchmark's data"
         else:

@@ -25,7 +25,7 @@ class Served(NamedTuple):
     began: datetime
 
 
-class Room(NamedTuple):
+class DeskPage(NamedTuple):
     """A view of the web interface that the demonstration recommends: `words` describe it, `name` and `arguments` give its URL (as
     Django's `reverse` takes them)."""
 
@@ -38,9 +38,9 @@ class Part(Protocol):
     """One crawler's part of the demonstration, as `demo` calls it.
 
     `kept` returns the website of an earlier demonstration, None if there was none. `add` adds the website to the database,
-    `finish` crawls it and returns figures to print; `add` and `finish` reuse objects of an earlier demonstration. `rooms`
-    returns the views to recommend. `leave` is called when `demo` ends, `remove` deletes everything and returns the names of
-    what was deleted.
+    `finish` crawls it and returns figures to print; `add` and `finish` reuse objects of an earlier demonstration. `pages`
+    returns pages of the desk to recommend. `leave` is called when `demo` ends, `remove` deletes everything and returns the
+    names of what was deleted.
     """
 
     def kept(self) -> Served | None: ...
@@ -49,7 +49,7 @@ class Part(Protocol):
 
     def finish(self) -> dict[str, Any]: ...
 
-    def rooms(self) -> list[Room]: ...
+    def pages(self) -> list[DeskPage]: ...
 
     def leave(self, now: datetime) -> None: ...
 

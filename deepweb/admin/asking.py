@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from crawlmgr.admin import exports, words
-from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
 from crawlmgr.models import Run
 from deepweb import reads
 from deepweb.admin import charts
@@ -90,7 +90,7 @@ def trail(form: Form) -> list[tuple[str, str]]:
     return [(_("Search sites"), reverse("admin:sources")), (form.source.name, reverse("admin:source", args=[form.source_id]))]
 
 
-@room("deepweb/form/<int:pk>/", "search-form", "deepweb.view_form")
+@admin_view("deepweb/form/<int:pk>/", "search-form", "deepweb.view_form")
 def form_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows a form: its type and fields, its harvests, and the actions that are possible on it."""
     form = find(pk)
@@ -125,7 +125,7 @@ def _title(form: Form) -> str:
     return unquote(parts.path if len(parts.path) > 1 else parts.netloc)[:80]
 
 
-@act("deepweb/form/<int:pk>/type/", "form-type", "deepweb.change_form")
+@post_view("deepweb/form/<int:pk>/type/", "form-type", "deepweb.change_form")
 def correct(request: HttpRequest, pk: int) -> HttpResponse:
     """Stores an operator's correction of the form's type, which overrides the classifier's."""
     form = find(pk)
@@ -138,7 +138,7 @@ def correct(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "search-form", pk)
 
 
-@act("deepweb/form/<int:pk>/role/", "form-role", "deepweb.change_form")
+@post_view("deepweb/form/<int:pk>/role/", "form-role", "deepweb.change_form")
 def set_role(request: HttpRequest, pk: int) -> HttpResponse:
     """Stores the role that an operator assigns to a field; it overrides the role found by harvests."""
     form = find(pk)
@@ -147,7 +147,7 @@ def set_role(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "search-form", pk)
 
 
-@act("deepweb/form/<int:pk>/release/", "form-release", "deepweb.change_form")
+@post_view("deepweb/form/<int:pk>/release/", "form-release", "deepweb.change_form")
 def release(request: HttpRequest, pk: int) -> HttpResponse:
     """Allows or forbids submitting a form that needs an operator's consent: it is sent by POST, or its type is uncertain."""
     form, wanted = find(pk), request.POST.get("released") == "1"
@@ -156,7 +156,7 @@ def release(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "search-form", pk)
 
 
-@act("deepweb/form/<int:pk>/harvest/", "form-harvest", "crawlmgr.add_run")
+@post_view("deepweb/form/<int:pk>/harvest/", "form-harvest", "crawlmgr.add_run")
 def harvest(request: HttpRequest, pk: int) -> HttpResponse:
     """Starts a harvest of a form with the submitted budget and options."""
     form, budget = find(pk), BudgetForm(request.POST)
@@ -185,7 +185,7 @@ def _start(
     return started[0] if started else None
 
 
-@act("deepweb/form/<int:pk>/try/", "form-try", "crawlmgr.add_run")
+@post_view("deepweb/form/<int:pk>/try/", "form-try", "crawlmgr.add_run")
 def try_query(request: HttpRequest, pk: int) -> HttpResponse:
     """Sends one query with the submitted values to a form, and shows the answer as a harvest of one query."""
     form = find(pk)
@@ -202,7 +202,7 @@ def try_query(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "harvest", Harvest.objects.values_list("pk", flat=True).get(run=started, form=form))
 
 
-@room("deepweb/harvest/<int:pk>/", "harvest", "deepweb.view_harvest")
+@admin_view("deepweb/harvest/<int:pk>/", "harvest", "deepweb.view_harvest")
 def harvest_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one harvest: its figures, the curve of records against requests with the bounds of the estimated coverage, and its
     queries.

@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.rooms import act, attempt, back, number, page, room
+from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_view
 from deepweb import clustering, reads
 from deepweb.admin import charts
 from deepweb.models import Cluster
@@ -19,7 +19,7 @@ from deepweb.services.harvest_options import POLICIES
 MAX_SHARE = 100.0
 
 
-@room("deepweb/clusters/", "form-clusters", "deepweb.view_cluster")
+@admin_view("deepweb/clusters/", "form-clusters", "deepweb.view_cluster")
 def cluster_page(request: HttpRequest) -> HttpResponse:
     """Shows the map of the search forms, the clusters as lists, and for each cluster the share of queries whose answers had
     records ("submission efficiency")."""
@@ -37,7 +37,7 @@ def cluster_page(request: HttpRequest) -> HttpResponse:
     return page(request, "deepweb/clusters.html", context, title=_("Form clusters"), item="form-clusters", trail=trail)
 
 
-@act("deepweb/clusters/make/", "clusters-make", "deepweb.change_cluster")
+@post_view("deepweb/clusters/make/", "clusters-make", "deepweb.change_cluster")
 def make(request: HttpRequest) -> HttpResponse:
     """Clusters all search forms again."""
     wish = request.POST.get("k", "").strip()
@@ -69,7 +69,7 @@ def _share(text: str, usual: float) -> float | None:
     return share if 0 <= share <= MAX_SHARE else None
 
 
-@act("deepweb/cluster/<int:pk>/name/", "cluster-name", "deepweb.change_cluster")
+@post_view("deepweb/cluster/<int:pk>/name/", "cluster-name", "deepweb.change_cluster")
 def rename(request: HttpRequest, pk: int) -> HttpResponse:
     """Stores an operator's name for a cluster."""
     row = _find(pk)
@@ -77,7 +77,7 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "form-clusters")
 
 
-@act("deepweb/cluster/<int:pk>/harvest/", "cluster-harvest", "crawlmgr.add_run")
+@post_view("deepweb/cluster/<int:pk>/harvest/", "cluster-harvest", "crawlmgr.add_run")
 def harvest(request: HttpRequest, pk: int) -> HttpResponse:
     """Starts a harvest of all forms of a cluster with one common budget."""
     row = _find(pk)

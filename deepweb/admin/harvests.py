@@ -7,13 +7,13 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import exports
-from crawlmgr.admin.rooms import room
 from crawlmgr.admin.table_page import table_page
+from crawlmgr.admin.views import admin_view
 from deepweb import reads
 from deepweb.admin.harvest_table import TABLE
 
 
-@room("deepweb/harvests/", "harvests", "deepweb.view_harvest")
+@admin_view("deepweb/harvests/", "harvests", "deepweb.view_harvest")
 def harvest_list(request: HttpRequest) -> HttpResponseBase:
     """Lists every harvest, newest first."""
     context = {

@@ -7,8 +7,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import exports
-from crawlmgr.admin.rooms import number, page, room
 from crawlmgr.admin.table_page import table_page
+from crawlmgr.admin.views import admin_view, number, page
 from deepweb import reads
 from deepweb.admin.record_table import lines_of, name_of, table
 from deepweb.models import Record
@@ -17,7 +17,7 @@ MAX_ASKED = 40  # maximum number of fields that a query string may name
 BESIDE = 6  # maximum number of records found just before a record, and just after it, that its page lists
 
 
-@room("deepweb/records/", "records", "deepweb.view_record")
+@admin_view("deepweb/records/", "records", "deepweb.view_record")
 def record_list(request: HttpRequest) -> HttpResponseBase:
     """Lists the records of one site or of all, filtered by a search for words."""
     site = number(request.GET.get("site", ""))
@@ -34,7 +34,7 @@ def record_list(request: HttpRequest) -> HttpResponseBase:
     )
 
 
-@room("deepweb/record/<int:pk>/", "record", "deepweb.view_record")
+@admin_view("deepweb/record/<int:pk>/", "record", "deepweb.view_record")
 def record_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one record with all its fields."""
     row = Record.objects.select_related("source", "form").defer("form__words").filter(pk=pk).first()

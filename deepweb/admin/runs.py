@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin import removals as removal_rooms
+from crawlmgr.admin import removals as removal_views
 from crawlmgr.admin import runs
 from crawlmgr.models import Run
 from deepweb.admin import codes
@@ -34,4 +34,4 @@ def find_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]
 
 for _kind, _detail in zip(codes.KINDS, (find_detail, harvest_detail), strict=True):
     runs.details[_kind] = _detail
-runs.details[removals.KIND] = removal_rooms.detail
+runs.details[removals.KIND] = removal_views.detail

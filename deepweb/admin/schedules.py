@@ -9,9 +9,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import export_rooms, hours
-from crawlmgr.admin.rooms import act, attempt, back, number
+from crawlmgr.admin import export_views, hours
 from crawlmgr.admin.tree import address
+from crawlmgr.admin.views import attempt, back, number, post_view
 from deepweb.models import Form, Source
 from deepweb.services import dispatch, harvests
 
@@ -30,7 +30,7 @@ def _find(pk: int) -> Form:
     return form
 
 
-@act("deepweb/form/<int:pk>/schedule/", "form-schedule", "deepweb.change_form")
+@post_view("deepweb/form/<int:pk>/schedule/", "form-schedule", "deepweb.change_form")
 def schedule(request: HttpRequest, pk: int) -> HttpResponse:
     """Sets the interval at which the form is harvested again, or none."""
     form, seconds = _find(pk), number(request.POST.get("interval", ""))
@@ -42,7 +42,7 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "search-form", pk)
 
 
-@act("deepweb/form/<int:pk>/again/", "form-again", "crawlmgr.add_run")
+@post_view("deepweb/form/<int:pk>/again/", "form-again", "crawlmgr.add_run")
 def again(request: HttpRequest, pk: int) -> HttpResponse:
     """Starts a harvest of the form at once, with the settings of its last harvest."""
     form, now = _find(pk), datetime.now(UTC)
@@ -67,4 +67,4 @@ def _named() -> list[tuple[int, str]]:
     return list(Source.objects.order_by("name", "pk").values_list("pk", "name"))
 
 
-export_rooms.SITES |= dict.fromkeys(("forms", "queries", "records"), _named)
+export_views.SITES |= dict.fromkeys(("forms", "queries", "records"), _named)

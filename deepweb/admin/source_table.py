@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from crawlmgr.admin import narrowing, table_actions, tables, tags
-from crawlmgr.admin.rooms import act
 from crawlmgr.admin.tables import Action, Choice, Column, Rows, Table, by, falling
 from crawlmgr.admin.tree import address
+from crawlmgr.admin.views import post_view
 from deepweb.models import Form, Source
 from deepweb.reads import SourceRow, is_search
 from deepweb.services import sources
@@ -96,7 +96,7 @@ def _find(request: HttpRequest, source: Source, now: Any) -> None:
 VERBS: dict[str, table_actions.Verb] = {"find": _find}
 
 
-@act("deepweb/do/", "sources-do", "deepweb.change_source")
+@post_view("deepweb/do/", "sources-do", "deepweb.change_source")
 def do(request: HttpRequest) -> HttpResponse:
     """Carries out an action on the selected sites: search for forms again, delete, or undo the deletion."""
     def told(count: int) -> str:

@@ -15,9 +15,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from crawlmgr.admin import exports
-from crawlmgr.admin import removals as removal_rooms
-from crawlmgr.admin.rooms import act, attempt, back, opens_nothing, page, room
+from crawlmgr.admin import removals as removal_views
 from crawlmgr.admin.table_page import table_page
+from crawlmgr.admin.views import admin_view, attempt, back, opens_nothing, page, post_view
 from crawlmgr.models import Run
 from crawlmgr.web.url import UrlError, canonical, host_key
 from deepweb import reads
@@ -73,7 +73,7 @@ def _wrong_lines(numbers: list[str]) -> str:
     return _("Lines that are not web addresses: %(lines)s.") % {"lines": ", ".join(numbers[:LINES_TOLD]) + more}
 
 
-@room("deepweb/", "sources", "deepweb.view_source")
+@admin_view("deepweb/", "sources", "deepweb.view_source")
 def source_list(request: HttpRequest) -> HttpResponseBase:
     """Lists all search sites, newest first."""
     def context() -> dict[str, Any]:
@@ -85,7 +85,7 @@ def source_list(request: HttpRequest) -> HttpResponseBase:
     )  # fmt: skip
 
 
-@room("deepweb/add/", "source-add", "deepweb.view_source", post="deepweb.add_source")
+@admin_view("deepweb/add/", "source-add", "deepweb.view_source", post="deepweb.add_source")
 def add(request: HttpRequest) -> HttpResponse:
     """Shows and processes the form for new sites; starts a crawl of them for forms."""
     if not request.user.has_perm("deepweb.add_source"):
@@ -141,7 +141,7 @@ def find(pk: int) -> Source:
     return source
 
 
-@room("deepweb/site/<int:pk>/", "source", "deepweb.view_source")
+@admin_view("deepweb/site/<int:pk>/", "source", "deepweb.view_source")
 def source_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one site: its forms by type, each with a preview of its fields."""
     source = find(pk)
@@ -171,7 +171,7 @@ def source_page(request: HttpRequest, pk: int) -> HttpResponse:
     return answer
 
 
-@act("deepweb/site/<int:pk>/find/", "source-find", "crawlmgr.add_run")
+@post_view("deepweb/site/<int:pk>/find/", "source-find", "crawlmgr.add_run")
 def look_again(request: HttpRequest, pk: int) -> HttpResponse:
     """Starts a crawl of the site for forms."""
     source = find(pk)
@@ -183,14 +183,14 @@ def look_again(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "source", pk)
 
 
-@room("deepweb/site/<int:pk>/delete/", "source-delete", "deepweb.delete_source", post="deepweb.delete_source")
+@admin_view("deepweb/site/<int:pk>/delete/", "source-delete", "deepweb.delete_source", post="deepweb.delete_source")
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Asks for confirmation, for which the site's name has to be typed, showing what will be lost; then deletes the site."""
     source = find(pk)
     wrong = request.method == "POST" and request.POST.get("name", "").strip() != source.name.strip()
     if request.method == "POST" and not wrong:
         now = datetime.now(UTC)
-        return removal_rooms.away(request, source.name, "sources", lambda: removals.start(source, now, request.user))
+        return removal_views.away(request, source.name, "sources", lambda: removals.start(source, now, request.user))
     trail = [(_("Search sites"), reverse("admin:sources")), (source.name, reverse("admin:source", args=[pk]))]
     context = {"source": source, "wrong": wrong, "row": reads.with_numbers([source])[0]}
     return page(request, "deepweb/delete.html", context, title=_("Delete"), item=f"source:{pk}", trail=trail)

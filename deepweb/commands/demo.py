@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import demonstration
 from crawlmgr.management.base import say
-from crawlmgr.management.demonstration import Room, Served
+from crawlmgr.management.demonstration import DeskPage, Served
 from crawlmgr.models import Run
 from crawlmgr.services.demonstration import MARK
 from deepweb.models import Form, Harvest, Source
@@ -75,10 +75,10 @@ class DeepwebDemo:
         except harvests.Refused as refused:
             raise CommandError(str(refused)) from None
 
-    def rooms(self) -> list[Room]:
+    def pages(self) -> list[DeskPage]:
         source = _only()
         harvest = Harvest.objects.filter(form__source=source).latest("pk")
-        return [Room("database", "source", (source.pk,)), Room("its harvest", "harvest", (harvest.pk,))]
+        return [DeskPage("database", "source", (source.pk,)), DeskPage("its harvest", "harvest", (harvest.pk,))]
 
     def leave(self, now: datetime) -> None:
         """Does nothing: forms are queried only on request, so there is no schedule to pause when the demonstration ends."""

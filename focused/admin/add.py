@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from crawlmgr.admin.rooms import back, opens_nothing, page, room
+from crawlmgr.admin.views import admin_view, back, opens_nothing, page
 from crawlmgr.web.encoding import decode
 from focused.models import Topic
 from focused.services import readings, samples, topics
@@ -126,7 +126,7 @@ def tell_bad_lines(request: HttpRequest, bad: list[BadLine], what: str) -> None:
         messages.warning(request, text % {"number": len(bad), "what": what, "lines": told + more})
 
 
-@room("topics/add/", "topic-add", "focused.view_topic", post="focused.add_topic")
+@admin_view("topics/add/", "topic-add", "focused.view_topic", post="focused.add_topic")
 def add(request: HttpRequest) -> HttpResponse:
     """Shows and processes the form for a new topic."""
     if not request.user.has_perm("focused.add_topic"):

@@ -14,8 +14,8 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin import runs as run_rooms
-from crawlmgr.admin.rooms import act, attempt, back, number, page, room
+from crawlmgr.admin import runs as run_views
+from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_view
 from crawlmgr.models import Run
 from crawlmgr.services import settings_history
 from crawlmgr.services.export_formats import safe_cell
@@ -42,7 +42,7 @@ POINTS = ("strategy", "draw", "fetched", "url", "parent", "depth", "similarity",
 FIRST = ("adaptive", "breadth_first", "best_first", "shark", "dynamic_tunnel", "ant_colony")
 
 
-@room("topics/<int:pk>/compare/", "topic-compare", "focused.view_topic", post="focused.add_comparison")
+@admin_view("topics/<int:pk>/compare/", "topic-compare", "focused.view_topic", post="focused.add_comparison")
 def compare(request: HttpRequest, pk: int) -> HttpResponse:
     """Lists the topic's comparisons, with a form for a new one."""
     topic = find(pk)
@@ -127,7 +127,7 @@ def _labels(request: HttpRequest, topic: Topic) -> str:
     return file.read().decode("utf-8-sig", "replace")
 
 
-@act("topics/run/<int:pk>/others/", "topic-run-others", "focused.add_comparison")
+@post_view("topics/run/<int:pk>/others/", "topic-run-others", "focused.add_comparison")
 def others(request: HttpRequest, pk: int) -> HttpResponse:
     """Starts a comparison of the run's strategy with all other strategies, over the pages that the run fetched."""
     row = find_run(pk)
@@ -164,7 +164,7 @@ def best(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [one for one in results if one["area"] >= least][:CURVES]
 
 
-@room("topics/comparison/<int:pk>/", "comparison", "focused.view_topic")
+@admin_view("topics/comparison/<int:pk>/", "comparison", "focused.view_topic")
 def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one comparison: its progress while it is computed, then charts and a table of results."""
     found, now = find_comparison(pk), datetime.now(UTC)
@@ -180,7 +180,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
         "topic": found.topic,
         "run": found.run,
         "now": now,
-        "story": run_rooms.story(found.run, now) if found.run else None,
+        "story": run_views.story(found.run, now) if found.run else None,
         "done": done,
         "total": total,
         "share": round(100 * done / total),
@@ -218,7 +218,7 @@ def _finished(found: Comparison, names: Sequence[str]) -> dict[str, list[bool]]:
     return {shown(name): [bool(step[RELEVANT]) for step in parts[keys[name]]] for name in names if keys.get(name) in parts}
 
 
-@act("topics/comparison/<int:pk>/choose/", "comparison-choose", "focused.change_topic")
+@post_view("topics/comparison/<int:pk>/choose/", "comparison-choose", "focused.change_topic")
 def choose(request: HttpRequest, pk: int) -> HttpResponse:
     """Gives the topic the strategy and parameters of an entry of the comparison."""
     found = find_comparison(pk)
@@ -234,7 +234,7 @@ def choose(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "comparison", pk)
 
 
-@room("topics/comparison/<int:pk>/points.csv", "comparison-points", "focused.view_topic")
+@admin_view("topics/comparison/<int:pk>/points.csv", "comparison-points", "focused.view_topic")
 def points(request: HttpRequest, pk: int) -> HttpResponse:
     """Exports every fetch of every strategy (address, position, similarity) as CSV; with `?as=json` as JSON, together with the
     results.
@@ -278,5 +278,5 @@ def samples_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, A
     return {"link": reverse("admin:topic", args=[run.target]), "link_text": _("To the topic")}
 
 
-run_rooms.details["topic-compare"] = detail
-run_rooms.details["topic-samples"] = samples_detail
+run_views.details["topic-compare"] = detail
+run_views.details["topic-samples"] = samples_detail

@@ -12,8 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.rooms import act, attempt, back, page, room
 from crawlmgr.admin.settings_history import lines
+from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
 from crawlmgr.models import Run
 from focused import reads
 from focused.admin import fields, presets, titles
@@ -35,7 +35,7 @@ def strategies() -> list[dict[str, str]]:
     return [{"name": name, "summary": _(one.summary)} for name, one in found]
 
 
-@room("topics/<int:pk>/crawl/", "topic-crawl", "focused.view_topic", post="crawlmgr.add_run")
+@admin_view("topics/<int:pk>/crawl/", "topic-crawl", "focused.view_topic", post="crawlmgr.add_run")
 def crawl(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows and processes the form of a run.
 
@@ -142,7 +142,7 @@ def _carry_out(
     return back(request, "topic-run", made[0].pk) if attempt(request, _("The crawl has started."), begin) else None
 
 
-@act("topics/<int:pk>/settings/undo/", "topic-settings-undo", "focused.change_topic")
+@post_view("topics/<int:pk>/settings/undo/", "topic-settings-undo", "focused.change_topic")
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """Undoes the newest change of the topic's strategy, parameters and options."""
     topic = find(pk)

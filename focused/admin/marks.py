@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
 from focused.admin.runs import find
 from focused.admin.topics import trail
 from focused.models import TopicPage
@@ -18,7 +18,7 @@ SHOWN = 40
 WORDS = {"on": True, "off": False, "none": None}
 
 
-@room("topics/run/<int:pk>/marks/", "topic-marks", "focused.view_topic")
+@admin_view("topics/run/<int:pk>/marks/", "topic-marks", "focused.view_topic")
 def listed(request: HttpRequest, pk: int) -> HttpResponse:
     """Lists the pages to mark, or with `?marked=1` those already marked, with the learning judge's score of each."""
     row = find(pk)
@@ -38,7 +38,7 @@ def listed(request: HttpRequest, pk: int) -> HttpResponse:
     return page(request, "focused/marks.html", context, title=_("Marks"), item=f"topic:{row.topic_id}", trail=way)
 
 
-@act("topics/page/<int:pk>/mark/", "topic-mark", "focused.change_topic")
+@post_view("topics/page/<int:pk>/mark/", "topic-mark", "focused.change_topic")
 def mark(request: HttpRequest, pk: int) -> HttpResponse:
     """Stores the operator's mark of a page; answers in JSON if the list's script asked for it, otherwise redirects to the list.
     """

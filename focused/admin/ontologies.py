@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.rooms import back, page, room
+from crawlmgr.admin.views import admin_view, back, page
 from focused.admin.topics import find, trail
 from focused.models import Topic
 from focused.ontology import MAX_CONCEPTS, Ontology, read_csv, read_turtle
@@ -20,7 +20,7 @@ MAX_BYTES = 2_000_000
 SHOWN = 500
 
 
-@room("topics/<int:pk>/ontology/", "topic-ontology", "focused.view_topic", post="focused.change_topic")
+@admin_view("topics/<int:pk>/ontology/", "topic-ontology", "focused.view_topic", post="focused.change_topic")
 def ontology(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows the ontology as a tree, with a form to replace it; a run that has started keeps the ontology it started with."""
     topic, problem = find(pk), ""

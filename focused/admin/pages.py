@@ -14,8 +14,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import words
-from crawlmgr.admin.rooms import number, page, room
 from crawlmgr.admin.table_page import table_page
+from crawlmgr.admin.views import admin_view, number, page
 from focused import reads
 from focused.admin import charts, titles
 from focused.admin.page_table import TABLE
@@ -30,7 +30,7 @@ from focused.topics import Topic
 SIZE = 25
 
 
-@room("topics/run/<int:pk>/pages/", "topic-pages", "focused.view_topic")
+@admin_view("topics/run/<int:pk>/pages/", "topic-pages", "focused.view_topic")
 def run_pages(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Lists a run's pages, or those that match the search `q`; with `url` shows what became of that address."""
     row = find_run(pk)
@@ -52,7 +52,7 @@ def run_pages(request: HttpRequest, pk: int) -> HttpResponseBase:
     return table_page(request, "focused/pages.html", TABLE, reads.pages(pk), context, **frame)
 
 
-@room("topics/<int:pk>/search/", "topic-search", "focused.view_topic")
+@admin_view("topics/<int:pk>/search/", "topic-search", "focused.view_topic")
 def topic_search(request: HttpRequest, pk: int) -> HttpResponse:
     """Searches the pages of all runs of a topic."""
     topic, text = find_topic(pk), _asked(request)
@@ -92,7 +92,7 @@ def _found(
     }
 
 
-@room("topics/page/<int:pk>/", "topic-page", "focused.view_topic")
+@admin_view("topics/page/<int:pk>/", "topic-page", "focused.view_topic")
 def page_why(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one page of a run: the path of pages from a seed to it, the parts of its priority, and the contribution of each word
     to its similarity to the topic."""

@@ -12,10 +12,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import exports, words
-from crawlmgr.admin import removals as removal_rooms
-from crawlmgr.admin import runs as run_rooms
+from crawlmgr.admin import removals as removal_views
+from crawlmgr.admin import runs as run_views
 from crawlmgr.admin.charts import Chart
-from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
 from crawlmgr.models import Run
 from crawlmgr.reads import runs as run_reads
 from focused import reads
@@ -38,7 +38,7 @@ def find(pk: int) -> TopicRun:
     return row
 
 
-@room("topics/run/<int:pk>/", "topic-run", "focused.view_topic")
+@admin_view("topics/run/<int:pk>/", "topic-run", "focused.view_topic")
 def run_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one topic run; the page refreshes itself while the run is active."""
     row, now = find(pk), datetime.now(UTC)
@@ -48,7 +48,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
         "run": run,
         "topic": row.topic,
         "now": now,
-        "story": run_rooms.story(run, now),
+        "story": run_views.story(run, now),
         "rate": run_reads.rate(run, now),
         "budget": run.parameters["options"]["pages"],
         "refused": sorted(((words.say(code), n) for code, n in row.refused.items()), key=lambda pair: -pair[1]),
@@ -89,7 +89,7 @@ def _fields(run: Run) -> list[fields.Field]:
     return fields.fields(own, known, "p_", linked=found.sum_to_one, owner=run.parameters["strategy"])
 
 
-@act("topics/run/<int:pk>/edit/", "topic-run-edit", "crawlmgr.change_run")
+@post_view("topics/run/<int:pk>/edit/", "topic-run-edit", "crawlmgr.change_run")
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
     """Stores a change of an active run: seeds to add, a host to drop, or new parameters of the strategy."""
     run = find(pk).run
@@ -114,5 +114,5 @@ def detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
     return {"link": reverse("admin:topic-run", args=[run.pk]), "link_text": _("Harvest, pages and changes")}
 
 
-run_rooms.details["topic"] = detail
-run_rooms.details[removals.KIND] = removal_rooms.detail
+run_views.details["topic"] = detail
+run_views.details[removals.KIND] = removal_views.detail

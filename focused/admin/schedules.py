@@ -9,14 +9,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from crawlmgr.admin import hours
-from crawlmgr.admin.rooms import act, attempt, back
 from crawlmgr.admin.tree import address
+from crawlmgr.admin.views import attempt, back, post_view
 from focused.admin.topics import find
 from focused.models import Topic
 from focused.services import dispatch
 
 
-@act("topics/<int:pk>/again/", "topic-again", "crawlmgr.add_run")
+@post_view("topics/<int:pk>/again/", "topic-again", "crawlmgr.add_run")
 def again(request: HttpRequest, pk: int) -> HttpResponse:
     """Starts a crawl of the topic at once, with the options of a scheduled run."""
     topic = find(pk)

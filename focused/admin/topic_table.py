@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from crawlmgr.admin import narrowing, table_actions, tables, tags
-from crawlmgr.admin.rooms import act, number
 from crawlmgr.admin.tables import Action, Choice, Column, Rows, Table, by, falling
 from crawlmgr.admin.tree import address
+from crawlmgr.admin.views import number, post_view
 from focused import reads
 from focused.admin import titles
 from focused.models import Topic
@@ -129,7 +129,7 @@ def _set_interval(request: HttpRequest, topic: Topic, now: Any) -> None:
 VERBS: dict[str, table_actions.Verb] = {"crawl": _crawl, "interval": _set_interval}
 
 
-@act("topics/do/", "topics-do", MAY)
+@post_view("topics/do/", "topics-do", MAY)
 def do(request: HttpRequest) -> HttpResponse:
     """Carries out an action on the selected topics: crawl now, set the interval, delete, or undo the deletion."""
     def told(count: int) -> str:

@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from crawlmgr.admin import removals as removal_rooms
-from crawlmgr.admin.rooms import act, attempt, back, number, numbers, page, room
+from crawlmgr.admin import removals as removal_views
 from crawlmgr.admin.table_page import table_page
+from crawlmgr.admin.views import admin_view, attempt, back, number, numbers, page, post_view
 from focused import reads
 from focused.admin import charts
 from focused.admin.add import lines_of, tell_bad_lines, tell_bounds, texts_of
@@ -27,7 +27,7 @@ from focused.topics import read_seeds
 SEEDS_SHOWN = 200
 
 
-@room("topics/", "topics", "focused.view_topic")
+@admin_view("topics/", "topics", "focused.view_topic")
 def topic_list(request: HttpRequest) -> HttpResponseBase:
     """Lists all topics by name."""
     return table_page(
@@ -50,7 +50,7 @@ def trail(topic: Topic | None = None) -> list[tuple[str, str]]:
     return [*found, (topic.name, reverse("admin:topic", args=[topic.pk]))] if topic is not None else found
 
 
-@room("topics/<int:pk>/", "topic", "focused.view_topic")
+@admin_view("topics/<int:pk>/", "topic", "focused.view_topic")
 def topic_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one topic: its words, runs, seeds and samples."""
     topic = find(pk)
@@ -85,14 +85,14 @@ def _live(request: HttpRequest, topic: Topic) -> HttpResponse:
     return answer
 
 
-@act("topics/<int:pk>/read/", "topic-read", "focused.change_topic")
+@post_view("topics/<int:pk>/read/", "topic-read", "focused.change_topic")
 def read_samples(request: HttpRequest, pk: int) -> HttpResponse:
     """Queues a run that reads the topic's samples, unless one exists already."""
     readings.renew(find(pk), now=datetime.now(UTC), user=request.user)
     return back(request, "topic", pk)
 
 
-@act("topics/<int:pk>/seeds/", "topic-seeds", "focused.change_topic")
+@post_view("topics/<int:pk>/seeds/", "topic-seeds", "focused.change_topic")
 def seeds(request: HttpRequest, pk: int) -> HttpResponse:
     """Adds seeds, pasted or from a file, or deletes the selected ones."""
     topic = find(pk)
@@ -115,7 +115,7 @@ def seeds(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "topic", pk)
 
 
-@act("topics/<int:pk>/samples/", "topic-samples", "focused.change_topic")
+@post_view("topics/<int:pk>/samples/", "topic-samples", "focused.change_topic")
 def change_samples(request: HttpRequest, pk: int) -> HttpResponse:
     """Adds samples (addresses to fetch, pasted text, files) or deletes the selected ones."""
     topic, now = find(pk), datetime.now(UTC)
@@ -147,7 +147,7 @@ def change_samples(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "topic", pk)
 
 
-@act("topics/<int:pk>/schedule/", "topic-schedule", "focused.change_topic")
+@post_view("topics/<int:pk>/schedule/", "topic-schedule", "focused.change_topic")
 def schedule(request: HttpRequest, pk: int) -> HttpResponse:
     """Sets the interval at which the topic is crawled again, or removes it."""
     topic, wish = find(pk), request.POST.get("interval", "")
@@ -161,12 +161,12 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "topic", topic.pk)
 
 
-@room("topics/<int:pk>/delete/", "topic-delete", "focused.delete_topic", post="focused.delete_topic")
+@admin_view("topics/<int:pk>/delete/", "topic-delete", "focused.delete_topic", post="focused.delete_topic")
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Asks for confirmation, for which the topic's name has to be typed, showing what will be lost; then deletes the topic."""
     topic = find(pk)
     wrong = request.method == "POST" and request.POST.get("name", "").strip() != topic.name.strip()
     if request.method == "POST" and not wrong:
-        return removal_rooms.away(request, topic.name, "topics", lambda: removals.start(topic, datetime.now(UTC), request.user))
+        return removal_views.away(request, topic.name, "topics", lambda: removals.start(topic, datetime.now(UTC), request.user))
     context: dict[str, Any] = {"topic": topic, "wrong": wrong, "runs": topic.runs.count()}
     return page(request, "focused/delete.html", context, title=_("Delete"), item=f"topic:{pk}", trail=trail(topic))

@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from crawlmgr.admin.rooms import act, back, number, page, room
+from crawlmgr.admin.views import admin_view, back, number, page, post_view
 from focused import reads
 from focused.admin import charts
 from focused.admin.topics import find, trail
@@ -32,7 +32,7 @@ def _lines(weights: dict[str, float]) -> str:
     return "\n".join(f"{word}={weight:g}" for word, weight in sorted(weights.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
-@room("topics/<int:pk>/words/", "topic-words", "focused.view_topic", post="focused.change_topic")
+@admin_view("topics/<int:pk>/words/", "topic-words", "focused.view_topic", post="focused.change_topic")
 def words(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows the topic's words as editable lists; a run that has started keeps the words it started with."""
     topic = find(pk)
@@ -84,7 +84,7 @@ def _save(topic: Topic, posted: dict[str, str]) -> dict[str, str]:
     return wrong
 
 
-@act("topics/<int:pk>/draw/", "topic-draw", "focused.change_topic")
+@post_view("topics/<int:pk>/draw/", "topic-draw", "focused.change_topic")
 def draw(request: HttpRequest, pk: int) -> HttpResponse:
     """Extracts words for the topic from its samples. If the form names an earlier run (`run`), takes near-topic words from that
     run's pages instead, or, if `from` is "hosts", keywords from its host pages (entry pages of sites)."""
@@ -121,7 +121,7 @@ def _from_hosts(request: HttpRequest, topic: Topic, run_id: int) -> HttpResponse
     return back(request, "topic-words", topic.pk)
 
 
-@room("topics/<int:pk>/try/", "topic-try", "focused.view_topic", post="focused.change_topic")
+@admin_view("topics/<int:pk>/try/", "topic-try", "focused.view_topic", post="focused.change_topic")
 def try_out(request: HttpRequest, pk: int) -> HttpResponse:
     """Scores a text or a page against the topic and explains the score."""
     topic = find(pk)

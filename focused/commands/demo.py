@@ -12,7 +12,7 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.demo.topic_web import TopicWeb
 from crawlmgr.management import demonstration
 from crawlmgr.management.base import say
-from crawlmgr.management.demonstration import Room, Served
+from crawlmgr.management.demonstration import DeskPage, Served
 from crawlmgr.models import RunState
 from crawlmgr.services.demonstration import MARK
 from focused.models import Topic, TopicRun
@@ -70,9 +70,9 @@ class TopicDemo:
             "requests": row.run.requests,
         }
 
-    def rooms(self) -> list[Room]:
+    def pages(self) -> list[DeskPage]:
         topic = _only()
-        return [Room("topic", "topic", (topic.pk,)), Room("its crawl", "topic-run", (topic.runs.latest("pk").pk,))]
+        return [DeskPage("topic", "topic", (topic.pk,)), DeskPage("its crawl", "topic-run", (topic.runs.latest("pk").pk,))]
 
     def leave(self, now: datetime) -> None:
         """Does nothing: the topic is crawled only on request, so there is no schedule to pause when the demonstration ends."""

@@ -17,8 +17,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
 from crawlmgr.admin import words
-from crawlmgr.admin.rooms import attempt, back, opens_nothing, page, room
 from crawlmgr.admin.runs import story
+from crawlmgr.admin.views import admin_view, attempt, back, opens_nothing, page
 from crawlmgr.models import Run, RunState
 from crawlmgr.reads import runs as run_reads
 from crawlmgr.services import runs
@@ -74,7 +74,7 @@ class SaveForm(forms.Form):
         return zone
 
 
-@room("forums/add/", "forum-add", "forums.view_site", post="forums.add_site")
+@admin_view("forums/add/", "forum-add", "forums.view_site", post="forums.add_site")
 def add(request: HttpRequest) -> HttpResponse:
     """Shows the form for a forum's address; on POST starts the forum's inspection."""
     if not request.user.has_perm("forums.add_site"):
@@ -114,7 +114,7 @@ def _discover(request: HttpRequest, form: AddressForm) -> Run | None:
         return None
 
 
-@room("forums/add/<int:pk>/", "forum-found", "forums.view_site", post="forums.add_site")
+@admin_view("forums/add/<int:pk>/", "forum-found", "forums.view_site", post="forums.add_site")
 def found(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows the progress of a forum's inspection; when it has ended, its boards to choose from, which a POST saves."""
     run = Run.objects.select_related("created_by").filter(pk=pk, kind="forum-discovery").first()

@@ -16,9 +16,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from crawlmgr.admin import narrowing, table_actions, tags, words
-from crawlmgr.admin.rooms import act, numbers
 from crawlmgr.admin.tables import Action, Choice, Column, Rows, Table, by, falling
 from crawlmgr.admin.tree import address
+from crawlmgr.admin.views import numbers, post_view
 from crawlmgr.services import runs
 from forums.admin.thread_table import SITE
 from forums.models import Board
@@ -123,7 +123,7 @@ TABLE = Table(
 NEEDED = {one.do: one.permission for one in TABLE.actions}
 
 
-@act("forums/boards/do/", "boards-do", "crawlmgr.add_run")
+@post_view("forums/boards/do/", "boards-do", "crawlmgr.add_run")
 def do(request: HttpRequest) -> HttpResponse:
     """Carries out the submitted action on the selected boards: visit now, set the interval, include in or exclude from scheduled
     visits."""

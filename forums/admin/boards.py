@@ -9,9 +9,9 @@ from django.http import Http404, HttpRequest, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.rooms import page, room
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.table_query import OF_PAGES
+from crawlmgr.admin.views import admin_view, page
 from crawlmgr.reads.status import all_paused
 from forums import reads
 from forums.admin import charts
@@ -24,7 +24,7 @@ from forums.reads.upcoming import of_board, with_paused_visits
 from forums.services import plans
 
 
-@room("forums/board/<int:pk>/", "board", "forums.view_board")
+@admin_view("forums/board/<int:pk>/", "board", "forums.view_board")
 def board_page(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Shows one board with its threads; with `visits=1` in the query string its visits instead, page by page."""
     board = Board.objects.select_related("site", "parent").defer("site__structure").filter(pk=pk).first()

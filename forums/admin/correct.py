@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.rooms import back, page, room
+from crawlmgr.admin.views import admin_view, back, page
 from crawlmgr.services import archive
 from forums.admin import structure_words as words
 from forums.admin.structures import corrections, load
@@ -51,7 +51,7 @@ class CorrectionQuery:
     chosen: bool = False
 
 
-@room("forums/site/<int:pk>/correct/", "forum-correct", "forums.view_site", post="forums.change_site")
+@admin_view("forums/site/<int:pk>/correct/", "forum-correct", "forums.view_site", post="forums.change_site")
 def correct(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows which records are read from a stored page of the forum. If the query string contains a field and a selector for it,
     shows how this correction would change the records; a POST saves the correction as a rule of the site."""

@@ -17,8 +17,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from crawlmgr.admin.charts import NEW, UNCHANGED, UPDATED, Chart, Series, chart, heatmap
-from crawlmgr.admin.rooms import page, room
 from crawlmgr.admin.tags import duration
+from crawlmgr.admin.views import admin_view, page
 from crawlmgr.services.export_formats import safe_cell
 from forums import delay_report, law
 from forums.admin import tabs
@@ -128,7 +128,7 @@ def _sentence(report: Report) -> str:
     return _("Posts waited %(waits)s on average; equal visits at the same cost (%(visits)s a day): %(equal)s.") % values
 
 
-@room("forums/site/<int:pk>/delays/", "forum-delays", "forums.view_plan")
+@admin_view("forums/site/<int:pk>/delays/", "forum-delays", "forums.view_plan")
 def delay_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows the report of a site, or (`pk` 0) of all."""
     site, now = find_scope(pk), datetime.now(UTC)
@@ -267,7 +267,7 @@ def _visits_chart(report: Report) -> Chart:
     )
 
 
-@room("forums/site/<int:pk>/delays/<slug:table>.csv", "forum-delays-export", "forums.view_plan")
+@admin_view("forums/site/<int:pk>/delays/<slug:table>.csv", "forum-delays-export", "forums.view_plan")
 def export(request: HttpRequest, pk: int, table: str) -> HttpResponse | StreamingHttpResponse:
     """Exports one table of the report as CSV: `table` is "boards" or "days" (a row each), or "posts" (every post with its
     delay)."""

@@ -8,14 +8,14 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.rooms import act, attempt, back
-from crawlmgr.admin.rooms import number as whole
+from crawlmgr.admin.views import attempt, back, post_view
+from crawlmgr.admin.views import number as whole
 from forums.admin.structures import load
 from forums.models import Doubt
 from forums.services import doubts, rereads
 
 
-@act("forums/site/<int:pk>/doubts/", "forum-doubt", "forums.change_site")
+@post_view("forums/site/<int:pk>/doubts/", "forum-doubt", "forums.change_site")
 def settle(request: HttpRequest, pk: int) -> HttpResponse:
     """Dismisses a doubt, because the user says that the page is read correctly."""
     site, wanted = load(pk), whole(request.POST.get("doubt", "")) or 0
@@ -26,7 +26,7 @@ def settle(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "forum", pk)
 
 
-@act("forums/site/<int:pk>/reread/", "forum-reread", "crawlmgr.add_run")
+@post_view("forums/site/<int:pk>/reread/", "forum-reread", "crawlmgr.add_run")
 def reread(request: HttpRequest, pk: int) -> HttpResponse:
     """Starts reading the stored pages again with the current model; nothing is requested from the forum."""
     site, now = load(pk), datetime.now(UTC)

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin.rooms import OPEN_PRIVATE, back, numbers, opens_nothing, page, room
+from crawlmgr.admin.views import OPEN_PRIVATE, admin_view, back, numbers, opens_nothing, page
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.services import sealed_settings
 from crawlmgr.web.url import canonical, host_key
@@ -76,7 +76,7 @@ class EditForm(forms.Form):
             raise forms.ValidationError(str(error)) from None
 
 
-@room("forums/site/<int:pk>/edit/", "forum-edit", "forums.change_site", post="forums.change_site")
+@admin_view("forums/site/<int:pk>/edit/", "forum-edit", "forums.change_site", post="forums.change_site")
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows the form and saves it on POST; errors are shown beside the fields, and nothing is saved then."""
     site = find(pk)

@@ -10,8 +10,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import exports
-from crawlmgr.admin.rooms import number, room
 from crawlmgr.admin.table_page import table_page
+from crawlmgr.admin.views import admin_view, number
 from forums import reads
 from forums.admin import board_table, thread_table
 from forums.admin.add import INTERVALS
@@ -32,7 +32,7 @@ def _may_begin(request: HttpRequest) -> bool:
     return bool(request.user.has_perm("forums.add_site")) and not Site.objects.exists()
 
 
-@room("forums/boards/", "boards", "forums.view_board")
+@admin_view("forums/boards/", "boards", "forums.view_board")
 def boards(request: HttpRequest) -> HttpResponseBase:
     """Lists the boards of all forums, or of one."""
     now, site = datetime.now(UTC), number(request.GET.get("site", ""))
@@ -46,7 +46,7 @@ def boards(request: HttpRequest) -> HttpResponseBase:
     )
 
 
-@room("forums/threads/", "threads", "forums.view_thread")
+@admin_view("forums/threads/", "threads", "forums.view_thread")
 def threads(request: HttpRequest) -> HttpResponseBase:
     """Lists the threads of all forums, or of one, most recent replies first."""
     site = number(request.GET.get("site", ""))
@@ -60,7 +60,7 @@ def threads(request: HttpRequest) -> HttpResponseBase:
     )
 
 
-@room("forums/posts/", "posts", "forums.view_thread")
+@admin_view("forums/posts/", "posts", "forums.view_thread")
 def posts(request: HttpRequest) -> HttpResponseBase:
     """Lists the posts of all forums, most recently fetched first."""
     empty = _("No posts are stored yet. They appear after the first visit to a forum.")

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from crawlmgr.admin.rooms import act, back, page, room
+from crawlmgr.admin.views import admin_view, back, page, post_view
 from forums.admin import tabs
 from forums.admin.structures import load
 from forums.models import LoginMethod, Site, SiteLogin
@@ -31,7 +31,7 @@ def login_words(site: Site) -> dict[str, Any] | None:
     return {"row": row, "reason": _(REASONS.get(row.reason, row.reason))} if row is not None else None
 
 
-@room("forums/site/<int:pk>/login/", "forum-login", "forums.view_sitelogin", post="forums.change_site")
+@admin_view("forums/site/<int:pk>/login/", "forum-login", "forums.view_sitelogin", post="forums.change_site")
 def login_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows a forum's login and saves it on POST; a password or cookie left empty stays unchanged."""
     site = load(pk)
@@ -70,7 +70,7 @@ def _save(request: HttpRequest, site: Site, row: SiteLogin | None) -> str:
     return ""
 
 
-@act("forums/site/<int:pk>/login/remove/", "forum-login-remove", "forums.change_site")
+@post_view("forums/site/<int:pk>/login/remove/", "forum-login-remove", "forums.change_site")
 def remove(request: HttpRequest, pk: int) -> HttpResponse:
     """Deletes the login with its secrets."""
     site = load(pk)

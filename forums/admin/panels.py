@@ -13,9 +13,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin.rooms import numbers, room
 from crawlmgr.admin.site import Beginning, Step
 from crawlmgr.admin.tree import Node, address
+from crawlmgr.admin.views import admin_view, numbers
 from crawlmgr.reads.status import all_paused
 from crawlmgr.services.demonstration import MARK
 from forums import reads
@@ -114,7 +114,7 @@ def _board_node(board: Board, depth: int) -> Node:
     )
 
 
-@room("forums/tree/<int:pk>/", "forum-tree", "forums.view_site")
+@admin_view("forums/tree/<int:pk>/", "forum-tree", "forums.view_site")
 def tree_part(request: HttpRequest, pk: int) -> HttpResponse:
     """Returns the boards of a site as HTML, loaded when its branch of the tree is unfolded."""
     if not Site.objects.filter(pk=pk).exists():

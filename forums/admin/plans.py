@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin.charts import NEW, UNCHANGED, Chart, Series, chart
-from crawlmgr.admin.rooms import act, attempt, back, number, page, room
+from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_view
 from forums import law
 from forums.admin import plan_words, policies, tabs
 from forums.admin.tuning import find_scope, trail
@@ -25,7 +25,7 @@ SHOWN, MAX_SHOWN = 40, 1000
 FEWEST_DAYS = 3  # with fewer planned days than this, the chart of days is not drawn
 
 
-@room("forums/site/<int:pk>/plan/", "forum-plan", "forums.view_plan")
+@admin_view("forums/site/<int:pk>/plan/", "forum-plan", "forums.view_plan")
 def plan_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows the plan of a site, or (`pk` 0) of all sites without a plan of their own."""
     site, now = find_scope(pk), datetime.now(UTC)
@@ -132,7 +132,7 @@ def _plan(pk: int) -> tuple[Site | None, Plan]:
     return site, plan
 
 
-@act("forums/site/<int:pk>/plan/policy/", "forum-plan-policy", "forums.change_plan")
+@post_view("forums/site/<int:pk>/plan/policy/", "forum-plan-policy", "forums.change_plan")
 def choose(request: HttpRequest, pk: int) -> HttpResponse:
     """Switches a forum between the adaptive policy and fixed intervals."""
     site, policy, now = find_scope(pk), request.POST.get("policy", ""), datetime.now(UTC)
@@ -150,7 +150,7 @@ def choose(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "forum", pk) if request.POST.get("from") == "forum" else back(request, "forum-plan", pk)
 
 
-@act("forums/site/<int:pk>/plan/anew/", "forum-plan-anew", "forums.change_plan")
+@post_view("forums/site/<int:pk>/plan/anew/", "forum-plan-anew", "forums.change_plan")
 def anew(request: HttpRequest, pk: int) -> HttpResponse:
     """Plans the rest of today and tomorrow again."""
     plan, now = _plan(pk)[1], datetime.now(UTC)
@@ -158,7 +158,7 @@ def anew(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "forum-plan", pk)
 
 
-@act("forums/site/<int:pk>/plan/add/", "forum-plan-add", "forums.change_plannedvisit")
+@post_view("forums/site/<int:pk>/plan/add/", "forum-plan-add", "forums.change_plannedvisit")
 def add(request: HttpRequest, pk: int) -> HttpResponse:
     """Adds a visit requested by the user."""
     plan, now = _plan(pk)[1], datetime.now(UTC)
@@ -170,7 +170,7 @@ def add(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "forum-plan", pk)
 
 
-@act("forums/plan/visits/<int:pk>/", "planned-visit", "forums.change_plannedvisit")
+@post_view("forums/plan/visits/<int:pk>/", "planned-visit", "forums.change_plannedvisit")
 def change(request: HttpRequest, pk: int) -> HttpResponse:
     """Pins, unpins, moves or removes a planned visit. If the visit is not stored (the plan was recomputed meanwhile), pinning
     adds a visit of the board at that time; for the other actions a message asks to choose again."""

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin import removals as removal_rooms
+from crawlmgr.admin import removals as removal_views
 from crawlmgr.admin import runs
 from crawlmgr.models import Run
 from forums import reads
@@ -37,5 +37,5 @@ def discovery_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str,
 
 
 runs.details["forum"] = visit_detail
-runs.details[removals.KIND] = removal_rooms.detail
+runs.details[removals.KIND] = removal_views.detail
 runs.details["forum-discovery"] = discovery_detail

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import export_rooms, hours
+from crawlmgr.admin import export_views, hours
 from crawlmgr.admin.tree import address
 from forums.models import Site
 from forums.reads import recurring
@@ -29,4 +29,4 @@ def _named() -> list[tuple[int, str]]:
     return list(Site.objects.order_by("name").values_list("pk", "name"))
 
 
-export_rooms.SITES |= dict.fromkeys(("boards", "threads", "posts", "visits", "pages", "links"), _named)
+export_views.SITES |= dict.fromkeys(("boards", "threads", "posts", "visits", "pages", "links"), _named)

@@ -19,10 +19,10 @@ from django.utils.functional import lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from crawlmgr.admin import runs as run_rooms
+from crawlmgr.admin import runs as run_views
 from crawlmgr.admin import tags
-from crawlmgr.admin.rooms import act, attempt, back, page, room
 from crawlmgr.admin.selects import LongSelect
+from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
 from crawlmgr.models import Run
 from crawlmgr.services import runs
 from crawlmgr.services.export_formats import safe_cell
@@ -210,7 +210,7 @@ def problem(simulation: Simulation) -> str:
     return simulation.problem
 
 
-@room("forums/simulations/", "simulations", "forums.view_simulation")
+@admin_view("forums/simulations/", "simulations", "forums.view_simulation")
 def simulation_list(request: HttpRequest) -> HttpResponse:
     """Lists all simulations and the event logs they use."""
     shown = reads.page(request.GET.dict())
@@ -220,7 +220,7 @@ def simulation_list(request: HttpRequest) -> HttpResponse:
     return page(request, "forums/simulations.html", context, title=_("Simulations"), item="simulations", trail=_trail())
 
 
-@room("forums/simulations/new/", "simulation-new", "forums.add_simulation", post="forums.add_simulation")
+@admin_view("forums/simulations/new/", "simulation-new", "forums.add_simulation", post="forums.add_simulation")
 def new(request: HttpRequest) -> HttpResponse:
     """Shows the form for an experiment and starts it on POST; if its start is refused, the form is shown again with the errors.
     """
@@ -289,7 +289,7 @@ def find(pk: int) -> Simulation:
     return simulation
 
 
-@room("forums/simulations/<int:pk>/", "simulation", "forums.view_simulation")
+@admin_view("forums/simulations/<int:pk>/", "simulation", "forums.view_simulation")
 def simulation_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one simulation: progress, charts and table. With `part=live` in the query string only the part that is refreshed
     while it runs."""
@@ -300,7 +300,7 @@ def simulation_page(request: HttpRequest, pk: int) -> HttpResponse:
         "problem": problem(simulation),
         "setup": _settings(simulation),
         "run": simulation.run,
-        "story": run_rooms.story(simulation.run, now) if simulation.run is not None else None,
+        "story": run_views.story(simulation.run, now) if simulation.run is not None else None,
         "share": round(100 * simulation.done / max(simulation.total, 1)),
         "table": [{**row, "name": policies.name(row["policy"])} for row in reads.table(simulation)],
         "schedules": simulation.kind == SimulationKind.SCHEDULES,
@@ -336,7 +336,7 @@ def _display(value: Any) -> Any:
     return ", ".join(str(one) for one in value) if isinstance(value, list) else value
 
 
-@act("forums/simulations/<int:pk>/stop/", "simulation-stop", "forums.change_simulation")
+@post_view("forums/simulations/<int:pk>/stop/", "simulation-stop", "forums.change_simulation")
 def stop(request: HttpRequest, pk: int) -> HttpResponse:
     run = find(pk).run
     if run is not None:
@@ -346,14 +346,14 @@ def stop(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "simulation", pk)
 
 
-@act("forums/simulations/<int:pk>/delete/", "simulation-delete", "forums.delete_simulation")
+@post_view("forums/simulations/<int:pk>/delete/", "simulation-delete", "forums.delete_simulation")
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
     simulations.remove(find(pk), datetime.now(UTC))
     messages.success(request, _("The simulation is deleted."))
     return back(request, "simulations")
 
 
-@act("forums/simulations/logs/<int:pk>/delete/", "event-log-delete", "forums.delete_eventlog")
+@post_view("forums/simulations/logs/<int:pk>/delete/", "event-log-delete", "forums.delete_eventlog")
 def delete_log(request: HttpRequest, pk: int) -> HttpResponse:
     log = EventLog.objects.filter(pk=pk).first()
     if log is None:
@@ -366,7 +366,7 @@ def delete_log(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "simulations")
 
 
-@room("forums/simulations/<int:pk>.<slug:fmt>", "simulation-export", "forums.view_simulation")
+@admin_view("forums/simulations/<int:pk>.<slug:fmt>", "simulation-export", "forums.view_simulation")
 def export(request: HttpRequest, pk: int, fmt: str) -> HttpResponse:
     """Exports the table as CSV, or everything as JSON in the format of the command line."""
     simulation = find(pk)
@@ -395,4 +395,4 @@ def run_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
     return {"link": reverse("admin:simulation", args=[run.target]), "link_text": _("To the simulation")}
 
 
-run_rooms.details[simulations.KIND] = run_detail
+run_views.details[simulations.KIND] = run_detail

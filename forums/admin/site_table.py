@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from crawlmgr.admin import narrowing, table_actions, tables, tags
-from crawlmgr.admin.rooms import act
 from crawlmgr.admin.tables import Action, Choice, Column, Table, by, falling
 from crawlmgr.admin.tree import address
+from crawlmgr.admin.views import post_view
 from forums.models import Site
 from forums.reads import SiteRow
 from forums.services import sites
@@ -100,7 +100,7 @@ VERBS: dict[str, table_actions.Verb] = {
 }
 
 
-@act("forums/do/", "forums-do", MAY)
+@post_view("forums/do/", "forums-do", MAY)
 def do(request: HttpRequest) -> HttpResponse:
     """Carries out the submitted action on the selected forums: visit now, pause or resume their schedules, delete, or undo the
     deletion."""

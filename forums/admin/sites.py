@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import exports
-from crawlmgr.admin import removals as removal_rooms
-from crawlmgr.admin.rooms import act, attempt, back, number, numbers, page, room
+from crawlmgr.admin import removals as removal_views
 from crawlmgr.admin.table_page import table_page
+from crawlmgr.admin.views import admin_view, attempt, back, number, numbers, page, post_view
 from crawlmgr.reads.status import all_paused
 from forums import reads
 from forums.admin import charts, doubt_words, tabs
@@ -31,7 +31,7 @@ from forums.services import plans, removals, sites
 TABLES = ("boards", "threads", "posts", "visits", "pages", "links", "runs")
 
 
-@room("forums/", "forums", "forums.view_site")
+@admin_view("forums/", "forums", "forums.view_site")
 def site_list(request: HttpRequest) -> HttpResponseBase:
     """Lists all forums."""
     now, context = datetime.now(UTC), {"downloads": exports.choices(TABLES)}
@@ -48,7 +48,7 @@ def find(pk: int) -> Site:
     return site
 
 
-@room("forums/site/<int:pk>/", "forum", "forums.view_site")
+@admin_view("forums/site/<int:pk>/", "forum", "forums.view_site")
 def site_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one forum: its freshness, its boards, and the results of its visits. If the query
     string contains `part=live`, returns only the part of the page that is refreshed during a visit."""
@@ -95,7 +95,7 @@ def _head(site: Site, now: datetime) -> dict[str, Any]:
     return {"site": site, "now": now, "row": reads.with_freshness([site], now)[0]}
 
 
-@act("forums/site/<int:pk>/crawl/", "forum-crawl", "crawlmgr.add_run")
+@post_view("forums/site/<int:pk>/crawl/", "forum-crawl", "crawlmgr.add_run")
 def crawl(request: HttpRequest, pk: int) -> HttpResponse:
     """Starts a visit of a forum now, or of the given boards only."""
     site = find(pk)
@@ -107,7 +107,7 @@ def crawl(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "forum", pk)
 
 
-@act("forums/site/<int:pk>/pause/", "forum-pause", "forums.change_site")
+@post_view("forums/site/<int:pk>/pause/", "forum-pause", "forums.change_site")
 def pause(request: HttpRequest, pk: int) -> HttpResponse:
     """Pauses or resumes a forum's scheduled visits."""
     site, paused = find(pk), request.POST.get("paused") == "1"
@@ -116,7 +116,7 @@ def pause(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "forum", pk)
 
 
-@act("forums/site/<int:pk>/boards/", "forum-boards", "forums.change_board")
+@post_view("forums/site/<int:pk>/boards/", "forum-boards", "forums.change_board")
 def set_boards(request: HttpRequest, pk: int) -> HttpResponse:
     """Sets the interval or deadline of selected boards, or includes them in or excludes them from scheduled visits."""
     site, action = find(pk), request.POST.get("do", "")
@@ -166,7 +166,7 @@ def _set_deadline(request: HttpRequest, chosen: list[int]) -> None:
     attempt(request, said, lambda: plans.set_deadline(chosen, hours, datetime.now(UTC)))
 
 
-@room("forums/site/<int:pk>/delete/", "forum-delete", "forums.delete_site", post="forums.delete_site")
+@admin_view("forums/site/<int:pk>/delete/", "forum-delete", "forums.delete_site", post="forums.delete_site")
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Asks for confirmation, showing what would be lost, and deletes the forum; its name has to be typed."""
     site = find(pk)
@@ -176,6 +176,6 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
             raise PermissionDenied
         wrong = request.POST.get("name", "").strip() != site.name.strip()
         if not wrong:
-            return removal_rooms.away(request, site.name, "forums", lambda: removals.start(site, datetime.now(UTC), request.user))
+            return removal_views.away(request, site.name, "forums", lambda: removals.start(site, datetime.now(UTC), request.user))
     trail = [(_("Forums"), reverse("admin:forums")), (site.name, reverse("admin:forum", args=[pk]))]
     return page(request, "forums/delete.html", {"site": site, "wrong": wrong}, title=_("Delete"), item=f"site:{pk}", trail=trail)

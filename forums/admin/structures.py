@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
 from crawlmgr.models import ACTIVE, Run
 from forums import reads
 from forums.admin import structure_words as words
@@ -59,7 +59,7 @@ def load(pk: int) -> Site:
     return site
 
 
-@room("forums/site/<int:pk>/model/", "forum-model", "forums.view_site", post="forums.change_site")
+@admin_view("forums/site/<int:pk>/model/", "forum-model", "forums.view_site", post="forums.change_site")
 def model_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows what is known about how a forum's pages are built; a POST saves an edit by hand as a new version."""
     site = load(pk)
@@ -200,7 +200,7 @@ def _save(request: HttpRequest, site: Site) -> bool:
     return True
 
 
-@act("forums/site/<int:pk>/model/restore/", "forum-model-restore", "forums.change_site")
+@post_view("forums/site/<int:pk>/model/restore/", "forum-model-restore", "forums.change_site")
 def restore(request: HttpRequest, pk: int) -> HttpResponse:
     """Restores a version, or accepts a proposed one."""
     site, number = load(pk), request.POST.get("version", "")
@@ -210,7 +210,7 @@ def restore(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "forum-model", pk)
 
 
-@act("forums/site/<int:pk>/model/keep/", "forum-model-keep", "forums.change_site")
+@post_view("forums/site/<int:pk>/model/keep/", "forum-model-keep", "forums.change_site")
 def keep(request: HttpRequest, pk: int) -> HttpResponse:
     """Dismisses the banner of a changed layout; the model is not changed."""
     structures.dismiss(load(pk).pk, now=datetime.now(UTC), user=request.user)
@@ -218,7 +218,7 @@ def keep(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "forum-model", pk)
 
 
-@act("forums/site/<int:pk>/model/take-back/", "forum-rule-remove", "forums.change_site")
+@post_view("forums/site/<int:pk>/model/take-back/", "forum-rule-remove", "forums.change_site")
 def take_back(request: HttpRequest, pk: int) -> HttpResponse:
     """Deletes one correction (rule) of a forum."""
     site, key = load(pk), request.POST.get("key", "")

@@ -11,9 +11,9 @@ def of_forum(request: HttpRequest, pk: int, here: str) -> list[tuple[str, str, b
     """Returns the tabs of a forum's pages that the user may see: title, address, and whether it is the current page (`here`).
     `pk` 0 stands for all forums: then the tabs are those of their common plan."""
     planned = [(_("Plan"), "forum-plan"), (_("Tuning"), "forum-tuning"), (_("Delays"), "forum-delays")]
-    rooms = planned if request.user.has_perm("forums.view_plan") else []
+    pages = planned if request.user.has_perm("forums.view_plan") else []
     if pk:
-        rooms = [(_("Overview"), "forum"), *rooms, (_("Model"), "forum-model")]
+        pages = [(_("Overview"), "forum"), *pages, (_("Model"), "forum-model")]
         if request.user.has_perm("forums.change_site"):
-            rooms += [(_("Login"), "forum-login"), (_("Edit"), "forum-edit")]
-    return [(title, reverse(f"admin:{name}", args=[pk]), name == here) for title, name in rooms]
+            pages += [(_("Login"), "forum-login"), (_("Edit"), "forum-edit")]
+    return [(title, reverse(f"admin:{name}", args=[pk]), name == here) for title, name in pages]

@@ -6,12 +6,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.rooms import page, room
+from crawlmgr.admin.views import admin_view, page
 from forums import reads
 from forums.models import Thread
 
 
-@room("forums/thread/<int:pk>/", "thread", "forums.view_thread")
+@admin_view("forums/thread/<int:pk>/", "thread", "forums.view_thread")
 def thread_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows the posts of a thread in order, with times in the site's zone."""
     thread = (

@@ -22,8 +22,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from crawlmgr.admin.charts import Chart
-from crawlmgr.admin.rooms import Trail, act, back, page, room
 from crawlmgr.admin.tags import duration
+from crawlmgr.admin.views import Trail, admin_view, back, page, post_view
 from crawlmgr.services import memory
 from forums import tuning
 from forums.admin import policies, tabs, tuning_charts
@@ -95,7 +95,7 @@ def trail(site: Site | None) -> Trail:
     return [first, (site.name, reverse("admin:forum", args=[site.pk]))] if site is not None else [first]
 
 
-@room("forums/site/<int:pk>/tuning/", "forum-tuning", "forums.view_plan", post="forums.change_plan")
+@admin_view("forums/site/<int:pk>/tuning/", "forum-tuning", "forums.view_plan", post="forums.change_plan")
 def tuning_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows the settings of a plan with a preview of their effect; saves them if they were submitted."""
     site, now = find_scope(pk), datetime.now(UTC)
@@ -118,7 +118,7 @@ def tuning_page(request: HttpRequest, pk: int) -> HttpResponse:
     return page(request, "forums/tuning.html", context, title=title, item=item, trail=trail(site), status=status)
 
 
-@act("forums/site/<int:pk>/tuning/preview/", "forum-tuning-preview", "forums.view_plan")
+@post_view("forums/site/<int:pk>/tuning/preview/", "forum-tuning-preview", "forums.view_plan")
 def preview(request: HttpRequest, pk: int) -> HttpResponse:
     """Returns figures and parts of the page for unsaved settings, as JSON; `stage` in the form is the level of detail (one of
     STAGES)."""

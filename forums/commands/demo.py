@@ -14,7 +14,7 @@ from django.db.models import Sum
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import demonstration, foreground
 from crawlmgr.management.base import say
-from crawlmgr.management.demonstration import CLOCK, Room, Served
+from crawlmgr.management.demonstration import CLOCK, DeskPage, Served
 from crawlmgr.models import Run
 from crawlmgr.services.demonstration import MARK, note_replay
 from forums.models import Plan, PlannedVisit, Site, Visit
@@ -89,12 +89,12 @@ class ForumDemo:
             "plan": {"plan": plan.pk, "policy": plan.policy, "visits_per_day": plan.visits_per_day},
         }
 
-    def rooms(self) -> list[Room]:
+    def pages(self) -> list[DeskPage]:
         pk = _only().pk
         return [
-            Room("forum", "forum", (pk,)),
-            Room("plan of its visits", "forum-plan", (pk,)),
-            Room("delays", "forum-delays", (pk,)),
+            DeskPage("forum", "forum", (pk,)),
+            DeskPage("plan of its visits", "forum-plan", (pk,)),
+            DeskPage("delays", "forum-delays", (pk,)),
         ]
 
     def leave(self, now: datetime) -> None:

@@ -74,9 +74,9 @@ def test_a_field_is_corrected_by_a_click_and_put_back(page: Any, desk: str) -> N
     assert page.is_visible("text=list of threads: replies")
 
     page.set_viewport_size({"width": 390, "height": 844})
-    for room in ("model/", "correct/", "correct/?kind=thread", "edit/", "login/"):
-        page.goto(home(desk) + room)
-        assert page.evaluate("Math.max(document.documentElement.scrollWidth, document.querySelector('#content').scrollWidth)") <= 390, room
+    for path in ("model/", "correct/", "correct/?kind=thread", "edit/", "login/"):
+        page.goto(home(desk) + path)
+        assert page.evaluate("Math.max(document.documentElement.scrollWidth, document.querySelector('#content').scrollWidth)") <= 390, path
     assert page.wrong == []
 
 

@@ -131,8 +131,8 @@ def test_dark_and_chinese_stay_and_nothing_is_wider_than_a_phone(page: Any, desk
     page.click("text=简体中文")
     page.wait_for_selector("html[lang=zh-hans].dark")
     page.set_viewport_size({"width": 390, "height": 844})
-    for room in ("", "forums/", "forums/add/", "runs/", "hosts/", "archive/", "workers/", "events/", "auth/user/add/", "django_q/schedule/"):
-        page.goto(f"{desk}/admin/{room}")
+    for path in ("", "forums/", "forums/add/", "runs/", "hosts/", "archive/", "workers/", "events/", "auth/user/add/", "django_q/schedule/"):
+        page.goto(f"{desk}/admin/{path}")
         page.wait_for_selector("html[lang=zh-hans].dark")
-        assert page.evaluate("Math.max(document.documentElement.scrollWidth, document.querySelector('#content').scrollWidth)") <= 390, room
+        assert page.evaluate("Math.max(document.documentElement.scrollWidth, document.querySelector('#content').scrollWidth)") <= 390, path
     assert page.wrong == []

@@ -18,7 +18,7 @@ from deepweb.models import Source
 from focused.benches import desk_rows as crawled_topics
 from focused.services import topics
 from tests.browser.chromium import CHROMIUM, LONGEST
-from tests.crawlmgr.admin.rows import rooms, user, world
+from tests.crawlmgr.admin.rows import page_addresses, user, world
 
 pytestmark = [
     pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True),
@@ -138,30 +138,30 @@ UNREACHABLE = """() => {
 """Script that returns the controls of a page that cannot be reached with the Tab key."""
 
 
-def every_room(tmp_path: Path, settings: LazySettings) -> list[str]:
+def every_page(tmp_path: Path, settings: LazySettings) -> list[str]:
     """Addresses of all views, each with content."""
     settings.BACKUP_DIR = tmp_path / "backups"
     keys = world(3)
-    shown = [one for one in rooms(keys) if "part=" not in one and "json" not in one and "/tree/" not in one]
+    shown = [one for one in page_addresses(keys) if "part=" not in one and "json" not in one and "/tree/" not in one]
     return [*shown, *filled(), *others(keys)]
 
 
-def grave(found: list[dict[str, Any]], room: str) -> list[str]:
+def grave(found: list[dict[str, Any]], address: str) -> list[str]:
     """The violations of a view that axe-core rates serious or critical."""
     wrong = [one for one in found if one["impact"] in ("serious", "critical")]
-    return [f"{room}: {one['id']}: {node['html'][:160]}" for one in wrong for node in one["nodes"][:4]]
+    return [f"{address}: {one['id']}: {node['html'][:160]}" for one in wrong for node in one["nodes"][:4]]
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not axe(), reason="axe-playwright-python is not installed")
-def test_every_room_is_open_to_who_cannot_see_it_or_has_no_mouse(page: Any, settings: LazySettings, tmp_path: Path) -> None:
+def test_every_page_is_open_to_who_cannot_see_it_or_has_no_mouse(page: Any, settings: LazySettings, tmp_path: Path) -> None:
     found = []
-    for room in every_room(tmp_path, settings):
-        answer = page.goto(room)
-        assert answer.status == 200, room
+    for address in every_page(tmp_path, settings):
+        answer = page.goto(address)
+        assert answer.status == 200, address
         page.evaluate(axe())
-        found += grave(page.evaluate(FAULTS, ["wcag2a", "wcag2aa"]), room)
-        found += [f"{room}: {one}" for one in page.evaluate(UNREACHABLE)]
+        found += grave(page.evaluate(FAULTS, ["wcag2a", "wcag2aa"]), address)
+        found += [f"{address}: {one}" for one in page.evaluate(UNREACHABLE)]
     assert not found, "\n".join(found)
 
 
@@ -170,8 +170,8 @@ def test_every_room_is_open_to_who_cannot_see_it_or_has_no_mouse(page: Any, sett
 def test_contrasts_are_enough_in_the_dark_too(page: Any, settings: LazySettings, tmp_path: Path) -> None:
     page.emulate_media(color_scheme="dark")
     found = []
-    for room in every_room(tmp_path, settings):
-        page.goto(room)
+    for address in every_page(tmp_path, settings):
+        page.goto(address)
         page.evaluate(axe())
-        found += grave(page.evaluate(FAULTS, ["color-contrast"]), room)
+        found += grave(page.evaluate(FAULTS, ["color-contrast"]), address)
     assert not found, "\n".join(found)

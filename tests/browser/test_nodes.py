@@ -44,7 +44,7 @@ def desk(machines: Cluster, tmp_path: Path) -> Iterator[str]:
         serve.end(signal.SIGTERM)
 
 
-class Room:
+class NodePage:
     """The pages of worker nodes in a browser window, displayed in one language (`said` translates texts to it)."""
 
     def __init__(self, page: Any, desk: str, said: Said) -> None:  # noqa: F811 - the fixture
@@ -74,39 +74,39 @@ def test_a_nodes_life(page: Any, desk: str, machines: Cluster, language: str) ->
     said = Said(language)
     speak(page, desk, said)
     page.on("dialog", lambda dialog: dialog.accept())
-    room = Room(page, desk, said)
+    node_page = NodePage(page, desk, said)
 
     machines.start(NODE)
-    room.shows("accepts work")
+    node_page.shows("accepts work")
     for measure in ("Share of the work", "Current runs", "Memory", "Speed"):
         page.click(f"nav.tabs a:text-is('{said(measure)}')")
         page.wait_for_selector(f"section.box h2:text-is('{said(measure)}')")
     fits(page)
 
-    room.opens()
-    room.presses("Pause", "paused")
-    room.shows("paused")
-    room.opens()
-    room.presses("Accept work again", "accepts work")
+    node_page.opens()
+    node_page.presses("Pause", "paused")
+    node_page.shows("paused")
+    node_page.opens()
+    node_page.presses("Accept work again", "accepts work")
     page.fill("[name=label]", "Keller 二")
     page.click(f"#content button:has-text('{said('Rename')}')")
     page.wait_for_selector("h1:has-text('Keller 二')")
     fits(page)
 
-    room.presses("Drain", "draining")
+    node_page.presses("Drain", "draining")
     node = machines.nodes[NODE]
     assert wait_for(lambda: node.process is not None and node.process.poll() == 0), node.told()
-    room.shows("drained", "Keller 二")
+    node_page.shows("drained", "Keller 二")
 
     machines.start(NODE)
-    room.shows("accepts work", "Keller 二")
+    node_page.shows("accepts work", "Keller 二")
     node = machines.nodes[NODE]
     for pid in (*family(node.pid), node.pid):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     node.end(signal.SIGKILL)
-    room.shows("lost", "Keller 二")
+    node_page.shows("lost", "Keller 二")
 
     machines.start(NODE)
-    room.shows("accepts work", "Keller 二")
+    node_page.shows("accepts work", "Keller 二")
     assert page.wrong == []

@@ -88,11 +88,11 @@ def test_who_may_only_read_is_refused_on_the_desk_and_over_the_api_alike() -> No
     desk.force_login(user("viewer"))
     pk = operator.post("/api/v1/exports", WISH, content_type=JSON).json()["id"]
     before = list(Export.objects.values())
-    room, api = f"/admin/exports/{pk}", f"/api/v1/exports/{pk}"
+    page, api = f"/admin/exports/{pk}", f"/api/v1/exports/{pk}"
     pairs = [
-        ("post", "/api/v1/exports", "/admin/exports/new/?table=posts"), ("post", f"{api}/write", f"{room}/write/"),
-        ("patch", api, f"{room}/plan/"), ("post", f"{api}/address", f"{room}/address/"),
-        ("delete", f"{api}/address", f"{room}/address/remove/"), ("delete", api, f"{room}/delete/"),
+        ("post", "/api/v1/exports", "/admin/exports/new/?table=posts"), ("post", f"{api}/write", f"{page}/write/"),
+        ("patch", api, f"{page}/plan/"), ("post", f"{api}/address", f"{page}/address/"),
+        ("delete", f"{api}/address", f"{page}/address/remove/"), ("delete", api, f"{page}/delete/"),
         ("post", f"/api/v1/forums/{keys['site']}/crawl", f"/admin/forums/site/{keys['site']}/crawl/"),
     ]
     runs = Run.objects.count()
@@ -100,7 +100,7 @@ def test_who_may_only_read_is_refused_on_the_desk_and_over_the_api_alike() -> No
         assert getattr(viewer, method)(over_api, content_type=JSON).status_code == 403, over_api
         assert desk.post(on_desk, {**WISH, "keep-it": "1"}).status_code == 403, on_desk
     assert list(Export.objects.values()) == before and Run.objects.count() == runs
-    assert viewer.get(api).status_code == desk.get(f"{room}/").status_code == 200, "both may look"
+    assert viewer.get(api).status_code == desk.get(f"{page}/").status_code == 200, "both may look"
 
 
 def test_the_command_keeps_writes_opens_and_removes(say: Callable[..., Any]) -> None:

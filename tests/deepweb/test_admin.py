@@ -96,7 +96,7 @@ def pages(harvest: Harvest) -> list[str]:
     ]
 
 
-def test_every_room_shows_what_is_there_and_nothing_from_the_web_as_markup() -> None:
+def test_every_page_shows_what_is_there_and_nothing_from_the_web_as_markup() -> None:
     harvest = filled()
     browser = client("viewer")
     for address in pages(harvest):
@@ -136,10 +136,10 @@ def test_forms_sites_and_records_are_told_in_words() -> None:
 def test_a_post_form_is_released_where_the_page_says_that_it_is_not_sent() -> None:
     form, browser = filled().form, client("operator")
     Form.objects.filter(pk=form.pk).update(method="post", described={**form.described, "method": "post"})
-    room = reverse("admin:search-form", args=[form.pk])
-    assert 'name="released" value="1"' in browser.get(room).content.decode()
+    address = reverse("admin:search-form", args=[form.pk])
+    assert 'name="released" value="1"' in browser.get(address).content.decode()
     browser.post(reverse("admin:form-release", args=[form.pk]), {"released": "1"})
-    page = browser.get(room).content.decode()
+    page = browser.get(address).content.decode()
     assert 'name="released" value="0"' in page and 'name="released" value="1"' not in page
 
 
@@ -232,7 +232,7 @@ def test_records_are_found_by_all_their_words() -> None:
     assert "Nothing matches." in browser.get(reverse("admin:records"), {"q": "river absent"}).content.decode()
 
 
-def test_no_room_asks_more_for_many_rows() -> None:
+def test_no_page_queries_more_for_many_rows() -> None:
     few = filled(forms=1, rows=2)
     browser = client("viewer")
     counts = []

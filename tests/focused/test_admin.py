@@ -99,24 +99,24 @@ def test_a_chinese_topic_from_the_desk_alone_start_to_export(client: Client) -> 
     assert {"from_url", "to_url", "anchor", "relevance", "depth"} <= set(json.loads(links.splitlines()[0]))
 
 
-def test_every_room_shows_itself_and_keeps_scripts_out(client: Client, crawled: Run) -> None:
+def test_every_page_shows_itself_and_keeps_scripts_out(client: Client, crawled: Run) -> None:
     topic = Topic.objects.get()
     Topic.objects.update(name=EVIL, negative=[EVIL])
     TopicPage.objects.filter(run=crawled).update(title=EVIL)
     made = comparison(client, topic)
     page = TopicPage.objects.filter(run=crawled, depth__gt=0, kind=0).first()
-    rooms = [
+    addresses = [
         "topics/", "topics/add/", f"topics/{topic.pk}/", f"topics/{topic.pk}/words/", f"topics/{topic.pk}/try/",
         f"topics/{topic.pk}/crawl/", f"topics/{topic.pk}/crawl/?strategy=ant_colony", f"topics/{topic.pk}/search/?q=crawler",
         f"topics/{topic.pk}/compare/", f"topics/run/{crawled.pk}/", f"topics/run/{crawled.pk}/?part=live",
         f"topics/run/{crawled.pk}/pages/", f"topics/run/{crawled.pk}/pages/?sort=relevance&show=relevant", f"topics/run/{crawled.pk}/pages/?q=crawler",
         f"topics/page/{page.pk}/", f"topics/comparison/{made.pk}/", f"topics/comparison/{made.pk}/points.csv", "", f"runs/{crawled.pk}/",
     ]
-    for room in rooms:
-        answer = client.get(f"/admin/{room}")
-        assert answer.status_code == 200, room
+    for address in addresses:
+        answer = client.get(f"/admin/{address}")
+        assert answer.status_code == 200, address
         if "text/html" in answer.headers["Content-Type"]:
-            assert EVIL not in answer.content.decode(), room
+            assert EVIL not in answer.content.decode(), address
 
 
 def comparison(client: Client, topic: Topic) -> Comparison:
@@ -130,14 +130,14 @@ def comparison(client: Client, topic: Topic) -> Comparison:
 
 def test_a_comparison_at_work_shows_what_is_done_and_the_curves_so_far(client: Client, crawled: Run) -> None:
     found = comparison(client, Topic.objects.get())
-    room = f"/admin/topics/comparison/{found.pk}/"
-    assert "chart-found" in client.get(room).content.decode() and "Repetitions done" not in client.get(room).content.decode()
+    address = f"/admin/topics/comparison/{found.pk}/"
+    assert "chart-found" in client.get(address).content.decode() and "Repetitions done" not in client.get(address).content.decode()
     Comparison.objects.filter(pk=found.pk).update(result={})
     found.parts.exclude(pk=found.parts.order_by("pk").first().pk).delete()
-    html = client.get(room).content.decode()
+    html = client.get(address).content.decode()
     assert "Repetitions done" in html and "Pages on topic so far" in html
     found.parts.all().delete()
-    html = client.get(room).content.decode()
+    html = client.get(address).content.decode()
     assert "Repetitions done" in html and "Pages on topic so far" not in html
 
 
@@ -165,11 +165,11 @@ def test_a_comparison_runs_in_the_background_and_exports_every_point(client: Cli
 def test_labels_and_marks_give_precision_and_recall_and_draws_of_samples(client: Client, crawled: Run, web: TopicalWeb) -> None:
     topic = Topic.objects.get()
     form = {"archive": "0", "pages": "12", "draws": "2", "strategy": ["breadth_first", "best_first"], "judge": "marks"}
-    room = f"/admin/topics/{topic.pk}/compare/"
-    assert "No page of the topic is marked yet." in client.post(room, form).content.decode() and not Comparison.objects.exists()
+    address = f"/admin/topics/{topic.pk}/compare/"
+    assert "No page of the topic is marked yet." in client.post(address, form).content.decode() and not Comparison.objects.exists()
     lines = ["url,label", *(f"{page.final_url or page.url},{int(page.relevant)}" for page in TopicPage.objects.filter(run=crawled, kind=0))]
     sheet = SimpleUploadedFile("labels.csv", "\n".join(lines).encode())
-    client.post(room, {**form, "judge": "file", "labels": sheet, "samples": "2", "growing": "on", "preset": ["best_first published"]})
+    client.post(address, {**form, "judge": "file", "labels": sheet, "samples": "2", "growing": "on", "preset": ["best_first published"]})
     found = Comparison.objects.get()
     assert (found.setup["draws"], found.setup["samples"], found.setup["growing"]) == (4, 2, True)
     assert found.setup["strategies"]["best_first published"] == {"anchor": 0.0, "off_topic": "drop"}
@@ -186,10 +186,10 @@ def test_labels_and_marks_give_precision_and_recall_and_draws_of_samples(client:
     assert len(told["points"]) == sum(map(len, steps.values())) and told["results"] == found.result["results"]
     for wrong in ("url,label\nhttp://a.example/,2", "address\nx", "url,label\nhttp://a.example/,0"):
         sheet = SimpleUploadedFile("labels.csv", wrong.encode())
-        assert client.post(room, {**form, "judge": "file", "labels": sheet}).status_code in (200, 302)
+        assert client.post(address, {**form, "judge": "file", "labels": sheet}).status_code in (200, 302)
     assert Comparison.objects.count() == 1
     client.post(f"/admin/topics/page/{TopicPage.objects.filter(run=crawled, relevant=True).first().pk}/mark/", {"mark": "on"})
-    client.post(room, {**form, "strategy": ["best_first"]})
+    client.post(address, {**form, "strategy": ["best_first"]})
     assert Comparison.objects.first().setup["labels"].splitlines()[1].endswith(",1")
 
 
@@ -397,15 +397,15 @@ def test_a_viewer_sees_and_changes_nothing(crawled: Run) -> None:
     client = Client()
     client.force_login(user("viewer"))
     topic = Topic.objects.get()
-    for room in ("topics/", f"topics/{topic.pk}/", f"topics/run/{crawled.pk}/", f"topics/{topic.pk}/words/"):
-        assert client.get(f"/admin/{room}").status_code == 200
+    for address in ("topics/", f"topics/{topic.pk}/", f"topics/run/{crawled.pk}/", f"topics/{topic.pk}/words/"):
+        assert client.get(f"/admin/{address}").status_code == 200
     changes = [
         "topics/add/", f"topics/{topic.pk}/words/", f"topics/{topic.pk}/crawl/", f"topics/{topic.pk}/draw/", f"topics/{topic.pk}/try/",
         f"topics/{topic.pk}/seeds/", f"topics/{topic.pk}/samples/", f"topics/{topic.pk}/schedule/", f"topics/{topic.pk}/delete/",
         f"topics/{topic.pk}/compare/", f"topics/run/{crawled.pk}/edit/",
     ]
-    for room in changes:
-        assert client.post(f"/admin/{room}", {"name": topic.name}).status_code == 403, room
+    for address in changes:
+        assert client.post(f"/admin/{address}", {"name": topic.name}).status_code == 403, address
 
 
 def test_only_administrators_delete(client: Client, crawled: Run) -> None:
@@ -419,21 +419,21 @@ def test_only_administrators_delete(client: Client, crawled: Run) -> None:
 
 
 def test_lists_ask_no_more_with_more_rows(client: Client, crawled: Run, web: TopicalWeb) -> None:
-    def queries(room: str) -> int:
-        client.get(f"/admin/{room}")
+    def queries(address: str) -> int:
+        client.get(f"/admin/{address}")
         with CaptureQueriesContext(connection, ) as caught:
-            assert client.get(f"/admin/{room}").status_code == 200
+            assert client.get(f"/admin/{address}").status_code == 200
         return len(caught)
 
     topic = Topic.objects.get()
-    rooms = ["topics/", f"topics/{topic.pk}/", f"topics/run/{crawled.pk}/", f"topics/run/{crawled.pk}/pages/"]
-    before = [queries(room) for room in rooms]
+    addresses = ["topics/", f"topics/{topic.pk}/", f"topics/run/{crawled.pk}/", f"topics/run/{crawled.pk}/pages/"]
+    before = [queries(address) for address in addresses]
     for n in range(20):
         topics.add(f"further {n}", [web.url(0)], documents=DOCUMENTS, now=now(), settings=OPEN)
         more = topics.crawl(topic, options={"pages": 1, "source": "archive"}, now=now(), start=False)
         engine.run_slice(more.pk)
     topics.add_seeds(topic, [web.url(n) for n in range(40)])
-    assert [queries(room) for room in rooms] == before
+    assert [queries(address) for address in addresses] == before
 
 
 @pytest.mark.parametrize("what", ["run_entry", "judge"])

@@ -71,8 +71,8 @@ def test_no_web_thread_takes_a_long_text_apart(client: Client, watched: list[int
     form = {"name": "long", "seeds": "http://a.example/", "delay_seconds": "1", "files": sent(ONE_WORD[:-9], text(1), text(2))}
     assert client.post("/admin/topics/add/", form).status_code == 302
     topic, run = Topic.objects.get(), Run.objects.get(kind=readings.KIND)
-    for room in ("", "words/", "?part=live", "crawl/"):
-        assert client.get(f"/admin/topics/{topic.pk}/{room}").status_code == 200
+    for path in ("", "words/", "?part=live", "crawl/"):
+        assert client.get(f"/admin/topics/{topic.pk}/{path}").status_code == 200
     assert client.get("/admin/topics/").status_code == 200
     assert max(watched, default=0) < 1000, "taken apart while a person waited"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from focused import strategies
-from focused.admin import crawl as crawl_room
+from focused.admin import crawl as crawl_views
 from focused.admin import titles
 from focused.graph import MemoryGraph, Node
 from focused.loop import crawl
@@ -52,7 +52,7 @@ def test_a_file_with_a_strategy_is_all_that_one_needs(tmp_path: Path, monkeypatc
     monkeypatch.setattr(titles, "BUILT_IN", strategies.BUILT_IN)
     one = strategy_class("shortest_first")
     assert titles.strategy("shortest_first") == one.title and "shortest_first" in titles.strategies()
-    assert "shortest_first" in {row["name"] for row in crawl_room.strategies()}
+    assert "shortest_first" in {row["name"] for row in crawl_views.strategies()}
     web = random_web(3)
     reached = order("shortest_first", web, ["p0"])
     assert set(reached) == set(order("breadth_first", web, ["p0"])) and reached != order("breadth_first", web, ["p0"])

@@ -226,5 +226,5 @@ def test_why_a_simulation_is_not_possible_is_said_in_the_readers_language(langua
     )  # fmt: skip
     client = client_of("viewer")
     client.cookies["django_language"] = language
-    for room in ("", f"{made.pk}/"):
-        assert said in client.get(f"/admin/forums/simulations/{room}").content.decode()
+    for address in ("", f"{made.pk}/"):
+        assert said in client.get(f"/admin/forums/simulations/{address}").content.decode()

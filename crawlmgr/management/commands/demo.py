@@ -88,8 +88,8 @@ class Command(BaseCommand):
             "",
             f"On the desk (`serve`, at http://{desk}/):",
         ]
-        for room in (room for part in parts.values() for room in part.rooms()):
-            lines.append(f"  {room.words + ':':20} http://{desk}{reverse(f'admin:{room.name}', args=room.arguments)}")
+        for page in (page for part in parts.values() for page in part.pages()):
+            lines.append(f"  {page.words + ':':20} http://{desk}{reverse(f'admin:{page.name}', args=page.arguments)}")
         self.stdout.write("\n".join([*lines, "", "`demo --remove` takes all of it away again."]))
         self.stdout.flush()
 

@@ -191,7 +191,7 @@ def _simulations(count: int) -> Simulation:
     return Simulation.objects.order_by("-id")[0]
 
 
-def rooms(keys: dict[str, int]) -> list[str]:
+def page_addresses(keys: dict[str, int]) -> list[str]:
     """Returns addresses of the views, including those that return only the refreshed part of a page (`part=live`)."""
     site_, board, thread = keys["site"], keys["board"], keys["thread"]
     return [

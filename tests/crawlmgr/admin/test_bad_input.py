@@ -40,7 +40,7 @@ def site() -> Site:
 
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize(
-    ("room", "fields"),
+    ("view", "fields"),
     [
         ("topic-seeds", {"do": "remove", "seed": None}),
         ("topic-samples", {"do": "remove", "sample": None}),
@@ -50,31 +50,31 @@ def site() -> Site:
         ("topic-schedule", {"interval": None}),
     ],
 )
-def test_odd_numbers_of_topics(client: Client, topic: Topic, room: str, fields: dict[str, Any], odd: str) -> None:
+def test_odd_numbers_of_topics(client: Client, topic: Topic, view: str, fields: dict[str, Any], odd: str) -> None:
     posted = {name: odd if value is None else value for name, value in fields.items()}
-    assert client.post(reverse(f"admin:{room}", args=[topic.pk]), posted).status_code in (200, 302, 422)
+    assert client.post(reverse(f"admin:{view}", args=[topic.pk]), posted).status_code in (200, 302, 422)
     assert topic.seeds.count() == 2
 
 
 @pytest.mark.parametrize("odd", ODD)
 def test_odd_numbers_of_forums(client: Client, site: Site, odd: str) -> None:
-    for room in ("forum-crawl", "forum-boards", "forum-edit", "forum-plan-add"):
+    for view in ("forum-crawl", "forum-boards", "forum-edit", "forum-plan-add"):
         asked = {"board": odd, "at": "2026-11-25T10:00", "do": "off"}
-        if room != "forum-plan-add":
-            assert client.post(reverse(f"admin:{room}", args=[site.pk]), asked).status_code in (302, 422)
-    for room, query in (("forum", {"page": odd}), ("forum-plan", {"board": odd, "show": odd})):
-        assert client.get(reverse(f"admin:{room}", args=[site.pk]), query).status_code == 200
-    for room in ("clusters-make", "records"):
-        sent = client.post if room == "clusters-make" else client.get
-        assert sent(reverse(f"admin:{room}"), {"k": odd, "site": odd}).status_code in (200, 302)
+        if view != "forum-plan-add":
+            assert client.post(reverse(f"admin:{view}", args=[site.pk]), asked).status_code in (302, 422)
+    for view, query in (("forum", {"page": odd}), ("forum-plan", {"board": odd, "show": odd})):
+        assert client.get(reverse(f"admin:{view}", args=[site.pk]), query).status_code == 200
+    for view in ("clusters-make", "records"):
+        sent = client.post if view == "clusters-make" else client.get
+        assert sent(reverse(f"admin:{view}"), {"k": odd, "site": odd}).status_code in (200, 302)
     expected = 200 if odd == "" else 404
     assert client.get(reverse("admin:export", args=["pages", "csv"]), {"run": odd}).status_code == expected
 
 
 @pytest.mark.parametrize("token", ["s61", "t2026-01-01", "5~1", "s00~1", "s61~s62", "~"])
 def test_a_token_of_another_list_shows_the_first_page(client: Client, topic: Topic, token: str) -> None:
-    for room in ("topics", "sources", "runs", "records", "simulations"):
-        assert client.get(reverse(f"admin:{room}"), {"after": token}).status_code == 200
+    for view in ("topics", "sources", "runs", "records", "simulations"):
+        assert client.get(reverse(f"admin:{view}"), {"after": token}).status_code == 200
 
 
 def test_nul_is_refused_wherever_it_stands(client: Client, topic: Topic, site: Site) -> None:

@@ -32,8 +32,8 @@ def desk(role: str) -> Client:
 
 def test_an_empty_desk_offers_three_kinds_and_the_demonstration() -> None:
     text = desk("administrator").get("/admin/").content.decode()
-    for room in ("/admin/forums/add/", "/admin/topics/add/", "/admin/deepweb/add/", START):
-        assert f'"{room}"' in text
+    for path in ("/admin/forums/add/", "/admin/topics/add/", "/admin/deepweb/add/", START):
+        assert f'"{path}"' in text
     text = desk("operator").get("/admin/").content.decode()
     assert START not in text and "manage.py demo" in text
     assert "/admin/topics/add/" not in desk("viewer").get("/admin/?part=live").content.decode()
@@ -67,11 +67,11 @@ def test_where_nobody_watches_for_the_wish_it_is_said(monkeypatch: pytest.Monkey
     assert not demonstration.is_requested() and "Only `serve` can start it" in answer.content.decode()
 
 
-@pytest.mark.parametrize("room", ["runs/", "forums/boards/", "forums/threads/", "forums/posts/"])
-def test_lists_of_an_empty_desk_lead_to_the_first_forum(room: str) -> None:
+@pytest.mark.parametrize("path", ["runs/", "forums/boards/", "forums/threads/", "forums/posts/"])
+def test_lists_of_an_empty_desk_lead_to_the_first_forum(path: str) -> None:
     offered = '<a class="link" href="/admin/forums/add/">Add forum</a>'
-    assert offered in desk("operator").get(f"/admin/{room}").content.decode()
-    assert offered not in desk("viewer").get(f"/admin/{room}").content.decode()
+    assert offered in desk("operator").get(f"/admin/{path}").content.decode()
+    assert offered not in desk("viewer").get(f"/admin/{path}").content.decode()
 
 
 def test_a_desk_at_work_is_not_asked_what_to_crawl() -> None:

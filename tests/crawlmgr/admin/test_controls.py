@@ -46,14 +46,14 @@ def client() -> Client:
     return made
 
 
-def rooms(sizes: Sizes) -> list[str]:
+def page_addresses(sizes: Sizes) -> list[str]:
     found = [address for _label, address, why in places(sizes) if address and not why]
     return [one for one in found if one.startswith("/admin/") and not one.startswith(ELSEWHERE)]
 
 
 def pages(client: Client, sizes: Sizes) -> Iterator[tuple[str, Any]]:
     """Address and parsed HTML of every view that is a page."""
-    for address in rooms(sizes):
+    for address in page_addresses(sizes):
         answer = client.get(address)
         if answer.status_code == 200 and not answer.streaming and answer.headers["Content-Type"].startswith("text/html"):
             yield address, html.document_fromstring(answer.content.decode() or "<p>")

@@ -45,7 +45,7 @@ def _asked(text: str, role: str = "first", language: str = "en") -> list[dict[st
 
 
 @pytest.mark.parametrize(
-    "text, title, room",
+    "text, title, view",
     [
         ("rivers", "Riverside <b>", "forum"),
         ("forum.example", "Riverside <b>", "forum"),
@@ -60,13 +60,13 @@ def _asked(text: str, role: str = "first", language: str = "en") -> list[dict[st
         ("export posts of river", "Export posts: Riverside <b>", "export"),
     ],
 )
-def test_what_is_meant_is_found(forum: Site, text: str, title: str, room: str) -> None:
+def test_what_is_meant_is_found(forum: Site, text: str, title: str, view: str) -> None:
     found = {hit["title"]: hit for hit in _asked(text)}
     if not title:
         assert found == {}
         return
     assert found[title].get("send") is None
-    assert resolve(found[title]["url"].partition("?")[0]).url_name == room
+    assert resolve(found[title]["url"].partition("?")[0]).url_name == view
 
 
 @pytest.mark.parametrize("text", ["crawl now rivers", "rivers crawl", "抓取rivers", "rivers 抓取", "cra"])

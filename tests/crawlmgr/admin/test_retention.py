@@ -16,7 +16,7 @@ from crawlmgr.services import pruning
 from tests.crawlmgr.admin.rows import user
 
 pytestmark = pytest.mark.django_db
-ROOM = "/admin/retention/"
+PAGE = "/admin/retention/"
 
 
 @pytest.fixture
@@ -38,43 +38,43 @@ def test_every_kind_has_a_name() -> None:
 
 
 def test_what_a_choice_frees_is_shown_before_it_is_saved(client: Client) -> None:
-    first = client.get(ROOM)
+    first = client.get(PAGE)
     assert freed(first)["events"] == (90, 3) and "Save these periods" not in first.content.decode()
-    shown = client.get(ROOM, {"events": "5"})
+    shown = client.get(PAGE, {"events": "5"})
     text = shown.content.decode()
     assert freed(shown)["events"] == (5, 5) and "not saved yet" in text and "Save these periods" in text and "Prune now" not in text
     assert not Retention.objects.exists() and pruning.kept()["events"] == 90
     assert Event.objects.count() == 5
 
-    assert client.post(f"{ROOM}save/", {"events": "5"}).status_code == 302
+    assert client.post(f"{PAGE}save/", {"events": "5"}).status_code == 302
     row = Retention.objects.get()
     assert (row.kind, row.keep_days, row.changed_by.username) == ("events", 5, "administrator")
-    saved = client.get(ROOM)
+    saved = client.get(PAGE)
     assert freed(saved)["events"] == (5, 5) and "Prune now" in saved.content.decode() and Event.objects.count() == 5
     assert pruning.prune(datetime.now(UTC)).rows["events"] == 5
 
 
 @pytest.mark.parametrize("odd", ["-1", "x", "36501", "1.5", "²", ""])
 def test_days_that_are_none_are_told_and_not_saved(client: Client, odd: str) -> None:
-    answer = client.get(ROOM, {"events": odd})
+    answer = client.get(PAGE, {"events": odd})
     assert answer.status_code == 422 and "0 to 36500" in answer.content.decode()
-    client.post(f"{ROOM}save/", {"events": odd})
+    client.post(f"{PAGE}save/", {"events": odd})
     assert not Retention.objects.exists()
 
 
 def test_pruning_is_a_workers(client: Client, django_capture_on_commit_callbacks: Any) -> None:
     with django_capture_on_commit_callbacks(execute=True):
-        client.post(f"{ROOM}prune/")
+        client.post(f"{PAGE}prune/")
     assert OrmQ.objects.count() == 1 and Event.objects.count() == 5
 
 
 def test_the_page_asks_no_more_for_many_rows(client: Client, django_assert_max_num_queries: Any) -> None:
     with django_assert_max_num_queries(60):
-        client.get(ROOM)
+        client.get(PAGE)
 
 
 def test_the_tree_leads_administrators_there_only(client: Client) -> None:
-    assert f'href="{ROOM}"' in client.get("/admin/workers/").content.decode()
+    assert f'href="{PAGE}"' in client.get("/admin/workers/").content.decode()
     other = Client()
     other.force_login(user("operator"))
-    assert ROOM not in other.get("/admin/workers/").content.decode() and other.get(ROOM).status_code == 403
+    assert PAGE not in other.get("/admin/workers/").content.decode() and other.get(PAGE).status_code == 403

@@ -192,6 +192,6 @@ def test_missed_starts_are_told_in_the_language_of_who_reads() -> None:
     backups.start_due(NOW)
     client = Client(headers={"accept-language": "zh-hans"})
     client.force_login(user("administrator"))
-    for room in ("schedules/", "events/"):
-        seen = client.get(f"/admin/{room}").content.decode()
+    for path in ("schedules/", "events/"):
+        seen = client.get(f"/admin/{path}").content.decode()
         assert "备份：" in seen and "2026-05-01 03:00 UTC" in seen and "starts since" not in seen

@@ -19,10 +19,10 @@ from django.utils.translation import gettext_lazy
 from crawlmgr.admin import hours, runs, words
 from crawlmgr.admin.export_table import TABLE, lines
 from crawlmgr.admin.exports import NAMES
-from crawlmgr.admin.rooms import act, attempt, back, number, page, room
 from crawlmgr.admin.selects import NamedField
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
+from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_view
 from crawlmgr.models import ACTIVE, Every, Export, Run, RunState
 from crawlmgr.services import exports, saved_exports
 
@@ -114,14 +114,14 @@ class ExportForm(forms.Form):
         return found
 
 
-@room("exports/", "exports")
+@admin_view("exports/", "exports")
 def export_list(request: HttpRequest) -> HttpResponseBase:
     """Lists all saved exports, each with its newest file."""
     rows = Export.objects.select_related("created_by")
     return table_page(request, "desk/exports.html", TABLE, rows, {}, prepare=lines, title=_("Exports"), item="exports")
 
 
-@room("exports/new/", "export-new", MAY_ADD, post=MAY_ADD)
+@admin_view("exports/new/", "export-new", MAY_ADD, post=MAY_ADD)
 def new(request: HttpRequest) -> HttpResponse:
     """Shows the form for a new export with a preview of its first rows; a POST with `keep-it` saves the export and starts
     writing its first file."""
@@ -200,13 +200,13 @@ def _show(request: HttpRequest, export: Export, secret: str = "") -> HttpRespons
     return answer
 
 
-@room("exports/<int:pk>/", "export-page")
+@admin_view("exports/<int:pk>/", "export-page")
 def one(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one export: its definition, progress and files."""
     return _show(request, _find(pk))
 
 
-@act("exports/<int:pk>/write/", "export-write", MAY_CHANGE)
+@post_view("exports/<int:pk>/write/", "export-write", MAY_CHANGE)
 def write(request: HttpRequest, pk: int) -> HttpResponse:
     """Starts writing a file of an export now."""
     export = _find(pk)
@@ -216,7 +216,7 @@ def write(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "export-page", pk)
 
 
-@act("exports/<int:pk>/plan/", "export-plan", MAY_CHANGE)
+@post_view("exports/<int:pk>/plan/", "export-plan", MAY_CHANGE)
 def plan(request: HttpRequest, pk: int) -> HttpResponse:
     """Sets how often an export is written and how many of its files are kept."""
     export = _find(pk)
@@ -229,7 +229,7 @@ def plan(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "export-page", pk)
 
 
-@act("exports/<int:pk>/address/", "export-open", MAY_CHANGE)
+@post_view("exports/<int:pk>/address/", "export-open", MAY_CHANGE)
 def open_address(request: HttpRequest, pk: int) -> HttpResponse:
     """Makes a new secret download address that works without login. The secret is shown in this response only."""
     export = _find(pk)
@@ -237,7 +237,7 @@ def open_address(request: HttpRequest, pk: int) -> HttpResponse:
     return _show(request, _find(pk), secret)
 
 
-@act("exports/<int:pk>/address/remove/", "export-close", MAY_CHANGE)
+@post_view("exports/<int:pk>/address/remove/", "export-close", MAY_CHANGE)
 def close_address(request: HttpRequest, pk: int) -> HttpResponse:
     """Revokes the secret download address of an export."""
     saved_exports.close_address(_find(pk), datetime.now(UTC))
@@ -245,7 +245,7 @@ def close_address(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "export-page", pk)
 
 
-@act("exports/<int:pk>/delete/", "export-delete", MAY_DELETE)
+@post_view("exports/<int:pk>/delete/", "export-delete", MAY_DELETE)
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Deletes an export with its files."""
     export = _find(pk)

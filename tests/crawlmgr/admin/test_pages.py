@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tests.crawlmgr.admin.rows import rooms, user, world
+from tests.crawlmgr.admin.rows import page_addresses, user, world
 
 pytestmark = pytest.mark.django_db
 
@@ -50,21 +50,21 @@ def keys() -> dict[str, int]:
 
 
 def test_nobody_sees_a_room_without_a_login(keys: dict[str, int]) -> None:
-    for address in rooms(keys):
+    for address in page_addresses(keys):
         answer = Client().get(address)
         assert (answer.status_code, answer.headers["Location"].split("?")[0]) == (302, "/admin/login/"), address
 
 
 @pytest.mark.parametrize("role", ["viewer", "operator", "administrator", "first"])
-def test_every_role_sees_every_room(keys: dict[str, int], role: str) -> None:
+def test_every_role_sees_every_page(keys: dict[str, int], role: str) -> None:
     client = client_of(role)
-    for address in rooms(keys):
+    for address in page_addresses(keys):
         assert client.get(address).status_code == 200, address
 
 
 def test_a_user_without_a_role_sees_nothing(keys: dict[str, int]) -> None:
     client = client_of("none")
-    for address in rooms(keys):
+    for address in page_addresses(keys):
         answer = client.get(address)
         if address.split("?")[0] != "/admin/":
             assert answer.status_code == 403, address
@@ -80,7 +80,7 @@ def test_a_user_without_a_role_has_no_status_bar() -> None:
 
 def test_what_comes_from_the_web_stays_text(keys: dict[str, int]) -> None:
     client = client_of("first")
-    for address in rooms(keys):
+    for address in page_addresses(keys):
         answer = client.get(address)
         if answer.headers["Content-Type"] == "application/json":
             continue
@@ -110,16 +110,16 @@ def count_queries(client: Client, address: str) -> int:
 
 
 @pytest.mark.once
-def test_no_room_asks_more_for_hundreds_of_rows_than_for_ten() -> None:
+def test_no_page_queries_more_for_hundreds_of_rows_than_for_ten() -> None:
     client = client_of("first")
     few = world(10)
     client.get("/admin/")
-    counts = [count_queries(client, address) for address in rooms(few)]
+    counts = [count_queries(client, address) for address in page_addresses(few)]
     for name in ("forums.EventLog", "forums.Site", "crawlmgr.Host", "crawlmgr.Run", "crawlmgr.Event", "crawlmgr.Node", "crawlmgr.WarcFile", "crawlmgr.Page"):
         _empty(name)
     many = world(320)  # more than any page or tree of the desk shows
     client.get("/admin/")
-    for address, before in zip(rooms(many), counts, strict=True):
+    for address, before in zip(page_addresses(many), counts, strict=True):
         # requested a second time, in case cached figures were just being recomputed
         assert count_queries(client, address) <= before or count_queries(client, address) <= before, address
 

@@ -1,4 +1,4 @@
-"""Registers admin views ("rooms") with address and permission, renders their pages with the common navigation, and helps with
+"""Registers admin views with address and permission, renders their pages with the common navigation, and helps with
 forms and buttons."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ View = Callable[..., HttpResponse]
 Trail = Sequence[tuple[str, str]]
 
 
-def room(route: str, name: str, permission: str = "crawlmgr.view_run", post: str = "") -> Callable[[View], View]:
+def admin_view(route: str, name: str, permission: str = "crawlmgr.view_run", post: str = "") -> Callable[[View], View]:
     """Returns a decorator that registers an admin view. `permission` is needed to open it and `post` to send a POST; without
     `post` only GET is allowed."""
 
@@ -36,13 +36,13 @@ def room(route: str, name: str, permission: str = "crawlmgr.view_run", post: str
                 raise PermissionDenied
             return view(request, *args, **kwargs)
 
-        admin.site.add_room(route, guarded, name)
+        admin.site.add_view(route, guarded, name)
         return guarded
 
     return register
 
 
-def act(route: str, name: str, permission: str) -> Callable[[View], View]:
+def post_view(route: str, name: str, permission: str) -> Callable[[View], View]:
     """Returns a decorator that registers a view for a button: it accepts only POST, from users with the permission."""
 
     def register(view: View) -> View:
@@ -55,7 +55,7 @@ def act(route: str, name: str, permission: str) -> Callable[[View], View]:
             return view(request, *args, **kwargs)
 
         guarded.is_button = True  # type: ignore[attr-defined]
-        admin.site.add_room(route, guarded, name)
+        admin.site.add_view(route, guarded, name)
         return guarded
 
     return register
