@@ -255,7 +255,7 @@ class _Slice:
                 refused.append((item, UrlState.FAILED, "sent_once"))
             elif self.storing.limit.full(item.host_id):
                 refused.append((item, UrlState.REFUSED, host_limits.REASON))
-            elif not self.line.is_free(item.host_id) or not self.storing.limit.room(item.host_id):
+            elif not self.line.is_free(item.host_id) or not self.storing.limit.has_capacity(item.host_id):
                 frontier.release(item, attempt=False)
             elif (verdict := self.line.web.verdict(item.url, host)) is None:
                 self.line.ask_robots(item)

@@ -52,7 +52,7 @@ def restrict(folder: Path) -> int:
 
 def restrict_database(path: Path) -> int:
     """Removes the permissions of group and others from the SQLite database `path`, which is outside the data folder, and from its
-    journal files; returns how many files were changed. Raises OSError."""
+    journal files; returns how many files were changed. Raises OSError if that is not permitted."""
     return sum(_close(path.with_name(path.name + ending)) for ending in DATABASE_ENDINGS)
 
 

@@ -190,4 +190,4 @@ def send_alarms() -> int:
 
 def refused(what: str) -> None:
     """Reports that a queued task was refused; runs in place of that task. `what`: its function, and what is wrong with it."""
-    queue.refused(what)
+    queue.record_refusal(what)

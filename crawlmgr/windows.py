@@ -121,7 +121,7 @@ def _at(day: date, minutes: int, zone: ZoneInfo) -> datetime:
 
 
 def _minutes(hours: str, minutes: str) -> int:
-    """Returns the minutes since midnight of a clock time up to 24:00. Raises ValueError."""
+    """Returns the minutes since midnight of a clock time up to 24:00. Raises ValueError for any other text."""
     found = 60 * int(hours) + int(minutes)
     if int(minutes) > 59 or found > DAY_MINUTES:
         raise ValueError(f"there is no time {hours}:{minutes}")

@@ -51,7 +51,7 @@ _PAGE_LABEL = re.compile(
 )
 
 
-def settled(form: Form, known_roles: Mapping[str, str] | None = None) -> Form:
+def with_roles(form: Form, known_roles: Mapping[str, str] | None = None) -> Form:
     """Returns the form with the final roles of its fields; `known_roles` holds, by field name, the roles proved by harvests or
     set by an operator, which override those read from the form.
 
@@ -82,7 +82,7 @@ def asks_for_something_else(form: Form) -> bool:
     - it has no box, and its choices only set the order or the length of a list.
 
     Such forms (naming a filter, tracking an order, "ask a question", "go to page", "sort by") are only submitted with an
-    operator's consent. Roles are those read from the form, before `settled`.
+    operator's consent. Roles are those read from the form, before `with_roles`.
     """
     boxes = [field for field in form.fields if field.kind in (*_TEXTS, *_LOOSE, "textarea")]
     if boxes and not any(field.name for field in boxes):

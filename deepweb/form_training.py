@@ -87,10 +87,10 @@ def example_of(row: dict[str, Any]) -> Example:
     return Example(form, kind, domain, counts(form), word_features(form), language, _weight(row.get("weight", 1.0)))
 
 
-def _weight(said: Any) -> float:
-    if not isinstance(said, int | float) or not 0 < said <= 1:
-        raise TrainingError(f"a weight is a number above 0, at most 1, not {said!r}")
-    return float(said)
+def _weight(value: Any) -> float:
+    if not isinstance(value, int | float) or not 0 < value <= 1:
+        raise TrainingError(f"a weight is a number above 0, at most 1, not {value!r}")
+    return float(value)
 
 
 def _in_page(form: Form, about: Sequence[Surroundings], index: int) -> Form:

@@ -31,10 +31,10 @@ class PaperPolicy:
     """The deep-web paper's query policy. Queries are made in rounds; the records found in round i take the place of what the
     paper calls the pages P_i.
 
-    The weight of a word after round i, eq. (1), is the sum of K over its occurrences in the records of P_i (`said`; without it
-    each word of a record counts once) times ln(N / n), where N is the number of all records found so far and n the number of them
-    with the word. Words in more than the share `too_common` of P_i, or in fewer than max(2 records, the share `too_rare`), are
-    left out.
+    The weight of a word after round i, eq. (1), is the sum of K over its occurrences in the records of P_i (`word_weights`;
+    without it each word of a record counts once) times ln(N / n), where N is the number of all records found so far and n the
+    number of them with the word. Words in more than the share `too_common` of P_i, or in fewer than max(2 records, the share
+    `too_rare`), are left out.
 
     Querying ends after `max_rounds` rounds, of which the seeds are the first, or when fewer than `min_candidates` words are left;
     `ended` says which. With `stop_rule` False it continues; if P_i has fewer than `min_candidates` words, words of all records
@@ -50,7 +50,7 @@ class PaperPolicy:
     too_rare: float = TOO_RARE
     stop_rule: bool = True
     refused: frozenset[Term] = frozenset()
-    said: Said | None = None
+    word_weights: Said | None = None
     queue: list[Term] = field(default_factory=list)
     round: int = 0
     started: int = 0
@@ -100,12 +100,12 @@ class PaperPolicy:
 
     def _summed(self, seen: Seen, records: np.ndarray, found: np.ndarray) -> np.ndarray:
         """Returns for each term the sum of the weights K (see `Said`) of its occurrences in `records`, indexed by term. Without
-        `said` this is `found`, the number of these records that contain the term."""
-        if self.said is None:
+        `word_weights` this is `found`, the number of these records that contain the term."""
+        if self.word_weights is None:
             return found.astype(float)
         summed = np.zeros(len(found))
         for record in records:
-            for term, weight in self.said(seen.key(int(record))).items():
+            for term, weight in self.word_weights(seen.key(int(record))).items():
                 place = seen.place(term)
                 if place is not None:
                     summed[place] += weight

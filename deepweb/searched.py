@@ -60,11 +60,11 @@ def hits_of(
     return counts
 
 
-def unproved(columns: Iterable[str], told: Mapping[str, Sequence[int]]) -> frozenset[str]:
+def unproved(columns: Iterable[str], found_and_not: Mapping[str, Sequence[int]]) -> frozenset[str]:
     """Returns the fields in `columns` that queries seem not to search: no record that has the queried word in this field has been
-    found yet, although records with the word in some other field have. `told`: for each field, the numbers of records with the
-    word that were found and that were not, summed over answers."""
-    proved = {name for name, counts in told.items() if counts[0]}
+    found yet, although records with the word in some other field have. `found_and_not`: for each field, the numbers of records
+    with the word that were found and that were not, summed over answers."""
+    proved = {name for name, counts in found_and_not.items() if counts[0]}
     return frozenset(columns) - proved if proved else frozenset()
 
 

@@ -57,17 +57,17 @@ class AnswerStatement(NamedTuple):
     bound: frozenset[tuple[str, str]] = frozenset()
 
 
-def stated_numbers(lines: Iterable[str], said: Sequence[str] = (), shown: int = 0) -> tuple[Stated, ...]:
+def stated_numbers(lines: Iterable[str], query_words: Sequence[str] = (), shown: int = 0) -> tuple[Stated, ...]:
     """Returns the numbers of results stated in short lines; of lines that have the same words only the first number. Page
     numbers are left out.
 
-    `said` are the words of the query, which are removed from the lines, `shown` is the number of records on this page.
+    `query_words` are the words of the query, which are removed from the lines, `shown` is the number of records on this page.
 
     >>> [each.number for each in stated_numbers(["Showing 1 to 10 of 1,234 entries", "Page 2 of 9", "共 56 条记录"])]
     [1234, 56]
     """
     found: dict[str, Stated] = {}
-    words = [word.casefold() for word in said if len(word) > 1]
+    words = [word.casefold() for word in query_words if len(word) > 1]
     for line in lines:
         if len(line) > _LONGEST_LINE or not any(letter.isdigit() for letter in line) or len(found) >= _MAX_NUMBERS:
             continue

@@ -112,7 +112,7 @@ def verdict(rows: Sequence[Mapping[str, Any]]) -> Verdict | None:
     return Verdict(best["strategy"], second["strategy"], difference, best["area"] - second["area"], draws)
 
 
-def together(
+def run_entries(
     topic: Topic,
     archive: Archive,
     entries: Sequence[Entry],

@@ -221,7 +221,7 @@ def write(folder: Path, files: Sequence[Path], web: Web, topics: Sequence[DrawnT
         frequencies = DocumentFrequencies()
         for page in web.pages.values():
             frequencies.add(page.words)
-        idf = frequencies.freeze()
+        idf = frequencies.update_idf()
         for one in topics:
             keywords = heaviest(mean_vector(idf.weigh(web.pages[url].words) for url in one.samples), KEYWORDS)
             _write_topic(part / "topics" / one.name, web, one, list(keywords))

@@ -77,7 +77,7 @@ class Relevance:
         self._frequencies = DocumentFrequencies()
         for counts in self._samples:
             self._frequencies.add(counts)
-        self._frequencies.freeze()
+        self._frequencies.update_idf()
         self.counts: Mapping[str, float] = self._topic_counts()
         self._weigh()
 
@@ -123,7 +123,7 @@ class Relevance:
 
     def settle(self) -> None:
         """Renews the document frequencies immediately, from all pages learned so far, and computes all weights again."""
-        self._frequencies.freeze()
+        self._frequencies.update_idf()
         self._weigh()
 
     def restore(self, frozen: Idf) -> None:

@@ -29,8 +29,8 @@ class AdaptiveLoop:
     rates change (once a day), with the same `Budget`. The web interface, the simulator and the tests use this same class. Board i
     has index_i = N_i(x) x / 2: N_i(x), the weighted events expected in the x hours since its last visit, times half that time
     (their mean wait). Equal indices are the optimality condition (square-root law). A visit is made if the day's plan (the
-    cumulated sum over the boards of sqrt f_i, f_i a board's rate) allows it and the index is above the price. With `looks`
-    (overview sources), `choose` also returns at most one source to read, charged at its cost in visits; `record_figures` then
+    cumulated sum over the boards of sqrt f_i, f_i a board's rate) allows it and the index is above the price. With
+    overview sources, `choose` also returns at most one source to read, charged at its cost in visits; `record_figures` then
     records what an index page showed, `record_threads_fetched` the events of the threads that a newest list named. The index is
     then the sum of two terms: w (t - t_e), summed over the reported posts not fetched yet (w: weight, t: now, t_e: time of the
     post), and F_i(y) y / 2, F_i(y) being the forecast for the y hours since a visit or a source last showed the board."""
@@ -44,13 +44,13 @@ class AdaptiveLoop:
         since: float,
         budget: Budget,
         options: LoopOptions | None = None,
-        looks: LoopSources | None = None,
+        overview_sources: LoopSources | None = None,
         deadline_hours: Floats | None = None,
     ) -> None:
         """Creates the loop for n boards. rates: (n, bins), weighted events per hour by local time of day. sites: the site, time
         zone and working hours of each board. seen: the events found by past visits. last_visit: (n,), epoch seconds up to which a
         board's events are known. since: start of the history in `seen`, epoch seconds. budget: shared state of the day's budget,
-        changed by the loop. options: constants of the policy. looks: the overview sources, None for none. deadline_hours: (n,),
+        changed by the loop. options: constants of the policy. overview_sources: None for none. deadline_hours: (n,),
         longest allowed wait of a board's posts, inf for none."""
         self.options = options or LoopOptions()
         self.budget = budget
@@ -58,7 +58,7 @@ class AdaptiveLoop:
         self.last_visit = np.asarray(last_visit, dtype=float).copy()
         self.visiting: Bools = np.zeros(self.count, dtype=bool)
         self.deadline_hours = np.full(self.count, np.inf) if deadline_hours is None else deadline_hours
-        self.overview = self._overview(looks)
+        self.overview = self._overview(overview_sources)
         self._pace = self._paced()
         if math.isnan(budget.price):
             budget.price = self._pace.first_price()
@@ -69,11 +69,11 @@ class AdaptiveLoop:
         self.resting_until: Floats = np.zeros(self.count)
         self._taken = np.zeros(self.count)  # per board: expected events that visits simulated in an outlook have already fetched
 
-    def _overview(self, looks: LoopSources | None) -> Overview | None:
-        self.sources_resting_until: Floats = np.zeros(len(looks.sources) if looks is not None else 0)
-        if looks is None or not looks.sources:
+    def _overview(self, overview_sources: LoopSources | None) -> Overview | None:
+        self.sources_resting_until: Floats = np.zeros(len(overview_sources.sources) if overview_sources is not None else 0)
+        if overview_sources is None or not overview_sources.sources:
             return None
-        return Overview(looks.sources, self.last_visit, looks.new_weight, looks.reply_weight)
+        return Overview(overview_sources.sources, self.last_visit, overview_sources.new_weight, overview_sources.reply_weight)
 
     def _paced(self) -> Pace:
         """Returns the object that spreads visits over the day. Boards that share a list of newest threads count as one board."""
@@ -109,7 +109,7 @@ class AdaptiveLoop:
         moving: Mapping[str, Floats | Bools | Ints],
         sites: Sites,
         options: LoopOptions | None = None,
-        looks: LoopSources | None = None,
+        overview_sources: LoopSources | None = None,
     ) -> AdaptiveLoop:
         """Restores a loop from the two dicts that `packed` returned; boards, sites and sources must be the same."""
         loop = cls.__new__(cls)
@@ -118,7 +118,7 @@ class AdaptiveLoop:
         loop._of(Forecast.unpacked(fixed, moving, sites, loop.options.forecast))
         loop.last_visit, loop.visiting = np.array(moving["last_visit"], dtype=float), np.array(moving["visiting"], dtype=bool)
         loop.deadline_hours = np.asarray(fixed.get("deadline_hours", np.full(loop.count, np.inf)), dtype=float)
-        loop.overview = loop._overview(looks)
+        loop.overview = loop._overview(overview_sources)
         if loop.overview is not None:
             loop.overview.restore(moving)
         loop._pace = loop._paced()
@@ -183,11 +183,11 @@ class AdaptiveLoop:
             np.maximum(self.overview.look, self.last_visit, out=self.overview.look)
             self._replay_reports()
 
-    def replace_sources(self, looks: LoopSources | None) -> None:
-        """Replaces the overview sources by `looks` and drops what the old ones showed since the boards' last visits."""
+    def replace_sources(self, overview_sources: LoopSources | None) -> None:
+        """Replaces the overview sources by these, and drops what the old ones showed since the boards' last visits."""
         if self.overview is not None:
             self.forecast.rewind(self._all)
-        self.overview = self._overview(looks)
+        self.overview = self._overview(overview_sources)
 
     def _replay_reports(self) -> None:
         """Passes the reported posts that are not fetched yet to the forecast again, after it was rebuilt from visits alone."""
@@ -264,9 +264,9 @@ class AdaptiveLoop:
         late = budget.visits_per_day - self.count * self._pace.rankings_left(now)
         steer, step = self._steer(), self.options.price_step / self._pace.units
         spend = Spending(budget, max(target - band, late), max(target + band, late), target, steer, step)
-        room = spend.room()
-        look = self._look(now, index, open_now, readable, room)
-        ranked = largest(np.where(open_now, rank, -1.0), room)
+        visits_left = spend.visits_left()
+        look = self._look(now, index, open_now, readable, visits_left)
+        ranked = largest(np.where(open_now, rank, -1.0), visits_left)
         chosen: list[int] = []
         for board, value, place in zip(ranked.tolist(), index[ranked].tolist(), rank[ranked].tolist(), strict=True):
             if look.comes_before(board, place) and budget.used + look.cost >= spend.least:
@@ -294,14 +294,14 @@ class AdaptiveLoop:
         left: Bools = readable & np.array([bool(within[one].any()) for one in boards], dtype=bool)
         return left
 
-    def _look(self, now: float, index: Floats, open_now: Bools, readable: Bools | None, room: int) -> SourceChoice:
+    def _look(self, now: float, index: Floats, open_now: Bools, readable: Bools | None, visits_left: int) -> SourceChoice:
         """Returns the source that is due for a test reading (probe), otherwise the one with the largest gain per visit charged.
-        An empty `SourceChoice` if none is readable, none gains anything, or `room` (number of visits left in this
+        An empty `SourceChoice` if none is readable, none gains anything, or `visits_left` (number of visits left in this
         ranking) does not cover the cost. index: (n,), of the boards; open_now: (n,), true for boards that may be visited."""
         overview = self.overview
-        if overview is None or readable is None or not (readable & (overview.cost <= room)).any():
+        if overview is None or readable is None or not (readable & (overview.cost <= visits_left)).any():
             return SourceChoice()
-        readable = readable & (overview.cost <= room)
+        readable = readable & (overview.cost <= visits_left)
         gains, part = overview.gains(self._unseen(now), index, now, open_now, self.options.eta)
         probes = [number for number in overview.to_probe(now).tolist() if readable[number]]
         best = probes[0] if probes else int(np.where(readable, gains / overview.cost, -1.0).argmax())
@@ -331,7 +331,7 @@ class AdaptiveLoop:
         readable = None if ahead.overview is None else np.ones(len(ahead.overview), dtype=bool)
         moments = [now + step * step_seconds for step in range(1, int((until - now) / step_seconds) + 1)]
         ahead.forecast = self.forecast.foreseen(np.array(moments))
-        parts, looks = [Outlook(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0))], []
+        parts, readings = [Outlook(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0))], []
         for moment in moments:
             due, source = ahead.choose(moment, None, readable)
             if not len(due) and source < 0:
@@ -341,8 +341,8 @@ class AdaptiveLoop:
             parts.append(Outlook(due, np.full(len(due), moment), waiting, delay))
             ahead._pretend(due, source, moment)
             if source >= 0:
-                looks.append(moment)
-        return Outlook(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True))), np.array(looks)
+                readings.append(moment)
+        return Outlook(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True))), np.array(readings)
 
     def _pretend(self, due: Ints, source: int, moment: float) -> None:
         """Simulates one step at `moment` of an outlook: the visits of boards `due` and the reading of the overview page `source`

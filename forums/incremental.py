@@ -199,14 +199,14 @@ class Visit:
         next_url: str | None,
         known: Mapping[str, Mapping[str, Any]],
         fetched: frozenset[str] = frozenset(),
-        rivals: Iterable[tuple[str, str]] = (),
+        next_links: Iterable[tuple[str, str]] = (),
     ) -> Decision:
         """Processes one list page and advances the state; returns what to fetch and which list page to request next.
 
         `known` maps the keys of stored threads to their last signature in a list; `fetched` are the keys of threads fetched
-        otherwise since the last complete visit: stop tests count them as changed, but they are not fetched again. `rivals` are
-        all candidates for the next page, as pairs (position in the page, address). Rows seen before in this visit (they shifted
-        between pages) are ignored; pinned rows are processed, but ignored by the stop tests.
+        otherwise since the last complete visit: stop tests count them as changed, but they are not fetched again. `next_links`
+        are all candidates for the next page, as pairs (position in the page, address). Rows seen before in this visit (they
+        shifted between pages) are ignored; pinned rows are processed, but ignored by the stop tests.
         """
         rows, state = list(rows), self.state
         state.pages_read += 1
@@ -243,7 +243,7 @@ class Visit:
         state.seen = sorted(self._seen)
         follow = self._rival(bool(rows), tally) or self._advance(bool(rows), next_url or "", tally)
         if follow == next_url and not state.way:
-            state.spare = [[source, other] for source, other in rivals if other != next_url]
+            state.spare = [[source, other] for source, other in next_links if other != next_url]
         return Decision(tuple(changed), tuple(unchanged), tuple(old), follow)
 
     def _rival(self, any_rows: bool, tally: _Tally) -> str:

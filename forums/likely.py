@@ -27,14 +27,14 @@ PRICE_SPREAD, LOOKS_SPREAD = 0.35, 0.4
 BOARDS_AT_ONCE, MAX_DRAWN = 100, 500
 
 
-def spans(loop: AdaptiveLoop, outlook: Outlook, looks: Floats, now: float, step_seconds: float) -> tuple[Floats, Floats]:
+def spans(loop: AdaptiveLoop, outlook: Outlook, readings: Floats, now: float, step_seconds: float) -> tuple[Floats, Floats]:
     """Returns the first and last time of the likely span of each expected visit, epoch seconds, (visits,) each.
 
-    looks: expected times of readings of overview sources, epoch seconds. step_seconds: the time step of `outlook`, by which spans
-    are widened. If only visits provide information, the time of a board's next visit is nearly certain, and later ones depend on
-    what is found. With overview sources, the arrivals of posts are simulated from the forecast; in each simulation the next visit
-    is made when the sum of w (t - t_e) over the board's posts (weight w, posted at t_e) reaches the priority that the board has
-    at its expected visit.
+    readings: expected times of readings of overview sources, epoch seconds. step_seconds: the time step of `outlook`, by which
+    spans are widened. If only visits provide information, the time of a board's next visit is nearly certain, and later ones
+    depend on what is found. With overview sources, the arrivals of posts are simulated from the forecast; in each simulation the
+    next visit is made when the sum of w (t - t_e) over the board's posts (weight w, posted at t_e) reaches the priority that the
+    board has at its expected visit.
     """
     before = _earlier_of_board(outlook.board)
     ahead = np.maximum(outlook.moments - now, step_seconds)
@@ -45,7 +45,7 @@ def spans(loop: AdaptiveLoop, outlook: Outlook, looks: Floats, now: float, step_
     if loop.overview is not None:
         for start in range(0, min(len(next_ones), MAX_DRAWN), BOARDS_AT_ONCE):
             rows = next_ones[start : start + BOARDS_AT_ONCE]
-            low_at, high_at = _crossings(loop, outlook.board[rows], outlook.delay[rows], looks, now)
+            low_at, high_at = _crossings(loop, outlook.board[rows], outlook.delay[rows], readings, now)
             first[rows], last[rows] = low_at - step_seconds, high_at + step_seconds
     first = np.maximum(first, now)
     return first, last
@@ -61,10 +61,10 @@ def _earlier_of_board(board: Ints) -> Ints:
     return found
 
 
-def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, looks: Floats, now: float) -> tuple[Floats, Floats]:
+def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, readings: Floats, now: float) -> tuple[Floats, Floats]:
     """Returns the earliest and latest likely time of each board's next visit, epoch seconds, (boards,) each: the quantiles LIKELY
     of the times at which, in simulated futures, the board's priority (its index) reaches `price`, from which it is visited.
-    looks: expected times of readings of overview sources, epoch seconds."""
+    readings: expected times of readings of overview sources, epoch seconds."""
     overview = loop.overview
     assert overview is not None  # noqa: S101 - only called for loops with sources
     hours = np.concatenate(
@@ -77,7 +77,7 @@ def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, looks: Floats, no
     price_factor = np.exp(PRICE_SPREAD * rng.standard_normal(PATHS)[:, None] * np.sqrt(np.minimum(hours / 2.0, 1.0)))
     scales = np.exp(LOOKS_SPREAD * rng.standard_normal(PATHS))
     # shape (paths, moments); a path is one simulated course of events
-    seen = np.stack([_seen_until(looks, now, hours, by) for by in scales])
+    seen = np.stack([_seen_until(readings, now, hours, by) for by in scales])
     told = np.stack([np.interp(seen, hours, row) for row in mass])  # shape (boards, paths, moments)
     since = hours - seen + np.where(seen == 0.0, overview.hours_since_look(now, board)[:, None, None], 0.0)
     waiting = np.where(seen == 0.0, loop.forecast.expected(now, board)[:, None, None], 0.0)
@@ -106,16 +106,16 @@ def _forecasts(loop: AdaptiveLoop, board: Ints, moments: Floats) -> tuple[Floats
     return np.maximum.accumulate(mass, axis=1), by_visits * np.maximum(since, 0.0) / 2.0
 
 
-def _seen_until(looks: Floats, now: float, hours: Floats, scale: float) -> Floats:
+def _seen_until(readings: Floats, now: float, hours: Floats, scale: float) -> Floats:
     """Returns for each time in `hours` when an overview source was last read before it; 0 if not since now. Both are in hours
     from now.
 
-    looks: expected times of the readings, epoch seconds; scale: factor by which their distances from now are multiplied. After
+    readings: expected times of the readings, epoch seconds; scale: factor by which their distances from now are multiplied. After
     the last of them, readings are assumed to go on at their mean interval.
     """
-    if not len(looks):
+    if not len(readings):
         return np.zeros(len(hours))
-    at = scale * (looks - now) / HOUR_SECONDS
+    at = scale * (readings - now) / HOUR_SECONDS
     gap = max(float(at[-1]) / len(at), 1 / 60)
     at = np.concatenate([at, np.arange(at[-1] + gap, FARTHEST_HOURS, gap)])
     place = np.searchsorted(at, hours, side="right") - 1

@@ -68,7 +68,7 @@ class Spending:
     steer: float
     step: float
 
-    def room(self) -> int:
+    def visits_left(self) -> int:
         """Returns the largest number of visits that may still be charged in this ranking."""
         return min(math.ceil(max(self.most - self.budget.used, 0.0)), max(self.budget.visits_per_day - self.budget.used, 0))
 
@@ -76,10 +76,10 @@ class Spending:
         """Returns whether to make a visit of a board or a reading of an overview source. If so, charges `cost` visits to the
         budget and moves the price, from which the least accepted value is computed, towards `value`.
 
-        value: weighted event-hours gained per visit charged. forced: accept any value, unless `cost` exceeds `room()`.
+        value: weighted event-hours gained per visit charged. forced: accept any value, unless `cost` exceeds `visits_left()`.
         """
         budget = self.budget
-        if cost > self.room():
+        if cost > self.visits_left():
             return False
         threshold = budget.price * np.exp(self.steer * (budget.used - self.target) / budget.visits_per_day)
         if value < threshold and budget.used >= self.least and not forced:

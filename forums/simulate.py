@@ -237,8 +237,8 @@ class Simulation:
         log = BoardLog(self.events, self.weights, self.start)
         sites = Sites(np.zeros(self.boards, dtype=np.int64), [self.clock])
         every = np.arange(self.boards)
-        looks = self._looks(policy, every)
-        loop = self._loop(np.full(self.boards, self.start), self.start, sites, Budget(visits_per_day), options, looks)
+        overview_sources = self._overview_sources(policy, every)
+        loop = self._loop(np.full(self.boards, self.start), self.start, sites, Budget(visits_per_day), options, overview_sources)
         if loop.overview is not None and policy != "newest":
             loop.overview.calibrate(0, shows(log, every, self.start), self.start)
         trace = _Trace()
@@ -250,7 +250,7 @@ class Simulation:
             if now >= self.stop and (loop.fetched_until() >= self.stop).all():
                 break
             if now >= _midnight(tomorrow, self.setup.zone):
-                before, loop = loop, self._loop(loop.fetched_until(), now, sites, loop.budget, options, looks)
+                before, loop = loop, self._loop(loop.fetched_until(), now, sites, loop.budget, options, overview_sources)
                 loop.take_over(before)
                 tomorrow += timedelta(days=1)
             self._tick(loop, log, now, trace, shows)
@@ -258,7 +258,7 @@ class Simulation:
         self._assert_exact(followed, visits_per_day)
         return followed
 
-    def _looks(self, policy: str, every: Ints) -> LoopSources | None:
+    def _overview_sources(self, policy: str, every: Ints) -> LoopSources | None:
         """Returns the overview source that a policy reads besides its visits; None if it has none."""
         if policy not in OBSERVES:
             return None
@@ -303,7 +303,13 @@ class Simulation:
                 trace.fetched(due, now, len(due))
 
     def _loop(
-        self, known_until: Floats, now: float, sites: Sites, budget: Budget, options: LoopOptions, looks: LoopSources | None
+        self,
+        known_until: Floats,
+        now: float,
+        sites: Sites,
+        budget: Budget,
+        options: LoopOptions,
+        overview_sources: LoopSources | None,
     ) -> AdaptiveLoop:
         """Creates the adaptive policy for a new day, from the events found by visits so far."""
         since = now - self.setup.history_days * DAY_SECONDS
@@ -311,7 +317,7 @@ class Simulation:
         rows = (events.times >= since) & (events.times <= known_until[events.board])
         seen = Seen(events.board[rows], events.times[rows], self.weights[rows])
         rates = self.demand(self.profile(LOOP_PROFILE), known_until, now).rates
-        return AdaptiveLoop(rates, sites, seen, known_until, since, budget, options, looks)
+        return AdaptiveLoop(rates, sites, seen, known_until, since, budget, options, overview_sources)
 
     def _assert_exact(self, followed: Followed, visits_per_day: int) -> None:
         inside = (followed.spent_at >= self.start) & (followed.spent_at < self.stop)

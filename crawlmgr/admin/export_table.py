@@ -105,8 +105,8 @@ TABLE = Table(
 @post_view("exports/do/", "exports-do", "crawlmgr.change_export")
 def do(request: HttpRequest) -> HttpResponse:
     """Applies an action to the selected exports: write now, delete, or undo the deletion."""
-    def told(count: int) -> str:
+    def success_text(count: int) -> str:
         return ngettext("Applied to %(count)s export.", "Applied to %(count)s exports.", count)
 
     verbs: dict[str, table_actions.Verb] = {"write": lambda _, one, now: saved_exports.start(one, now=now, user=request.user)}
-    return table_actions.carry_out(request, TABLE, Export.objects.all(), verbs, reverse("admin:exports"), told)
+    return table_actions.carry_out(request, TABLE, Export.objects.all(), verbs, reverse("admin:exports"), success_text)

@@ -120,7 +120,7 @@ VERBS: dict[str, table_actions.Verb] = {
 @post_view("runs/do/", "runs-do", MAY)
 def do(request: HttpRequest) -> HttpResponse:
     """Pauses, resumes or stops the selected runs, and reports how many were in a state that does not allow it."""
-    def told(count: int) -> str:
+    def success_text(count: int) -> str:
         return ngettext("Applied to %(count)s run.", "Applied to %(count)s runs.", count)
 
-    return table_actions.carry_out(request, TABLE, Run.objects.only("pk"), VERBS, reverse("admin:runs"), told)
+    return table_actions.carry_out(request, TABLE, Run.objects.only("pk"), VERBS, reverse("admin:runs"), success_text)

@@ -51,8 +51,8 @@ def lines(kind: str, target: int, name: Name, limit: int = 10, *, value: Value =
             [
                 (
                     name(one.way, change.before if one.new is None else change.after),
-                    said(value(one.way, one.old)),
-                    said(value(one.way, one.new)),
+                    displayed(value(one.way, one.old)),
+                    displayed(value(one.way, one.new)),
                 )
                 for one in settings_history.differences(change.before, change.after)
             ],
@@ -68,7 +68,7 @@ def buttons(kind: str, built_in: Mapping[str, str]) -> list[PresetButton]:
     return [*shipped, *(PresetButton(one.name, one.name, True) for one in settings_history.presets(kind))]
 
 
-def said(value: Any) -> str:
+def displayed(value: Any) -> str:
     """Formats a settings value for display."""
     if value is None or value == "":
         return "–"
@@ -77,5 +77,5 @@ def said(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, list):
-        return ", ".join(map(said, value)) or "–"
+        return ", ".join(map(displayed, value)) or "–"
     return str(value)

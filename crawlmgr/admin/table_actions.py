@@ -36,8 +36,8 @@ def add_messages(request: HttpRequest, done: int, ticked: int, text: str) -> Non
     if done:
         messages.success(request, text % {"count": done})
     if left := ticked - done:
-        told = ngettext("%(count)s cannot be changed now.", "%(count)s cannot be changed now.", left)
-        messages.warning(request, told % {"count": left})
+        success_text = ngettext("%(count)s cannot be changed now.", "%(count)s cannot be changed now.", left)
+        messages.warning(request, success_text % {"count": left})
 
 
 def delete(request: HttpRequest, table: Table, rows: Rows, name: str, usual: str) -> HttpResponse:
@@ -47,23 +47,23 @@ def delete(request: HttpRequest, table: Table, rows: Rows, name: str, usual: str
         raise PermissionDenied
     if request.POST.get("do") == UNDO:
         count = deletions.undo(table.deletes)
-        told = ngettext("%(count)s restored.", "%(count)s restored.", count)
-        messages.success(request, told % {"count": count})
+        success_text = ngettext("%(count)s restored.", "%(count)s restored.", count)
+        messages.success(request, success_text % {"count": count})
         return to_list(request, usual)
     ticked = numbers(request.POST.getlist("row"))[:MAX_DELETED]
     names = dict(rows.filter(pk__in=ticked).values_list("pk", name))
     count = deletions.ask(table.deletes, names, datetime.now(UTC), request.user)
-    told = ngettext("%(count)s deleted; Undo restores it.", "%(count)s deleted; Undo restores them.", count)
-    messages.success(request, told % {"count": count})
+    success_text = ngettext("%(count)s deleted; Undo restores it.", "%(count)s deleted; Undo restores them.", count)
+    messages.success(request, success_text % {"count": count})
     return to_list(request, usual)
 
 
 def carry_out(
-    request: HttpRequest, table: Table, rows: Rows, verbs: Mapping[str, Verb], usual: str, told: Callable[[int], str]
+    request: HttpRequest, table: Table, rows: Rows, verbs: Mapping[str, Verb], usual: str, success_text: Callable[[int], str]
 ) -> HttpResponse:
     """Applies the submitted action to each selected row (at most MAX_TICKED), or schedules or cancels deletions (see `delete`),
     and redirects to the list. Rows for which the action is not possible now are skipped and counted in a message. `verbs` are
-    functions by action; `told` returns the message of success, given the number of changed rows."""
+    functions by action; `success_text` returns the message of success, given the number of changed rows."""
     wish, needed = request.POST.get("do", ""), {one.do: one.permission for one in table.actions}
     if table.deletes and wish in (DELETE, UNDO):
         return delete(request, table, rows, "name", usual)
@@ -78,5 +78,5 @@ def carry_out(
         except (runs.Busy, runs.WrongState, ValueError):
             continue
         done += 1
-    add_messages(request, done, len(ticked), told(done))
+    add_messages(request, done, len(ticked), success_text(done))
     return to_list(request, usual)

@@ -94,7 +94,7 @@ HOST_FIELDS = (
 
 
 def run_document(pk: int) -> dict[str, Any]:
-    """Returns a run as the API shows it, by its database key. Raises Run.DoesNotExist."""
+    """Returns a run as the API shows it, by its database key. Raises Run.DoesNotExist if there is none."""
     return waiting.with_waits([Run.objects.values(*RUN_FIELDS).get(pk=pk)], _now())[0]
 
 

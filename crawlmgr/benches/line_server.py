@@ -105,7 +105,7 @@ class Web:
             self.gap[host] = min(self.gap.get(host, 1e9), moment - self.last[host])
         self.last[host] = self.ticks[0]
 
-    def told(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, Any]:
         """Returns figures of all hosts as a dictionary: the number of requests, the largest number at the same time at one host,
         the shortest interval between two requests to one host in seconds, and the number of requests for disallowed pages."""
         counts = {"asked": sum(self.asked.values()), "most_at_once": max(self.most.values(), default=0)}
@@ -169,7 +169,7 @@ async def _serve(hosts: int, seconds: float, size_bytes: int, vary: bool, pages:
     while not ended.is_set() and os.getppid() == parent:  # the process that started it may have been killed
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(ended.wait(), 1.0)
-    sys.stdout.write(json.dumps(web.told()) + "\n")
+    sys.stdout.write(json.dumps(web.figures()) + "\n")
     sys.stdout.flush()
 
 

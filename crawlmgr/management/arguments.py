@@ -7,7 +7,7 @@ from typing import Any
 
 
 def moment(text: str) -> datetime:
-    """Parses a time in ISO 8601; a time without a zone is in UTC. Raises ValueError."""
+    """Parses a time in ISO 8601; a time without a zone is in UTC. Raises ValueError for any other text."""
     value = datetime.fromisoformat(text)
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 

@@ -41,7 +41,7 @@ class PauseCause(NamedTuple):
     amount: float
 
 
-def pause_cause(key: str, now: datetime) -> PauseCause | None:
+def limiting_cause(key: str, now: datetime) -> PauseCause | None:
     """Returns what limits the requests to the host with this key ("example.org:8080"); None only if the host is unknown. Whether
     the host may already be requested again at `now` is left to the caller."""
     host = Host.objects.defer("robots_text").filter(key=key).first()

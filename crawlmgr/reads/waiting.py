@@ -56,7 +56,7 @@ def of(run: Run, now: datetime) -> Waiting:
     if run.waiting_for and run.waiting_until and run.waiting_until > now:
         if timings.is_of_hours(run.waiting_for):
             return Waiting(run.waiting_for, run.waiting_until, "hours")
-        cause = hosts.pause_cause(run.waiting_for, now)
+        cause = hosts.limiting_cause(run.waiting_for, now)
         return Waiting(run.waiting_for, run.waiting_until, *(cause or ("", 0.0)))
     if run.lease_until is None or run.lease_until < now:
         return Waiting(because="worker")

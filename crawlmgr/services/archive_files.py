@@ -78,7 +78,7 @@ def record(file: WarcFile, offset: int, length: int | None) -> WarcRecord | None
 
 
 def size(file: WarcFile) -> int | None:
-    """Returns the size of a file in bytes; None if it is missing. Raises Unreachable."""
+    """Returns the size of a file in bytes; None if it is missing. Raises Unreachable if the object store cannot be reached."""
     if not file.place:
         try:
             return path_of(file).stat().st_size
@@ -92,7 +92,7 @@ def size(file: WarcFile) -> int | None:
 
 def open_file(file: WarcFile) -> BinaryIO | None:
     """Opens a WARC file for reading; None if it is missing. A file in the object store is first copied to a temporary file. The
-    caller closes the result. Raises Unreachable."""
+    caller closes the result. Raises Unreachable if the object store cannot be reached."""
     if not file.place:
         try:
             return path_of(file).open("rb")

@@ -82,7 +82,7 @@ def put(*, every_hours: int, keep: int, now: datetime, user: Any = None) -> Back
 
 def repeat(target: int, seconds: int | None, now: datetime) -> None:
     """Sets the interval of backups in seconds (None: only on request). Called for the page of schedules through
-    settings.REPEATED; `target` must be ONLY, the key of the only schedule. Raises ValueError."""
+    settings.REPEATED; `target` must be ONLY, the key of the only schedule. Raises ValueError for another interval or target."""
     if target != ONLY:
         raise ValueError(f"the schedule of backups has the number {ONLY}")
     put(every_hours=(seconds or 0) // 3600, keep=plan().keep, now=now)

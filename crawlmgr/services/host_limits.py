@@ -32,7 +32,7 @@ class HostLimit:
         """Tells whether the run has reached its page limit on a host."""
         return bool(self.most) and self._pages(host_id) >= self.most
 
-    def room(self, host_id: int) -> bool:
+    def has_capacity(self, host_id: int) -> bool:
         """Tells whether another request may be sent to a host without exceeding the limit even if all requests in flight return
         pages."""
         return not self.most or self._pages(host_id) + self._flying[host_id] < self.most

@@ -49,7 +49,8 @@ def address_for(name: str) -> str:
 
 
 def put(address: str, path: Path) -> None:
-    """Uploads a file to an address, with a checksum that the store verifies, and compares the sizes. Raises Unreachable."""
+    """Uploads a file to an address, with a checksum that the store verifies, and compares the sizes. Raises Unreachable if the
+    object store cannot be reached."""
     place = place_of(address)
     extra = {"ChecksumAlgorithm": "CRC32"}
     _ask(lambda client: client.upload_file(str(path), place.bucket, place.key, ExtraArgs=extra, Config=_transfer()))
@@ -59,14 +60,16 @@ def put(address: str, path: Path) -> None:
 
 
 def size(address: str) -> int | None:
-    """Returns the size of an object in bytes; None if it does not exist. Raises Unreachable."""
+    """Returns the size of an object in bytes; None if it does not exist. Raises Unreachable if the object store cannot be
+    reached."""
     place = place_of(address)
     found = _ask(lambda client: client.head_object(Bucket=place.bucket, Key=place.key))
     return None if found is None else int(found["ContentLength"])
 
 
 def piece(address: str, offset: int, length: int) -> bytes | None:
-    """Returns `length` bytes of an object from `offset`; None if the object is missing or too short. Raises Unreachable."""
+    """Returns `length` bytes of an object from `offset`; None if the object is missing or too short. Raises Unreachable if the
+    object store cannot be reached."""
     place, last = place_of(address), offset + length - 1
 
     def read(client: Any) -> bytes:
@@ -100,14 +103,14 @@ def fetch(address: str, folder: Path | None = None) -> BinaryIO | None:
 
 
 def remove(address: str) -> None:
-    """Deletes an object; does nothing if it does not exist. Raises Unreachable."""
+    """Deletes an object; does nothing if it does not exist. Raises Unreachable if the object store cannot be reached."""
     place = place_of(address)
     _ask(lambda client: client.delete_object(Bucket=place.bucket, Key=place.key))
 
 
 def _ask(call: Callable[[Any], Answer]) -> Answer | None:
     """Calls `call` with the store's client and returns the result; None if the object does not exist. If the response was
-    truncated, the call is repeated. Raises Unreachable."""
+    truncated, the call is repeated. Raises Unreachable if the object store cannot be reached."""
     from boto3.exceptions import Boto3Error
     from botocore.exceptions import BotoCoreError, ClientError
 

@@ -66,7 +66,7 @@ def allowed(payload: str) -> bool:
     """Tells whether a worker may execute a task from the queue; if not, records the refusal as an event."""
     objection = _objection(payload)
     if objection:
-        refused(objection)
+        record_refusal(objection)
     return not objection
 
 
@@ -90,7 +90,7 @@ def _only_ours(task: dict[str, Any], **_: Any) -> None:
         task |= {"func": REFUSED, "args": (objection[:200],), "kwargs": {}, "save": False, "name": "refused"}
 
 
-def refused(what: str) -> None:
+def record_refusal(what: str) -> None:
     """Records as an event that a task was refused (`what`: the text), and deletes schedules that call functions not in TASKS."""
     events.error("task_refused", what, now=timezone.now())
     _foreign_schedules().delete()

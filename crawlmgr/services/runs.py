@@ -132,7 +132,8 @@ def _move(run_id: int, target: str, now: datetime, condition: Q, **values: Any) 
 
 def _ask(run_id: int, request: str, target: str, now: datetime, **values: Any) -> Run:
     """Changes a run's state on a user's request: if no worker holds the run, sets the state `target` and the fields `values` at
-    once; otherwise stores `request` ("pause" or "stop"), which the worker notices. Returns the run. Raises WrongState."""
+    once; otherwise stores `request` ("pause" or "stop"), which the worker notices. Returns the run. Raises WrongState if the
+    run's state does not allow this."""
     with transaction.atomic():
         if not _move(run_id, target, now, _idle(now), wanted="", waiting_for="", waiting_until=None, **values):
             Run.objects.filter(pk=run_id, state=RunState.RUNNING).update(wanted=request)
@@ -144,7 +145,8 @@ def _ask(run_id: int, request: str, target: str, now: datetime, **values: Any) -
 
 
 def pause(run_id: int, now: datetime) -> Run:
-    """Pauses a run. If a worker holds it, it stops after the current page. Raises WrongState."""
+    """Pauses a run. If a worker holds it, it stops after the current page. Raises WrongState if the run's state does not allow
+    this."""
     return _ask(run_id, "pause", RunState.PAUSED, now)
 
 
@@ -153,7 +155,7 @@ def stop(run_id: int, now: datetime) -> Run:
     WrongState."""
     run = _ask(run_id, "stop", RunState.STOPPED, now, stopped_by="stopped", finished=now)
     if run.state == RunState.STOPPED:
-        tallies.freeze(run_id)
+        tallies.store_final(run_id)
     return run
 
 
@@ -213,7 +215,8 @@ def take(run_id: int, holder: str, now: datetime, seconds: float, lag: Lag = no_
 
 
 def beat(lease: Lease, now: datetime) -> str:
-    """Renews the lease and returns what a user has requested of the run: "", "pause" or "stop". Raises LeaseLost."""
+    """Renews the lease and returns what a user has requested of the run: "", "pause" or "stop". Raises LeaseLost if the lease was
+    lost to another worker."""
     if not _held(lease).update(lease_until=lease.until(now)):
         raise LeaseLost(f"run {lease.run_id}")
     return str(Run.objects.values_list("wanted", flat=True).get(pk=lease.run_id))
@@ -221,7 +224,7 @@ def beat(lease: Lease, now: datetime) -> str:
 
 def count(lease: Lease, now: datetime, deltas: dict[str, int]) -> str:
     """Adds `deltas` to the run's counters, renews the lease, and returns what a user has requested of the run, like `beat`. It
-    is one statement, executed in the transaction that stores a page. Raises LeaseLost."""
+    is one statement, executed in the transaction that stores a page. Raises LeaseLost if the lease was lost to another worker."""
     names = tuple(name for name, delta in deltas.items() if delta)
     values = [deltas[name] for name in names]
     rows = sql.fetch(_count_statement(names), (now, lease.until(now), *values, lease.run_id, lease.fence))
@@ -252,7 +255,7 @@ def holds(lease: Lease) -> bool:
 
 
 def begun(lease: Lease) -> None:
-    """Records that the run's seeds are in the frontier. Raises LeaseLost."""
+    """Records that the run's seeds are in the frontier. Raises LeaseLost if the lease was lost to another worker."""
     if not _held(lease).update(begun=True):
         raise LeaseLost(f"run {lease.run_id}")
 
@@ -285,7 +288,7 @@ def hold(lease: Lease, waiting_for: str, until: datetime) -> bool:
 
 def end(lease: Lease, state: str, stopped_by: str, now: datetime, detail: str = "") -> None:
     """Ends or pauses the run of this lease; `stopped_by` is the code of the reason. Addresses that are still claimed return to
-    waiting. Raises LeaseLost."""
+    waiting. Raises LeaseLost if the lease was lost to another worker."""
     final = state in (RunState.FINISHED, RunState.STOPPED, RunState.FAILED)
     with transaction.atomic():
         moved = _held(lease).update(
@@ -305,7 +308,7 @@ def end(lease: Lease, state: str, stopped_by: str, now: datetime, detail: str = 
             state=UrlState.WAITING, lease_until=None, fence=None
         )
         if final:
-            tallies.freeze(lease.run_id)
+            tallies.store_final(lease.run_id)
         log.info("%s %s", stopped_by, detail, extra={"event": f"run_{state}", "run": lease.run_id})
         if state == RunState.FAILED:
             events.error("run_failed", f"{stopped_by} {detail}".strip(), now=now, run_id=lease.run_id)
@@ -325,7 +328,7 @@ def broke(lease: Lease, text: str, now: datetime) -> bool:
 def strained(lease: Lease, text: str, now: datetime) -> int:
     """Records a slice that was ended by a temporary database problem, and releases the lease, so that the run continues later.
     Returns how often that has happened since the last progress; 0 if it happened too often and counts as a program error.
-    Raises LeaseLost."""
+    Raises LeaseLost if the lease was lost to another worker."""
     if not _held(lease).update(strains=F("strains") + 1, lease_until=None, lease_holder=""):
         raise LeaseLost(f"run {lease.run_id}")
     times = int(Run.objects.values_list("strains", flat=True).get(pk=lease.run_id))

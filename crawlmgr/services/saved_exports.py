@@ -89,7 +89,7 @@ def plan(export: Export, *, every_hours: int, keep: int, now: datetime) -> None:
 
 def repeat(export: int, seconds: int | None, now: datetime) -> None:
     """Sets the interval of the export with this id in seconds (None: only on request). Called for the page of schedules through
-    settings.REPEATED. Raises ValueError."""
+    settings.REPEATED. Raises ValueError if the interval is out of range."""
     found = Export.objects.filter(pk=export).first()
     if found is None:
         raise ValueError(f"there is no export {export}")

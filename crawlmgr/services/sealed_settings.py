@@ -38,7 +38,8 @@ def sealed(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def opened(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns settings with their secrets decrypted; they must not be stored or shown. Raises vault.Unreadable."""
+    """Returns settings with their secrets decrypted; they must not be stored or shown. Raises vault.Unreadable if they cannot be
+    decrypted with the installation's key."""
     names = _dotted(settings)
     plain = {name: value for name, value in settings.items() if name != SEALED}
     if not names:

@@ -71,7 +71,7 @@ def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | N
     log.info("by %s", holder, extra={"event": "slice_started", "fence": lease.fence})
     try:
         run = Run.objects.get(pk=run_id)
-        if (wait := timings.held(run, began)) is not None:
+        if (wait := timings.outside_hours(run, began)) is not None:
             runs.hold(lease, *wait)
             return RunState.RUNNING
         found = make(run, lease, left)

@@ -80,7 +80,7 @@ def outcomes(run_id: int) -> list[dict[str, Any]]:
     return list(rows.order_by("-count", "state", "reason")[:MAX_OUTCOMES])
 
 
-def freeze(run_id: int) -> None:
+def store_final(run_id: int) -> None:
     """Stores the outcomes of the addresses of a run that is ending, so that they need not be counted again for each page
     view."""
     Run.objects.filter(pk=run_id).update(outcomes=outcomes(run_id))

@@ -60,7 +60,7 @@ def when(row: Timing | None, due: datetime, now: datetime) -> datetime:
     return windows.next_allowed(window(row), max(moved, min(now, due)))
 
 
-def held(run: Run, now: datetime) -> tuple[str, datetime] | None:
+def outside_hours(run: Run, now: datetime) -> tuple[str, datetime] | None:
     """Tells whether a run that was started by schedule is outside its working hours: returns (code of what it waits for, time
     at which they begin); None if the run may continue."""
     if not run.scheduled or run.target is None:

@@ -56,7 +56,7 @@ def seal(values: Mapping[str, str]) -> str:
 
 def unseal(text: str) -> dict[str, str]:
     """Decrypts the text that `seal` returned; {} for "". From then on this process masks the decrypted values in its
-    log. Raises Unreadable."""
+    log. Raises Unreadable if it was not encrypted with the installation's key."""
     if not text:
         return {}
     from cryptography.fernet import InvalidToken

@@ -68,7 +68,7 @@ class DocumentFrequencies:
         self._counts.update(set(words))
         self._documents += 1
         if self._documents - self._idf.documents >= max(self._least, min(self._most, self._idf.documents // 20)):
-            self.freeze()
+            self.update_idf()
             return True
         return False
 
@@ -76,7 +76,7 @@ class DocumentFrequencies:
         """Sets the counts to those of `frozen`, a copy taken earlier; documents added since are no longer counted."""
         self._documents, self._counts, self._idf = frozen.documents, Counter(frozen.frequencies), frozen
 
-    def freeze(self) -> Idf:
+    def update_idf(self) -> Idf:
         """Replaces the copy that `idf` returns by the current frequencies, and returns it; called after samples were added."""
         self._idf = Idf(self._documents, dict(self._counts))
         return self._idf

@@ -53,7 +53,8 @@ def utc_now() -> datetime:
 
 
 def resolve(host: str, port: int) -> list[Address]:
-    """Returns (address family, socket address) of every TCP address of a host name. Raises OSError or UnicodeError."""
+    """Returns (address family, socket address) of every TCP address of a host name. Raises OSError or UnicodeError if the name
+    cannot be resolved."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [(int(family), sockaddr) for family, _kind, _protocol, _name, sockaddr in found]
 

@@ -99,7 +99,8 @@ def _ipv4_number(part: str) -> int:
 
 
 def _parse_ipv4(host: str) -> str:
-    """Returns the dotted decimal form of an IPv4 address written as one to four numbers ("127.1"). Raises HostError."""
+    """Returns the dotted decimal form of an IPv4 address written as one to four numbers ("127.1"). Raises HostError if it is not
+    valid."""
     parts = host.split(".")
     if parts[-1] == "" and len(parts) > 1:
         parts.pop()
@@ -123,7 +124,7 @@ def _ends_in_number(host: str) -> bool:
 
 def _to_ascii(host: str) -> str:
     """Returns the ASCII form of a Unicode host name: compatibility characters are replaced (NFKC), then punycode is used.
-    Raises HostError."""
+    Raises HostError if it is not valid."""
     mapped = unicodedata.normalize("NFKC", host).replace("\u3002", ".").replace("\u00ad", "").lower()
     if mapped.isascii():
         return mapped
@@ -210,7 +211,7 @@ class _Exceptions:
 
 def _split_entry(entry: str) -> tuple[str, int | None]:
     """Parses an exception ("host", "host:port", "ip", "ip:port", "v6", "[v6]" or "[v6]:port", v6 being an IPv6 address) to
-    (canonical host, port or None). Raises ValueError."""
+    (canonical host, port or None). Raises ValueError for any other text."""
     if entry.count(":") > 1 and not entry.startswith("["):
         return parse_host(f"[{entry}]"), None
     host, colon, port = entry.rpartition(":")

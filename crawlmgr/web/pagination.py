@@ -28,8 +28,8 @@ class PageLinks(NamedTuple):
     """Absolute addresses of the other pages of the list or thread that a page belongs to, and the page's own number (`current`).
 
     `pages` are the addresses of the numbered links in the order of their numbers, followed by `last` (if not among them); `next`
-    is None on the last page, or if no link to the next page was found. `rivals` are all addresses that may be the next page, as
-    (origin, address) with the origin "numbers", "word" or "head" (`rel=next` in the head): if there are several, only fetching
+    is None on the last page, or if no link to the next page was found. `next_links` are all addresses that may be the next page,
+    as (origin, address) with the origin "numbers", "word" or "head" (`rel=next` in the head): if there are several, only fetching
     them shows which one is right.
     """
 
@@ -37,7 +37,7 @@ class PageLinks(NamedTuple):
     pages: tuple[str, ...] = ()
     last: str | None = None
     current: int | None = None
-    rivals: tuple[tuple[str, str], ...] = ()
+    next_links: tuple[tuple[str, str], ...] = ()
 
 
 def _any_address(_url: str) -> bool:
@@ -57,17 +57,17 @@ def find_pages(root: HtmlElement, url: str, fits: Callable[[str], bool] = _any_a
     pages = [address(url), *(address(other) for other in _other_names(root, base))]
     group = best_group(links, pages)
     follow = _next_by_group(group, links) if group is not None else None
-    rivals = [("numbers", follow)]
+    next_links = [("numbers", follow)]
     if follow is None and (group is None or not _is_last(group, links)):
         word = _next_by_word(links, pages, group, _Paths(root, base))
         head = _next_in_head(root, base, pages, group)
         follow = word or (head if head is not None and fits(head) else None)
-        rivals.append(("word", word))
-    rivals.append(("head", _head_link(root, base, pages)))
-    known = {address: source for source, address in reversed(rivals) if address is not None and fits(address)}
-    offered = tuple((source, address) for source, address in rivals if address is not None and known.get(address) == source)
+        next_links.append(("word", word))
+    next_links.append(("head", _head_link(root, base, pages)))
+    known = {address: source for source, address in reversed(next_links) if address is not None and fits(address)}
+    offered = tuple((source, address) for source, address in next_links if address is not None and known.get(address) == source)
     if group is None:
-        return _without_group(links, pages, follow)._replace(rivals=offered)
+        return _without_group(links, pages, follow)._replace(next_links=offered)
     numbered: dict[int, str] = {}
     for number, link in group.links:
         numbered.setdefault(number, link.url)

@@ -47,7 +47,8 @@ def _location(value: str) -> str:
 def next_request(
     step: FetchRequest, response: FetchResponse, hops: int, max_redirects: int, secrets: bool
 ) -> FetchRequest | None:
-    """Returns the request that a redirect response asks for; None if `response` is not a redirect. Raises RedirectError.
+    """Returns the request that a redirect response asks for; None if `response` is not a redirect. Raises RedirectError if the
+    redirect must not be followed.
 
     `step` is the request that was answered, `hops` the number of redirects followed so far, `secrets` whether `step` carried
     the secret headers and body. 303 (except after HEAD) and, for POST, 301 and 302 lead to a GET without a body; other

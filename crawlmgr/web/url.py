@@ -300,7 +300,7 @@ def canonical(url: str, rules: UrlRules = DEFAULT_RULES) -> str:
     Scheme and host are lower-case, international names in punycode, IPv4 addresses in dotted decimal. Default port, user and
     fragment are dropped, dot segments resolved, percent-escapes normalised, session ids and tracking parameters removed, and the
     query is sorted by parameter name. `rules` can keep the fragment, keep or drop further parameters, and leave the query
-    unsorted. The canonical form of a canonical address is itself. Raises UrlError.
+    unsorted. The canonical form of a canonical address is itself. Raises UrlError if the address is invalid.
 
     >>> canonical("HTTP://Forum.Example:80/a/../viewtopic.php?t=5&sid=0123456789abcdef0123456789abcdef#p9")
     'http://forum.example/viewtopic.php?t=5'
@@ -337,7 +337,7 @@ def _canonical(url: str, rules: UrlRules) -> str:
 
 def _pieces(url: str) -> tuple[str, str, str, str]:
     """Returns (origin, path, query, fragment) of an address; query and fragment are given without "?" and "#", and are "" if
-    missing. Raises UrlError."""
+    missing. Raises UrlError if the address is invalid."""
     if _INNER_OR_BACKSLASH.search(url) is None and url.startswith(("http://", "https://")):
         start = url.index("//") + 2
         end = url.find("/", start)
@@ -351,7 +351,7 @@ def _pieces(url: str) -> tuple[str, str, str, str]:
 
 def fetchable(url: str) -> str:
     """Returns an address as a browser would send it: canonical host, unsafe characters escaped, no user, no fragment. Unlike
-    `canonical` it keeps all parameters, their order and existing escapes. Raises UrlError."""
+    `canonical` it keeps all parameters, their order and existing escapes. Raises UrlError if the address is invalid."""
     if _PLAIN.fullmatch(url):
         return url
     prefix, path, query, _ = _pieces(url)
@@ -371,13 +371,14 @@ def _origin_of(url: str) -> str:
 
 
 def origin(url: str) -> str:
-    """Returns scheme://host[:port] of an address; the port is left out if it is the scheme's default. Raises UrlError."""
+    """Returns scheme://host[:port] of an address; the port is left out if it is the scheme's default. Raises UrlError if the
+    address is invalid."""
     return _pieces(url)[0]
 
 
 def host_key(url: str) -> str:
     """Returns the key of an address's host, the unit of politeness: "host", or "host:port" if the port is not the scheme's
-    default. Raises UrlError."""
+    default. Raises UrlError if the address is invalid."""
     return _pieces(url)[0].partition("://")[2]
 
 

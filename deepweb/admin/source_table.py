@@ -99,8 +99,8 @@ VERBS: dict[str, table_actions.Verb] = {"find": _find}
 @post_view("deepweb/do/", "sources-do", "deepweb.change_source")
 def do(request: HttpRequest) -> HttpResponse:
     """Carries out an action on the selected sites: search for forms again, delete, or undo the deletion."""
-    def told(count: int) -> str:
+    def success_text(count: int) -> str:
         return ngettext("Applied to %(count)s search site.", "Applied to %(count)s search sites.", count)
 
     rows = Source.objects.defer("links")
-    return table_actions.carry_out(request, TABLE, rows, VERBS, reverse("admin:sources"), told)
+    return table_actions.carry_out(request, TABLE, rows, VERBS, reverse("admin:sources"), success_text)

@@ -14,7 +14,7 @@ from crawlmgr.web.url import registered_domain
 from deepweb.classifier import Verdict, can_be_asked, shipped_model
 from deepweb.field_roles import FieldRole
 from deepweb.form_json import form_from_json, form_to_json
-from deepweb.form_roles import ASKED_ROLES, asks_for_something_else, settled
+from deepweb.form_roles import ASKED_ROLES, asks_for_something_else, with_roles
 from deepweb.form_types import FormType
 from deepweb.models import Form, Source
 from deepweb.page_words import words_of_form_page
@@ -97,7 +97,7 @@ def page_form(row: Form) -> PageForm:
     """Returns the form with the effective role of each field: set by an operator, otherwise found by a harvest, otherwise read
     from the form.
     """
-    return settled(described_form(row), {**row.learned, **row.roles})
+    return with_roles(described_form(row), {**row.learned, **row.roles})
 
 
 def learn_roles(row: Form, learned: Mapping[str, str]) -> None:

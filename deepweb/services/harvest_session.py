@@ -14,7 +14,7 @@ from deepweb.beginning import (
     ways_of,
 )
 from deepweb.field_roles import FieldRole
-from deepweb.form_roles import settled
+from deepweb.form_roles import with_roles
 from deepweb.inside_words import InsideWords, looks_inside
 from deepweb.models import Harvest, Query, QueryKind
 from deepweb.parts import Parts, parts_of
@@ -137,7 +137,7 @@ class HarvestSession:
         """Computes again everything that follows from the query log. Called when the way of submitting the form, or the fields
         that records have, changed.
         """
-        self.form = settled(self.form, dict.fromkeys(self.way.required, FieldRole.REQUIRED.value) | self._box_role())
+        self.form = with_roles(self.form, dict.fromkeys(self.way.required, FieldRole.REQUIRED.value) | self._box_role())
         self.asking, self.where = self._asking(), {}
         self.slots = slots_of(self.form, self.asking.box)
         parts = parts_of(self.form) if self.asking.box else ()

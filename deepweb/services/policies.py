@@ -60,14 +60,14 @@ def policy_of(session: HarvestSession) -> Policy:
 def _paper(session: HarvestSession, refused: frozenset[Term]) -> PaperPolicy:
     known = session.state.get("paper", {"queue": [], "round": 1, "started": 0})
 
-    def said(record: Hashable) -> dict[Term, float]:
+    def word_weights(record: Hashable) -> dict[Term, float]:
         """Returns the weights K * tf (eq. (1) of the deep-web paper) of the words of a record, as shown in lists of results; K is
         larger for words of the record's title."""
         return session.asking.weights(session.listed.get(record, {}), TITLE) if isinstance(record, int) else {}
 
     queue = [Term(*term) for term in known["queue"]]
     state = {"queue": queue, "round": known["round"], "started": known["started"]}
-    return PaperPolicy((), refused=refused, said=said, **session.options.of_paper(), **state)
+    return PaperPolicy((), refused=refused, word_weights=word_weights, **session.options.of_paper(), **state)
 
 
 def best_of_all(session: HarvestSession, policy: Policy) -> Choice | None:

@@ -26,12 +26,12 @@ def shown(entry: str) -> str:
     return " · ".join(part for part in (titles.strategy(strategy), told) if part)
 
 
-def _point(strategy: str, told: str) -> str:
-    """Returns the part `told` of an entry's name for display: parameters at one point of a sweep, such as "alpha=0.25 beta=0.5",
+def _point(strategy: str, label: str) -> str:
+    """Returns the part `label` of an entry's name for display: parameters at one point of a sweep, such as "alpha=0.25 beta=0.5",
     get their symbols or display names; any other label is returned unchanged."""
-    values = [part.partition("=") for part in told.split()]
+    values = [part.partition("=") for part in label.split()]
     if not all(name and value for name, _sign, value in values):
-        return told
+        return label
     return ", ".join(f"{_symbol(name, strategy)} = {value}" for name, _sign, value in values)
 
 

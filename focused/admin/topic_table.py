@@ -132,7 +132,7 @@ VERBS: dict[str, table_actions.Verb] = {"crawl": _crawl, "interval": _set_interv
 @post_view("topics/do/", "topics-do", MAY)
 def do(request: HttpRequest) -> HttpResponse:
     """Carries out an action on the selected topics: crawl now, set the interval, delete, or undo the deletion."""
-    def told(count: int) -> str:
+    def success_text(count: int) -> str:
         return ngettext("Applied to %(count)s topic.", "Applied to %(count)s topics.", count)
 
-    return table_actions.carry_out(request, TABLE, Topic.objects.all(), VERBS, reverse("admin:topics"), told)
+    return table_actions.carry_out(request, TABLE, Topic.objects.all(), VERBS, reverse("admin:topics"), success_text)

@@ -74,10 +74,10 @@ def _priors(found: Sequence[Path], options: Mapping[str, Any]) -> dict[str, Prio
     for pack in found:
         others = [other for other in found if other != pack]
 
-        def told(text: str, left_out: str = pack.name) -> None:
+        def report(text: str, left_out: str = pack.name) -> None:
             say(f"prior without {left_out}: {text}")
 
-        priors[pack.name], _lessons = prior.train_several(others, options["trainings"], told, options["prior_seed"])
+        priors[pack.name], _lessons = prior.train_several(others, options["trainings"], report, options["prior_seed"])
     return priors
 
 

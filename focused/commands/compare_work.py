@@ -19,7 +19,7 @@ from crawlmgr.web.warc import WarcError
 from focused.archive import Archive
 from focused.comparison import TRAIL, Entry, Outcome, read_labels, trail_rows
 from focused.files import read_text, topic_from_files
-from focused.laboratory import MAX_DRAWS, Verdict, gathered, together, verdict
+from focused.laboratory import MAX_DRAWS, Verdict, gathered, run_entries, verdict
 from focused.models import Topic as StoredTopic
 from focused.parameters import read_settings
 from focused.parse import CONTEXTS, Parser
@@ -45,7 +45,7 @@ def run(options: dict[str, Any]) -> Result:
         parser = Parser(Tokenizer(topic.user_words), CONTEXTS[options["context"]], main=options["main_text"])
         archive = Archive(options["archive"], parser)
         labels = read_labels(read_text(options["labels"]).splitlines(), archive) if options["labels"] else None
-        cells = together(
+        cells = run_entries(
             topic,
             archive,
             entries,

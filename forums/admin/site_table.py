@@ -104,8 +104,8 @@ VERBS: dict[str, table_actions.Verb] = {
 def do(request: HttpRequest) -> HttpResponse:
     """Carries out the submitted action on the selected forums: visit now, pause or resume their schedules, delete, or undo the
     deletion."""
-    def told(count: int) -> str:
+    def success_text(count: int) -> str:
         return ngettext("Applied to %(count)s forum.", "Applied to %(count)s forums.", count)
 
     rows = Site.objects.only("pk")
-    return table_actions.carry_out(request, TABLE, rows, VERBS, reverse("admin:forums"), told)
+    return table_actions.carry_out(request, TABLE, rows, VERBS, reverse("admin:forums"), success_text)

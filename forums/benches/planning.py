@@ -56,10 +56,10 @@ def measure(boards: int, visits: int, tick_seconds: float) -> dict[str, Any]:
     planned, planned_cpu = time.perf_counter() - began, time.process_time() - worked
     events = _posts(rates, rng, days=21)
     worked = time.process_time()
-    start, loop_day, made, _longest = _loop_day(rates, events, boards * visits, tick_seconds, looks=False)
+    start, loop_day, made, _longest = _loop_day(rates, events, boards * visits, tick_seconds, with_sources=False)
     loop_cpu = time.process_time() - worked
     worked = time.process_time()
-    _start, looks_day, _made, longest = _loop_day(rates, events, boards * visits, tick_seconds, looks=True)
+    _start, looks_day, _made, longest = _loop_day(rates, events, boards * visits, tick_seconds, with_sources=True)
     return {
         "boards": boards,
         "visits_per_day": len(table.board),
@@ -90,11 +90,11 @@ def _posts(rates: Floats, rng: np.random.Generator, days: int) -> Events:
 
 
 def _loop_day(
-    rates: Floats, events: Events, budget: int, tick_seconds: float, *, looks: bool
+    rates: Floats, events: Events, budget: int, tick_seconds: float, *, with_sources: bool
 ) -> tuple[float, float, int, float]:
     """Simulates a day of the adaptive policy: returns the seconds to start it, the seconds for the day, the number of visits made
     (fetches of overview sources included), and the CPU seconds of its longest ranking. rates: (boards, bins), expected weighted
-    events per hour; budget: visits of the day. With `looks` every site has an index page as overview source."""
+    events per hour; budget: visits of the day. With `with_sources` every site has an index page as overview source."""
     boards = len(rates)
     clock = LocalClock(ZoneInfo("UTC"), START - 21 * DAY_SECONDS, START + 2 * DAY_SECONDS)
     sites = Sites(np.arange(boards) // BOARDS_A_SITE, [clock] * (-(-boards // BOARDS_A_SITE)))
@@ -104,14 +104,14 @@ def _loop_day(
     log = BoardLog(events, weights, START)
     began = time.perf_counter()
     options = LoopOptions(tick_seconds=tick_seconds)
-    pages = [np.flatnonzero(sites.site == number) for number in range(len(sites.clocks))] if looks else []
-    sources = LoopSources([Source(members) for members in pages], np.ones(boards), np.full(boards, 0.5)) if looks else None
+    pages = [np.flatnonzero(sites.site == number) for number in range(len(sites.clocks))] if with_sources else []
+    sources = LoopSources([Source(members) for members in pages], np.ones(boards), np.full(boards, 0.5)) if with_sources else None
     last = np.full(boards, START)
     loop = AdaptiveLoop(rates, sites, seen, last, START - 20 * DAY_SECONDS, Budget(budget), options, sources)
     for number, members in enumerate(pages):
         if loop.overview is not None:
             loop.overview.calibrate(number, log.figures(members, START), START)
-    readable = np.ones(len(pages), dtype=bool) if looks else None
+    readable = np.ones(len(pages), dtype=bool) if with_sources else None
     started = time.perf_counter()
     made, longest = 0, 0.0
     for step in range(int(DAY_SECONDS / tick_seconds)):

@@ -229,7 +229,7 @@ def _further(pages: Iterable[PageFacts]) -> set[str]:
     return {
         page_key(url)
         for page in lists
-        for url in (page.reading.next, page.reading.last, *(url for _source, url in page.reading.rivals))
+        for url in (page.reading.next, page.reading.last, *(url for _source, url in page.reading.next_links))
         if url and page_key(url) != page.key
     }
 

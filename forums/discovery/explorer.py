@@ -169,7 +169,7 @@ class Explorer:
     def pages(self) -> list[PageFacts]:
         """The pages of the sample in the order of fetching. Where pages of a kind have several next-page links, the one that
         was found to lead to the next page is set."""
-        return pagers.settled(self._pages.values(), self._sources())
+        return pagers.with_next_links(self._pages.values(), self._sources())
 
     def _sources(self) -> dict[PageKind, str]:
         return pagers.sources(list(self._pages.values())) if self.settings.teacher else {}

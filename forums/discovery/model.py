@@ -105,7 +105,7 @@ class SiteModel:
     for digits and * for changing words. `timezone_evidence` and `timezone_confidence`: how the time zone was found (see
     `ZoneGuess`). `counts_posts`: whether lists count posts (True) or replies (False), None if the sample did not show it.
     `list_flip`, `thread_flip`: how addresses of further pages are formed. `pagers`: for each kind of page that has several
-    next-page links, where the right one is (a source of `PageReading.rivals`, such as "head"). `lessons`: how often
+    next-page links, where the right one is (a source of `PageReading.next_links`, such as "head"). `lessons`: how often
     readings of related pages agreed; `rules`: selectors chosen from this (see `SiteRules.to_json`). `unread`: boards not read.
     """
 
@@ -174,8 +174,8 @@ class SiteModel:
         return SiteModel(**fields)
 
     def pager(self, kind: str) -> str:
-        """Returns where the right next-page link is on pages of a kind (a source of `PageReading.rivals`, such as "head"); "" if
-        the link that the page reader takes by default is right."""
+        """Returns where the right next-page link is on pages of a kind (a source of `PageReading.next_links`, such as "head"); ""
+        if the link that the page reader takes by default is right."""
         return dict(self.pagers).get(kind, "")
 
     @property

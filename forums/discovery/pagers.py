@@ -2,7 +2,7 @@
 
 A page may have several (a visible link, one in its head, one that only scripts use). The right one leads to a page of the same
 kind with new rows; one that leads to the same rows, to another kind of page or to no page is wrong. The position of a link
-is the way in which it was found on the page, with the names of the sources in `PageReading.rivals`, such as "head".
+is the way in which it was found on the page, with the names of the sources in `PageReading.next_links`, such as "head".
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def tested(pages: Sequence[PageFacts]) -> list[Pager]:
         if page.kind not in KINDS:
             continue
         own = row_keys(page.reading)
-        for source, url in page.reading.rivals:
+        for source, url in page.reading.next_links:
             behind = asked.get(page_key(url))
             if behind is not None and behind.asked_key != page.asked_key:
                 tally = counts.setdefault((page.kind, source), [0, 0])
@@ -74,18 +74,18 @@ def chosen(pages: Sequence[PageFacts]) -> dict[PageKind, Pager]:
 
 
 def sources(pages: Sequence[PageFacts]) -> dict[PageKind, str]:
-    """Returns, by kind of page, the name of the best position of next-page links (see `chosen`), in the form that `settled`
-    takes."""
+    """Returns, by kind of page, the name of the best position of next-page links (see `chosen`), in the form that
+    `with_next_links` takes."""
     return {kind: pager.source for kind, pager in chosen(pages).items()}
 
 
 def followed(reading: PageReading, source: str) -> PageReading:
     """Returns the reading with `next` taken from the link at position `source`; `next` is None if the page has no link there.
     Unchanged if `source` is ""."""
-    return replace(reading, next=dict(reading.rivals).get(source)) if source else reading
+    return replace(reading, next=dict(reading.next_links).get(source)) if source else reading
 
 
-def settled(pages: Iterable[PageFacts], sources: Mapping[PageKind, str]) -> list[PageFacts]:
+def with_next_links(pages: Iterable[PageFacts], sources: Mapping[PageKind, str]) -> list[PageFacts]:
     """Returns the pages, each with `next` taken from the link position that `sources` names for its kind, if it names one."""
     return [replace(page, reading=followed(page.reading, sources[page.kind])) if page.kind in sources else page for page in pages]
 
@@ -94,7 +94,7 @@ def untried(pages: Sequence[PageFacts]) -> Iterator[str]:
     """Yields the addresses to fetch to find out which of several next-page links is right. For each kind of page for which this
     is still undecided, these are the targets of all such links on the first two pages with several."""
     for kind in KINDS:
-        several = [page for page in pages if page.kind is kind and len({page_key(url) for _at, url in page.reading.rivals}) > 1]
+        several = [page for page in pages if page.kind is kind and len({page_key(url) for _, url in page.reading.next_links}) > 1]
         for page in several[:MAX_TRIED]:
             if kind not in chosen(pages):
-                yield from (url for _source, url in page.reading.rivals)
+                yield from (url for _source, url in page.reading.next_links)

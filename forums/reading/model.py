@@ -90,7 +90,7 @@ class PageReading:
 
     `records` are of the type that belongs to `kind`. `complete` is False if records may be missing; `doubts` are the reasons
     for doubt in words. `next`, `last` and `pages` are the addresses of the next, the last and all linked pages of the same list
-    or thread, `current` is this page's number. `rivals` are (source, address) pairs of all links that may lead to the next
+    or thread, `current` is this page's number. `next_links` are (source, address) pairs of all links that may lead to the next
     page; the source is `numbers`, `word` or `head` (`<head>` of the document). `boards` are sub-boards, on an index or above a
     list of threads. `board_url` is the address of the board whose threads the page lists. `confidence` in [0, 1] is the
     probability that exactly the right records were found. `sort` is "last_reply" or "created" if the list's order shows it,
@@ -102,7 +102,7 @@ class PageReading:
     kind: PageKind
     records: Records = ()
     next: str | None = None
-    rivals: tuple[tuple[str, str], ...] = ()
+    next_links: tuple[tuple[str, str], ...] = ()
     pages: tuple[str, ...] = ()
     title: str = ""
     confidence: float = 0.0

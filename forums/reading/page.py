@@ -127,7 +127,7 @@ def _regions(
     expected = expect or expected_kind(engine, url)
     second = TwoReadings(page, shipped(), known=known if expect is PageKind.threadlist else _NO_SHAPES)
     shares = second.kind_shares(expected)
-    kind = stated or second.agreed(expect) or second.settled(shares, expected)
+    kind = stated or second.agreed(expect) or second.final_kind(shares, expected)
     evidence = ("stated",) if stated else _by_shapes(second) if kind is expect else ()
     read = read_as(second, kind, rules.for_kind(kind) if rules else None)
     doubt = doubt_of(second, shares, read.reading, bool(evidence))
@@ -137,7 +137,7 @@ def _regions(
     reading = replace(
         read.reading,
         next=links.next,
-        rivals=links.rivals,
+        next_links=links.next_links,
         pages=links.pages,
         last=links.last,
         current=links.current,

@@ -63,11 +63,11 @@ def retime(site_id: int, timing: Timing, now: datetime) -> None:
     hours.retime(site_id, timing, now)
 
 
-def _start(site_id: int, board_ids: Sequence[int], now: datetime, looks: Sequence[int] = ()) -> Run | None:
-    """Starts a visit of these boards, preceded by the readings of overview sources with the ids `looks`. None if the site has
+def _start(site_id: int, board_ids: Sequence[int], now: datetime, readings: Sequence[int] = ()) -> Run | None:
+    """Starts a visit of these boards, preceded by the readings of overview sources with the ids `readings`. None if the site has
     an active visit, or if the visit is refused, which is recorded as an event."""
     try:
-        return sites.crawl_now(site_id, board_ids=board_ids, now=now, looks=looks, scheduled=True)
+        return sites.crawl_now(site_id, board_ids=board_ids, now=now, readings=readings, scheduled=True)
     except runs.Busy:
         return None
     except ValueError as error:
@@ -158,10 +158,10 @@ def _begin(site_id: int, planned: Sequence[PlannedVisit], now: datetime, source:
     """Starts a run that makes these planned visits and reads the overview source, if one is given; marks the planned visits as
     started. False if the run could not be started."""
     with transaction.atomic():
-        looks = [overviews.ask(source, now).pk] if source is not None else []
-        run = _start(site_id, [visit.board_id for visit in planned], now, looks)
+        readings = [overviews.ask(source, now).pk] if source is not None else []
+        run = _start(site_id, [visit.board_id for visit in planned], now, readings)
         if run is None:
-            Look.objects.filter(pk__in=looks).delete()
+            Look.objects.filter(pk__in=readings).delete()
             return False
         for one in planned:
             one.visit = Visit.objects.get_or_create(run=run, board_id=one.board_id)[0]

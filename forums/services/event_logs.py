@@ -52,7 +52,7 @@ def store_and_read(name: str, pieces: Iterable[bytes], *, now: datetime, timezon
     return _read_or_removed(store(name, pieces, now=now, timezone=timezone, user=user))
 
 
-def freeze(site: Site, *, now: datetime, user: Any = None) -> EventLog:
+def make_log(site: Site, *, now: datetime, user: Any = None) -> EventLog:
     """Makes a log of a forum's stored posts of the last 240 days. Its file is written at once, so that later visits do not change
     it, and read (see `read_in`), so that it is ready for simulations. Raises ValueError if there are no such posts.
 

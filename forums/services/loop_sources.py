@@ -33,7 +33,7 @@ def of(site_ids: Sequence[int]) -> list[OverviewSource]:
     return [one for one in rows.order_by("pk") if one.site_id in wanted]
 
 
-def looks(
+def for_loop(
     sources: Sequence[OverviewSource], boards: Ints, above: Ints, site: Ints, sites: Ints, importance: Floats, theta: float
 ) -> LoopSources | None:
     """Returns the overview sources as input of the adaptive policy, each with the boards that it has shown, or with all boards

@@ -86,9 +86,9 @@ def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
     ids = np.array([board.pk for board in found.boards])
     sources = loop_sources.of(found.sites)
     above = loop_sources.parents(found.boards)
-    looks = loop_sources.looks(sources, ids, above, found.site, np.array(found.sites), found.importance, plan.theta)
+    inputs = loop_sources.for_loop(sources, ids, above, found.site, np.array(found.sites), found.importance, plan.theta)
     loop = AdaptiveLoop(
-        found.profiles.rates, sites, seen, last, since.timestamp(), budget, OPTIONS, looks, _deadlines(found)
+        found.profiles.rates, sites, seen, last, since.timestamp(), budget, OPTIONS, inputs, _deadlines(found)
     )
     _recall(plan, loop, sources, ids)
     backoff.report(loop, ids, sources)
@@ -160,10 +160,10 @@ def load(plan: Plan, now: datetime) -> Live | None:
     sources = loop_sources.of(ids)
     importance = fixed.get("importance", np.ones(len(fixed["boards"])))
     above = fixed.get("above", np.full(len(fixed["boards"]), -1))
-    looks = loop_sources.looks(sources, fixed["boards"], above, fixed["site"], fixed["sites"], importance, plan.theta)
-    loop = AdaptiveLoop.unpacked(fixed, moving, sites, OPTIONS, looks)
+    inputs = loop_sources.for_loop(sources, fixed["boards"], above, fixed["site"], fixed["sites"], importance, plan.theta)
+    loop = AdaptiveLoop.unpacked(fixed, moving, sites, OPTIONS, inputs)
     if not loop_sources.same(moving, loop, sources, fixed["boards"]):
-        loop.replace_sources(looks)
+        loop.replace_sources(inputs)
         loop_sources.calibrate(loop, sources, fixed["boards"])
     backoff.report(loop, fixed["boards"], sources)
     return Live(plan, loop, fixed["boards"], fixed["site"], fixed["sites"], state.told_until, sources, importance)
@@ -183,9 +183,9 @@ def report(live: Live, now: datetime) -> int:
     since = live.told_until - READ_SLACK
     rows = Visit.objects.filter(finished__gte=since, finished__lte=now, started__isnull=False, kind=Visit.Kind.LIST)
     visits = list(rows.only("board_id", "started", "finished", "complete", "list_pages", "arrivals").order_by("finished"))
-    looks = loop_sources.ended(live.sources, since, now)
+    readings = loop_sources.ended(live.sources, since, now)
     events: list[tuple[datetime, Visit | Look]] = [(one.started or now, one) for one in visits]
-    events += [(one.read_at or now, one) for one in looks]
+    events += [(one.read_at or now, one) for one in readings]
     number, reported = live.number(), 0
     for _at, one in sorted(events, key=lambda pair: pair[0]):
         if isinstance(one, Visit):

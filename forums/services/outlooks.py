@@ -42,7 +42,7 @@ class Expected:
     """
 
     visits: list[ExpectedVisit]
-    looks: list[datetime]
+    readings: list[datetime]
 
 
 def step_seconds(loop: AdaptiveLoop) -> float:
@@ -56,8 +56,8 @@ def write(plan: Plan, loop: AdaptiveLoop, boards: Ints, share: Floats, now: date
     """Computes the visits expected from now until `until`, stores and returns them; stored expectations for later times are kept.
     `boards` are ids, `share` the posts per weighted event of each."""
     step = step_seconds(loop)
-    outlook, looks = loop.ahead(now.timestamp(), until.timestamp() - 1.0, step)
-    first, last = _within(loop, outlook, *likely.spans(loop, outlook, looks, now.timestamp(), step))
+    outlook, readings = loop.ahead(now.timestamp(), until.timestamp() - 1.0, step)
+    first, last = _within(loop, outlook, *likely.spans(loop, outlook, readings, now.timestamp(), step))
     made = {
         "board": boards[outlook.board],
         "at": outlook.moments,
@@ -65,7 +65,7 @@ def write(plan: Plan, loop: AdaptiveLoop, boards: Ints, share: Floats, now: date
         # widened to include the time at which the forecast makes the visit, so that it is listed on the day of that time
         "first": np.minimum(first, outlook.moments),
         "last": np.maximum(last, outlook.moments),
-        "looks": looks,
+        "looks": readings,
     }
     beyond = np.array([until.timestamp(), until.timestamp() + loop.options.longest_wait_hours * HOUR_SECONDS])
     made = _followed(made, _stored(plan), until.timestamp())

@@ -297,19 +297,19 @@ def _targeted(
     run: Run,
     board: Board,
     triples: Sequence[tuple[incremental.Row, ThreadRecord, Thread | None]],
-    told: bool,
+    named_by_feed: bool,
     now: datetime,
 ) -> list[NewUrl]:
     """Returns the requests of a visit of this board that fetches only these threads, without changing the board's watermark.
-    triples: row, record read, stored thread; told: the threads were named by a feed."""
+    triples: row, record read, stored thread; named_by_feed: the threads were named by a feed."""
     visit, _made = Visit.objects.get_or_create(
         run=run, board=board, defaults={"kind": Visit.Kind.TARGETED, "started": now, "stopped_by": "targeted"}
     )
     pairs = [(row, record) for row, record, _thread in triples]
-    if told:  # a title in a feed may be that of a post, so it is only used if no other is known
+    if named_by_feed:  # a title in a feed may be that of a post, so it is only used if no other is known
         pairs = [(row, feeds.plain(record, thread, board)) for row, record, thread in triples]
     stored = threads.store_rows(board, pairs, [row.key for row, _record in pairs], now)
-    if told:
+    if named_by_feed:
         feeds.keep_signatures(stored, {row.key: thread.signature for row, _record, thread in triples if thread is not None})
     Visit.objects.filter(pk=visit.pk).update(rows_new=F("rows_new") + len(pairs))
     return [visits.thread_link(visit.pk, stored[row.key], FIRST - 1) for row, _record in pairs]

@@ -291,11 +291,11 @@ def crawl_now(
     now: datetime,
     user: Any = None,
     parameters: dict[str, Any] | None = None,
-    looks: Sequence[int] = (),
+    readings: Sequence[int] = (),
     start: bool = True,
     scheduled: bool = False,
 ) -> Run:
-    """Creates the run of a visit of a site's boards (None: all scheduled ones), preceded by the readings `looks` (ids) of its
+    """Creates the run of a visit of a site's boards (None: all scheduled ones), preceded by the readings `readings` (ids) of its
     overview sources, and queues it for a worker unless `start` is False (then the caller works on it). parameters: crawl settings
     for this visit; scheduled: started by the dispatcher, not a user. Raises runs.Busy while the site has an active visit,
     ValueError for invalid settings or no boards."""
@@ -303,7 +303,7 @@ def crawl_now(
     boards = Board.objects.filter(site=site)
     boards = boards.filter(pk__in=board_ids) if board_ids is not None else boards.filter(enabled=True)
     chosen = list(boards.order_by("position", "id").values_list("pk", flat=True))
-    if not chosen and not looks:
+    if not chosen and not readings:
         raise ValueError(f"{site.name} has no such board")
     settings = _taught({**site.settings, **(parameters or {})})
     CrawlSettings.from_mapping(settings)
@@ -313,7 +313,7 @@ def crawl_now(
         site.name,
         target=site.pk,
         exclusive=f"forum {site.pk}",
-        parameters={"boards": chosen, "settings": settings, **({"looks": list(looks)} if looks else {})},
+        parameters={"boards": chosen, "settings": settings, **({"looks": list(readings)} if readings else {})},
         now=now,
         user=user,
         start=start,

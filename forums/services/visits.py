@@ -138,7 +138,7 @@ def store_list(
 
 
 def _rivals(reading: PageReading, settings: CrawlSettings) -> Sequence[tuple[str, str]]:
-    return reading.rivals if settings.use_teacher and reading.next else ()
+    return reading.next_links if settings.use_teacher and reading.next else ()
 
 
 def _fetched_since(visit: Visit, keys: list[str]) -> frozenset[str]:

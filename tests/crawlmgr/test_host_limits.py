@@ -83,10 +83,10 @@ def test_a_later_slice_goes_on_counting() -> None:
     host = Host.objects.create(key="a.example")
     RunHost.objects.create(run=run, host=host, fetched=4)
     limit = HostLimit(run.pk, 5)
-    assert not limit.full(host.pk) and limit.room(host.pk)
+    assert not limit.full(host.pk) and limit.has_capacity(host.pk)
     limit.sent(host.pk)
-    assert not limit.room(host.pk) and not limit.full(host.pk)
-    assert not limit.ended(host.pk, page=False) and limit.room(host.pk)
+    assert not limit.has_capacity(host.pk) and not limit.full(host.pk)
+    assert not limit.ended(host.pk, page=False) and limit.has_capacity(host.pk)
     limit.sent(host.pk)
     assert limit.ended(host.pk, page=True) and limit.full(host.pk)
     assert HostLimit(run.pk, 4).full_hosts() == {"a.example": host.pk} and HostLimit(run.pk, 5).full_hosts() == {}

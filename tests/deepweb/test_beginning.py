@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deepweb.beginning import LONE_CHOICES, FillPlan, filter_way, forget_what_was_shown, lone_choice, ways_of, words_of_records
-from deepweb.form_roles import settled
+from deepweb.form_roles import with_roles
 from deepweb.parts import IN_VAIN, Parts, parts_of
 from deepweb.search_forms import read_forms
 from deepweb.seen import Choice, Seen, Term
@@ -53,7 +53,7 @@ NAMES = ("_filter_column_1", "_filter_op_1")
 def test_a_filter_is_asked_by_column_operator_and_value_together(operators: str, chosen: tuple[str, ...]) -> None:
     form = read_forms(FILTER.format(operators=operators), "http://x.org/")[0]
     assert ways_of(form, ())[0] == filter_way(form) == FillPlan("_filter_value_1", NAMES)
-    made = parts_of(settled(form, dict.fromkeys(NAMES, "required")))
+    made = parts_of(with_roles(form, dict.fromkeys(NAMES, "required")))
     assert made == [(Term(NAMES[0], column), Term(NAMES[1], each)) for column in ("name", "author") for each in chosen]
 
 

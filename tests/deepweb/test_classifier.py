@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from deepweb.classifier import ModelError, Verdict, can_be_asked, classify_html, load_model, model_from_json, shipped_model
-from deepweb.form_roles import asks_for_something_else, settled
+from deepweb.form_roles import asks_for_something_else, with_roles
 from deepweb.form_rules import rule_type
 from deepweb.form_training import (
     TrainingError,
@@ -191,7 +191,7 @@ def test_labelled_forms_of_unseen_domains_meet_the_bar_and_no_other_form_is_sent
     sent = [
         (example.domain, example.type)
         for example, (kind, sure) in zip(known, told, strict=True)
-        if refusal(settled(example.form), Verdict(kind, sure, kind == "search" and can_be_asked(example.form), {}), False) is None
+        if refusal(with_roles(example.form), Verdict(kind, sure, kind == "search" and can_be_asked(example.form), {}), False) is None
         and not asks_for_something_else(example.form)
     ]
     assert not [pair for pair in sent if pair[1] == "other"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from deepweb.field_roles import FieldRole
-from deepweb.form_roles import asks_for_something_else, only_orders_a_list, settled
+from deepweb.form_roles import asks_for_something_else, only_orders_a_list, with_roles
 from deepweb.parts import Parts, parts_of
 from deepweb.search_forms import Form, read_forms
 from deepweb.seen import Choice, Seen, Term
@@ -15,7 +15,7 @@ from deepweb.templates_informative import inputs_of, query_input
 
 
 def form(inside: str, told: dict[str, str] | None = None) -> Form:
-    return settled(read_forms(f"<form action=/f>{inside}<button>Go</button></form>", "http://x.org/")[0], told)
+    return with_roles(read_forms(f"<form action=/f>{inside}<button>Go</button></form>", "http://x.org/")[0], told)
 
 
 def role(found: Form, name: str) -> FieldRole:

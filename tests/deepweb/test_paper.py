@@ -61,7 +61,7 @@ def test_its_words_weigh_by_how_often_and_where_they_stand() -> None:
     bench = HarvestSession(Harvest.objects.get(run=run), HarvestOptions.from_mapping(run.parameters))
     policy = policy_of(bench)
     pk, listed = next(iter(bench.listed.items()))
-    said = policy.said(pk)  # type: ignore[union-attr]
+    said = policy.word_weights(pk)  # type: ignore[union-attr]
     first = listed["title"].split()[0].lower()
     rest = " ".join(value for name, value in listed.items() if name != "title" and not value.startswith("http")).lower().split()
     assert said[Term("q", first)] == TITLE + rest.count(first)

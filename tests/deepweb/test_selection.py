@@ -95,7 +95,7 @@ def test_paper_weighs_occurrences_by_their_place():
     database = HiddenDatabase([q("seed", *words.split()) for words in ("a b", "a b", "b c", "b c", "d", "d", "e f", "e f")])
     seen = harvest(database, PaperPolicy(q("seed")), 1)
     thrice = {0: {Term(BOX, "a"): 3.0, Term(BOX, "b"): 1.0}, 2: {Term(BOX, "c"): 1.0, Term(BOX, "unseen"): 9.0}}
-    weighed = PaperPolicy(q("seed"), said=lambda key: thrice.get(key, {})).candidates(seen, np.arange(8))
+    weighed = PaperPolicy(q("seed"), word_weights=lambda key: thrice.get(key, {})).candidates(seen, np.arange(8))
     assert [term.value for term in weighed[:3]] == ["a", "c", "b"]  # weights (occurrences * idf): 3 ln 4, 1 ln 4, 1 ln 2
 
 

@@ -31,7 +31,8 @@ def _rows(forum: RandomForum, one: Callable[[Topic], str]) -> str:
 
 
 def bulletin(forum: RandomForum) -> str:
-    """A table as around 2000: icons, title with its author below, last post, replies, views."""
+    """Returns the HTML of a list of threads. A table as around 2000: icons, title with its author below, last post, replies,
+    views."""
 
     def one(t: Topic) -> str:
         first, last = t.posts[0], t.posts[-1]
@@ -53,7 +54,7 @@ def bulletin(forum: RandomForum) -> str:
 
 
 def machines(forum: RandomForum) -> str:
-    """A table with a column for the author and class names for the kind of each cell."""
+    """Returns the HTML of a list of threads: a table with a column for the author and class names for the kind of each cell."""
 
     def one(t: Topic) -> str:
         last = t.posts[-1]
@@ -72,7 +73,8 @@ def machines(forum: RandomForum) -> str:
 
 
 def bodies(forum: RandomForum) -> str:
-    """A table in which each row has its own tbody, both counts share one cell, and two cells name people."""
+    """Returns the HTML of a list of threads: a table in which each row has its own tbody, both counts share one cell, and two
+    cells name people."""
 
     def one(t: Topic) -> str:
         kind = "stickthread" if t.pinned else "normalthread"
@@ -94,7 +96,8 @@ def bodies(forum: RandomForum) -> str:
 
 
 def bar(forum: RandomForum) -> str:
-    """A list of items: the reply count before the title, an excerpt of the text, and user names in `title` attributes."""
+    """Returns the HTML of a list of threads. A list of items: the reply count before the title, an excerpt of the text, and user
+    names in `title` attributes."""
 
     def one(t: Topic) -> str:
         first, last = t.posts[0], t.posts[-1]
@@ -111,7 +114,7 @@ def bar(forum: RandomForum) -> str:
 
 
 def items(forum: RandomForum) -> str:
-    """List items with a list of labelled values, and exact times in attributes."""
+    """Returns the HTML of a list of threads: list items with a list of labelled values, and exact times in attributes."""
 
     def one(t: Topic) -> str:
         first, last = t.posts[0], t.posts[-1]
@@ -127,7 +130,7 @@ def items(forum: RandomForum) -> str:
 
 
 def quiet(forum: RandomForum) -> str:
-    """A simple table: people after "by", the last post's time as its link."""
+    """Returns the HTML of a list of threads. A simple table: people after "by", the last post's time as its link."""
 
     def one(t: Topic) -> str:
         first, last = t.posts[0], t.posts[-1]
@@ -142,7 +145,8 @@ def quiet(forum: RandomForum) -> str:
 
 
 def definitions(forum: RandomForum) -> str:
-    """One definition list for all threads: a term per thread, its fields as definitions."""
+    """Returns the HTML of a list of threads. One definition list for all threads: a term per thread, its fields as
+    definitions."""
 
     def one(t: Topic) -> str:
         first, last = t.posts[0], t.posts[-1]
@@ -156,7 +160,8 @@ def definitions(forum: RandomForum) -> str:
 
 
 def modules(forum: RandomForum) -> str:
-    """Cards with meaningless class names, as CSS compilers generate them; labels beside the values."""
+    """Returns the HTML of a list of threads. Cards with meaningless class names, as CSS compilers generate them; labels beside
+    the values."""
 
     def one(t: Topic) -> str:
         first, last = t.posts[0], t.posts[-1]
@@ -171,7 +176,7 @@ def modules(forum: RandomForum) -> str:
 
 
 def structured(forum: RandomForum) -> str:
-    """Semantic elements with pairs of term and value."""
+    """Returns the HTML of a list of threads: semantic elements with pairs of term and value."""
 
     def one(t: Topic) -> str:
         first, last = t.posts[0], t.posts[-1]
@@ -188,7 +193,7 @@ def structured(forum: RandomForum) -> str:
 
 
 def pairs(forum: RandomForum) -> str:
-    """Two table rows per thread, as on link aggregators."""
+    """Returns the HTML of a list of threads: two table rows per thread, as on link aggregators."""
 
     def one(t: Topic) -> str:
         first, last = t.posts[0], t.posts[-1]
@@ -202,7 +207,7 @@ def pairs(forum: RandomForum) -> str:
 
 
 def answers(forum: RandomForum) -> str:
-    """Questions with three labelled counts before the title."""
+    """Returns the HTML of a list of threads: questions with three labelled counts before the title."""
 
     def one(t: Topic) -> str:
         last = t.posts[-1]
@@ -217,7 +222,7 @@ def answers(forum: RandomForum) -> str:
 
 
 def lines(forum: RandomForum) -> str:
-    """Lines of a page without any structure: a link, then text."""
+    """Returns the HTML of a list of threads. Lines of a page without any structure: a link, then text."""
 
     def one(t: Topic) -> str:
         first, last = t.posts[0], t.posts[-1]
@@ -253,7 +258,7 @@ def _boards(forum: RandomForum, one: Callable[[Section], str]) -> str:
 
 
 def table_index(forum: RandomForum) -> str:
-    """Boards in a table with headers, in two categories."""
+    """Returns the HTML of an index of boards: boards in a table with headers, in two categories."""
 
     def one(b: Section) -> str:
         last = b.last
@@ -288,7 +293,7 @@ def card_index(forum: RandomForum) -> str:
 
 
 def chinese_index(forum: RandomForum) -> str:
-    """Boards in table rows with "threads / posts" in one cell."""
+    """Returns the HTML of an index of boards: boards in table rows with "threads / posts" in one cell."""
 
     def one(b: Section) -> str:
         last = b.last
@@ -302,7 +307,7 @@ def chinese_index(forum: RandomForum) -> str:
 
 
 def item_index(forum: RandomForum) -> str:
-    """Boards as list items with counts before their labels."""
+    """Returns the HTML of an index of boards: boards as list items with counts before their labels."""
 
     def one(b: Section) -> str:
         last = b.last

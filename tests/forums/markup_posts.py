@@ -25,7 +25,8 @@ def _page(topic: Topic, body: str) -> str:
 
 
 def tables(forum: RandomForum, topic: Topic) -> str:
-    """A table per post: a header row with time and number, a cell with the author beside the text."""
+    """Returns the HTML of a page of posts. A table per post: a header row with time and number, a cell with the author beside the
+    text."""
 
     def one(number: int, p: Reply) -> str:
         quote = f"<div class=quote_wrap><div>Quote:</div><table><tr><td>Originally Posted by <strong>{_e(p.quote[0])}</strong><div>{_e(p.quote[1])}</div></td></tr></table></div>" if p.quote else ""
@@ -41,7 +42,7 @@ def tables(forum: RandomForum, topic: Topic) -> str:
 
 
 def wrappers(forum: RandomForum, topic: Topic) -> str:
-    """Divisions with a column for the author and a subject before each text."""
+    """Returns the HTML of a page of posts: divisions with a column for the author and a subject before each text."""
 
     def one(number: int, p: Reply) -> str:
         quote = f"<div class=quoteheader><a href='#'>Quote from: {_e(p.quote[0])}</a></div><blockquote class=bbc_standard_quote>{_e(p.quote[1])}</blockquote>" if p.quote else ""
@@ -55,7 +56,8 @@ def wrappers(forum: RandomForum, topic: Topic) -> str:
 
 
 def halves(forum: RandomForum, topic: Topic) -> str:
-    """A table per post with the time in a separate label and the text in a deeply nested table cell."""
+    """Returns the HTML of a page of posts: a table per post with the time in a separate label and the text in a deeply nested
+    table cell."""
 
     def one(number: int, p: Reply) -> str:
         quote = f"<div class=quote><blockquote><font color=#999>{_e(p.quote[0])} 发表于 2009-3-1 08:15</font><br>{_e(p.quote[1])}</blockquote></div>" if p.quote else ""
@@ -96,7 +98,8 @@ def articles(forum: RandomForum, topic: Topic) -> str:
 
 
 def blocks(forum: RandomForum, topic: Topic) -> str:
-    """Blocks whose header contains number and time, with a definition list for the author."""
+    """Returns the HTML of a page of posts: blocks whose header contains number and time, with a definition list for the
+    author."""
 
     def one(number: int, p: Reply) -> str:
         quote = f"<div class=quotebox><cite>{_e(p.quote[0])} wrote:</cite><blockquote><div><p>{_e(p.quote[1])}</p></div></blockquote></div>" if p.quote else ""
@@ -110,7 +113,7 @@ def blocks(forum: RandomForum, topic: Topic) -> str:
 
 
 def flat(forum: RandomForum, topic: Topic) -> str:
-    """Three table rows per post in one table: author and time, text, a separator."""
+    """Returns the HTML of a page of posts. Three table rows per post in one table: author and time, text, a separator."""
 
     def one(number: int, p: Reply) -> str:
         quote = f"<table class=quotes><tr><td><b>{_e(p.quote[0])} wrote:</b></td></tr><tr><td class=quote>{_e(p.quote[1])}</td></tr></table>" if p.quote else ""
@@ -140,7 +143,7 @@ def nested(forum: RandomForum, topic: Topic) -> str:
 
 
 def definitions(forum: RandomForum, topic: Topic) -> str:
-    """A definition list: author and time as term, the text as definition."""
+    """Returns the HTML of a page of posts. A definition list: author and time as term, the text as definition."""
 
     def one(number: int, p: Reply) -> str:
         return f"<dt id='r{p.number}'><b>{_e(p.author)}</b>, {forum.when(p.posted)}</dt><dd><p>{_e(p.text)}</p></dd>"
@@ -149,7 +152,7 @@ def definitions(forum: RandomForum, topic: Topic) -> str:
 
 
 def modules(forum: RandomForum, topic: Topic) -> str:
-    """Posts as `<div>` elements with meaningless class names, without links to members."""
+    """Returns the HTML of a page of posts: posts as `<div>` elements with meaningless class names, without links to members."""
 
     def one(number: int, p: Reply) -> str:
         return (

@@ -181,7 +181,7 @@ AD = "Sponsored: <a href='http://ads.example/c?z=9' rel=nofollow>Cheap hosting f
 
 
 def table(m: RandomMarkup) -> str:
-    """A table with headers, one cell per field."""
+    """Returns the HTML of a list of threads: a table with headers, one cell per field."""
     names = [name for name, _ in m.parts(m.forum.topics[0], bare=True)]
     heads = f"<tr><th></th><th>{m.words['topic']}</th>" + "".join(f"<th>{m.words[name]}</th>" for name in names) + "</tr>"
 
@@ -193,7 +193,7 @@ def table(m: RandomMarkup) -> str:
 
 
 def headless(m: RandomMarkup) -> str:
-    """A table whose cells contain their own labels."""
+    """Returns the HTML of a list of threads: a table whose cells contain their own labels."""
 
     def one(t: Topic) -> str:
         return f"<tr{m.named('row')}><td>{m.title(t)}</td>{''.join(f'<td>{text}</td>' for _, text in m.parts(t))}</tr>"
@@ -209,7 +209,7 @@ def _block(m: RandomMarkup, t: Topic, row: str, cell: str) -> str:
 
 
 def items(m: RandomMarkup) -> str:
-    """List items that contain divisions."""
+    """Returns the HTML of a list of threads: list items that contain divisions."""
     return f"<ul>{m.rows(lambda t: _block(m, t, 'li', 'div'), f'<li>{AD}</li>')}</ul>"
 
 
@@ -219,42 +219,42 @@ def boxes(m: RandomMarkup) -> str:
 
 
 def articles(m: RandomMarkup) -> str:
-    """Articles that contain paragraphs."""
+    """Returns the HTML of a list of threads: articles that contain paragraphs."""
     return m.rows(lambda t: _block(m, t, "article", "p"), f"<div>{AD}</div>")
 
 
 def custom(m: RandomMarkup) -> str:
-    """Rows as HTML custom elements, such as <topic-item>."""
+    """Returns the HTML of a list of threads: rows as HTML custom elements, such as <topic-item>."""
     return f"<topic-list>{m.rows(lambda t: _block(m, t, 'topic-item', 'topic-part'), f'<topic-ad>{AD}</topic-ad>')}</topic-list>"
 
 
 def tables(m: RandomMarkup) -> str:
-    """A table per thread."""
+    """Returns the HTML of a list of threads: a table per thread."""
     return m.rows(lambda t: f"<table width=95%><tr><td>{m.title(t)}<br><small>{m.separator.join(text for _, text in m.parts(t))}</small></td></tr></table>", f"<center>{AD}</center>")
 
 
 def two_rows(m: RandomMarkup) -> str:
-    """Two table rows per thread."""
+    """Returns the HTML of a list of threads: two table rows per thread."""
     return f"<table>{m.rows(lambda t: f'<tr><td>{m.title(t)}</td></tr><tr><td>{m.separator.join(text for _, text in m.parts(t))}</td></tr>', f'<tr><td>{AD}</td></tr>')}</table>"
 
 
 def flat(m: RandomMarkup) -> str:
-    """A heading and a paragraph per thread, as siblings of those of all other threads."""
+    """Returns the HTML of a list of threads: a heading and a paragraph per thread, as siblings of those of all other threads."""
     return f"<div>{m.rows(lambda t: f'<h4>{m.title(t)}</h4><p>{m.separator.join(text for _, text in m.parts(t))}</p>', f'<h4>{AD}</h4><p>Now or never</p>')}</div>"
 
 
 def lines(m: RandomMarkup) -> str:
-    """Lines of text separated by line breaks."""
+    """Returns the HTML of a list of threads: lines of text separated by line breaks."""
     return f"<div>{m.rows(lambda t: f'{m.title(t)} {m.separator.join(text for _, text in m.parts(t))}<br>', AD + '<br>')}</div>"
 
 
 def pre(m: RandomMarkup) -> str:
-    """One line per thread in preformatted text."""
+    """Returns the HTML of a list of threads: one line per thread in preformatted text."""
     return "<pre>" + m.rows(lambda t: f"{m.title(t)}  {'  '.join(text for _, text in m.parts(t))}\n", AD + "\n") + "</pre>"
 
 
 def terms(m: RandomMarkup) -> str:
-    """A definition list per thread, with a term before each value."""
+    """Returns the HTML of a list of threads: a definition list per thread, with a term before each value."""
 
     def one(t: Topic) -> str:
         fields = "".join(f"<dt>{m.words[name]}</dt><dd>{text}</dd>" for name, text in m.parts(t, bare=True))
@@ -264,7 +264,7 @@ def terms(m: RandomMarkup) -> str:
 
 
 def grid(m: RandomMarkup) -> str:
-    """Divisions laid out as a table, with a header row."""
+    """Returns the HTML of a list of threads: divisions laid out as a table, with a header row."""
     names = [name for name, _ in m.parts(m.forum.topics[0], bare=True)]
     heads = f"<div><div>{m.words['topic']}</div>" + "".join(f"<div>{m.words[name]}</div>" for name in names) + "</div>"
     one = lambda t: f"<div{m.named('row')}><div>{m.title(t)}</div>{''.join(f'<div{m.named(name)}>{text}</div>' for name, text in m.parts(t, bare=True))}</div>"  # noqa: E731

@@ -207,7 +207,7 @@ def table(m: RandomIndex) -> str:
 
 
 def tables(m: RandomIndex) -> str:
-    """A table per category, whose cells contain their own labels."""
+    """Returns the HTML of an index of boards: a table per category, whose cells contain their own labels."""
 
     def rows(boards: list[Section]) -> str:
         made = (f"<tr{m.named('row')}><td>{m.name(b)}<br>{m.below(b, 'small')}</td>{''.join(f'<td>{text}</td>' for _, text in m.fields(b, bare=False))}</tr>" for b in boards)
@@ -224,7 +224,7 @@ def _block(m: RandomIndex, board: Section, row: str, cell: str) -> str:
 
 
 def items(m: RandomIndex) -> str:
-    """List items that contain divisions."""
+    """Returns the HTML of an index of boards: list items that contain divisions."""
     return _grouped(m, "h2", lambda boards: f"<ul>{''.join(_block(m, b, 'li', 'div') for b in boards)}</ul>")
 
 
@@ -234,7 +234,7 @@ def boxes(m: RandomIndex) -> str:
 
 
 def articles(m: RandomIndex) -> str:
-    """Articles that contain paragraphs."""
+    """Returns the HTML of an index of boards: articles that contain paragraphs."""
     return _grouped(m, "h2", lambda boards: "".join(_block(m, b, "article", "p") for b in boards))
 
 
@@ -244,7 +244,7 @@ def custom(m: RandomIndex) -> str:
 
 
 def cards(m: RandomIndex) -> str:
-    """The list of boards as cards; each card is entirely inside one link."""
+    """Returns the HTML of an index of boards. The list of boards as cards; each card is entirely inside one link."""
 
     def one(b: Section) -> str:
         told = "".join(f"<span{m.named(name)}>{text}</span>" for name, text in m.fields(b, bare=False) if name != "last")
@@ -254,7 +254,7 @@ def cards(m: RandomIndex) -> str:
 
 
 def across(m: RandomIndex) -> str:
-    """A table with several boards per row."""
+    """Returns the HTML of an index of boards: a table with several boards per row."""
 
     def rows(boards: list[Section]) -> str:
         cells = [f"<td width=33%>{m.name(b)}<br>{m.below(b, 'span')}{m.separator.join(text for _, text in m.fields(b, bare=False))}</td>" for b in boards]
@@ -270,7 +270,7 @@ def definitions(m: RandomIndex) -> str:
 
 
 def lines(m: RandomIndex) -> str:
-    """Lines separated by line breaks."""
+    """Returns the HTML of an index of boards: lines separated by line breaks."""
     return _grouped(m, "b", lambda boards: "<p>" + "".join(f"{m.name(b)} {m.separator.join(t for _, t in m.fields(b, bare=False))}<br>" for b in boards) + "</p>")
 
 
@@ -285,7 +285,7 @@ def links(m: RandomIndex) -> str:
 
 
 def grid(m: RandomIndex) -> str:
-    """Names only, several per line."""
+    """Returns the HTML of an index of boards: names only, several per line."""
 
     def rows(boards: list[Section]) -> str:
         made = [f"<a href='{escape(m._path(m.board_path, b))}'>{escape(plain(b))}</a>" for b in boards]
@@ -299,7 +299,7 @@ def grid(m: RandomIndex) -> str:
 
 
 def nested(m: RandomIndex) -> str:
-    """Categories as list items, with their boards in nested lists."""
+    """Returns the HTML of an index of boards: categories as list items, with their boards in nested lists."""
 
 
     def part(title: str, boards: list[Section]) -> str:

@@ -144,7 +144,7 @@ class RandomThread:
 
 
 def rows(m: RandomThread) -> str:
-    """A row per post: a cell for the author beside one for the text."""
+    """Returns the HTML of a page of posts. A row per post: a cell for the author beside one for the text."""
 
     def one(at: int, p: Reply) -> str:
         line = m.separator.join(part for part in (m.when(p), m.place(at, p)) if part)
@@ -154,7 +154,7 @@ def rows(m: RandomThread) -> str:
 
 
 def pairs(m: RandomThread) -> str:
-    """Two or three rows per post: its header, its text, its buttons."""
+    """Returns the HTML of a page of posts. Two or three rows per post: its header, its text, its buttons."""
 
     def one(at: int, p: Reply) -> str:
         foot = f"<tr><td colspan=2>{m.foot(p)}</td></tr>" if m.offers else ""
@@ -164,7 +164,7 @@ def pairs(m: RandomThread) -> str:
 
 
 def tables(m: RandomThread) -> str:
-    """A table per post."""
+    """Returns the HTML of a page of posts: a table per post."""
 
     def one(at: int, p: Reply) -> str:
         return f"<table{m.named('post')}><tr><td>{m.who(p)}<br>{m.told(p, 'small')}</td><td>{m.when(p)} {m.place(at, p)}<hr>{m.text(p)}</td></tr><tr><td></td><td>{m.foot(p)}</td></tr></table>"
@@ -177,7 +177,7 @@ def _block(m: RandomThread, at: int, p: Reply, post: str, part: str) -> str:
 
 
 def boxes(m: RandomThread) -> str:
-    """A page whose posts and their parts are nested div elements."""
+    """Returns the HTML of a page of posts: a page whose posts and their parts are nested div elements."""
     return f"<div>{m.posts(lambda at, p: _block(m, at, p, 'div', 'div'))}</div>"
 
 
@@ -200,12 +200,12 @@ def articles(m: RandomThread) -> str:
 
 
 def items(m: RandomThread) -> str:
-    """Posts as items of an ordered list (<ol>)."""
+    """Returns the HTML of a page of posts: posts as items of an ordered list (<ol>)."""
     return f"<ol>{m.posts(lambda at, p: _block(m, at, p, 'li', 'div'))}</ol>"
 
 
 def custom(m: RandomThread) -> str:
-    """Posts as custom HTML elements (<forum-post>), with custom elements as their parts."""
+    """Returns the HTML of a page of posts: posts as custom HTML elements (<forum-post>), with custom elements as their parts."""
     return m.posts(lambda at, p: _block(m, at, p, "forum-post", "post-part"))
 
 
@@ -233,7 +233,7 @@ def flat(m: RandomThread) -> str:
 
 
 def signed(m: RandomThread) -> str:
-    """The text first, with author and time below."""
+    """Returns the HTML of a page of posts: the text first, with author and time below."""
 
     def one(at: int, p: Reply) -> str:
         return f"<div{m.named('post')}>{m.text(p)}<div{m.named('foot')}>{m.foot(p)}</div><div{m.named('head')}>{m.when(p)} {m.who(p)}{m.told(p, 'span')}</div></div>"

@@ -55,7 +55,8 @@ def _heads(*words: str, tag: str = "th") -> str:
 
 
 def threadbits(forum: RandomForum) -> str:
-    """List items with a header row of spans; the last post in a definition list that begins with a hidden label."""
+    """Returns the HTML of a list of threads. List items with a header row of spans; the last post in a definition list that
+    begins with a hidden label."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         link = f"showthread.php?{t.number}-{slug(t)}"
@@ -91,7 +92,8 @@ def topic_items(forum: RandomForum) -> str:
 
 
 def columns(forum: RandomForum) -> str:
-    """A table with lists in its cells: "5 replies" above "120 views", the last author above the time."""
+    """Returns the HTML of a list of threads. A table with lists in its cells: "5 replies" above "120 views", the last author
+    above the time."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         return (
@@ -105,7 +107,8 @@ def columns(forum: RandomForum) -> str:
 
 
 def last_action(forum: RandomForum) -> str:
-    """An old table: replies before the author, "Last post by:" as a link before the name."""
+    """Returns the HTML of a list of threads. An old table: replies before the author, "Last post by:" as a link before the
+    name."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         pages = f"<span class=small>(Pages <a href='/index.php?showtopic={t.number}&amp;st=0'>1</a> <a href='/index.php?showtopic={t.number}&amp;st=15'>2</a> )</span>" if t.replies > 8 else ""
@@ -120,7 +123,8 @@ def last_action(forum: RandomForum) -> str:
 
 
 def aspx_tables(forum: RandomForum) -> str:
-    """A table with a tbody per thread; counts are "replies/views" in two elements; the last post's time precedes its author."""
+    """Returns the HTML of a list of threads. A table with a tbody per thread; counts are "replies/views" in two elements; the
+    last post's time precedes its author."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         mark = "<img src='t_top1.gif' alt='置顶'>" if t.pinned else "<img src='folder_common.gif' alt='主题'>"
@@ -135,7 +139,8 @@ def aspx_tables(forum: RandomForum) -> str:
 
 
 def wind(forum: RandomForum) -> str:
-    """A table with some headers missing. Columns: type, subject, author with date, "replies/views", last author with time."""
+    """Returns the HTML of a list of threads. A table with some headers missing. Columns: type, subject, author with date,
+    "replies/views", last author with time."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         top = "<img src='i/headtopic_1.gif' title='置顶帖标志'>" if t.pinned else "<img src='i/topicnew.gif' title='开放主题'>"
@@ -150,7 +155,8 @@ def wind(forum: RandomForum) -> str:
 
 
 def cells(forum: RandomForum) -> str:
-    """A table inside each block: avatar, title, one line with people and a time; the count alone at the right, or missing."""
+    """Returns the HTML of a list of threads. A table inside each block: avatar, title, one line with people and a time; the count
+    alone at the right, or missing."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         count = f"<a href='/t/{t.number}#reply{t.replies}' class=count_livid>{t.replies}</a>" if t.replies else ""
@@ -165,7 +171,7 @@ def cells(forum: RandomForum) -> str:
 
 
 def discussions(forum: RandomForum) -> str:
-    """Four cells without informative classes; an empty cell if there are no replies."""
+    """Returns the HTML of a list of threads. Four cells without informative classes; an empty cell if there are no replies."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         top = "<span class=elite_topic_lable>[置顶]</span>" if t.pinned else ""
@@ -179,7 +185,8 @@ def discussions(forum: RandomForum) -> str:
 
 
 def street(forum: RandomForum) -> str:
-    """A list of `<li>` rows with `<div>` fields, below a header made of `<div>`; member pages are on another host."""
+    """Returns the HTML of a list of threads. A list of `<li>` rows with `<div>` fields, below a header made of `<div>`; member
+    pages are on another host."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         return (
@@ -192,7 +199,7 @@ def street(forum: RandomForum) -> str:
 
 
 def replies_first(forum: RandomForum) -> str:
-    """A table with the replies in the first cell, as a link without a label."""
+    """Returns the HTML of a list of threads: a table with the replies in the first cell, as a link without a label."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         return (
@@ -204,7 +211,8 @@ def replies_first(forum: RandomForum) -> str:
 
 
 def clicks(forum: RandomForum) -> str:
-    """A table in which views precede replies, addresses contain dashes, and cells have exact times as title attributes."""
+    """Returns the HTML of a list of threads: a table in which views precede replies, addresses contain dashes, and cells have
+    exact times as title attributes."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         return (
@@ -217,7 +225,7 @@ def clicks(forum: RandomForum) -> str:
 
 
 def perl_board(forum: RandomForum) -> str:
-    """Font tags in cells, no links to members, addresses that contain times."""
+    """Returns the HTML of a list of threads: font tags in cells, no links to members, addresses that contain times."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         mark = "sticky" if t.pinned else "thread"
@@ -232,7 +240,8 @@ def perl_board(forum: RandomForum) -> str:
 
 
 def flat_dates(forum: RandomForum) -> str:
-    """Date and clock time in separate elements, the author after the title, the last author below the time."""
+    """Returns the HTML of a list of threads: date and clock time in separate elements, the author after the title, the last
+    author below the time."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         link = f"/ubbthreads.php/topics/{t.number}/{slug(t)}"
@@ -246,8 +255,8 @@ def flat_dates(forum: RandomForum) -> str:
 
 
 def tabular(forum: RandomForum) -> str:
-    """Ordered lists as rows, with nested ordered lists as cells; label and value shown twice, and the count again for small
-    screens."""
+    """Returns the HTML of a list of threads. Ordered lists as rows, with nested ordered lists as cells; label and value shown
+    twice, and the count again for small screens."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         link = f"/thread/{t.number}-{slug(t)}/"
@@ -263,7 +272,8 @@ def tabular(forum: RandomForum) -> str:
 
 
 def java_pages(forum: RandomForum) -> str:
-    """Columns for replies, author, views and last message; long threads have page links beside their titles."""
+    """Returns the HTML of a list of threads. Columns for replies, author, views and last message; long threads have page links
+    beside their titles."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         go = f"<br><span class=gensmall>[Go to Page: <a href='/posts/list/0/{t.number}.page'>1</a>, <a href='/posts/list/15/{t.number}.page'>2</a>]</span>" if t.replies > 8 else ""
@@ -278,7 +288,8 @@ def java_pages(forum: RandomForum) -> str:
 
 
 def asp_table(forum: RandomForum) -> str:
-    """An old ASP table: the icon is a link too, the date in bold before the clock time, "by:" before the person."""
+    """Returns the HTML of a list of threads. An old ASP table: the icon is a link too, the date in bold before the clock time,
+    "by:" before the person."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         return (
@@ -292,7 +303,8 @@ def asp_table(forum: RandomForum) -> str:
 
 
 def hosted(forum: RandomForum) -> str:
-    """Cells with semantic names, times in data attributes, "by" as a label shown on some screens only."""
+    """Returns the HTML of a list of threads: cells with semantic names, times in data attributes, "by" as a label shown on some
+    screens only."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         return (
@@ -306,7 +318,8 @@ def hosted(forum: RandomForum) -> str:
 
 
 def voices(forum: RandomForum) -> str:
-    """Each row is a list: title, number of participants, number of replies, time of the last post with its author below."""
+    """Returns the HTML of a list of threads. Each row is a list: title, number of participants, number of replies, time of the
+    last post with its author below."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         voices = len({post.author for post in t.posts})
@@ -336,7 +349,8 @@ def component(forum: RandomForum) -> str:
 
 
 def tiles(forum: RandomForum) -> str:
-    """Articles with a list of people and times in one sentence, then a list of counts that includes kudos."""
+    """Returns the HTML of a list of threads: articles with a list of people and times in one sentence, then a list of counts that
+    includes kudos."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         return (
@@ -349,7 +363,7 @@ def tiles(forum: RandomForum) -> str:
 
 
 def nodes(forum: RandomForum) -> str:
-    """Node numbers as addresses, "By" before both people, each with a time."""
+    """Returns the HTML of a list of threads: node numbers as addresses, "By" before both people, each with a time."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         last = f"By <a href='/user/{_id(b)}' class=username>{_e(b.author)}</a><br>{forum.when(b.posted)}"
@@ -363,7 +377,8 @@ def nodes(forum: RandomForum) -> str:
 
 
 def university(forum: RandomForum) -> str:
-    """Two columns called author: of the opening post and of the last reply, each after its date."""
+    """Returns the HTML of a list of threads. Two columns called author: of the opening post and of the last reply, each after its
+    date."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         return (
@@ -376,7 +391,8 @@ def university(forum: RandomForum) -> str:
 
 
 def summaries(forum: RandomForum) -> str:
-    """Questions with score, answers and views, each with a tooltip, and a card of the last author with a reputation score."""
+    """Returns the HTML of a list of threads: questions with score, answers and views, each with a tooltip, and a card of the last
+    author with a reputation score."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         stats = "".join(f"<div class='s-post-summary--stats-item' title='{title}'><span class='s-post-summary--stats-item-number'>{number}</span><span class='s-post-summary--stats-item-unit'>{unit}</span></div>" for title, number, unit in ((f"Score of {t.number % 7}", t.number % 7, "votes"), (f"{t.replies} answers", t.replies, "answers"), (f"{t.views} views", t.views, "views")))
@@ -389,7 +405,8 @@ def summaries(forum: RandomForum) -> str:
 
 
 def server_forum(forum: RandomForum) -> str:
-    """Rows of a commercial platform: last post by a person and a time, then replies and views, the author below the title."""
+    """Returns the HTML of a list of threads. Rows of a commercial platform: last post by a person and a time, then replies and
+    views, the author below the title."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         return (
@@ -402,7 +419,8 @@ def server_forum(forum: RandomForum) -> str:
 
 
 def mail_archive(forum: RandomForum) -> str:
-    """Threads of a mailing list: participants and comments, the author, the last activity beside an icon."""
+    """Returns the HTML of a list of threads. Threads of a mailing list: participants and comments, the author, the last activity
+    beside an icon."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         people = len({post.author for post in t.posts})

@@ -35,7 +35,7 @@ def few_boards(forum: RandomForum, count: int) -> RandomForum:
 
 
 def subjects(forum: RandomForum, topic: Topic) -> str:
-    """Posts, each in a table, whose subjects link to the post itself."""
+    """Returns the HTML of a page of posts: posts, each in a table, whose subjects link to the post itself."""
     shown = escape(topic.title)
     posts = "".join(
         f'<table class=p><tr><td><a name="m{p.number}" href="/read/{topic.number}/{p.number}#m{p.number}">{shown if not at else "Re: " + shown}</a><br>'

@@ -67,7 +67,8 @@ def unfolding(forum: RandomForum, topic: Topic) -> str:
 
 
 def mails(forum: RandomForum, topic: Topic) -> str:
-    """Mails on a page: headers in a table, the text as it arrived, quotes with a mark before each line."""
+    """Returns the HTML of a page of posts. Mails on a page: headers in a table, the text as it arrived, quotes with a mark before
+    each line."""
 
     def one(number: int, p: Reply) -> str:
         said = (
@@ -91,7 +92,7 @@ def bubbles(forum: RandomForum, topic: Topic) -> str:
 
 
 def right_columns(forum: RandomForum, topic: Topic) -> str:
-    """The author's column at the right of the text, with the time below it."""
+    """Returns the HTML of a page of posts: the author's column at the right of the text, with the time below it."""
 
     def one(number: int, p: Reply) -> str:
         said = (
@@ -105,8 +106,8 @@ def right_columns(forum: RandomForum, topic: Topic) -> str:
 
 
 def signed(forum: RandomForum, topic: Topic) -> str:
-    """Each post is a section with its text and below it a line such as "by anna, 3 May"; there are no links to members, and the
-    newest post comes first."""
+    """Returns the HTML of a page of posts. Each post is a section with its text and below it a line such as "by anna, 3 May";
+    there are no links to members, and the newest post comes first."""
 
     def one(number: int, p: Reply) -> str:
         said = f"<blockquote>{_e(p.quote[1])}</blockquote>" if p.quote else ""
@@ -116,7 +117,7 @@ def signed(forum: RandomForum, topic: Topic) -> str:
 
 
 def framed(forum: RandomForum, topic: Topic) -> str:
-    """A fieldset per post with author and time in its legend; quotes in nested fieldsets."""
+    """Returns the HTML of a page of posts. A fieldset per post with author and time in its legend; quotes in nested fieldsets."""
 
     def one(number: int, p: Reply) -> str:
         said = (
@@ -128,7 +129,7 @@ def framed(forum: RandomForum, topic: Topic) -> str:
 
 
 def columns(forum: RandomForum, topic: Topic) -> str:
-    """A table like that of a list, with headers: number, author, time, text."""
+    """Returns the HTML of a page of posts. A table like that of a list, with headers: number, author, time, text."""
 
     def one(number: int, p: Reply) -> str:
         said = f"<blockquote><b>{_e(p.quote[0])} {WROTE[forum.language]}:</b><br>{_e(p.quote[1])}</blockquote>" if p.quote else ""
@@ -141,7 +142,8 @@ def columns(forum: RandomForum, topic: Topic) -> str:
 
 
 def folded(forum: RandomForum, topic: Topic) -> str:
-    """A thread whose replies are nested in the posts that they answer; each post has points and a link that collapses it."""
+    """Returns the HTML of a page of posts. A thread whose replies are nested in the posts that they answer; each post has points
+    and a link that collapses it."""
     made, depth = "", 0
     for number, p in _all(topic):
         inner = f"<div class=w2><a href='/~{quote(p.author)}'>{_e(p.author)}</a> {number * 3 % 11} points {_ago(forum, p)} <a href='#'>[–]</a></div><div class=w3><p>{_e(p.text)}</p></div><div class=w4><a href='/w/{topic.number}/{p.number}'>link</a> <a href='#'>answer</a></div>"
@@ -155,7 +157,8 @@ def folded(forum: RandomForum, topic: Topic) -> str:
 
 
 def cards(forum: RandomForum, topic: Topic) -> str:
-    """A thread whose posts are cards with only CSS utility classes; ranks are chips near the name, numbers of likes are below."""
+    """Returns the HTML of a page of posts. A thread whose posts are cards with only CSS utility classes; ranks are chips near the
+    name, numbers of likes are below."""
 
     def one(number: int, p: Reply) -> str:
         said = (
@@ -174,7 +177,8 @@ def cards(forum: RandomForum, topic: Topic) -> str:
 
 
 def bare(forum: RandomForum, topic: Topic) -> str:
-    """Paragraphs and rules: author and time in bold, the text in the next paragraph, quotes in italics with marks."""
+    """Returns the HTML of a page of posts. Paragraphs and rules: author and time in bold, the text in the next paragraph, quotes
+    in italics with marks."""
 
     def one(number: int, p: Reply) -> str:
         said = f"<i>&gt; {_e(p.quote[1])}</i><br>" if p.quote else ""

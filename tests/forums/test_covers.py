@@ -157,8 +157,8 @@ def test_an_honest_row_loses_no_post_and_is_never_doubted(posts, steps):
 
 def test_the_loop_visits_the_board_below_next_and_pays_for_each_visit_once():
     rates = np.outer([20.0, 20.0, 5.0, 5.0], DIURNAL / DIURNAL.sum())
-    looks = LoopSources([source()], np.ones(4), np.full(4, 0.5))
-    loop = AdaptiveLoop(rates, sites_of(4), NOTHING, np.full(4, NOW), NOW - 20 * DAY, Budget(48), looks=looks)
+    overview_sources = LoopSources([source()], np.ones(4), np.full(4, 0.5))
+    loop = AdaptiveLoop(rates, sites_of(4), NOTHING, np.full(4, NOW), NOW - 20 * DAY, Budget(48), overview_sources=overview_sources)
     loop.overview.calibrate(0, figures([10, 10], [100, 100], [NOW] * 2), NOW)
     nothing = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
     loop.record_figures(0, figures([40, 10], [160, 100], [NOW + HOUR] * 2), NOW + 2 * HOUR)

@@ -24,8 +24,8 @@ def told_and_made(policy: str, visits: int) -> list[tuple[float, float, float, f
     simulation = Simulation(synthetic(), Setup(date(2026, 1, 5), test_days=2))
     boards = np.arange(simulation.boards)
     log, sites = BoardLog(simulation.events, simulation.weights, simulation.start), Sites(0 * boards, [simulation.clock])
-    looks, last = simulation._looks(policy, boards), np.full(len(boards), simulation.start)
-    loop = simulation._loop(last, simulation.start, sites, Budget(visits), LoopOptions(), looks)
+    overview_sources, last = simulation._overview_sources(policy, boards), np.full(len(boards), simulation.start)
+    loop = simulation._loop(last, simulation.start, sites, Budget(visits), LoopOptions(), overview_sources)
     if loop.overview is not None:
         loop.overview.calibrate(0, log.figures(boards, simulation.start), simulation.start)
     trace, told, found = _Trace(), {}, []

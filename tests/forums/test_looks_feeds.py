@@ -30,7 +30,7 @@ def server() -> Iterator[ForumServer]:
 
 def look(source: OverviewSource) -> Look:
     asked = overviews.ask(source, now())
-    run = sites.crawl_now(source.site_id, now=now(), looks=[asked.pk], board_ids=[], start=False)
+    run = sites.crawl_now(source.site_id, now=now(), readings=[asked.pk], board_ids=[], start=False)
     assert engine.run_slice(run.pk) == RunState.FINISHED
     return Look.objects.get(pk=asked.pk)
 

@@ -66,7 +66,7 @@ def test_a_look_at_the_index_shows_what_has_come_without_a_visit(server: ForumSe
     shown = []
     for _ in range(2):
         look = overviews.ask(source, now())
-        run = sites.crawl_now(site.pk, now=now(), looks=[look.pk], start=False)
+        run = sites.crawl_now(site.pk, now=now(), readings=[look.pk], start=False)
         assert engine.run_slice(run.pk) == RunState.FINISHED
         shown.append(Look.objects.get(pk=look.pk).shown)
         server.forum.reply(3, now())
@@ -83,7 +83,7 @@ def test_a_page_that_has_not_changed_is_asked_for_and_not_sent(server: ForumServ
 
     def look() -> Look:
         asked = overviews.ask(source, now())
-        assert engine.run_slice(sites.crawl_now(site.pk, now=now(), looks=[asked.pk], start=False).pk) == RunState.FINISHED
+        assert engine.run_slice(sites.crawl_now(site.pk, now=now(), readings=[asked.pk], start=False).pk) == RunState.FINISHED
         return Look.objects.get(pk=asked.pk)
 
     first, second = look(), look()
@@ -102,7 +102,7 @@ def test_a_reading_costs_as_many_visits_of_lists_as_it_is_heavy_whatever_targete
 
     def cost() -> int:
         look = overviews.ask(source, now())
-        run = sites.crawl_now(site.pk, now=now(), looks=[look.pk], start=False)
+        run = sites.crawl_now(site.pk, now=now(), readings=[look.pk], start=False)
         assert engine.run_slice(run.pk) == RunState.FINISHED
         source.refresh_from_db()
         return source.cost

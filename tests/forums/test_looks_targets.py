@@ -75,12 +75,12 @@ def test_what_changed_costs_fewer_requests_than_a_look_at_every_board(running: t
     plan_days.replan(plan, datetime.now(UTC))
     for draw in (int(datetime.now(UTC).timestamp()) % 100_000, BELOW):
         calibrated = overviews.ask(source, datetime.now(UTC))
-        crawled(site, looks=[calibrated.pk], board_ids=[])
+        crawled(site, readings=[calibrated.pk], board_ids=[])
         _tell(plan)
         before = Post.objects.count()
         added = target(name, "add", 1, 2, draw)
         look = overviews.ask(source, datetime.now(UTC))
-        crawled(site, looks=[look.pk], board_ids=[])
+        crawled(site, readings=[look.pk], board_ids=[])
         asked = 1 if source.names_threads else 1 + _visit_what_was_told(plan, site)
         known = set(site.boards.values_list("name", flat=True))  # without boards that were empty when the site was found
         expected = sum(json.loads(line)["board"] in known for line in added.splitlines())

@@ -212,9 +212,9 @@ def test_what_a_person_starts_is_not_held() -> None:
     site = make_site()
     timings.put("forum", site.pk, NIGHT, now=NOW)
     run = sites.crawl_now(site.pk, now=NOW, start=False)
-    assert timings.held(run, NOW) is None
+    assert timings.outside_hours(run, NOW) is None
     Run.objects.update(scheduled=True)
-    held = timings.held(Run.objects.get(), NOW)
+    held = timings.outside_hours(Run.objects.get(), NOW)
     assert held is not None and held[1] == NOW.replace(hour=22, minute=0)
 
 

@@ -184,14 +184,14 @@ def test_a_newest_list_that_misses_posts_is_not_believed():
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.floats(0.1, 30.0), st.booleans()), max_size=12), st.integers(1, 4))
-def test_an_honest_page_is_never_doubted_and_never_loses_a_post(posts, looks):
+def test_an_honest_page_is_never_doubted_and_never_loses_a_post(posts, turns):
     """If a source reports correctly, then whatever is posted and however often it is read, the estimated weight of the unfetched
     posts is the true one, and the source remains trusted."""
     events = from_rows([("a", "1", True, NOW - HOUR)] + [("a", "1", opener, NOW + at * HOUR) for at, opener in posts])
     log = BoardLog(events, events.weights(0.5), NOW)
     overview = Overview([Source(np.array([0]))], np.array([NOW]), np.ones(1), np.array([0.5]))
     overview.calibrate(0, log.figures(np.array([0]), NOW), NOW)
-    for turn in range(1, looks + 1):
+    for turn in range(1, turns + 1):
         now = NOW + turn * 7 * HOUR
         overview.read(0, log.figures(np.array([0]), now), now, np.zeros(1))
         waiting = sum(1.0 if opener else 0.5 for at, opener in posts if NOW + at * HOUR <= now)
@@ -231,8 +231,8 @@ def test_budget_is_exact_whatever_a_look_costs(policy, cost):
     outcome = simulation.run(policy, 3)
     assert outcome.visits_used_per_day == 12 and outcome.delay.not_found == 0
     followed = simulation.follow(policy, 12)
-    looks = followed.spent_at[np.flatnonzero(np.diff(followed.spent_at, prepend=0.0) > 0)]
-    assert len(np.unique(looks)) == len(looks)
+    readings = followed.spent_at[np.flatnonzero(np.diff(followed.spent_at, prepend=0.0) > 0)]
+    assert len(np.unique(readings)) == len(readings)
 
 
 def test_the_price_follows_spending_by_its_own_strength_where_index_pages_are_read(simulation):
@@ -299,8 +299,8 @@ def test_what_comes_later_changes_nothing_before(simulation, policy):
 
 def looking(visits: int, **given: object) -> AdaptiveLoop:
     rates = np.outer([5.0, 20.0, 60.0], DIURNAL / DIURNAL.sum())
-    looks = LoopSources([Source(BOARDS)], np.ones(3), np.full(3, 0.5))
-    loop = AdaptiveLoop(rates, sites_of(3), NOTHING, np.full(3, NOW), NOW - 20 * DAY, Budget(visits), looks=looks, **given)
+    overview_sources = LoopSources([Source(BOARDS)], np.ones(3), np.full(3, 0.5))
+    loop = AdaptiveLoop(rates, sites_of(3), NOTHING, np.full(3, NOW), NOW - 20 * DAY, Budget(visits), overview_sources=overview_sources, **given)
     loop.overview.calibrate(0, figures([10, 20, 30], [100, 200, 300], [NOW] * 3), NOW)
     return loop
 
@@ -316,8 +316,8 @@ def test_a_packed_loop_with_looks_goes_on_as_it_was():
     one = looking(24)
     one.record_figures(0, figures([12, 20, 30], [103, 201, 300], [NOW + HOUR, NOW + HOUR, NOW]), NOW + 2 * HOUR)
     fixed, moving = one.packed()
-    looks = LoopSources([Source(BOARDS)], np.ones(3), np.full(3, 0.5))
-    two = AdaptiveLoop.unpacked(fixed, {k: v.copy() for k, v in moving.items()}, sites_of(3), looks=looks)
+    overview_sources = LoopSources([Source(BOARDS)], np.ones(3), np.full(3, 0.5))
+    two = AdaptiveLoop.unpacked(fixed, {k: v.copy() for k, v in moving.items()}, sites_of(3), overview_sources=overview_sources)
     for step in range(60):
         now = NOW + (3 + step / 4) * HOUR
         chosen = [loop.choose(now, None, np.ones(1, dtype=bool)) for loop in (one, two)]
@@ -332,8 +332,8 @@ def test_the_outlook_counts_looks_too_and_changes_nothing():
     loop.overview.doubt[:] = MIN_DOUBT
     loop.due(NOW)
     before = [array.copy() for part in loop.packed() for array in part.values()]
-    outlook, looks = loop.ahead(NOW, NOW + DAY - 1)
-    assert len(outlook.board) + len(looks) == 24 and len(looks) > 0
+    outlook, readings = loop.ahead(NOW, NOW + DAY - 1)
+    assert len(outlook.board) + len(readings) == 24 and len(readings) > 0
     after = [array for part in loop.packed() for array in part.values()]
     assert all(np.array_equal(one, two, equal_nan=True) for one, two in zip(before, after, strict=True))
 
@@ -357,9 +357,9 @@ def test_a_deadline_is_kept_on_a_quiet_board():
 
 def test_a_deadline_counts_from_when_posts_were_fetched_by_whichever_way():
     rates = np.outer([5.0, 20.0, 60.0], DIURNAL / DIURNAL.sum())
-    looks = LoopSources([Source(BOARDS, newest=True)], np.ones(3), np.full(3, 0.5))
+    overview_sources = LoopSources([Source(BOARDS, newest=True)], np.ones(3), np.full(3, 0.5))
     deadlines = np.array([6.0, np.inf, np.inf])
-    loop = AdaptiveLoop(rates, sites_of(3), NOTHING, np.full(3, NOW), NOW - 20 * DAY, Budget(24), looks=looks, deadline_hours=deadlines)
+    loop = AdaptiveLoop(rates, sites_of(3), NOTHING, np.full(3, NOW), NOW - 20 * DAY, Budget(24), overview_sources=overview_sources, deadline_hours=deadlines)
     loop.overview.trust_shown(0, BOARDS, NOW)
     now = NOW + 5 * HOUR
     assert loop.hours_left_to_wait(now)[0] == pytest.approx(1.0)

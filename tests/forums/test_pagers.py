@@ -96,7 +96,7 @@ def test_further_pages_of_a_board_are_no_boards() -> None:
 
 
 def test_the_next_page_stands_where_the_model_says() -> None:
-    reading = PageReading(PageKind.threadlist, next="/a?page=2", rivals=(("word", "/a?page=2"), ("head", "/a?start=9")))
+    reading = PageReading(PageKind.threadlist, next="/a?page=2", next_links=(("word", "/a?page=2"), ("head", "/a?start=9")))
     assert followed(reading, "head").next == "/a?start=9"
     assert followed(reading, "numbers").next is None
     assert followed(reading, "").next == "/a?page=2"
@@ -109,8 +109,8 @@ def rows(numbers: range) -> list[incremental.Row]:
 def test_a_visit_tries_the_rival_where_the_same_rows_come_again() -> None:
     visit = incremental.Visit(incremental.BoardFacts(None, None, 50, 120.0), NOW)
     offers = [("word", "/b?page=9"), ("head", "/b?start=9")]
-    assert visit.read("/b", rows(range(9)), "/b?page=9", {}, rivals=offers).next_url == "/b?page=9"
-    again = visit.read("/b?page=9", rows(range(9)), "/b?page=9", {}, rivals=offers)
+    assert visit.read("/b", rows(range(9)), "/b?page=9", {}, next_links=offers).next_url == "/b?page=9"
+    again = visit.read("/b?page=9", rows(range(9)), "/b?page=9", {}, next_links=offers)
     assert (again.next_url, again.changed) == ("/b?start=9", ())
     assert len(visit.read("/b?start=9", rows(range(9, 15)), None, {}).changed) == 6
     assert visit.state.proved == "head"
@@ -121,7 +121,7 @@ def test_a_visit_whose_next_page_is_the_same_and_has_no_rival_ends() -> None:
     visit = incremental.Visit(incremental.BoardFacts(None, None, 50, 120.0), NOW)
     url: str = "/b"
     for _ in range(6):
-        url = visit.read(url, rows(range(9)), "/b?page=9", {}, rivals=[("word", "/b?page=9")]).next_url
+        url = visit.read(url, rows(range(9)), "/b?page=9", {}, next_links=[("word", "/b?page=9")]).next_url
         if not url:
             break
     assert visit.state.stopped_by == "no_new_rows"

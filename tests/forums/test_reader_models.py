@@ -84,7 +84,7 @@ def test_a_learned_list_is_a_rival_only_where_it_has_other_rows() -> None:
     table = second.links.links
     titles = np.asarray([[0.1, 0.9, 0.0] if "topic" in link.url else [0.9, 0.1, 0.0] for link in table])
     second.given["links"] = titles
-    assert second.rivals(0)[1] is None and second.threads is second.lists.threads
+    assert second.both_readings(0)[1] is None and second.threads is second.lists.threads
     other = TwoReadings(page, None, {"links": np.full((len(table), 3), 1 / 3)}, {0: [0.3, 0.8]})
     assert len(other.offered(0)) == 2 and other.threads is not None
     assert len(other.threads.rows) == 7
@@ -108,7 +108,7 @@ def test_the_same_rows_with_parts_of_them_are_no_rival(labels: int) -> None:
     shares = [[0.1, 0.9, 0.0] if any(name in link.url for name in named) else [0.9, 0.1, 0.0] for link in second.links.links]
     second.given["links"] = np.asarray(shares)
     assert second.lists.threads is not None and len(second.lists.threads.rows) == 12
-    assert second.rivals(0)[1] is None
+    assert second.both_readings(0)[1] is None
 
 
 def test_headings_of_rows_are_no_rival_of_the_rows() -> None:
@@ -144,7 +144,7 @@ def test_an_expected_kind_of_which_the_rules_are_certain_stands_against_the_mode
     page = _page(f"{LAST_ROWS}<p>{'Words. ' * 80}</p>", "http://forum.example/forumdisplay.php?fid=3&page=3")
     shares = np.asarray([0.03, 0.95, 0.01, 0.01])
     second = TwoReadings(page, None, {"kind": shares})
-    assert second.settled(second.kind_shares(PageKind.threadlist), PageKind.threadlist) is PageKind.index
+    assert second.final_kind(second.kind_shares(PageKind.threadlist), PageKind.threadlist) is PageKind.index
     assert second.agreed(PageKind.threadlist) is PageKind.threadlist
     assert second.agreed(PageKind.index) is None and second.agreed(PageKind.thread) is None and second.agreed(None) is None
 
@@ -158,7 +158,7 @@ def test_two_rows_that_the_rules_take_for_one_are_two() -> None:
     every_other = row_set(second.page, second.links.links[::2])
     assert every_other is not None and {len(row.record) for row in every_other.rows} == {2}
     second.__dict__["lists"] = BestCandidates(every_other)
-    rival = second.rivals(0)[1]
+    rival = second.both_readings(0)[1]
     assert rival is not None and len(rival.rows) == 12
 
 
@@ -176,7 +176,7 @@ def test_the_rules_settle_a_kind_that_the_models_doubt(words: int, shares: tuple
         for at in range(1, 7)
     )
     second = TwoReadings(_page(f"<table>{rows}</table><p>{'Words. ' * words}</p>"), None)
-    assert second.settled(np.asarray(shares), None) is kind
+    assert second.final_kind(np.asarray(shares), None) is kind
 
 
 def test_no_posts_are_learned_on_a_page_that_shows_too_little() -> None:

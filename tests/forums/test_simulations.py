@@ -114,14 +114,14 @@ def site_with_posts() -> Site:
 
 def test_stored_posts_become_a_log_that_stays_as_it_was() -> None:
     site = site_with_posts()
-    kept = event_logs.freeze(site, now=NOW)
+    kept = event_logs.make_log(site, now=NOW)
     events, bad = read_events(event_logs.path(kept))
     assert (kept.boards, kept.events, bad.count, kept.timezone) == (2, 6, 0, "Asia/Shanghai")
     assert events.opener.sum() == 2 and len(events.threads) == 2
     Post.objects.all().delete()
     assert len(event_logs.read(kept)) == 6
     with pytest.raises(ValueError, match="no post"):
-        event_logs.freeze(site, now=NOW)
+        event_logs.make_log(site, now=NOW)
 
 
 def test_a_simulation_gives_what_the_pure_program_gives() -> None:

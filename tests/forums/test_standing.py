@@ -30,8 +30,8 @@ def with_index(site: Site) -> OverviewSource:
     return OverviewSource.objects.create(site=site, kind="index", url=site.url, url_hash=7, found=NOW, boards=boards)
 
 
-def work(now: datetime, looks: bool = True) -> None:
-    """Ends all queued runs as if their board visits and, with `looks`, their overview fetches had been made at `now`."""
+def work(now: datetime, with_readings: bool = True) -> None:
+    """Ends all queued runs as if their board visits and, with `with_readings`, their overview fetches had been made at `now`."""
     for run in Run.objects.filter(state=RunState.QUEUED):
         for pk in run.parameters["boards"]:
             visit, _ = Visit.objects.get_or_create(run=run, board_id=pk)
@@ -40,7 +40,7 @@ def work(now: datetime, looks: bool = True) -> None:
             )
             visit.refresh_from_db()
             visits.finish(visit, now)
-        for look in Look.objects.filter(pk__in=run.parameters.get("looks", []) if looks else []):
+        for look in Look.objects.filter(pk__in=run.parameters.get("looks", []) if with_readings else []):
             shown = {str(board.pk): [10, 100, (NOW - timedelta(days=1)).timestamp()] for board in look.source.site.boards.all()}
             Look.objects.filter(pk=look.pk).update(run=run, state="done", read_at=now, shown=shown)
             OverviewSource.objects.filter(pk=look.source_id).update(shown=shown, read_at=now)
@@ -143,7 +143,7 @@ def test_a_source_that_cannot_be_read_leaves_the_visits_to_the_boards(followed, 
         for pk in Look.objects.filter(state="asked").values_list("pk", flat=True):
             Look.objects.filter(pk=pk).update(run=Run.objects.latest("pk"))
             overviews.failed(Url(payload={"look": pk}), "no_boards", now)
-        work(now, looks=False)
+        work(now, with_readings=False)
     asked = Look.objects.filter(at__gte=MIDNIGHT).order_by("at").values_list("at", flat=True)
     gaps = [later - earlier for earlier, later in zip(asked, asked[1:], strict=False)]
     assert 2 <= len(asked) <= 7 and all(gap >= timedelta(minutes=15 * 2**n) for n, gap in enumerate(gaps))
@@ -167,7 +167,7 @@ def test_a_board_that_cannot_be_read_leaves_the_visits_to_the_others(followed, a
             visits.list_failed(visit.run, item, "http_403", now)
             made.append(now)
         Run.objects.filter(visits__in=Visit.objects.exclude(finished=None), state=RunState.QUEUED).update(state=RunState.FINISHED)
-        work(now, looks=False)
+        work(now, with_readings=False)
     gaps = [later - earlier for earlier, later in zip(made, made[1:], strict=False)]
     assert 3 <= len(made) <= 8 and all(gap >= timedelta(minutes=15 * 2**n) for n, gap in enumerate(gaps))
     assert PlannedVisit.objects.filter(plan=plan, state="started", at__gte=MIDNIGHT).count() == 40

@@ -28,7 +28,7 @@ def queue_names(text: str) -> list[str]:
 
 
 def node_name(text: str) -> str:
-    """Parses a node's name, which is used in leases and locks. Raises ArgumentTypeError."""
+    """Parses a node's name, which is used in leases and locks. Raises ArgumentTypeError if the name is not allowed."""
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,60}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a valid node name; use letters, digits, dots, dashes and underscores")
     return text

@@ -50,7 +50,7 @@ def served_at() -> str:
 
 
 def address(text: str) -> Address:
-    """Parses HOST:PORT, with brackets around an IPv6 host. Raises ArgumentTypeError."""
+    """Parses HOST:PORT, with brackets around an IPv6 host. Raises ArgumentTypeError for any other text."""
     match = re.fullmatch(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[^\[\]:\s]+)):(?P<port>\d{1,5})", text)
     if match is None or int(match["port"]) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not an address; write HOST:PORT, for example 127.0.0.1:8000")

@@ -61,7 +61,7 @@ def regions(fetched: FetchedPage, kind: PageKind) -> list[Region]:
     return [Region(page, element, record) for element, record in zip(elements, reading.records, strict=False)]
 
 
-def rivals(some: Sequence[Region], longest: int = LONGEST_NAME) -> list[str]:
+def selectors_to_compare(some: Sequence[Region], longest: int = LONGEST_NAME) -> list[str]:
     """Returns the selectors to compare: "", which stands for reading without a selector, and selectors of the elements whose text
     has up to `longest` characters, taken from at most MAX_FROM of the records `some`."""
     elements = [one.element for one in some][:12]

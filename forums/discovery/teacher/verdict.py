@@ -12,7 +12,7 @@ from crawlmgr.text.dates import Moment
 from forums.discovery.model import ClaimResult
 from forums.discovery.pages import FetchedPage, PageFacts
 from forums.discovery.teacher.claims import Tally, agree, newest, tallies
-from forums.discovery.teacher.hypotheses import Region, one_name_each, regions, rivals
+from forums.discovery.teacher.hypotheses import Region, one_name_each, regions, selectors_to_compare
 from forums.discovery.teacher.pairs import Seen, threads_seen
 from forums.reading import PageKind, thread_key
 from forums.reading.rules import NOTHING, KindRules, SiteRules
@@ -153,7 +153,7 @@ def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]])
     of_posts: dict[str, tuple[list[str], float | None, float]] = {}
     profiles = [one.profile() for one in every]
     titles = {row.record.title.strip() for row in here}
-    for selector in rivals(every):
+    for selector in selectors_to_compare(every):
         names = _names(every, selector)
         if selector and (not _named(names) or _titles(names, titles)):
             continue
@@ -161,7 +161,7 @@ def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]])
         if not selector or share is not None or _varies(posts, selector):
             of_posts[selector] = [names[at] for at in _starts(posts)], share, fmean(map(bool, names))
     scored = []
-    for row in rivals(here):
+    for row in selectors_to_compare(here):
         told = [one.value("author", row) if one is not None else None for one in rows]
         names = [str(value).strip() if value else "" for value in told]
         shown = [name for name, one in zip(names, rows, strict=True) if one is not None]
@@ -200,7 +200,7 @@ def _varies(posts: Sequence[Sequence[Region]], selector: str) -> bool:
 
 
 def _last_author(
-    table: _Table, rows: Sequence[Region | None], posts: Sequence[Sequence[Region]], post: str, told: dict[str, Tally]
+    table: _Table, rows: Sequence[Region | None], posts: Sequence[Sequence[Region]], post: str, tallies: dict[str, Tally]
 ) -> list[_Choice]:
     cases = [
         (row, _names(thread[-1:], post)[0])
@@ -211,12 +211,12 @@ def _last_author(
         return []
     scored = [
         (sum(_names([row], selector)[0] == name for row, name in cases), -len(selector), selector)
-        for selector in rivals([row for row, _name in cases])
+        for selector in selectors_to_compare([row for row, _name in cases])
     ]
     kept, _length, selector = max(scored)
     if kept < HOLDS * len(cases):
         selector = NOTHING  # no reading agrees: leave the field empty rather than fill it with a wrong name
-    told["last_author"] = Tally("last_author", kept, len(cases), selector)
+    tallies["last_author"] = Tally("last_author", kept, len(cases), selector)
     return [(PageKind.threadlist, "last_author", selector)] if selector else []
 
 
@@ -232,7 +232,7 @@ def _field(table: _Table, by_claim: dict[str, Tally], claim: str) -> list[_Choic
     both = zip(table.rows(), table.seen, strict=True)
     pairs = [(row, seen) for row, seen in both if row is not None and (seen.whole or claim == "created")]
     best: tuple[float, int, str, str] = (0.0, 0, "", "")
-    for selector in rivals([row for row, _seen in pairs]):
+    for selector in selectors_to_compare([row for row, _seen in pairs]):
         values = [row.value(claim, selector) for row, _seen in pairs]
         if selector and len({str(value) for value in values if value is not None}) < 2:
             continue

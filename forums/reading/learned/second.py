@@ -168,7 +168,7 @@ class TwoReadings:
         """The better of the two indexes of boards read on the page; None if neither reading has one."""
         return self._better(1)
 
-    def rivals(self, kind: int) -> tuple[RowSet | None, RowSet | None]:
+    def both_readings(self, kind: int) -> tuple[RowSet | None, RowSet | None]:
         """Returns two readings of the page's list of one kind (0 threads, 1 boards): by the rules and by the models. Each is None
         if missing; that of the models also if it differs too little from that of the rules (see `_are_rivals`)."""
         rules, learned = (self.lists.threads, self.lists.boards)[kind], self._rows(kind + 1)
@@ -193,7 +193,7 @@ class TwoReadings:
     def offered(self, kind: int) -> list[RowSet]:
         """Returns the different lists of a kind (0 threads, 1 boards) to choose from, none to two: the rules' list first, then
         the models' list."""
-        return [rows for rows in self.rivals(kind) if rows]
+        return [rows for rows in self.both_readings(kind) if rows]
 
     def list_features(self, kind: int, lists: Sequence[RowSet]) -> np.ndarray:
         """Returns the features (see `list_view`) of each of `lists`, from which the model predicts a list's quality: (lists,
@@ -273,7 +273,7 @@ class TwoReadings:
         """Tells whether the page has too little text for the models (fewer than LITTLE characters), so that the rules decide."""
         return self.page.text_total < LITTLE
 
-    def settled(self, shares: np.ndarray, expect: PageKind | None) -> PageKind:
+    def final_kind(self, shares: np.ndarray, expect: PageKind | None) -> PageKind:
         """Returns the page's kind: the likeliest by the models (`shares`, probabilities of `KINDS`). The rules decide if the page
         has too little text, or if the likeliest kind has a probability below DOUBTED and the rules' certainty is at least
         CERTAIN. `expect`: the kind that the site's model expects."""

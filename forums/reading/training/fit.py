@@ -203,7 +203,7 @@ class Outcome:
 def _interpret(sample: Sample) -> Outcome:
     """Computes the reading of a page from its cross-validated scores, and compares it with the truth."""
     shares = sample.second.kind_shares(None)
-    kind = sample.second.settled(shares, None)
+    kind = sample.second.final_kind(shares, None)
     reading = read_as(sample.second, kind).reading
     offsets = dict(sample.second.page.offsets)
     document: dict[str, object] = {

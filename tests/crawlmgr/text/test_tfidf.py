@@ -23,7 +23,7 @@ def test_weights_are_counts_times_idf():
 def test_a_word_counts_once_a_document_and_the_view_stays_frozen():
     grown = DocumentFrequencies(least=3)
     grown.add(["a", "a", "b"])
-    first = grown.freeze()
+    first = grown.update_idf()
     assert (first.documents, dict(first.frequencies)) == (1, {"a": 1, "b": 1})
     assert grown.add(["a"]) is False
     assert grown.idf is first

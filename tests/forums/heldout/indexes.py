@@ -18,7 +18,7 @@ def halves(f: RandomForum) -> list[tuple[str, list[Section]]]:
 
 
 def elkarte_index(f: RandomForum) -> str:
-    """ElkArte 1.0: list items in categories, the newest posts in a table below."""
+    """Returns the HTML of an index of boards. ElkArte 1.0: list items in categories, the newest posts in a table below."""
     m = words(f)
     base = "https://elk.example/index.php"
 
@@ -54,7 +54,7 @@ def elkarte_index(f: RandomForum) -> str:
 
 
 def xmb_index(f: RandomForum) -> str:
-    """XMB 1.9: one table with a header row and a row per category."""
+    """Returns the HTML of an index of boards. XMB 1.9: one table with a header row and a row per category."""
     m = words(f)
 
     def one(b: Section) -> str:
@@ -83,7 +83,8 @@ def xmb_index(f: RandomForum) -> str:
 
 
 def slash_index(f: RandomForum) -> str:
-    """A table of boards: threads and posts are in one cell ("12 / 340", named by its header); last author before the time."""
+    """Returns the HTML of an index of boards. A table of boards: threads and posts are in one cell ("12 / 340", named by its
+    header); last author before the time."""
     m = words(f)
 
     def one(b: Section) -> str:

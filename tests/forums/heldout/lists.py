@@ -12,7 +12,7 @@ from tests.forums.markup_software import slug
 
 
 def subsilver2(f: RandomForum) -> str:
-    """phpBB 3.0's table style."""
+    """Returns the HTML of a list of threads: phpBB 3.0's table style."""
     m = words(f)
 
     def one(t: Topic) -> str:
@@ -60,7 +60,8 @@ def subsilver2(f: RandomForum) -> str:
 
 
 def esotalk(f: RandomForum) -> str:
-    """esoTalk 1.0: the author of the last post and how long ago; authors of threads are not shown."""
+    """Returns the HTML of a list of threads. esoTalk 1.0: the author of the last post and how long ago; authors of threads are
+    not shown."""
     m = words(f)
 
     def one(t: Topic) -> str:
@@ -89,7 +90,7 @@ def esotalk(f: RandomForum) -> str:
 
 
 def elkarte(f: RandomForum) -> str:
-    """ElkArte 1.0: list items; the counts and the last post in paragraphs."""
+    """Returns the HTML of a list of threads. ElkArte 1.0: list items; the counts and the last post in paragraphs."""
     m = words(f)
     base = "https://elk.example/index.php"
 
@@ -137,7 +138,8 @@ def elkarte(f: RandomForum) -> str:
 
 
 def when_first(f: RandomForum) -> str:
-    """A table with the time of the last reply in the first column, and title and author in one cell."""
+    """Returns the HTML of a list of threads: a table with the time of the last reply in the first column, and title and author in
+    one cell."""
     m = words(f)
 
     def one(i: int, t: Topic) -> str:
@@ -173,7 +175,8 @@ def when_first(f: RandomForum) -> str:
 
 
 def fact_cards(f: RandomForum) -> str:
-    """Cards: heading, excerpt of the first post, then a definition list of three fields; a thread without replies says so."""
+    """Returns the HTML of a list of threads. Cards: heading, excerpt of the first post, then a definition list of three fields; a
+    thread without replies says so."""
     m = words(f)
 
     def one(t: Topic) -> str:

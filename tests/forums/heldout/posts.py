@@ -88,7 +88,7 @@ def jforum_posts(f: RandomForum, t: Topic) -> str:
 
 
 def subsilver2_posts(f: RandomForum, t: Topic) -> str:
-    """phpBB 3.0's table style: a table per post."""
+    """Returns the HTML of a page of posts. phpBB 3.0's table style: a table per post."""
     m = words(f)
 
     def quoted(p: Reply, inner: str) -> str:
@@ -119,8 +119,8 @@ def subsilver2_posts(f: RandomForum, t: Topic) -> str:
 
 
 def details_posts(f: RandomForum, t: Topic) -> str:
-    """An ordered list of articles; author, time and number in a definition list under a heading; quotes are nested open details
-    elements."""
+    """Returns the HTML of a page of posts. An ordered list of articles; author, time and number in a definition list under a
+    heading; quotes are nested open details elements."""
     m = words(f)
     u = f"https://green.example/groups/allotment/t/{t.number}"
 
@@ -157,7 +157,8 @@ def details_posts(f: RandomForum, t: Topic) -> str:
 
 
 def labelled_rows(f: RandomForum, t: Topic) -> str:
-    """A private site of about 2004: a small table per post with a labelled row for each field, quotes in boxes."""
+    """Returns the HTML of a page of posts. A private site of about 2004: a small table per post with a labelled row for each
+    field, quotes in boxes."""
     m = words(f)
 
     def quoted(p: Reply, inner: str) -> str:
