@@ -388,7 +388,7 @@ class FileReport:
 
 
 def check_file(path: Path) -> FileReport:
-    """Reads a file completely, with each record's content, and reports whether it is damaged. Raises OSError if it is unreadable."""
+    """Reads a file completely, with the records, and reports whether it is damaged. Raises OSError if it is unreadable."""
     offsets: list[int] = []
     with path.open("rb") as file:
         source = _Source(file, 0)

@@ -75,7 +75,7 @@ def standing(plan: Plan, now: datetime) -> Standing:
         used = loops.used(plan, now)
         left = plan.visits_per_day - used if used is not None else plan.visits_per_day
         ahead = outlooks.expected(plan, tomorrow)
-        coming = (len(ahead.visits), len(ahead.looks))
+        coming = (len(ahead.visits), len(ahead.readings))
     else:
         left = planned.filter(state=State.PLANNED, at__gte=now - timedelta(minutes=10), at__lt=tomorrow).count()
         coming = (left, 0)
