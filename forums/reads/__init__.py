@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from django.db.models import Count, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Case, Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum, When
 
 from crawlmgr.models import Run, RunState
 from crawlmgr.reads import runs as run_reads
@@ -281,12 +281,14 @@ def posts_by_day(site: Site, now: datetime, days: int = 30, top: int = 7) -> lis
     rows = {pk: BoardDays(name) for pk, name in names.items()}
     rest = BoardDays("")
     local = zone(site)
-    # each hour occurs once per board; converting an hour to a day is expensive, so the results are cached
-    days_of: dict[datetime, date] = {}
-    for board_id, hour, opened, replies in sums.values_list("board_id", "hour", "threads", "replies").iterator():
+    # all other boards are summed by the database, so that the number of rows read does not grow with the number of boards
+    shown = Case(When(board_id__in=names, then="board_id"), default=0)
+    by_hour = sums.values(shown=shown, at=F("hour")).annotate(n=Sum("threads") + Sum("replies")).values_list("shown", "at", "n")
+    days_of: dict[datetime, date] = {}  # converting an hour to a day is expensive, and each hour occurs once per board
+    for board_id, hour, posts in by_hour.iterator():
         day = days_of.get(hour) or days_of.setdefault(hour, hour.astimezone(local).date())
         target = rows.get(board_id, rest).days
-        target[day] = target.get(day, 0) + opened + replies
+        target[day] = target.get(day, 0) + posts
     return [*rows.values(), *([rest] if rest.days else [])]
 
 
