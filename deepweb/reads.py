@@ -41,7 +41,7 @@ def is_search(before: str = "") -> Q:
 
 def newest_sources(most: int) -> list[SourceRow]:
     """Returns the `most` newest sites with their numbers of forms and active runs."""
-    return with_numbers(Source.objects.defer("links").order_by("-id")[:most])
+    return with_numbers(list(Source.objects.defer("links").order_by("-id")[:most]))
 
 
 def with_numbers(rows: Sequence[Source]) -> list[SourceRow]:
@@ -174,8 +174,8 @@ def clusters() -> list[ClusterRow]:
     found = list(Cluster.objects.order_by("-forms_count", "id"))
     members: dict[int, list[Member]] = {}
     clustered = Form.objects.filter(cluster__isnull=False)
-    for cluster, *told in clustered.values_list("cluster_id", "id", "action", "source__name", "map_x", "map_y"):
-        members.setdefault(cluster, []).append(Member(*told))
+    for cluster, pk, action, source, x, y in clustered.values_list("cluster_id", "id", "action", "source__name", "map_x", "map_y"):
+        members.setdefault(cluster, []).append(Member(pk, action, source, x, y))
     sums = {
         entry["form__cluster_id"]: entry
         for entry in Harvest.objects.filter(form__cluster__isnull=False)

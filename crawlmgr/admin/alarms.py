@@ -7,12 +7,13 @@ from typing import Any
 from zoneinfo import available_timezones
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import get_language, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
 
+from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import admin_view, back, opens_nothing, page, post_view
 from crawlmgr.models import Alarm, AlarmChannel, AlarmMessage, ChannelKind
@@ -228,4 +229,4 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     return Node(_("Alarms"), reverse("admin:alarms"), "notifications", "alarms", mark)
 
 
-admin.site.add_branch(58, branch)
+desk_site.add_branch(58, branch)

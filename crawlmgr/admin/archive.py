@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from django.contrib import admin
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import charts, exports, words
 from crawlmgr.admin.archive_table import TABLE
+from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import admin_view, page
@@ -119,4 +119,4 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     )
 
 
-admin.site.add_branch(40, branch)
+desk_site.add_branch(40, branch)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from crawlmgr.admin import charts, tiles, tour, words
+from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import OPEN_PRIVATE, admin_view, back, page, post_view
 from crawlmgr.reads import in_flight
@@ -37,7 +38,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "alarms": alarms(request, now),
         "replayed": demonstration.replaying(),
     }
-    context["panels"] = [found for _order, panel in admin.site.panels if (found := panel(request, now)) is not None]
+    context["panels"] = [found for _order, panel in desk_site.panels if (found := panel(request, now)) is not None]
     wanted = len(context["alarms"]) + sum(found.get("alarms", 0) for found in context["panels"])
     context["head"] = tiles.head(request, now, wanted)
     if not context["active"] and not context["ended"] or demonstration.is_requested():
@@ -54,15 +55,15 @@ def _beginnings(request: HttpRequest, *, active: bool) -> dict[str, Any]:
     active."""
     kinds = [
         {"kind": one, "url": reverse(f"admin:{one.view}")}
-        for _order, one in admin.site.beginnings if request.user.has_perm(one.permission)
+        for _order, one in desk_site.beginnings if request.user.has_perm(one.permission)
     ]
     known = tour.steps(request) if demonstration.is_requested() else {}
     return {
         "kinds": kinds,
         "tour_steps": [(number, step, tour.address(known, number)) for number, step in known.items()],
-        "tour_ahead": len(admin.site.tour) - len(known),
+        "tour_ahead": len(desk_site.tour) - len(known),
         "demonstration": demonstration.is_requested(),
-        "working": active or len(known) < len(admin.site.tour),
+        "working": active or len(known) < len(desk_site.tour),
         "may_demonstrate": demonstration.possible() and request.user.has_perm(OPEN_PRIVATE),
     }
 
@@ -175,5 +176,5 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     return Node(_("Overview"), reverse("admin:index"), "dashboard", "home")
 
 
-admin.site.home = home
-admin.site.add_branch(0, branch)
+desk_site.home = home
+desk_site.add_branch(0, branch)

@@ -9,7 +9,7 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -20,6 +20,7 @@ from crawlmgr.admin import hours, runs, words
 from crawlmgr.admin.export_table import TABLE, lines
 from crawlmgr.admin.exports import NAMES
 from crawlmgr.admin.selects import NamedField
+from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_view
@@ -266,7 +267,7 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     return Node(_("Exports"), reverse("admin:exports"), "download", "exports")
 
 
-admin.site.add_branch(62, branch)
+desk_site.add_branch(62, branch)
 hours.TIMED[saved_exports.KIND] = hours.Timed(
     gettext_lazy("Export"), "admin:export-page", "crawlmgr.view_run", ("admin:export-write", MAY_CHANGE), _timed, MAY_CHANGE
 )

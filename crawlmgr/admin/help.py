@@ -8,13 +8,13 @@ from functools import lru_cache
 from pathlib import Path
 
 import markdown
-from django.contrib import admin
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import mark_safe
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import admin_view, page
 
@@ -91,4 +91,4 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     return Node(_("Guide"), reverse("admin:help"), "help", "help")
 
 
-admin.site.add_branch(90, branch)
+desk_site.add_branch(90, branch)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from django.contrib import admin
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import charts, words
 from crawlmgr.admin.host_table import TABLE, trouble
+from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import admin_view, page
@@ -135,4 +135,4 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     return Node(_("Hosts"), reverse("admin:hosts"), "dns", "hosts") if request.user.has_perm("crawlmgr.view_run") else None
 
 
-admin.site.add_branch(30, branch)
+desk_site.add_branch(30, branch)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import admin
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.utils import translation
@@ -16,6 +15,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tree import Node, address
 from crawlmgr.admin.views import admin_view, number
 from crawlmgr.models import Run
@@ -148,7 +148,7 @@ def _views(request: HttpRequest, wanted: str) -> Iterator[dict[str, Any]]:
     shown: list[Node] = []
     for language in LANGUAGES:
         with translation.override(language):
-            nodes = list(_fixed(admin.site.tree(request)))
+            nodes = list(_fixed(desk_site.tree(request)))
         for node in nodes:
             titles.setdefault(node.url, []).append(node.title.casefold())
         if language == translation.get_language() or not shown:

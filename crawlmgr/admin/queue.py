@@ -19,6 +19,7 @@ from django_q.admin import FailAdmin, QueueAdmin, ScheduleAdmin, TaskAdmin
 from django_q.models import Failure, OrmQ, Schedule, Success
 
 from crawlmgr.admin.forms import DeskModelAdmin
+from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tree import Node
 from crawlmgr.services import queue, queue_rows
 
@@ -134,4 +135,4 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     return Node(_("Queue"), children[0].url, "queue", "queue", children=children)
 
 
-admin.site.add_branch(60, branch)
+desk_site.add_branch(60, branch)

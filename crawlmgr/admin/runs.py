@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import charts, exports, words
 from crawlmgr.admin.run_table import TABLE
+from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
@@ -203,4 +204,4 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     return Node(_("Runs"), reverse("admin:runs"), "play_circle", "runs") if request.user.has_perm("crawlmgr.view_run") else None
 
 
-admin.site.add_branch(20, branch)
+desk_site.add_branch(20, branch)

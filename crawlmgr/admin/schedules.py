@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from crawlmgr.admin import hours
 from crawlmgr.admin.palette import KINDS, Item, Kind, Verb
+from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tags import duration
 from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import admin_view, back, page, post_view
@@ -176,4 +177,4 @@ KINDS.insert(
         ),
     ),
 )
-admin.site.add_branch(25, branch)
+desk_site.add_branch(25, branch)

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from django.http import HttpRequest, HttpResponse
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import URLPattern, path
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
@@ -61,7 +62,7 @@ class DeskSite(UnfoldAdminSite):
         self.tour: list[tuple[int, Callable[[], Step | None]]] = []
         self.home: Callable[..., HttpResponse] | None = None
 
-    def add_view(self, route: str, view: Callable[..., HttpResponse], name: str) -> None:
+    def add_view(self, route: str, view: Callable[..., HttpResponseBase], name: str) -> None:
         """Registers a view under /admin/`route`; only logged-in users can open it."""
         self.own_views.append(path(route, self.admin_view(view), name=name))
 
@@ -103,3 +104,7 @@ class DeskSite(UnfoldAdminSite):
         if self.home is None:
             return super().index(request, extra_context)
         return self.home(request)
+
+
+desk_site = cast("DeskSite", admin.site)
+"""Django's admin site, created as a `DeskSite` because of `DeskConfig.default_site`."""

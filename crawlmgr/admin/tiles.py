@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tags import number, share
 from crawlmgr.reads import hosts as host_reads
 from crawlmgr.services import memory
@@ -66,7 +66,7 @@ def last_hours(now: datetime) -> list[host_reads.Hour]:
 def head(request: HttpRequest, now: datetime, alarms: int) -> dict[str, Any]:
     """Returns the template values for the status sentence and the tiles; `alarms` is the number of problems that the page
     lists. {} if there are no tiles."""
-    tiles = [tile for _order, make in admin.site.tiles for tile in make(request, now)]
+    tiles = [tile for _order, make in desk_site.tiles for tile in make(request, now)]
     if not tiles:
         return {}
     wanted = alarms + sum(tile.look != "" for tile in tiles)
@@ -91,4 +91,4 @@ def _requests(request: HttpRequest, now: datetime) -> Sequence[Tile]:
     return (Tile(_("Requests in 24 h"), number(asked), reverse("admin:hosts"), note, "", trend),)
 
 
-admin.site.add_tile(90, _requests)
+desk_site.add_tile(90, _requests)

@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
+from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import admin_view, back, page, post_view
 from crawlmgr.api import api
@@ -99,4 +100,4 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     return Node(_("API"), reverse("admin:api"), "api", "api") if request.user.has_perm("crawlmgr.view_run") else None
 
 
-admin.site.add_branch(65, branch)
+desk_site.add_branch(65, branch)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from crawlmgr.admin.site import Step
+from crawlmgr.admin.site import Step, desk_site
 
 
 def steps(request: HttpRequest) -> dict[int, Step]:
@@ -17,7 +16,7 @@ def steps(request: HttpRequest) -> dict[int, Step]:
     no number changes when one of them gets its page. Returns {} for users who may not see runs."""
     if not request.user.has_perm("crawlmgr.view_run"):
         return {}
-    made = enumerate((make() for _order, make in admin.site.tour), 1)
+    made = enumerate((make() for _order, make in desk_site.tour), 1)
     return {number: step for number, step in made if step is not None}
 
 
@@ -33,7 +32,7 @@ def bar(request: HttpRequest) -> dict[str, Any] | None:
         return None
     before = max((one for one in known if one < number), default=0)
     after = min((one for one in known if one > number), default=0)
-    context = {"number": number, "total": len(admin.site.tour), "step": known[number]}
+    context = {"number": number, "total": len(desk_site.tour), "step": known[number]}
     return {**context, "before": address(known, before), "after": address(known, after)}
 
 
@@ -59,5 +58,5 @@ def _exports() -> Step:
     return Step(_("Export the data"), about, reverse("admin:exports"))
 
 
-admin.site.add_tour(50, _alarms)
-admin.site.add_tour(60, _exports)
+desk_site.add_tour(50, _alarms)
+desk_site.add_tour(60, _exports)

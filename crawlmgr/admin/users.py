@@ -20,6 +20,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from crawlmgr.admin.forms import DeskModelAdmin
 from crawlmgr.admin.roles import ROLES, VIEWER
+from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tree import Node
 
 User = get_user_model()
@@ -135,4 +136,4 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     return Node(_("Users"), reverse("admin:auth_user_changelist"), "group", "users")
 
 
-admin.site.add_branch(70, branch)
+desk_site.add_branch(70, branch)

@@ -10,15 +10,16 @@ from typing import Any
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.forms import Form
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import errors, tour
+from crawlmgr.admin.site import desk_site
 from crawlmgr.services import runs
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 Trail = Sequence[tuple[str, str]]
 
 
@@ -28,7 +29,7 @@ def admin_view(route: str, name: str, permission: str = "crawlmgr.view_run", pos
 
     def register(view: View) -> View:
         @wraps(view)
-        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if request.method not in ("GET", "HEAD", "POST") or (request.method == "POST" and not post):
                 return errors.not_allowed(request, ["GET", "HEAD", "POST"] if post else ["GET", "HEAD"])
             needed = post if request.method == "POST" else permission
@@ -36,7 +37,7 @@ def admin_view(route: str, name: str, permission: str = "crawlmgr.view_run", pos
                 raise PermissionDenied
             return view(request, *args, **kwargs)
 
-        admin.site.add_view(route, guarded, name)
+        desk_site.add_view(route, guarded, name)
         return guarded
 
     return register
@@ -47,7 +48,7 @@ def post_view(route: str, name: str, permission: str) -> Callable[[View], View]:
 
     def register(view: View) -> View:
         @wraps(view)
-        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if request.method != "POST":
                 return errors.not_allowed(request, ["POST"])
             if not request.user.has_perm(permission):
@@ -55,7 +56,7 @@ def post_view(route: str, name: str, permission: str) -> Callable[[View], View]:
             return view(request, *args, **kwargs)
 
         guarded.is_button = True  # type: ignore[attr-defined]
-        admin.site.add_view(route, guarded, name)
+        desk_site.add_view(route, guarded, name)
         return guarded
 
     return register

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from django.contrib import admin
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import nodes as node_views
 from crawlmgr.admin.event_table import TABLE
+from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import admin_view, page
@@ -58,4 +58,4 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     return Node(_("Workers"), reverse("admin:workers"), "memory", "workers", children=children)
 
 
-admin.site.add_branch(50, branch)
+desk_site.add_branch(50, branch)

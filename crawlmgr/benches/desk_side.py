@@ -19,7 +19,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crawlmgr.settings")
 django.setup()
 
 from django.conf import settings  # noqa: E402 - Django has to be set up first
-from django.contrib import admin  # noqa: E402
 from django.contrib.auth.models import User  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.db import transaction  # noqa: E402
@@ -27,6 +26,7 @@ from django.test import Client  # noqa: E402
 from django.urls import URLPattern, URLResolver, get_resolver, reverse  # noqa: E402
 from django.utils.module_loading import import_string  # noqa: E402
 
+from crawlmgr.admin.site import desk_site  # noqa: E402
 from crawlmgr.benches.bulk import Sizes  # noqa: E402
 from crawlmgr.services import query_statistics  # noqa: E402
 
@@ -111,7 +111,7 @@ def places(sizes: Sizes) -> Iterator[tuple[str, str, str]]:
         arguments |= import_string(f"{dotted}.arguments")(sizes)
         queries |= import_string(f"{dotted}.QUERIES")
     known = list(_patterns(get_resolver().url_patterns, "", ""))  # this also loads the admin views
-    own = {pattern.name for pattern in admin.site.own_views}
+    own = {pattern.name for pattern in desk_site.own_views}
     for route, space, pattern in known:
         wanted, name = frozenset(pattern.pattern.regex.groupindex), f"{space}{pattern.name or ''}".removeprefix("admin:")
         if getattr(pattern.callback, "is_button", False):

@@ -117,8 +117,8 @@ def _runs(now: datetime) -> list[Cause]:
             found[key] = Cause(key, "failure", gettext_noop("%(name)s failed: %(reason)s"), facts, f"/admin/runs/{run.pk}/")
     for run in ended.filter(state=RunState.FINISHED, stopped_by__in=GOALS).order_by("-pk")[:200]:
         text = gettext_noop("%(name)s reached its goal: %(pages)s pages, %(items)s items.")
-        facts = {"name": run.label, "pages": run.fetched, "items": run.items}
-        found[f"reached {run.pk}"] = Cause(f"reached {run.pk}", "reached", text, facts, f"/admin/runs/{run.pk}/", once=True)
+        reached = {"name": run.label, "pages": run.fetched, "items": run.items}
+        found[f"reached {run.pk}"] = Cause(f"reached {run.pk}", "reached", text, reached, f"/admin/runs/{run.pk}/", once=True)
     return list(found.values())
 
 

@@ -99,9 +99,9 @@ def register(name: str, *, pid: int, workers: int, queues: str, now: datetime, j
         Node.objects.filter(pk=node.pk).update(state=NodeState.ACTIVE)
     queue.forget_node(name, queues)
     for run in _held(now).filter(lease_holder__startswith=f"{name}:").only("pk", "fence", "lease_holder"):
-        pid = run.lease_holder.rpartition(":")[2]
-        if pid.isdigit() and not alive(int(pid)):
-            _free(run, f"{name}: process {pid} is gone", now)
+        holder = run.lease_holder.rpartition(":")[2]
+        if holder.isdigit() and not alive(int(holder)):
+            _free(run, f"{name}: process {holder} is gone", now)
     lately = now - timedelta(seconds=settings.RETRY_SECONDS)
     if not Node.objects.exclude(pk=node.pk).filter(queues=queues, heartbeat__gt=lately).exists():
         queue.release_all(queues, now)

@@ -201,8 +201,8 @@ def forget_taken(key: str) -> None:
 def forget(keys: Iterable[str]) -> None:
     """Deletes the tasks under these keys, and the marks that show which of them were taken by workers."""
     for key in keys:
-        _calmly(lambda key=key: server().hdel(_of("tasks", key), key))  # type: ignore[misc]
-        _calmly(lambda key=key: server().zrem(_of("waiting", key), key))  # type: ignore[misc]
+        _calmly(lambda key=key: server().hdel(_of("tasks", key), key))
+        _calmly(lambda key=key: server().zrem(_of("waiting", key), key))
         forget_taken(key)
 
 

@@ -75,7 +75,8 @@ def ahead(one: Recurring, row: Timing | None, now: datetime, until: datetime) ->
     after the next one are listed without their random shift, which is not known yet."""
     if one.next_at is None or one.seconds is None or one.paused:
         return []
-    window, found, at = timings.window(row), [], max(one.next_at, now)
+    found: list[Starts] = []
+    window, at = timings.window(row), max(one.next_at, now)
     while at < until and len(found) < MAX_STARTS:
         found.append(Starts(at, at, 1))
         at = windows.next_allowed(window, at + timedelta(seconds=one.seconds))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin.site import Beginning, Step
+from crawlmgr.admin.site import Beginning, Step, desk_site
 from crawlmgr.admin.tree import Node, address
 from crawlmgr.services.demonstration import MARK
 from deepweb import reads
@@ -55,8 +54,8 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     return Node(_("Search sites"), reverse("admin:sources"), "manage_search", "sources", children=tuple(nodes), unfolded=True)
 
 
-admin.site.add_branch(14, branch)
-admin.site.add_panel(14, panel)
+desk_site.add_branch(14, branch)
+desk_site.add_panel(14, panel)
 def _coverage() -> Step | None:
     about = gettext_lazy("Each query returns fewer new records. Random probes estimate how much of the database has been "
                          "harvested.")
@@ -64,8 +63,8 @@ def _coverage() -> Step | None:
     return Step(gettext_lazy("A coverage curve"), about, address("admin:harvest", harvest.pk)) if harvest is not None else None
 
 
-admin.site.add_tour(40, _coverage)
-admin.site.add_beginning(
+desk_site.add_tour(40, _coverage)
+desk_site.add_beginning(
     14,
     Beginning(
         gettext_lazy("A database behind a search form"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.contrib import admin
 from django.db.models import Count, Q, Sum
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tags import number
 from crawlmgr.admin.tiles import DAY, Tile, remembered
 from crawlmgr.reads import runs
@@ -37,4 +37,4 @@ def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
     return (Tile(_("New records in 24 h"), number(found["new"]), reverse("admin:records"), note),)
 
 
-admin.site.add_tile(30, tiles)
+desk_site.add_tile(30, tiles)

@@ -178,7 +178,7 @@ def _place(value: Any) -> float:
 
 
 def table(result: dict[str, Any]) -> str:
-    names = ("form", "records", "oracle", "of_oracle", "queries", "valid", "requests", "efficiency", "cuts_right", "fields_right")
-    names = (*names, "stopped_by")
+    names = ("form", "records", "oracle", "of_oracle", "queries", "valid", "requests", "efficiency", "cuts_right", "fields_right",
+             "stopped_by")  # fmt: skip
     rows = [tuple(row[name] for name in names) for row in result["forms"]]
     return plain_table(names, rows) + f"\n{result['at_85']} of {result['kinds']} kinds at .85 of the oracle or above"

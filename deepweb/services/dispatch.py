@@ -33,7 +33,7 @@ def last_settings(form: Form) -> tuple[dict[str, Any], dict[str, Any]]:
     queries; ({}, {}) if there is none.
     """
     last = Harvest.objects.filter(form=form).order_by("-pk").values_list("run__parameters", flat=True)[:20]
-    found = next((one for one in last if not one.get("fixed")), {})
+    found: dict[str, Any] = next((one for one in last if not one.get("fixed")), {})
     return {name: value for name, value in found.items() if name not in FROZEN}, found.get("settings", {})
 
 

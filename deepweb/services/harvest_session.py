@@ -147,7 +147,7 @@ class HarvestSession:
         self.seen = Seen(self._column)
         terms = {pk: self._terms(pk) for entry in self.log for pk in entry.found if pk in self.listed}
         for entry in self.log:
-            found = [(pk, terms[pk]) for pk in entry.found if pk in terms]
+            found: list[tuple[int, Sequence[Term]]] = [(pk, terms[pk]) for pk in entry.found if pk in terms]
             self._see(entry, found)
 
     def _box_role(self) -> dict[str, str]:

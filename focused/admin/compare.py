@@ -63,7 +63,7 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
             for name in picked:
                 strategy, _sign, preset = name.partition(" ")
                 wanted[name] = tuning.preset(strategy, preset) or {}
-            how = {
+            how: dict[str, Any] = {
                 "draws": number(request.POST.get("draws", "1")) or 0,
                 "samples": number(request.POST.get("samples", "1")) or 0,
                 "sweep": request.POST.get("sweep", ""),
@@ -100,7 +100,7 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
 def _presets() -> dict[str, str]:
     """Returns the display names, by entry name ("strategy preset"), of the parameter presets that can take part in a comparison:
     those saved by users, and built-in ones other than the defaults and the weights of `dolphin`."""
-    found = {}
+    found: dict[str, str] = {}
     for one in strategies():
         strategy = str(one["name"])
         own = [preset.name for preset in settings_history.presets(tuning.preset_kind(strategy))]

@@ -5,13 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin.site import Beginning, Step
+from crawlmgr.admin.site import Beginning, Step, desk_site
 from crawlmgr.admin.tree import Node, address
 from crawlmgr.services.demonstration import MARK
 from focused import reads
@@ -50,8 +49,8 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     return Node(_("Topics"), reverse("admin:topics"), "category", "topics", children=tuple(nodes), unfolded=True)
 
 
-admin.site.add_branch(12, branch)
-admin.site.add_panel(12, panel)
+desk_site.add_branch(12, branch)
+desk_site.add_panel(12, panel)
 def _tunnel() -> Step | None:
     about = gettext_lazy(
         "Some pages on topic are reached only through pages off topic. The crawl continues through these as "
@@ -61,8 +60,8 @@ def _tunnel() -> Step | None:
     return Step(gettext_lazy("A tunnel"), about, address("admin:topic-run", run.pk)) if run is not None else None
 
 
-admin.site.add_tour(30, _tunnel)
-admin.site.add_beginning(
+desk_site.add_tour(30, _tunnel)
+desk_site.add_beginning(
     12,
     Beginning(
         gettext_lazy("A topic, by focused crawling"),

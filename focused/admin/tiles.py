@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tags import number, share
 from crawlmgr.admin.tiles import DAY, Tile, remembered
 from crawlmgr.reads import runs
@@ -33,4 +33,4 @@ def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
     return (Tile(_("Pages on topic in 24 h"), number(items), reverse("admin:topics"), note),)
 
 
-admin.site.add_tile(20, tiles)
+desk_site.add_tile(20, tiles)

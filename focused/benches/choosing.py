@@ -65,7 +65,8 @@ def _cost(pack: Path, topic: str, name: str, repeats: int) -> tuple[float, float
     """Returns the CPU seconds per page of crawling a topic with the strategy `name` for the first time (whole) and again, with
     all pages parsed and cached (alone); each is the least of `repeats` runs.
     """
-    whole, alone = [], []
+    whole: list[float] = []
+    alone: list[float] = []
     for _ in range(repeats):
         archive = packs.open_archive(pack, Parser(Tokenizer()))
         one = next(packs.topics(pack, archive, wanted=frozenset((topic,))))

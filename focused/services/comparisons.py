@@ -227,7 +227,8 @@ class ComparisonJob:
         """Measures all runs, `every`, and returns pairs of a run and its results. `drawn` are pairs of a
         topic with one draw of sample pages and the URLs of these pages, which are not scored. Runs with the same draw are
         measured together."""
-        stored_trails, found = self.comparison.trails, []
+        stored_trails = self.comparison.trails
+        found: list[tuple[Cell, Outcome]] = []
         growing = bool(self.comparison.setup.get("growing"))
         for number, (about, left_out) in enumerate(drawn):
             own = [cell for cell in every if self._place(cell)[0] == number]
@@ -276,7 +277,7 @@ def marks_as_labels(topic: StoredTopic) -> str:
     marks = {final or url: marked for url, final, marked in pages.values_list("url", "final_url", "marked")}
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerows([("url", "label"), *((url, int(on_topic)) for url, on_topic in marks.items())])
+    writer.writerows([("url", "label"), *((url, int(bool(on_topic))) for url, on_topic in marks.items())])
     return out.getvalue() if marks else ""
 
 

@@ -119,7 +119,7 @@ class DatabaseGraph:
         self._touched[self._hashes[node]] = node
         return node
 
-    def _first(self, queue: str) -> tuple | None:
+    def _first(self, queue: str) -> tuple[Any, ...] | None:
         """Returns the database row of the first node of a queue whose host is not in `resting` (hosts that cannot be requested
         now); None if the queue is empty or its first LOOKED_AT nodes are all on such hosts."""
         for looked_at in (1, LOOKED_AT) if self.resting else (1,):
@@ -201,7 +201,7 @@ class DatabaseGraph:
         for row in sql.fetch(f"{_SELECT} AND url_hash IN ({places})", (self._run, *keys)):
             self._take(row)
 
-    def _take(self, row: tuple) -> Node:
+    def _take(self, row: tuple[Any, ...]) -> Node:
         """Returns the node of a database row and caches it. If it is cached already, the cached node is returned, because it may
         contain changes not written yet. For a row that is another address of a node, registers this address."""
         key, url, alias_of, parent, depth, state, queue, priority, position, data, links = row

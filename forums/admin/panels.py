@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from django.contrib import admin
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -13,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin.site import Beginning, Step
+from crawlmgr.admin.site import Beginning, Step, desk_site
 from crawlmgr.admin.tree import Node, address
 from crawlmgr.admin.views import admin_view, numbers
 from crawlmgr.reads.status import all_paused
@@ -122,8 +121,8 @@ def tree_part(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "desk/tree.html", {"nodes": board_nodes(pk)})
 
 
-admin.site.add_branch(10, branch)
-admin.site.add_panel(10, panel)
+desk_site.add_branch(10, branch)
+desk_site.add_panel(10, panel)
 def _demonstration() -> Site | None:
     return Site.objects.filter(settings__has_key=MARK).order_by("pk").first()
 
@@ -149,9 +148,9 @@ def _plan() -> Step | None:
     return Step(title, about, address("admin:forum-plan", site.pk))
 
 
-admin.site.add_tour(10, _delays)
-admin.site.add_tour(20, _plan)
-admin.site.add_beginning(
+desk_site.add_tour(10, _delays)
+desk_site.add_tour(20, _plan)
+desk_site.add_beginning(
     10,
     Beginning(
         gettext_lazy("A forum, kept fresh"), gettext_lazy("Visited when new posts are expected; only new content is fetched."),

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tags import duration, number
 from crawlmgr.admin.tiles import DAY, TREND_DAYS, Tile, remembered
 from forums.models import Board
@@ -42,4 +42,4 @@ def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
     )
 
 
-admin.site.add_tile(10, tiles)
+desk_site.add_tile(10, tiles)

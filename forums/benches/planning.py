@@ -132,8 +132,7 @@ def table(result: dict[str, Any]) -> str:
     """Formats the result as a text table with a row for each size."""
     header = ["boards", "visits a day", "timetable s", "of CPU", "loop start s", "day s", "both of CPU", "ms a tick"]
     header += ["day with looks s", "of CPU", "longest tick s", "peak MB"]
-    names = ("boards", "visits_per_day", "timetable_seconds", "timetable_cpu_seconds", "loop_start_seconds", "loop_day_seconds")
-    names += ("loop_cpu_seconds", "loop_milliseconds_per_tick", "looks_day_seconds", "looks_cpu_seconds")
-    names += ("longest_tick_cpu_seconds",)
+    names = ("boards", "visits_per_day", "timetable_seconds", "timetable_cpu_seconds", "loop_start_seconds", "loop_day_seconds",
+             "loop_cpu_seconds", "loop_milliseconds_per_tick", "looks_day_seconds", "looks_cpu_seconds", "longest_tick_cpu_seconds")  # fmt: skip
     rows = [[*(row[name] for name in names), round(row["peak_memory_bytes"] / 1e6)] for row in result["sizes"]]
     return text_table(header, rows)

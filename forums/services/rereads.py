@@ -108,7 +108,7 @@ def read_again(site: Site, page: Page) -> PageReading | None:
         return None
     url = page.final_url or page.url
     if "json" in page.content_type:
-        return read_api(record.body, url)
+        return read_api(record.payload, url)
     is_thread = Thread.objects.filter(site=site, key=thread_key(url)).exists()
     model = structures.model_of(site)
     reading = read_page(

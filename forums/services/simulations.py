@@ -129,7 +129,11 @@ class SimulationJob:
         pulse()
         setup = dict(simulation.setup)
         setup["start"] = setup["start"] or _default_start(simulation.log, simulation.kind, setup).isoformat()
-        return lambda: Simulation.objects.filter(pk=simulation.pk).update(setup=setup, done=F("done") + 1) and None
+
+        def store() -> None:
+            Simulation.objects.filter(pk=simulation.pk).update(setup=setup, done=F("done") + 1)
+
+        return store
 
     def _log(self, pulse: Pulse) -> Events:
         if self._events is None:

@@ -8,12 +8,13 @@ from datetime import timedelta
 
 import pytest
 
-from crawlmgr.models import Run
+from crawlmgr import jobs
+from crawlmgr.models import Run, RunState
 from crawlmgr.services import hosts
 from forums.corrections import with_selector
 from forums.models import Post, Site, Thread
 from forums.reading import PageKind
-from forums.services import structures
+from forums.services import rereads, structures
 from tests.forums.test_crawl import added, crawl, now, sums
 from tests.site.discourse import Discourse
 from tests.site.forum import ForumServer, LocalForum
@@ -94,3 +95,14 @@ def test_an_operators_rule_is_about_pages(server: ForumServer, site: Site) -> No
     crawl(site, history_days=400)
     whole(server)
     assert 0 < asked(server, before)[1] <= 3 * server.forum.boards
+
+
+def test_stored_json_is_read_again_without_a_request(server: ForumServer, site: Site) -> None:
+    crawl(site, history_days=400)
+    posts = sorted(Post.objects.values_list("thread__key", "key", "author", "posted", "text"))
+    before = len(server.forum.log)
+    Post.objects.update(text="damaged")
+    run = rereads.start(site, now=now(), start=False)
+    assert jobs.run_slice(run.pk) == RunState.FINISHED
+    assert sorted(Post.objects.values_list("thread__key", "key", "author", "posted", "text")) == posts
+    assert len(server.forum.log) == before

@@ -58,6 +58,7 @@ def _asked(text: str, role: str = "first", language: str = "en") -> list[dict[st
         ("tuning rivers", "Tuning: Riverside <b>", "forum-tuning"),
         ("records of books", "Records: Books", "records"),
         ("export posts of river", "Export posts: Riverside <b>", "export"),
+        ("export records of books", "Export records: Books", "export"),
     ],
 )
 def test_what_is_meant_is_found(forum: Site, text: str, title: str, view: str) -> None:
@@ -73,6 +74,12 @@ def test_what_is_meant_is_found(forum: Site, text: str, title: str, view: str) -
 def test_an_action_is_sent_to_its_button(forum: Site, text: str) -> None:
     hit = next(hit for hit in _asked(text) if hit["title"] == "Crawl now: Riverside <b>")
     assert hit["url"] == f"/admin/forums/site/{forum.pk}/crawl/" and hit["send"] == {}
+
+
+def test_every_action_of_every_kind_has_an_address() -> None:
+    for kind in palette.KINDS:
+        for verb in kind.verbs:
+            assert resolve(verb.address(1).partition("?")[0]), (kind.name, verb.text)
 
 
 def test_a_paused_forum_is_resumed_and_no_other(forum: Site) -> None:
