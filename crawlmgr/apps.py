@@ -28,7 +28,7 @@ def _load_queue_settings() -> None:
     is set, and importing it takes a tenth of the start of every command. The view of metrics imports it itself."""
     name = "prometheus_client"
     if name not in sys.modules and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-        sys.modules[name] = None  # None makes an import fail as if the module were not installed
+        sys.modules[name] = None  # type: ignore[assignment]  # None makes an import fail as if the module were not installed
         try:
             import_module("django_q.conf")
         finally:

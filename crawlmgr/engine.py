@@ -229,7 +229,9 @@ class _Slice:
         if the last claim was too long ago. Returns False if `ahead` was empty or the slice is closing."""
         if not self.ahead or self.closing:
             return False
-        free, go, stay = self._free if not self.line.full else 0, [], []
+        free = self._free if not self.line.full else 0
+        go: list[Url] = []
+        stay: list[Url] = []
         self.line.web.meet(item.host_id for item in self.ahead)
         for item in self.ahead:
             can_wait = not self._has_pause(item)
@@ -338,7 +340,8 @@ class _Slice:
         with a crawl delay or failures go back to the frontier, because the request for robots.txt has used the host's turn.
         Failed requests for robots.txt do not count as tries of the address."""
         now = self.clock.now()
-        free, back = [], []
+        free: list[Url] = []
+        back: list[Url] = []
         for item in known:
             item.attempts = min(item.attempts, 1)
             host = self.line.web.host(item.host_id)

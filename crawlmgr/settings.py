@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from django.templatetags.static import static
 from django.urls import reverse_lazy
@@ -187,7 +188,7 @@ TOPIC_STORE_STAGES = ["focused.services.pages.judge", "focused.services.pages.ke
 
 BROKER_URL = environment.broker("CRAWLMGR_BROKER_URL")  # address of Redis or Valkey; "" keeps the queue of tasks in the database
 QUEUE_STORE = "crawlmgr.services.queue_redis" if BROKER_URL else "crawlmgr.services.queue_rows"
-Q_CLUSTER = {
+Q_CLUSTER: dict[str, Any] = {
     "name": "crawl",
     "label": _("Queue"),
     "orm": "default",
@@ -345,7 +346,7 @@ _BLUE = {  # shades of the accent colour of the web interface
     "900": "oklch(37.9% .146 265.5)",
     "950": "oklch(28.2% .091 267.9)",
 }
-UNFOLD = {
+UNFOLD: dict[str, Any] = {
     "SITE_TITLE": _("Crawl manager"),
     "SITE_HEADER": _("Crawl manager"),
     "SITE_SYMBOL": "travel_explore",

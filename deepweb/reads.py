@@ -174,7 +174,9 @@ def clusters() -> list[ClusterRow]:
     found = list(Cluster.objects.order_by("-forms_count", "id"))
     members: dict[int, list[Member]] = {}
     clustered = Form.objects.filter(cluster__isnull=False)
-    for cluster, pk, action, source, x, y in clustered.values_list("cluster_id", "id", "action", "source__name", "map_x", "map_y"):
+    for cluster, pk, action, source, x, y in clustered.values_list(
+        "cluster_id", "id", "action", "source__name", "map_x", "map_y"
+    ):
         members.setdefault(cluster, []).append(Member(pk, action, source, x, y))
     sums = {
         entry["form__cluster_id"]: entry

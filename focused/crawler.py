@@ -18,6 +18,7 @@ from crawlmgr.services import archive, frontier, hosts, sql
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.url import host_key, url_hash
+from focused.graph import MemoryGraph
 from focused.models import TopicPage, TopicRun
 from focused.services import pages, sessions, sitemaps
 from focused.services.sessions import Session
@@ -75,7 +76,7 @@ class TopicCrawler:
 
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
         session = self.session(run)
-        if not isinstance(session.graph, sessions.MemoryGraph):
+        if not isinstance(session.graph, MemoryGraph):
             session.graph.settle()
             TopicRun.objects.filter(pk=run.pk).update(pushes=session.graph.pushes, strategy_state=session.walk.strategy.state())
         return ()
@@ -207,7 +208,7 @@ class TopicCrawler:
             session.chosen += 1
             place = -float(session.chosen)
             links.append(NewUrl(url, "page", payload={"why": why}, depth=depth, priority=place, parent_id=parent))
-        if urls and not isinstance(session.graph, sessions.MemoryGraph):
+        if urls and not isinstance(session.graph, MemoryGraph):
             session.graph.settle()
         return links
 

@@ -39,6 +39,7 @@ def with_last_runs(topics: Sequence[Topic]) -> list[Topic]:
     seeds = dict(Seed.objects.filter(topic__in=keys).order_by().values_list("topic").annotate(Count("id")))
     newest = TopicRun.objects.filter(topic__in=keys).order_by().values("topic").annotate(last=Max("run_id")).values("last")
     runs = {row.topic_id: row for row in _runs().filter(run_id__in=list(newest.values_list("last", flat=True)))}
+    topic: Any
     for topic in topics:
         topic.last, topic.seeds_number = runs.get(topic.pk), seeds.get(topic.pk, 0)
     return list(topics)

@@ -282,7 +282,7 @@ class ForumCrawler:
         if url != item.url:  # the board has got a new address meanwhile
             moved = NewUrl(url, "list", f"visit {item.group} moved", group=item.group, payload={"conditional": False})
             return Stored(links=[replace(moved, priority=item.priority)], reason="moved")
-        self._gone.add(item.group)
+        self._gone.add(item.group or 0)
         if len(self._gone) >= min(2, len(run.parameters["boards"])):
             held = self._learn_again(run, item, LayoutChange("threadlist", ("addresses",)), now)
             if held is not None:
@@ -376,7 +376,7 @@ def _followed(reading: PageReading, response: FetchResponse) -> PageReading:
         reading = replace(reading, next=None)
     if reading.kind is PageKind.thread:
         return reading
-    return replace(reading, records=tuple(one for one in reading.records if page_key(one.url) not in marked))  # type: ignore[union-attr,arg-type]
+    return replace(reading, records=tuple(one for one in reading.records if page_key(one.url) not in marked))  # type: ignore[arg-type]  # records of one kind, as in `reading`
 
 
 def _boards(run: Run) -> list[Board]:

@@ -70,7 +70,7 @@ class ChannelForm(forms.Form):
         self.kind = kind
         for name in ("url",) if kind == ChannelKind.MAIL else self.MAIL:
             del self.fields[name]
-        self.fields["rules"].choices = [(code, _(text)) for code, text in RULES.items()]  # type: ignore[attr-defined]
+        self.fields["rules"].choices = [(code, _(text)) for code, text in RULES.items()]  # type: ignore[attr-defined]  # declared as a field with choices
         if kind == ChannelKind.WEBHOOK:
             self.fields["url"].help_text = _("Gets each alarm as JSON by POST; its Idempotency-Key is never used twice.")
         elif kind == ChannelKind.CHAT:

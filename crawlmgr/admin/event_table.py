@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
@@ -27,7 +29,7 @@ def _what(event: Event) -> str:
 
 
 def _concerns(event: Event) -> str:
-    links = []
+    links: list[tuple[str, Any]] = []
     if event.run is not None:
         links.append((address("admin:run", event.run.pk), event.run))
     if event.host is not None:

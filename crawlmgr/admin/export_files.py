@@ -46,5 +46,5 @@ def by_address(request: HttpRequest, secret: str) -> HttpResponseBase:
         raise Http404(_("No file has been written yet."))
     tag = f'"{file.sha256}"'
     send = condition(etag_func=lambda *_: tag)(lambda _request: _sent(file, manifest="manifest" in request.GET))
-    answer: HttpResponseBase = send(request)
+    answer: HttpResponseBase = send(request)  # type: ignore[no-untyped-call]  # the decorator has no types
     return answer

@@ -88,12 +88,12 @@ class ExportForm(forms.Form):
     def __init__(self, table: str, header: Sequence[str], *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self.table = table
-        self.fields["columns"].choices = [(name, name) for name in header]  # type: ignore[attr-defined]
+        self.fields["columns"].choices = [(name, name) for name in header]  # type: ignore[attr-defined]  # declared as a field with choices
         formats = saved_exports.FORMATS if table == "pages" else exports.FORMATS
-        self.fields["format"].choices = [(name, FORMATS[name]) for name in formats]  # type: ignore[attr-defined]
+        self.fields["format"].choices = [(name, FORMATS[name]) for name in formats]  # type: ignore[attr-defined]  # declared as a field with choices
         offer = SITES.get(table)
-        self.fields["site"].offer(offer() if offer is not None else ())  # type: ignore[attr-defined]
-        self.fields["run"].offer(_runs())  # type: ignore[attr-defined]
+        self.fields["site"].offer(offer() if offer is not None else ())  # type: ignore[attr-defined]  # declared as a NamedField
+        self.fields["run"].offer(_runs())  # type: ignore[attr-defined]  # declared as a NamedField
         for name, field in self.fields.items():
             if name not in ("columns", "bom"):
                 field.widget.attrs["class"] = "field"

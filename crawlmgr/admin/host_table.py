@@ -20,8 +20,8 @@ def _states() -> list[tuple[str, str]]:
     return [("", _("All")), ("waiting", _("Waiting")), ("failing", _("Failing"))]
 
 
-def _next(host: Host) -> str:
-    """Returns the table cell with the time of the host's next allowed request. `host.now` is the current time, set when the
+def _next(host: Any) -> str:
+    """Returns the table cell with the time of the next allowed request of a Host. `host.now` is the current time, set when the
     rows were read."""
     if host.next_at <= host.now:
         return format_html('<span class="ok">{}</span>', _("ready"))

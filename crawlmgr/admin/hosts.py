@@ -46,6 +46,7 @@ def _with_pace(rows: list[Host], now: datetime) -> list[Host]:
     """Sets on each host its effective crawl delay (`pace`), the number of requests in flight (`in_flight`) and the time (`now`);
     returns the hosts."""
     asked = in_flight.of_hosts([host.pk for host in rows], now)
+    host: Any
     for host in rows:
         host.pace, host.in_flight, host.now = hosts.effective_delay(host), asked.get(host.pk, 0), now
     return rows

@@ -42,7 +42,8 @@ def rows(found: Sequence[Node], now: datetime) -> list[standing.Row]:
     """Compares nodes with each other (see `standing.rows`), and adds to each node the style and the name of its state."""
     told = standing.rows(found, now)
     for row in told:
-        row.node.look, row.node.words = LOOKS[row.state]
+        node: Any = row.node
+        node.look, node.words = LOOKS[row.state]
     return told
 
 

@@ -55,7 +55,7 @@ def retention(request: HttpRequest) -> HttpResponse:
     chosen, wrong = _chosen(request.GET.dict(), set_days)
     changed = {kind: days for kind, days in chosen.items() if days != set_days[kind]} if not wrong else {}
     who = {row.kind: row for row in Retention.objects.select_related("changed_by")}
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "kind": one.kind,
             "name": _(NAMES[one.kind][0]),

@@ -67,6 +67,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
     extra, flight, hosts = details.get(run.kind), in_flight.of_run(run, now), reads.hosts(run)
     waits = waiting.of(run, now)
     report = reports.report(run, now, waits)
+    one: Any
     for one in hosts:
         one.in_flight = flight.on.get(one.host_id, 0) if flight else 0
     context = {

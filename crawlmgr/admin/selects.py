@@ -57,7 +57,7 @@ class NamedField(CharField):
     def prepare_value(self, value: Any) -> Any:
         return self.texts.get(int(value), value) if str(value or "").isascii() and str(value or "").isdigit() else value
 
-    def clean(self, value: Any) -> int | None:  # type: ignore[override]
+    def clean(self, value: Any) -> int | None:
         text = str(super().clean(value)).strip()
         if not text:
             return None

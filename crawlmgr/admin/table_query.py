@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime, time, timedelta, tzinfo
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
@@ -98,7 +98,7 @@ class Asked:
         """Returns the (name, value) pairs of the query string, except the names in `without`."""
         days = [(name, day.isoformat()) for name, day in self.days.items()]
         columns = (("col", one) for one in self.chosen)
-        state = [*self.others, *self.narrow.items(), *days, ("q", self.q), ("sort", self.sort), *columns]
+        state: list[tuple[str, Any]] = [*self.others, *self.narrow.items(), *days, ("q", self.q), ("sort", self.sort), *columns]
         return [(name, value) for name, value in state if value and name not in without]
 
     def heads(self) -> list[Head]:

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from django.template.base import (
     FilterExpression,
     Node,
     NodeList,
+    Origin,
     Parser,
     TextNode,
     Token,
@@ -58,7 +59,7 @@ def _condition(parser: Parser, bits: list[str], word: str) -> tuple[list[str], T
     return bits[:at], TemplateIfParser(parser, bits[at + 1 :]).parse()
 
 
-def _holds(condition: TokenBase | None, context: Context) -> bool:
+def _holds(condition: Any, context: Context) -> bool:
     """Evaluates a condition as Django's `if` does. True if there is none; False if a variable used as a filter's argument is
     missing."""
     try:
@@ -98,7 +99,7 @@ class AttributesNode(Node):
         option = self.options[name]
         plain = isinstance(option.var, str) and not option.filters
         inside: list[Node] = [TextNode(before), TextNode(option.var) if plain else VariableNode(option), TextNode(after)]
-        nodes = inside if self.condition is None else [IfNode([(self.condition, NodeList(inside))])]
+        nodes: list[Node] = inside if self.condition is None else [IfNode([(self.condition, NodeList(inside))])]  # type: ignore[list-item]  # the stubs allow no conditions
         for node in (*inside, *nodes):
             node.token, node.origin = self.token, self.origin  # error messages show them
         return nodes
@@ -212,7 +213,7 @@ class TableNode(Node):
         columns = [one for one, holds in zip(self.columns, visible, strict=True) if holds]
         if visible not in self.lines:
             self.lines[visible] = _line([*self.row, *(node for one in columns for node in one.nodes), TextNode("</tr>\n")])
-        body = ForNode(self.names, _Given(rows), False, self.lines[visible]).render(context)
+        body = ForNode(self.names, cast("FilterExpression", _Given(rows)), False, self.lines[visible]).render(context)
         head = ""
         if any(one.heading is not None for one in columns):
             head = f"<thead><tr>{''.join(one.head(context) for one in columns)}</tr></thead>"
@@ -236,7 +237,7 @@ def column(parser: Parser, token: Token) -> ColumnNode:
     heading = parser.compile_filter(bits.pop(0)) if bits and not OPTION.fullmatch(bits[0]) else None
     options = _options(parser, bits, ("class", "title"))
     classes = options.get("class")
-    if classes is not None and classes.is_var:
+    if classes is not None and classes.is_var:  # type: ignore[attr-defined]  # missing in the stubs
         raise TemplateSyntaxError("the class of a column is constant; cell adds one that depends on the row")
     content = parser.parse(("endcolumn",))
     parser.delete_first_token()
@@ -270,7 +271,7 @@ def table(parser: Parser, token: Token) -> TableNode:
     empty = None
     if "empty" in options:
         text = VariableNode(options.pop("empty"))
-        text.token, text.origin = token, parser.origin
+        text.token, text.origin = token, cast("Origin", parser.origin)
         empty = EmptyStateNode(NodeList([text]))
     inside = parser.parse(("empty", "endtable"))
     if parser.next_token().contents == "empty":

@@ -98,9 +98,9 @@ def local(value: datetime, zone: ZoneInfo) -> str:
 
 
 @register.filter
-def number(value: float | None) -> str:
-    """Formats a number as 1,234,567; a dash for None."""
-    return NOTHING if value is None or value == "" else f"{value:,.0f}"
+def number(value: float | str | None) -> str:
+    """Formats a number as 1,234,567; a dash for None or ""."""
+    return NOTHING if value is None or isinstance(value, str) else f"{value:,.0f}"
 
 
 @register.filter

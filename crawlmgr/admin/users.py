@@ -62,7 +62,7 @@ class ChangeForm(UserChangeForm):
         self.initial["role"] = next((role for role in reversed(ROLES) if role in held), VIEWER)
 
 
-class UserAdmin(DeskModelAdmin, DjangoUserAdmin):
+class UserAdmin(DeskModelAdmin, DjangoUserAdmin):  # type: ignore[type-arg]  # not subscriptable at run time
     """Admin of users. The first administrator is a superuser; only superusers may change superusers."""
 
     form = ChangeForm
@@ -93,7 +93,7 @@ class UserAdmin(DeskModelAdmin, DjangoUserAdmin):
         """Returns what is deleted with a user, without the rows that only assign a role to the user."""
         nested, counts, missing, protected = super().get_deleted_objects(objs, request)
         joined = User.groups.through._meta
-        counts.pop(joined.verbose_name_plural, None)
+        counts.pop(str(joined.verbose_name_plural), None)
         return _without(nested, f"{capfirst(joined.verbose_name)}: "), counts, missing, protected
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:

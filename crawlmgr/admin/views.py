@@ -55,7 +55,7 @@ def post_view(route: str, name: str, permission: str) -> Callable[[View], View]:
                 raise PermissionDenied
             return view(request, *args, **kwargs)
 
-        guarded.is_button = True  # type: ignore[attr-defined]
+        guarded.is_button = True  # type: ignore[attr-defined]  # read by `bench desk`
         desk_site.add_view(route, guarded, name)
         return guarded
 
@@ -79,7 +79,7 @@ def page(
     `item` is the key of the page's item in the navigation tree, `trail` are the (title, address) pairs of its breadcrumb."""
     if live and request.GET.get("part") == "live":
         return render(request, live, context)
-    request.desk_item = item
+    request.desk_item = item  # type: ignore[attr-defined]  # read by `tree.current`
     frame = admin.site.each_context(request)
     shown = {**frame, "title": title, "trail": trail, "tour": tour.bar(request), **context}
     return TemplateResponse(request, template, shown, status=status)

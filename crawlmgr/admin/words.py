@@ -10,7 +10,8 @@ from django.utils.translation import gettext_noop, ngettext
 
 from crawlmgr.models import Event, UrlState
 from crawlmgr.services import backups, missed, timings
-from crawlmgr.services.reason_words import SAID, say
+from crawlmgr.services.reason_words import SAID as SAID
+from crawlmgr.services.reason_words import say as say
 from crawlmgr.windows import DAY_NAMES
 
 KINDS = {

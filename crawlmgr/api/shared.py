@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -33,9 +33,9 @@ _streams = threading.BoundedSemaphore(STREAMS)
 class Narrow(Schema):
     """Query parameters that restrict exported rows: to a site or a run (ids), and to rows made since a time (`since`)."""
 
-    site: int | None = Query(None, ge=0, lt=2**63)
-    run: int | None = Query(None, ge=0, lt=2**63)
-    since: AwareDatetime | None = Query(None, description="only rows since this time; ISO 8601 with a time zone")
+    site: int | None = Query(None, ge=0, lt=2**63)  # type: ignore[type-arg]  # a function, typed as a class
+    run: int | None = Query(None, ge=0, lt=2**63)  # type: ignore[type-arg]  # a function, typed as a class
+    since: AwareDatetime | None = Query(None, description="only rows since this time; ISO 8601 with a time zone")  # type: ignore[type-arg]  # a function, typed as a class
 
     def filter(self) -> exports.Filter:
         return exports.Filter(self.site, self.run, self.since)
@@ -232,7 +232,7 @@ class _Stream:
     def __iter__(self) -> Iterator[bytes]:
         return self.pieces
 
-    def _run(self) -> Iterator[bytes]:
+    def _run(self) -> Generator[bytes]:
         """Yields the parts of the stream: every two seconds the new events and the state, or a comment if it has not changed."""
         end = time.monotonic() + STREAM_SECONDS
         while time.monotonic() < end:

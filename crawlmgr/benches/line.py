@@ -76,8 +76,8 @@ def _crawl(name: str, in_flight: int, options: dict[str, Any]) -> dict[str, Any]
     try:
         assert server.stdout is not None  # noqa: S101 - asked for a pipe
         port = server.stdout.readline().strip()
-        words = (port, str(options["hosts"]), str(options["pages"]), str(in_flight), str(options["delay"]))
-        words += (str(options["workers"]),)
+        words: tuple[str, ...] = (port, str(options["hosts"]), str(options["pages"]), str(in_flight), str(options["delay"]))
+        words = (*words, str(options["workers"]))
         with _database(options["database"] if name == "ours" else "sqlite") as database:
             result = side(SIDES[name], *words, database=database)
             deadlocks = {"deadlocks": _deadlocks(database)} if database else {}

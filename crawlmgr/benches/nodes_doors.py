@@ -102,7 +102,7 @@ def _relay(one: socket.socket, other: socket.socket) -> None:
         waiting.register(other, selectors.EVENT_READ, one)
         while True:
             for key, _events in waiting.select():
-                data = key.fileobj.recv(1 << 16)  # type: ignore[union-attr]
+                data = key.fileobj.recv(1 << 16)  # type: ignore[union-attr]  # a socket, as registered above
                 if not data:
                     return
                 key.data.sendall(data)

@@ -62,7 +62,7 @@ class Cluster:
     def number(self, query: str) -> float:
         """Runs a query and returns its single number."""
         with psycopg.connect(self.url) as connection:
-            found = connection.execute(query).fetchone()  # type: ignore[call-overload]
+            found = connection.execute(query).fetchone()
         return float(found[0] or 0) if found else 0.0
 
     @contextmanager
@@ -224,7 +224,7 @@ def _strike(cluster: Cluster, whole: int, cut: float) -> list[str]:
     ]
     done = []
     for share, text, act in steps:
-        cluster.until(lambda share=share: cluster.number(stored) >= share * whole, END_SECONDS, "the crawl made no progress")  # type: ignore[misc]
+        cluster.until(lambda share=share: cluster.number(stored) >= share * whole, END_SECONDS, "the crawl made no progress")
         at = cluster.number(stored)
         act()
         done.append(f"{text} at {at:.0f} pages")

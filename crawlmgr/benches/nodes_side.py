@@ -64,4 +64,5 @@ if __name__ == "__main__":
     if sys.argv[1] == "tables":
         call_command("migrate", verbosity=0, interactive=False)
     else:
-        main(*(int(word) for word in sys.argv[1:5]), float(sys.argv[5]), int(sys.argv[6]))
+        port, hosts, count, in_flight = map(int, sys.argv[1:5])
+        main(port, hosts, count, in_flight, float(sys.argv[5]), int(sys.argv[6]))

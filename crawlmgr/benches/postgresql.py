@@ -87,7 +87,7 @@ class Server:
                 preexec_fn=self._become_owner(), env=self._environment(), cwd=self.folder, stdout=output, stderr=output,
                 start_new_session=True,
             )
-        ready = [self.binaries / "pg_isready", "-q", "-t", "30", "-h", self.folder, "-U", "crawlmgr", "-d", "postgres"]
+        ready = [str(self.binaries / "pg_isready"), "-q", "-t", "30", "-h", str(self.folder), "-U", "crawlmgr", "-d", "postgres"]
         for _ in range(300):
             if self.process.poll() is not None:
                 raise RuntimeError(f"postgres: {log.read_text(errors='replace')}")

@@ -120,7 +120,7 @@ class Place:
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
         if url := self.environment.get("DATABASE_URL"):
             with psycopg.connect(url) as connection:
-                return connection.execute(query).fetchall()  # type: ignore[arg-type]
+                return connection.execute(query).fetchall()
         with closing(sqlite3.connect(self.folder / "data" / "crawlmgr.sqlite3", timeout=20)) as database:
             return database.execute(query).fetchall()
 

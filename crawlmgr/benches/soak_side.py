@@ -21,6 +21,7 @@ from django.utils.module_loading import import_string  # noqa: E402
 def _session() -> str:
     """Makes a login session of the first administrator and returns its key."""
     user = get_user_model()._default_manager.filter(is_superuser=True).order_by("pk").first()
+    assert user is not None  # noqa: S101 - the installation was made with an administrator
     store = SessionStore()
     store[SESSION_KEY] = str(user.pk)
     store[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[-1]

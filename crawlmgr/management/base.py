@@ -101,7 +101,7 @@ class SubcommandCommand(BaseCommand):
     """
 
     subcommands: Mapping[str, str] = {}
-    requires_system_checks: Sequence[str] = []
+    requires_system_checks = []
 
     _words: Sequence[str] | None = None
     """Words of the command line after the command's name; None if Python code calls the command."""
@@ -129,7 +129,8 @@ class SubcommandCommand(BaseCommand):
                 sub.add_argument("--json", action="store_true", help="one JSON document on standard output")
                 sub.set_defaults(module=module)
             else:
-                words.add_parser(name, **({} if asked else {"help": self.help_of(dotted).replace("%", "%%")}))
+                described: dict[str, Any] = {} if asked else {"help": self.help_of(dotted).replace("%", "%%")}
+                words.add_parser(name, **described)
 
     def handle(self, *args: Any, **options: Any) -> None:
         module = options.pop("module")

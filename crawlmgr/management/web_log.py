@@ -15,7 +15,7 @@ SECRET = re.compile(r"^(/exports/)[^?#]+")  # what follows in these addresses is
 LONGEST_ADDRESS = 500  # at most this many characters of a request's address are logged
 
 
-class WebLog(Logger):  # type: ignore[misc] - gunicorn has no types
+class WebLog(Logger):
     """The logger class for gunicorn, used in its main process and in each worker."""
 
     def setup(self, cfg: Any) -> None:

@@ -71,7 +71,8 @@ class ExportJob:
         exports.picked(self.table, header, self.shape)
         rows = table.query(self.chosen)
         last = rows.order_by("-pk").values_list("pk", flat=True).first()
-        found: dict[str, Any] = {"at": 0, "until": last or 0, "things": rows.count(), "read": 0, "rows": 0, "columns": header, "writer": {}}
+        found: dict[str, Any] = {"at": 0, "until": last or 0, "things": rows.count(), "read": 0, "rows": 0}
+        found |= {"columns": header, "writer": {}}
         saved_exports.tidy(export.pk, self.work.name)
         return partial(self._tell, found)
 

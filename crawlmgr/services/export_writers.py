@@ -129,7 +129,8 @@ class ParquetWriter:
         types = {"time": pa.timestamp("us", tz="UTC"), "integer": pa.int64(), "real": pa.float64(), "boolean": pa.bool_()}
         self.types = {name: types.get(kinds.get(name, ""), pa.large_string()) for name in columns}
         self.schema = pa.schema([(name, self.types[name]) for name in columns])
-        self.pieces, self.waiting, self.writer = state.get("pieces", 0), list[Sequence[Any]](), None
+        self.pieces, self.waiting = state.get("pieces", 0), list[Sequence[Any]]()
+        self.writer: Any = None
 
     def add(self, rows: Sequence[Sequence[Any]]) -> None:
         self.waiting += rows

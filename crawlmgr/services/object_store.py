@@ -97,7 +97,7 @@ def fetch(address: str, folder: Path | None = None) -> BinaryIO | None:
             copy.close()
             raise
         copy.seek(0)
-        return copy  # type: ignore[return-value]
+        return copy  # type: ignore[return-value]  # a wrapper with the methods of BinaryIO
 
     return _ask(read)
 

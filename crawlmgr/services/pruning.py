@@ -75,7 +75,7 @@ def _runs(before: datetime) -> list[Part]:
     """Selects the runs that ended before `before`, preceded by the rows that refer to them. Runs with crawl results are kept."""
     chosen = Run.objects.filter(state__in=(RunState.FINISHED, RunState.STOPPED, RunState.FAILED), finished__lt=before)
     chosen = chosen.exclude(kind__in=settings.RUNS_WITH_RESULTS)
-    below = [one for one in Run._meta.related_objects if one.on_delete is models.CASCADE]
+    below: list[Any] = [one for one in Run._meta.related_objects if one.on_delete is models.CASCADE]
     return [*(Part(one.related_model._base_manager.filter(**{f"{one.field.name}__in": chosen})) for one in below), Part(chosen)]
 
 

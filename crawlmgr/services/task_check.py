@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import pickle  # noqa: S403 - read by _PlainReader only, which makes nothing but plain values
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.core.signing import TimestampSigner
@@ -42,7 +42,7 @@ class _Plain:
 
 def opened(payload: str, salt: str) -> dict[str, Any]:
     """Returns a queued task as a dict, after checking its signature and unpickling it safely. Raises BadSignature, NotPlain."""
-    task = TimestampSigner(key=settings.SECRET_KEY, salt=salt).unsign_object(payload, serializer=_Plain)
+    task = TimestampSigner(key=settings.SECRET_KEY, salt=salt).unsign_object(payload, serializer=cast(Any, _Plain))
     if not isinstance(task, dict):
         raise NotPlain("no task")
     return task

@@ -162,7 +162,7 @@ def harvest(request: HttpRequest, pk: int) -> HttpResponse:
     form, budget = find(pk), BudgetForm(request.POST)
     if not budget.is_valid():
         for name, errors in budget.errors.items():
-            messages.error(request, f"{budget.fields[name].label}: {' '.join(errors)}")
+            messages.error(request, f"{budget.fields[name].label}: {' '.join(map(str, errors))}")
         return back(request, "search-form", pk)
     started = _start(request, [form], budget.options(), _("The harvest has started."), budget.web())
     if started is None:
@@ -213,7 +213,7 @@ def harvest_page(request: HttpRequest, pk: int) -> HttpResponse:
     slice_ = reads.log(row, request.GET.dict())
     tried = bool(row.run.parameters.get("fixed"))
     last = slice_.rows[0] if tried and slice_.rows else None
-    context = {
+    context: dict[str, Any] = {
         "harvest": row,
         "run": row.run,
         "form": row.form,

@@ -17,6 +17,7 @@ from deepweb.query_log import is_cut
 from deepweb.reading import Answer, read_detail, words_bound
 from deepweb.result_list import FoundRecord
 from deepweb.results import NoResultPages, ResultKind, judge
+from deepweb.search_forms import Form as PageForm
 from deepweb.seen import Query as Terms
 from deepweb.seen import Term
 from deepweb.services import forms, harvests, records
@@ -281,14 +282,16 @@ def failed(
     return _end(run, sessions, session, row, QueryState.ERROR, reason, now)
 
 
-def reopened(session: HarvestSession, item: Url, response: FetchResponse, page_forms: Sequence[object], now: datetime) -> Stored:
+def reopened(
+    session: HarvestSession, item: Url, response: FetchResponse, page_forms: Sequence[PageForm], now: datetime
+) -> Stored:
     """Processes the page with the form, which was fetched to start a session. Returns the request of the query that was waiting
     for it. `page_forms` are the forms on the page."""
     session.is_open = True
     row = Query.objects.get(pk=item.payload["query"])
     _count_requests(session, row, max(1, item.attempts) + len(response.redirects))
     row.save()
-    session.form = forms.refreshed(session.form, page_forms)  # type: ignore[arg-type]
+    session.form = forms.refreshed(session.form, page_forms)
     opened = session.state["opened"] = int(session.state.get("opened", 0)) + 1
     harvests.save(session)
     number = int(item.payload["page"])

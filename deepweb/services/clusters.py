@@ -98,7 +98,7 @@ def _store(
     silhouettes: Mapping[int, float],
 ) -> list[dict[str, Any]]:
     earlier = {form.cluster_id: form.cluster for form in Form.objects.select_related("cluster").filter(cluster__named=True)}
-    named = {}
+    named: dict[int, str] = {}
     for pk, old in earlier.items():
         kept = [int(label) for form, label in zip(forms, labels, strict=True) if form.cluster_id == pk]
         if kept and old is not None:
@@ -134,7 +134,7 @@ def assign_new(now: datetime) -> int:
     if not placed or not lone:
         return 0
     rows = clustering.joined(_spaces(forms)[0])
-    clusters = sorted({forms[place].cluster_id for place in placed})
+    clusters = sorted({pk for place in placed if (pk := forms[place].cluster_id) is not None})
     centres = np.array(
         [np.asarray(rows[[p for p in placed if forms[p].cluster_id == pk]].mean(axis=0)).ravel() for pk in clusters]
     )

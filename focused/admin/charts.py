@@ -55,7 +55,7 @@ def harvest(row: TopicRun) -> Chart:
         Series(_("pages on topic"), x, [relevant for _fetched, relevant in points], NEW, line=True),
         Series(_("harvest rate"), x, [relevant / fetched for fetched, relevant in points], UPDATED, line=True, second=True),
     ]
-    axes = {"x": _("pages fetched"), "y": _("pages on topic"), "y2": _("harvest rate (share)")}
+    axes: dict[str, Any] = {"x": _("pages fetched"), "y": _("pages on topic"), "y2": _("harvest rate (share)")}
     empty = _("No page on topic has been fetched yet.")
     return chart("chart-harvest", _("Harvest"), series, numbers=True, empty=empty, **axes)
 
@@ -67,7 +67,7 @@ def tunnels(lengths: Mapping[int, int]) -> Chart:
     names = [str(length) for length in range(1, top + 1)]
     values = [lengths.get(length, 0) for length in range(1, top + 1)]
     empty = _("No page on topic was reached through pages off topic yet.")
-    axes = {"x": _("pages off topic in between"), "y": _("pages on topic")}
+    axes: dict[str, Any] = {"x": _("pages off topic in between"), "y": _("pages on topic")}
     return chart("chart-tunnels", _("Tunnels"), [Series(_("pages"), names, values, COLOURS[3])], dates=False, empty=empty, **axes)
 
 
@@ -83,7 +83,7 @@ def walked(reasons: Sequence[reads.Reason]) -> list[Chart]:
             own = [one for one in scored if one.relevant == relevant]
             heights = [one.parts["pheromone"] for one in own]
             series.append(Series(name, [one.number + 1 for one in own], heights, colour, dots=True))
-        axes = {"x": _("pages fetched"), "y": _("pheromone (τ)")}
+        axes: dict[str, Any] = {"x": _("pages fetched"), "y": _("pheromone (τ)")}
         found.insert(0, chart("chart-pheromone", _("Pheromone of the links followed"), series, numbers=True, **axes))
     return found
 
@@ -100,7 +100,7 @@ def _fronts(scored: Sequence[reads.Reason]) -> Chart:
     rest = sorted(left)
     name = _("further Pareto fronts")
     series.insert(0, Series(name, points[rest, 2].tolist(), points[rest, 0].tolist(), COLOURS[8], dots=True))
-    axes = {"x": _("expected relevance of the target"), "y": _("relevance of the anchor")}
+    axes: dict[str, Any] = {"x": _("expected relevance of the target"), "y": _("relevance of the anchor")}
     title, empty = _("Pareto fronts of the objectives"), _("No link with objectives has been followed yet.")
     note = _(
         "a link is in the first Pareto front if no other link is at least as good in anchor, page and target "
@@ -113,7 +113,11 @@ def compared(results: Sequence[Mapping[str, Any]], pages_in_archive: int | None 
     """Makes charts of the strategies' curves from `results`, the rows of `laboratory.gathered`: pages found, harvest rate,
     similarity, important pages, and lengths of tunnels. Charts of important pages are left out if the archive has no more pages
     than are counted as important."""
-    found, rates, likeness, important, ranked = [], [], [], [], []
+    found: list[Series] = []
+    rates: list[Series] = []
+    likeness: list[Series] = []
+    important: list[Series] = []
+    ranked: list[Series] = []
     for index, one in enumerate(results):
         colour = COLOURS[index % len(COLOURS)]
         x = [fetched for fetched, _relevant in one["curve"]]
@@ -164,5 +168,5 @@ def _lengths(results: Sequence[Mapping[str, Any]]) -> Chart:
         for index, one in enumerate(results)
     ]
     empty = _("No page on topic was reached through pages off topic yet.")
-    axes = {"x": _("pages off topic in between"), "y": _("pages on topic, all strategies")}
+    axes: dict[str, Any] = {"x": _("pages off topic in between"), "y": _("pages on topic, all strategies")}
     return chart("chart-lengths", _("Tunnels"), series, dates=False, empty=empty, **axes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -58,7 +59,7 @@ def crawl(request: HttpRequest, pk: int) -> HttpResponse:
     values = topic.parameters if name == topic.strategy else {}
     options = dict(topic.options)
     scope = options.pop("scope", {})
-    wrong: dict[str, dict[str, str]] = {"p": {}, "o": {}}
+    wrong: dict[str, Mapping[str, str]] = {"p": {}, "o": {}}
     if request.method == "POST":
         # if the names differ, the submitted parameter fields are those of another strategy than the selected one
         if request.POST.get("shown", name) == name:

@@ -79,6 +79,7 @@ def _found(
     query = search.read_query(text, user_words)
     hits = search.find(query, run_ids, topic=topic, start=(at - 1) * SIZE, limit=SIZE)
     rows = reads.pages_by_id(hits.pages)
+    one: Any
     for one, snippet in zip(rows, snippets.around(rows, query.words), strict=True):
         one.snippet = snippet
     keep = urlencode({"q": text})

@@ -29,7 +29,7 @@ def wanted(request: HttpRequest) -> bool:
 
 
 def carry_out(
-    request: HttpRequest, strategy: str, values: dict[str, Any], wrong: dict[str, str]
+    request: HttpRequest, strategy: str, values: dict[str, Any], wrong: Mapping[str, str]
 ) -> tuple[dict[str, Any], Mapping[str, str]]:
     """Applies, saves or deletes a preset of the parameters, depending on the button that was pressed, and shows a message.
     `values` and `wrong` are the submitted parameter values and error messages by name. Returns those that the form then shows:

@@ -38,7 +38,8 @@ def add_arguments(parser: Any) -> None:
 def run(options: dict[str, Any]) -> dict[str, Any]:
     if not options["data"]:
         raise CommandError("bench relevance needs --data: a folder with packs (pages.warc.gz, topics, baselines.json)")
-    started, rows = time.process_time(), []
+    rows: list[dict[str, Any]] = []
+    started = time.process_time()
     try:
         found = packs.folders(Path(options["data"]))
     except ValueError as error:

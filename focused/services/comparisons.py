@@ -35,6 +35,7 @@ from focused.relevance import Relevance
 from focused.services import topics
 from focused.strategies import strategy_class
 from focused.sweeps import SWEEPS, TAU
+from focused.topics import Topic
 
 KIND = "topic-compare"
 Labels = Mapping[str, Label]
@@ -138,7 +139,7 @@ class ComparisonJob:
             return "helped" if self._helper else "compared"
         try:
             archive = self._pages(pulse)
-            topic = with_seed_pages(topics.Topic.from_json(comparison.setup["definition"]), archive)
+            topic = with_seed_pages(Topic.from_json(comparison.setup["definition"]), archive)
             every = runs_of(comparison)
             done = set(comparison.parts.values_list("key", flat=True))
             left = self._next([cell for cell in every if cell.key not in done])
@@ -194,7 +195,7 @@ class ComparisonJob:
         own = {key: value for key, value in values.items() if key != TAU}
         return Entry(cell.entry.partition(" ")[0], own, cell.entry)
 
-    def _topic(self, topic: topics.Topic, cell: Cell) -> topics.Topic:
+    def _topic(self, topic: Topic, cell: Cell) -> Topic:
         """Returns the topic; for an entry of the sweep over the threshold of relevance, with its threshold multiplied by the
         entry's factor."""
         factor = self.comparison.setup["strategies"][cell.entry].get(TAU)
@@ -208,7 +209,7 @@ class ComparisonJob:
         sample, seed = divmod(cell.draw - 1, setup.get("draws", 1) // setup.get("samples", 1))
         return sample, seed + 1
 
-    def _drawn(self, topic: topics.Topic, archive: Archive, labels: Labels | None) -> list[tuple[topics.Topic, frozenset[str]]]:
+    def _drawn(self, topic: Topic, archive: Archive, labels: Labels | None) -> list[tuple[Topic, frozenset[str]]]:
         """Returns the topic, followed by copies with randomly drawn sample pages, each paired with the URLs of these samples,
         which are not scored. Without labels, returns only the topic.
         """
@@ -219,7 +220,7 @@ class ComparisonJob:
     def _judged(
         self,
         every: Sequence[Cell],
-        drawn: Sequence[tuple[topics.Topic, frozenset[str]]],
+        drawn: Sequence[tuple[Topic, frozenset[str]]],
         labels: Labels | None,
         archive: Archive,
         pulse: Pulse,
@@ -238,7 +239,7 @@ class ComparisonJob:
             found += zip(own, outcomes, strict=True)
         return found
 
-    def _run(self, topic: topics.Topic, archive: Archive, cell: Cell, seed: int, pulse: Pulse) -> dict[str, Any]:
+    def _run(self, topic: Topic, archive: Archive, cell: Cell, seed: int, pulse: Pulse) -> dict[str, Any]:
         began = time.process_time()
         further = settings.TOPIC_STRATEGIES
         pages = int(self.comparison.setup["pages"])

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 from django.db import connection
 
@@ -169,7 +170,7 @@ class DatabaseGraph:
 
     def flush(self) -> None:
         """Writes the changes since the last call."""
-        rows: list[tuple[object, ...]] = []
+        rows: list[tuple[Any, ...]] = []
         for key, node in self._touched.items():
             row = self._row(key, node)
             if self._stored.get(key) != row:

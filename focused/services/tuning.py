@@ -96,7 +96,7 @@ def preview(topic: Topic, strategy: str, parameters: Mapping[str, Any], *, now: 
     """Starts a comparison of the entered parameters with the saved ones, over the pages of the topic's runs. Raises ValueError
     if there are no such pages.
     """
-    own: list[str] = next((choice["files"] for choice in reads.archive_choices(topic) if not choice["name"]), [])
+    own: list[int] = next((choice["files"] for choice in reads.archive_choices(topic) if not choice["name"]), [])
     if not own:
         raise ValueError("no run of the topic has pages in the archive yet")
     entries = {f"{topic.strategy} {NOW}": topic.parameters, f"{strategy} {TYPED}": dict(parameters)}

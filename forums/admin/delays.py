@@ -133,7 +133,7 @@ def delay_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows the report of a site, or (`pk` 0) of all."""
     site, now = find_scope(pk), datetime.now(UTC)
     form = ReportForm({"days": request.GET.get("days", "14"), "target": request.GET.get("target", "1")})
-    chosen = form.cleaned_data if form.is_valid() else {"days": 14, "target": 1.0}
+    chosen: dict[str, Any] = form.cleaned_data if form.is_valid() else {"days": 14, "target": 1.0}
     report = _report(site, now, chosen["days"], chosen["target"])
     query = urlencode(chosen)
     here = reverse("admin:forum-delays-export", args=[pk, "TABLE"])

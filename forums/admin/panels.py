@@ -54,6 +54,7 @@ def _coming(now: datetime, most: int) -> list[Board]:
     to its next visit as displayed (a `Due`)."""
     boards = reads.due_next()[:most]
     stopped = upcoming.with_paused_visits({board.site_id for board in boards})
+    board: Any
     for board in boards:
         board.due = upcoming.of_board(board, now, hold=False, visits_paused=stopped)
     return boards

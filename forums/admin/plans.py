@@ -202,7 +202,7 @@ def _without_stored_visit(request: HttpRequest, plan: Plan | None, board: int | 
     action, at = request.POST.get("do", ""), _time(request, plan)
     if action in ("pin", "daily") and board is not None and at is not None:
         said = _("The visit is fixed at this time.")
-        kept = {"daily": action == "daily", "now": datetime.now(UTC), "user": request.user}
+        kept: dict[str, Any] = {"daily": action == "daily", "now": datetime.now(UTC), "user": request.user}
         attempt(request, said, lambda: plans.add(plan, board, at, **kept))
     else:
         messages.warning(request, _("The plan was recomputed meanwhile and this visit is no longer in it. Choose again."))

@@ -75,7 +75,7 @@ def model_page(request: HttpRequest, pk: int) -> HttpResponse:
         "facts": _facts(site, structure),
         "kinds": _kind_rows(structure),
         "lessons": lessons(site, structure),
-        "order": {True: "day", False: "month"}.get(structure.get("day_first"), ""),
+        "order": {True: "day", False: "month", None: ""}[structure.get("day_first")],
         "posts_per_page": structure.get("posts_per_page") or "",
         "editable": [(kind, words.kind(kind), "\n".join((structure.get("patterns") or {}).get(kind, ()))) for kind in KINDS],
         "corrections": corrections(site),

@@ -17,7 +17,8 @@ from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
 from forums.adaptive import AdaptiveLoop, LoopOptions, LoopSources, Seen, Source
 from forums.board_log import BoardLog
-from forums.events import DAY_SECONDS, HOUR_SECONDS, Events, Floats, LocalClock, Sites
+from forums.events import DAY_SECONDS, Events, Floats, LocalClock, Sites
+from forums.law import HOUR_SECONDS
 from forums.pacing import Budget
 from forums.schedule import Demand
 from forums.schedule_optimal import OptimalPlanner
@@ -133,6 +134,7 @@ def table(result: dict[str, Any]) -> str:
     header = ["boards", "visits a day", "timetable s", "of CPU", "loop start s", "day s", "both of CPU", "ms a tick"]
     header += ["day with looks s", "of CPU", "longest tick s", "peak MB"]
     names = ("boards", "visits_per_day", "timetable_seconds", "timetable_cpu_seconds", "loop_start_seconds", "loop_day_seconds",
-             "loop_cpu_seconds", "loop_milliseconds_per_tick", "looks_day_seconds", "looks_cpu_seconds", "longest_tick_cpu_seconds")  # fmt: skip
+             "loop_cpu_seconds", "loop_milliseconds_per_tick", "looks_day_seconds", "looks_cpu_seconds",
+             "longest_tick_cpu_seconds")  # fmt: skip
     rows = [[*(row[name] for name in names), round(row["peak_memory_bytes"] / 1e6)] for row in result["sizes"]]
     return text_table(header, rows)

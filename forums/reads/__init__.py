@@ -113,7 +113,7 @@ def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
         entry.overdue = 0 if entry.due.held else row["late"]
     _note_spans(found, now)
     for target, run in working.items():
-        found[target].run = run
+        found[target or 0].run = run
     _note_failures(found)
     return list(found.values())
 

@@ -33,7 +33,7 @@ def pattern(board: Board, local: ZoneInfo, now: datetime, days: int = PATTERN_DA
         at = hour.astimezone(local)
         week[at.weekday()][at.hour] += threads + replies
     made = Visit.objects.filter(board=board, started__gte=since).order_by("-started").values_list("started", flat=True)
-    for started in made[:MAX_VISITS]:
+    for started in filter(None, made[:MAX_VISITS]):
         visits[started.astimezone(local).hour] += 1.0 / days
     return Pattern(week, [sum(row[hour] for row in week) / days for hour in range(24)], visits)
 

@@ -23,7 +23,7 @@ def versions(site: Site, limit: int = 40) -> list[StructureVersion]:
 def taught(site: Site) -> dict[str, Any]:
     """Returns what related pages showed about a site's model (`lessons`), and the boards found but not read (`unread`); one
     query."""
-    return Site.objects.filter(pk=site.pk).values(lessons=F("structure__lessons"), unread=F("structure__unread")).get()
+    return dict(Site.objects.filter(pk=site.pk).values(lessons=F("structure__lessons"), unread=F("structure__unread")).get())
 
 
 def sample_pages(site: Site, kind: PageKind, limit: int = 5) -> list[Page]:

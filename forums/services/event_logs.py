@@ -150,6 +150,8 @@ def _write(site: Site, place: Path, now: datetime) -> None:
             openers = _openers(site)
             columns = _posts(site, now).values_list("pk", "thread__board__name", "thread__board_id", "thread_id", "posted")
             for post, board, number, thread, posted in columns.iterator(chunk_size=5000):
+                if posted is None:
+                    continue
                 kind = "new" if openers.get(thread) == post else "reply"
                 writer.writerow([f"{board} ({number})", thread, kind, f"{posted.timestamp():.0f}"])
                 found = True

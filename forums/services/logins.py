@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from crawlmgr.models import Run, Url
 from crawlmgr.services import events, vault
 from crawlmgr.services.frontier import NewUrl
-from crawlmgr.web.exchange import FetchRequest, FetchResponse
+from crawlmgr.web.exchange import FetchRequest, FetchResponse, Hop
 from crawlmgr.web.url import UrlError, canonical, host_key
 from forums import login
 from forums.models import LoginMethod, LoginState, Site, SiteLogin
@@ -190,7 +190,8 @@ class Membership:
         if self.row is None:
             return
         changed: dict[str, str | None] = {}
-        for exchange in (*response.redirects, response):
+        exchanges: tuple[Hop | FetchResponse, ...] = (*response.redirects, response)
+        for exchange in exchanges:
             if login.may_see(exchange.url, self.site.url):
                 changed.update(login.cookies_set(exchange.headers))
         after = {name: value for name, value in {**self.cookies, **changed}.items() if value is not None}

@@ -13,7 +13,8 @@ from django.db import transaction
 
 from forums import likely
 from forums.adaptive import AdaptiveLoop, Outlook
-from forums.events import HOUR_SECONDS, Floats, Ints
+from forums.events import Floats, Ints
+from forums.law import HOUR_SECONDS
 from forums.models import Board, LoopState, Plan, PlannedVisit
 from forums.services import arrays
 
@@ -139,8 +140,8 @@ def _note(boards: Sequence[int], made: Mapping[str, Any], now: datetime) -> None
     likely span of its first expected visit; for a board without one, the span `made["beyond"]`. `made`: arrays of the expected
     visits, as `write` stores them, and "beyond", a span after the last of them, all in epoch seconds."""
     rows: dict[int, int] = {}
-    for row, board in enumerate(made["board"].tolist()):
-        rows.setdefault(board, row)
+    for number, board in enumerate(made["board"].tolist()):
+        rows.setdefault(board, number)
     first, last = (_moment(at) for at in made["beyond"].tolist())
     spans: dict[int, tuple[datetime, datetime | None]] = {}
     for pk in boards:

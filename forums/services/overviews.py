@@ -215,13 +215,12 @@ def _index(source: OverviewSource, reading: PageReading) -> dict[str, list[float
     None where a figure is not shown."""
     known = dict(Board.objects.filter(site_id=source.site_id).values_list("key", "pk"))
     shown: dict[str, list[float | None]] = {}
-    rows = [*reading.records, *reading.boards]
-    for row in rows:
+    for row in (*reading.records, *reading.boards):
         board = known.get(board_key(row.url)) if isinstance(row, BoardRecord) else None
-        if board is None or (row.threads, row.posts, row.last_reply) == (None, None, None):  # type: ignore[union-attr]
+        if not isinstance(row, BoardRecord) or board is None or (row.threads, row.posts, row.last_reply) == (None, None, None):
             continue
-        last = row.last_reply.value.timestamp() if row.last_reply is not None else None  # type: ignore[union-attr]
-        shown[str(board)] = [row.threads, row.posts, last]  # type: ignore[union-attr]
+        last = row.last_reply.value.timestamp() if row.last_reply is not None else None
+        shown[str(board)] = [row.threads, row.posts, last]
     return shown
 
 

@@ -14,9 +14,12 @@ from django.db import transaction
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.windows import Window, next_allowed
 from forums import open_hours, planning, tuning
-from forums.events import HOUR_SECONDS, Floats, Ints, LocalClock
-from forums.intensity import DAY_HOURS
+from forums.adaptive import AdaptiveLoop
+from forums.events import Floats, Ints, LocalClock
+from forums.intensity import DAY_HOURS, Intensity
+from forums.law import HOUR_SECONDS
 from forums.models import BoardDay, Plan, PlanDay, PlannedVisit, Policy
+from forums.schedule_optimal import expected_cost
 from forums.services import hours, loops, outlooks, plans
 from forums.services.rhythms import Rhythm, posts_per_weight, rhythm
 
@@ -259,7 +262,7 @@ def _write(plan: Plan, found: Rhythm, visits: _Visits, code: str) -> None:
 
 
 def _adaptive_days(
-    plan: Plan, found: Rhythm, loop: loops.AdaptiveLoop, days: list[date], now: datetime, reason: str
+    plan: Plan, found: Rhythm, loop: AdaptiveLoop, days: list[date], now: datetime, reason: str
 ) -> PlanDay | None:
     """Stores the given days of an adaptive plan and returns the last one. Only visits added by users get fixed times, since the
     policy chooses the others as it goes; each board's expected delay is that of the optimal timetable with as many visits.
@@ -294,7 +297,7 @@ def _day(
     limited: tuple[int, ...],
 ) -> PlanDay:
     even = planning.timetable("era", _given(found), plan.visits_per_day)
-    era_delay = float(planning.expected_cost(planning.Intensity.of(found.profiles.rates), even).sum())
+    era_delay = float(expected_cost(Intensity.of(found.profiles.rates), even).sum())
     values = {
         "made_at": now,
         "reason": reason,

@@ -42,7 +42,7 @@ def choose(board: Board, now: datetime, most: int = FETCHES_A_VISIT) -> list[Thr
     model, activity = _model(board.site, now)
     history = ThreadHistory(events, _clock(board.site, since, now), activity)
     threads = np.array(usable, dtype=np.int64)
-    fetched = np.array([known[ids[n]].fetched_at.timestamp() for n in usable])
+    fetched = np.array([(known[ids[n]].fetched_at or now).timestamp() for n in usable])
     fetched = np.maximum(fetched, history.times[history.first[threads]])
     found = facts(history, threads, fetched)
     elapsed = np.maximum(history.active_hours(np.full(len(threads), now.timestamp())) - history.active_hours(fetched), 0.0)

@@ -12,8 +12,9 @@ from django.db.models import Count, Q, Sum
 
 from crawlmgr.conf import CrawlSettings
 from forums import law, reads
-from forums.events import HOUR_SECONDS, Bools, Events, Floats, Ints, LocalClock, from_rows
+from forums.events import Bools, Events, Floats, Ints, LocalClock, from_rows
 from forums.intensity import DAY_HOURS
+from forums.law import HOUR_SECONDS
 from forums.models import Basis, Board, BoardHour, Plan, Post, Visit
 from forums.profile import BoardEvents, BoardProfiles, ProfileOptions, estimate, pooled_prior
 from forums.simulate import OPTIMAL_PROFILE, PAPER_PROFILE
@@ -81,7 +82,7 @@ def stored_events(board_ids: Sequence[int], since: datetime, until: datetime) ->
     return from_rows(
         (str(board), str(thread), page == 1 and position == 0, posted.timestamp())
         for board, thread, page, position, posted in rows.iterator(chunk_size=5000)
-        if board in wanted
+        if board in wanted and posted is not None
     )
 
 

@@ -255,12 +255,12 @@ def _settings(before: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[dict
     after = {key: value for key, value in {**before, **given}.items() if value is not None}
     check_proxy(str(after.get("proxy", "")))
     CrawlSettings.from_mapping(after)
-    changes = []
+    changes: list[tuple[str, str, str]] = []
     for key in sorted({*before, *after}):
         was, now = before.get(key), after.get(key)
         if was != now:
-            shown = [", ".join(side) if isinstance(side, Mapping) else "" if side is None else str(side) for side in (was, now)]
-            changes.append((key, *shown) if key != "proxy" else (key, *map(_without_password, shown)))
+            old, new = (", ".join(one) if isinstance(one, Mapping) else "" if one is None else str(one) for one in (was, now))
+            changes.append((key, old, new) if key != "proxy" else (key, _without_password(old), _without_password(new)))
     return sealed_settings.sealed(after), changes
 
 

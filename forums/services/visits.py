@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from django.db.models import F
 
@@ -19,7 +19,7 @@ from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.url import url_hash
 from forums import incremental
 from forums.models import Board, Thread, Visit
-from forums.reading import PageKind, PageReading
+from forums.reading import PageKind, PageReading, PostRecord, ThreadRecord
 from forums.services import backoff, delays, doubts, moves, plans, predictions, reach, structures, threads
 
 NO_FAULT = frozenset(  # reasons that do not count as failed fetches: the thread is deleted, not accessible, or not to be indexed
@@ -93,7 +93,7 @@ def store_list(
         return _list_done(run, visit, item, now, same, [])
     limits = reach.facts(visit, settings)
     walk = incremental.Visit(limits, visit.started or now, incremental.VisitState.from_json(visit.state))
-    records = [r for r in reading.records if reading.kind == PageKind.threadlist]
+    records = cast("list[ThreadRecord]", [r for r in reading.records if reading.kind == PageKind.threadlist])
     if visit.board.site.layout.get("moved"):
         moves.follow(visit.board.site_id, [moves.of_record(record) for record in records])
     rows = [(threads.to_row(record), record) for record in records]
@@ -196,8 +196,8 @@ def store_thread(
     visit = _load(item, now)
     thread = Thread.objects.get(pk=item.payload["thread"])
     page = int(item.payload["page"])
-    records = reading.records if reading is not None and reading.kind == PageKind.thread else ()
-    if response.status != 200 or not records:
+    records = cast("tuple[PostRecord, ...]", reading.records) if reading is not None and reading.kind == PageKind.thread else ()
+    if reading is None or response.status != 200 or not records:
         reason = f"http_{response.status}" if response.status != 200 else "no_posts"
         return thread_failed(run, item, reason, now, response=response)
     if page > 1 and not item.payload.get("back") and threads.same_again(thread, page, records):

@@ -49,7 +49,7 @@ class Command(SubcommandCommand):
     help = "Runs the benchmarks behind the figures in the README."
 
     @property
-    def subcommands(self) -> dict[str, str]:  # type: ignore[override]
+    def subcommands(self) -> dict[str, str]:  # type: ignore[override]  # read from the settings when asked
         return {"list": "", **settings.BENCHES}
 
     def help_of(self, dotted: str) -> str:
