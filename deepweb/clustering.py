@@ -35,8 +35,8 @@ class TwoSpaces(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The words of one word space; parallel to `words`, the number of pages that contain each (`frequencies`); and the number
-    of all pages (`documents`)."""
+    """A set of words used as the dimensions of page vectors: `words`, the number of pages that contain each word (`frequencies`,
+    parallel), and the number of all pages (`documents`)."""
 
     words: tuple[str, ...]
     frequencies: np.ndarray

@@ -93,8 +93,8 @@ class Form(models.Model):
 
     `type` was determined by the classifier, `corrected` by an operator, which overrides it. `released`: an operator allows
     sending this form although it uses POST or its type is uncertain. `described` is the whole form as JSON (see
-    `form_json`); `words` are the two word spaces of its page for clustering. `learned` are roles of its fields found by
-    harvests, `roles` those set by an operator, which override them. With `interval_seconds` the form is harvested again by
+    `form_json`); `words` are the words of its page and of the form, for clustering. `learned` are roles of its fields found
+    by harvests, `roles` those set by an operator, which override them. With `interval_seconds` the form is harvested again by
     schedule, next at `next_harvest`.
     """
 

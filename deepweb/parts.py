@@ -74,7 +74,7 @@ class Parts:
         return self._parts[number % len(self._parts)] if self._parts else ()
 
     def without(self, query: Query) -> Query:
-        """Returns the terms of a query without its required choices."""
+        """Returns the terms of a query without those of the required inputs."""
         return tuple(term for term in query if term.input not in self.names)
 
     def add(self, choice: Choice, answer: Iterable[tuple[Hashable, Iterable[Term]]], overflowed: bool, partial: bool) -> None:

@@ -227,8 +227,8 @@ class TemplateSearch:
         return int(np.isfinite(self.values.get(slot.names[0], np.empty(0))).sum())
 
     def _are_alike(self, seen: Seen, slot: Slot) -> bool:
-        """Tells whether every query so far set only the range of `slot` and every answer with records had the same number of
-        them, while no limit is known; that number may then be the site's limit."""
+        """Tells whether all queries so far set only the range of `slot`, and all answers with records had the same number of
+        records, which may then be the site's limit. False if a limit is known, or too few values of `slot`."""
         sizes = {outcome.returned for outcome in seen.outcomes} - {0}
         alone = len(self._places(slot)) == len(seen.outcomes) and self.limit is None
         return alone and len(sizes) == 1 and self._told(slot) >= _FEW_VALUES

@@ -100,9 +100,9 @@ def _answers(seen: Seen) -> np.ndarray:
 
 
 def _of_new(seen: Seen, cut: float, grid: np.ndarray) -> np.ndarray:
-    """Returns the log-likelihood of the numbers of new records in the answers truncated at `cut` records, (len(grid),
-    len(_SHARES)): a row for each logarithm of `size` in `grid` and a column for each value of `mixed` in `_SHARES` (both
-    parameters are those of `fitted`)."""
+    """Returns the log-likelihood of the parameters `size` and `mixed` of `fitted`, given the numbers of new records in the
+    answers that were truncated at `cut` records: an array (len(grid), len(_SHARES)), with a row for each log(size) in `grid` and
+    a column for each value of `mixed` in _SHARES."""
     records = np.concatenate([[0], np.cumsum([outcome.new for outcome in seen.outcomes])])
     rows = [
         (outcome.before, records[place], outcome.new, outcome.matching or 0)

@@ -54,7 +54,8 @@ class Node:
 
     @property
     def own(self) -> dict[str, Any] | None:
-        """`data` as it is stored; None if nothing was ever stored in it. Unlike `data`, does not create it."""
+        """The dictionary `data`, or None if nothing was ever stored in it. Reading `data` would create it; reading this does
+        not."""
         return self._data
 
     def get(self, name: str, default: Any = None) -> Any:

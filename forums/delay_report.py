@@ -88,8 +88,8 @@ def day_hours(items: Items) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class BoardDelay:
-    """Delays of the items found on one board; `era_hours` is the mean wait that they would have had under equal visits (None if
-    all weights are 0)."""
+    """Delays of the items found on one board; `era_hours` is their mean wait if all boards had been visited equally often (None
+    if all weights are 0)."""
 
     board: int
     delay: DelaySummary

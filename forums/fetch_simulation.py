@@ -213,12 +213,12 @@ Rank = Callable[[Facts, Floats, float, Ints], Floats]
 
 
 class Predictions:
-    """Policies for boards whose lists show no last-reply times: every cycle fetches the new threads of the list, then those known
-    threads that the prediction ranks highest.
+    """Fetch policies for boards whose lists show no last-reply times: each cycle fetches the new threads of the list, then the
+    known threads that `rank` puts highest.
 
-    Lists are sorted by creation time; reading one costs nothing, fetching a thread costs one fetch. `fetches`: budget of a cycle.
-    If it is None, all known threads with a rank of at least 0 are fetched, and a board's list is read only when its mean gap
-    between new threads (`new_gaps`) has passed since the last reading; this is the policy "eic" as printed in the forum paper.
+    Lists are sorted by creation time. Reading a list costs nothing, fetching a thread costs one of the `fetches` of a cycle. If
+    `fetches` is None, all known threads with a rank of at least 0 are fetched, and a board's list is read only when its mean gap
+    between new threads (`new_gaps`) has passed since the last reading; this is the policy "eic" of the forum paper.
     """
 
     def __init__(self, store: _Store, history: ThreadHistory, rank: Rank, fetches: int | None, new_gaps: Floats) -> None:

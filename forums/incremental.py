@@ -345,9 +345,9 @@ class _Tally:
     """Counts of rows of one list page, by which a visit decides whether to go on to the next page. Pinned rows and rows seen
     before in this visit are not counted.
 
-    ordered: whether the page is sorted by last reply. fresh: number of counted rows; hits: of these, those new, changed or
-    already fetched by other means; past: of these, those older than the history to fetch or than the newest last reply that a
-    complete visit has processed (the watermark).
+    ordered: whether the page is sorted by last reply. fresh: number of counted rows. hits: number of these that are new, changed
+    or already fetched by other means. past: number of these that are older than the history to fetch, or than the newest last
+    reply that a complete visit has processed (the watermark).
     """
 
     ordered: bool

@@ -132,7 +132,7 @@ class Overview:
         trusted = np.bincount(self._source, self.trusted(), len(self)) > 0
         return np.flatnonzero(~trusted & (now >= self.probe_at) & (self.bounds[1:] > self.bounds[:-1]))
 
-    # --- readings of sources ------------------------------------------------------------------------------------------
+    # --- readings of overview sources --------------------------------------------------------------------------------
 
     def rows(self, source: int) -> slice:
         """Returns the slice of the arrays by row (source and board) that the rows of source number `source` occupy."""
@@ -172,7 +172,7 @@ class Overview:
         step = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count) + 1
         times = before[owner] + (last - before)[owner] * step / np.maximum(count, 1)[owner]
         likely = waiting.copy()
-        likely[members[figures.last_post[row] + values.FINENESS_SECONDS <= before]] = 0.0  # visited after the row's last post
+        likely[members[figures.last_post[row] + values.FINENESS_SECONDS <= before]] = 0.0  # no post since the last visit
         part = covers.shares(taken, likely) * self.new_weight[members] / self.new_weight[self.board[rows]][row]
         weights = (weight[row] * part / np.maximum(count, 1))[owner]
         self.known += np.bincount(members[owner], weights, len(self.known))

@@ -30,14 +30,14 @@ def _nothing() -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An overview source as the adaptive policy uses it: a page that shows the boards `boards` (board numbers), one row each.
+    """An overview source as the adaptive policy uses it: a page with one row for each of the boards `boards` (board numbers).
 
     newest: the page names the changed threads, so that reading it replaces visits of its boards. cost: what a reading is charged,
-    in visits. doubt (share in [0, 1], see `Overview.doubts`) and lag_hours (how late its figures are): initial values, as learned
-    before.
+    in visits. doubt (share in [0, 1], see `Overview.doubts`) and lag_hours (how late its figures are): initial values, learned
+    earlier.
 
-    hidden: numbers of boards that have no row but whose posts the row of a board above them may count; row: parallel, the
-    position of that board in `boards`.
+    hidden: numbers of boards without a row, whose posts may be counted in the row of a board above them; row: for each of these,
+    the index in `boards` of the board above.
     """
 
     boards: Ints

@@ -372,8 +372,8 @@ def latest_start(events: Events, setup_days: int, zone: ZoneInfo) -> date:
 def run_all(
     simulation: Simulation, policies: Sequence[str], visits_per_board: Sequence[int]
 ) -> Iterator[tuple[Outcome, float | None]]:
-    """Yields the outcome of every policy at every budget, looping over budgets first, with the ratio of its delay to era's (None
-    if era's delay is 0)."""
+    """Yields the outcome of every policy for the first number of visits, then for the next, and so on; with each, the ratio of
+    its delay to that of the policy `era` (None if that is 0)."""
     for number in visits_per_board:
         base = simulation.run("era", number)
         for policy in policies:

@@ -106,8 +106,8 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None, django_db_b
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """After a test with its own transactions, empties every table and restores the rows that migrations made (content types,
-    permissions, roles). Django's flush would have every app create them again and give each PostgreSQL table new files, which
-    takes longer than most tests."""
+    permissions, roles). Django's flush would make every app create these rows again and give each PostgreSQL table new files,
+    which takes longer than most tests."""
     from django.contrib.contenttypes.models import ContentType
     from django.db import OperationalError, connection, transaction
     from django.test import TransactionTestCase
@@ -121,7 +121,8 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
             return list(cursor.fetchall())
 
     def emptied() -> bool:
-        """Empties the tables; False while a request of a test's browser, which nobody waits for any more, still reads them."""
+        """Empties the tables. Returns False if they are locked by a leftover request of a browser test that is still reading
+        them."""
         try:
             with transaction.atomic(), connection.cursor() as cursor:
                 for table in left:

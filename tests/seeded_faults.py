@@ -146,7 +146,7 @@ def faults_of(part: str, file: str, source: str) -> list[Fault]:
 
 
 def drawn(number: int, seed: int) -> list[Fault]:
-    """`number` faults, spread evenly over the parts."""
+    """Draws `number` random faults, spread evenly over the parts of the code in PARTS."""
     draw = random.Random(seed)
     found: list[Fault] = []
     for index, (part, (files, _tests)) in enumerate(PARTS.items()):

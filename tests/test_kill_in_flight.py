@@ -1,5 +1,5 @@
-"""A forum visit and a harvest with as many requests in flight as a host allows: the worker is killed, and the next one freezes
-until another has the run. Only requests that were in flight are repeated; nothing is lost or stored twice."""
+"""A forum visit and a harvest with as many requests in flight as a host allows: one worker is killed, a second is stopped until a
+third has taken over the run. Only requests that were in flight are repeated; nothing is lost or stored twice."""
 
 from __future__ import annotations
 

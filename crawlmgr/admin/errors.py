@@ -83,8 +83,8 @@ def too_large(request: HttpRequest) -> HttpResponse:
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """Returns 500 for a program error; 503 if the database is unavailable, locked or out of space, or the object store of the
-    archive does not respond."""
+    """Returns an error page: status 503 if the database is unavailable, locked or out of space, or the archive's object store
+    does not respond; otherwise 500."""
     problem = _of_stores(sys.exc_info()[1])
     if problem is None:
         text = _("An internal error. Details are in the log (logs/crawlmgr.log) at this time.")

@@ -93,10 +93,10 @@ def _memories() -> list[Any]:
 
 
 def measured(reader: Reader, case: Case, largest: int, rounds: int) -> dict[str, Any]:
-    """Measures one parser on one case, for sizes that double from SMALLEST to at most `largest`; of `rounds` measurements the
-    fastest counts. If a size seems to take more than ENOUGH times as long as its half, both are measured again, to tell noise
-    from real growth. Returns `sizes`, `seconds` (CPU seconds for each), `growth` and `read_otherwise_from` (sizes from which the
-    input is read as another kind of page)."""
+    """Measures one parser on one case, for input sizes that double from SMALLEST up to at most `largest`; the fastest of `rounds`
+    measurements counts. If doubling a size multiplies the time by more than ENOUGH, both sizes are measured again, to rule out
+    noise. Returns `sizes`, `seconds` (CPU seconds for each), `growth` and `read_otherwise_from` (sizes from which the input is
+    read as another kind of page)."""
     sizes = [SMALLEST]
     while sizes[-1] * 2 <= largest:
         sizes.append(sizes[-1] * 2)

@@ -1,4 +1,4 @@
-"""Renews the lease of a run while a slice works on it, and tells the slice of requests to pause, stop or end."""
+"""Renews the lease of a run during a slice of its work, and notices requests to pause, stop or shut down."""
 
 from __future__ import annotations
 

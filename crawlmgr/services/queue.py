@@ -214,7 +214,7 @@ def release_all(queue: str, now: datetime) -> int:
 
 
 def length() -> int:
-    """Returns the number of tasks in the queue, including taken ones if it is in the database."""
+    """Returns the number of queued tasks; a queue in the database also counts tasks that a worker has taken."""
     return int(_store().length())
 
 

@@ -273,8 +273,8 @@ def _fallback(text: str) -> TimeParts | None:
     return replace(parts, clock=(found.hour, found.minute, found.second))
 
 
-# Further languages for dateparser, by the range of their letters, so that only possible ones are loaded: each takes a good part
-# of a second.
+# Further languages for dateparser, by a range of letters that suggests them. Only these are loaded, since loading a language
+# takes some tenths of a second.
 _FURTHER = (
     ("\u0370", "\u03ff", ("el",)),
     ("\u0400", "\u052f", ("uk", "bg")),

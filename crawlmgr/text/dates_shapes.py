@@ -197,9 +197,9 @@ def _full_year(text: str | None) -> int | None:
 
 
 def _with_clock(coded: str, found: re.Match[str], time: TimeParts, whole: bool) -> TimeParts | None:
-    """Returns the date `time`, found at `found` in the text `coded`, completed by a clock time next to it, if there is one.
-    None if the clock time is impossible, or if date and clock time are too incomplete to be certainly a time. With `whole`, also
-    None if the text contains more than a date, a clock time, a weekday, punctuation and labels such as "Posted"."""
+    """Returns `time`, the date found at `found` in the text `coded` (see `canonical`), completed by a clock time next to it, if
+    any. None if the clock time is impossible, or if the parts found are too few to be a time. With `whole`, also None if the text
+    contains more than a date, a clock time, a weekday, punctuation and labels such as "Posted"."""
     gap = _BETWEEN.match(coded, found.end())
     clock = _CLOCK.match(coded, gap.end() if gap else found.end())
     start, end = found.start(), found.end()
@@ -285,9 +285,9 @@ def _timed(time: TimeParts, clock: re.Match[str]) -> TimeParts | None:
 
 
 def _read_ago(coded: str, whole: bool) -> TimeParts | None:
-    """Returns the duration in a text like "2 hours ago", in either word order, as the whole text or (`whole` is False) inside
-    other text; None if there is none. With a clock time beside it ("2 days ago, 12:30"), the result is a day and this clock
-    time."""
+    """Parses a text like "2 hours ago", in either word order; None if it is none. If `whole` is False, other text may surround
+    it. A number of days with a clock time ("2 days ago, 12:30") gives that day and time. `coded`: the text as returned by
+    `canonical`."""
     if "G" not in coded and "V" not in coded and not whole:
         return None
     if coded.strip(" J.!") == "" and "J" in coded:

@@ -171,7 +171,7 @@ def _ssl_context(ca_file: str | None) -> ssl.SSLContext:
 
 
 class _Adapter(HTTPAdapter):
-    """The `requests` adapter of one origin: guarded connections, one TLS context, and one connection pool that is kept."""
+    """The `requests` adapter of one origin, with address checks before connecting, one TLS context and one connection pool."""
 
     def __init__(self, ca_file: str | None, tls: bool) -> None:
         self._ssl: dict[str, Any] = {"ssl_context": _ssl_context(ca_file)} if tls else {}

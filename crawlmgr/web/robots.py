@@ -77,8 +77,8 @@ def from_response(response: FetchResponse, now: datetime, agent: str = "crawlmgr
     """Returns the rules from the response to a request for robots.txt, for which up to five redirects were followed.
 
     2xx: the first 500 KiB are the rules. 4xx, or more than five redirects: everything is allowed. 5xx, 429, or no complete
-    response: nothing is allowed for now. Valid for the time in Cache-Control, between five minutes and 24 hours (default 24
-    hours); after a denial, robots.txt is requested again after ten minutes.
+    response: nothing is allowed for now. The rules are valid for max-age in Cache-Control, limited to
+    between five minutes and 24 hours (default 24 hours); after a denial, robots.txt is requested again after ten minutes.
     """
     partial = response.failure is Failure.too_large and bool(response.body)
     if 200 <= response.status < 300 and (response.failure is None or partial):

@@ -110,10 +110,9 @@ class NextQuery:
         return valid >= UNCUT_BEFORE_EVERYTHING and likely_cut(self._session.seen.outcomes) is None
 
     def _paper_seed(self) -> Ask | str | None:
-        """Returns a query for the next of the deep-web paper's seed words, each of which is queried once whatever it returns.
-        When all were queried: None if there are records, so that the paper's rounds begin; otherwise a first query with the
-        next way of submitting the form or, if no way is left, a reason code to end the harvest.
-        """
+        """Returns a query for the next of the deep-web paper's seed words; each is queried once, whatever it returns. After the
+        last: None if any records were found, so that the paper's rounds begin; otherwise the first query of the next way of
+        submitting the form or, if no way is left, a reason code to end the harvest."""
         words = list(self._session.options.seed_terms) or paper_words(
             cluster_terms(self._session.harvest.form), page_words(self._session.harvest.form.words)
         )

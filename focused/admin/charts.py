@@ -144,9 +144,8 @@ def compared(results: Sequence[Mapping[str, Any]], pages_in_archive: int | None 
 
 
 def so_far(trails: Mapping[str, Sequence[bool]]) -> list[Chart]:
-    """Makes charts of pages on topic and harvest rate from finished repetitions, while a comparison is at work. `trails`: for
-    each strategy, whether each fetched page was on topic.
-    """
+    """Returns charts of the pages on topic and the harvest rate for a comparison that is still running, from finished
+    repetitions. `trails`: for each strategy, whether each fetched page was on topic, in order."""
     found, rates = [], []
     for index, (name, marks) in enumerate(trails.items()):
         x, sums, colour = list(range(1, len(marks) + 1)), np.cumsum(np.asarray(marks, dtype=int)), COLOURS[index % len(COLOURS)]

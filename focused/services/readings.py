@@ -208,7 +208,7 @@ class TextsJob:
         Run.objects.filter(pk=self.run.pk).update(result={"drawn": len(found)})
 
     def ended(self, state: str, now: datetime) -> None:
-        """Does nothing, since each sample was stored when it was read."""
+        """Called at the end of the run; has nothing to do, since each sample was stored when it was read."""
 
 
 def progress(topic: Topic) -> dict[str, Any] | None:

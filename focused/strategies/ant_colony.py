@@ -363,9 +363,9 @@ class AntColony(Strategy):
         ant.path.append(row)
 
     def _candidates(self, ant: Ant) -> Rows:
-        """Returns the row numbers of the links that an ant may take from its page: open links that were not rejected in this
-        cycle. If there are none (or always, with `revisit`), also links to fetched pages that the ant has not visited and that
-        still have such open links."""
+        """Returns the row numbers of the links that an ant may follow from its page: open links that were not rejected in this
+        cycle. If there are none, or with `revisit`, also links to fetched pages that the ant has not visited in this cycle and
+        that contain such open links."""
         links = self._links
         rows = links.rows(ant.page)
         fresh = rows[links.is_open(rows) & ~self._light[rows]]

@@ -65,7 +65,8 @@ def board_by_day(board: Board, now: datetime) -> Chart:
 
 
 def hourly(board: Board, now: datetime) -> list[Chart]:
-    """Returns two charts of the last four weeks: a board's posts and visits by hour of the day, its posts by weekday and hour."""
+    """Returns two charts of a board in the last four weeks: posts and visits by hour of the day, and posts by weekday and
+    hour."""
     found, hours = pattern(board, reads.zone(board.site), now), list(range(24))
     clock = _("hour of the day (%(zone)s)") % {"zone": board.site.timezone}
     series = [

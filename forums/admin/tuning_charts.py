@@ -1,4 +1,4 @@
-"""Charts of the tuning page: delay against visits, visits of each board, visit times over a board's rhythm."""
+"""Charts of the tuning page: delay against visits, visits of each board, and visit times on a board's curve of events by hour."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def _paired(days: dict[tuple[str, str], list[tuple[Floats, Floats]]]) -> list[di
 
 
 def table(result: dict[str, Any]) -> str:
-    """Formats the table of ratios, then the bootstrap intervals."""
+    """Formats the benchmark's result as text: a table of delay ratios, then their bootstrap intervals."""
     header = ["log", "set", "history from", "boards", "era a day", *result["columns"]]
     rows = [
         [

@@ -17,8 +17,8 @@ _DAY_SECONDS = 86_400
 
 
 class Days(NamedTuple):
-    """Day headings and clock times of a page. `headings` are the numbers of the texts that are day headings; `clocks` maps the
-    number of each text with a clock time below a heading to the full time."""
+    """The day headings and clock times of a page. `headings` are the indices, in the page's list of texts, of the day headings;
+    `clocks` maps the index of each clock time below a heading to the full time."""
 
     headings: frozenset[int]
     clocks: dict[int, Moment]

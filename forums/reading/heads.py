@@ -129,8 +129,8 @@ class Heads:
         return False
 
     def _contradicts(self, rows: list[Row]) -> bool:
-        """Tells whether the rows contradict the supposed header: for more than a quarter of the numbers, words or icons in the
-        row say that they count views, but the header says that they count something else."""
+        """Tells whether the rows contradict the supposed header: more than a quarter of the counts in the rows are marked as
+        views by a word or icon, although the header names something else for them."""
         found = [(one.roles & COUNTED, self.of(row, one.node) & COUNTED) for row in rows[:8] for one in row.counts]
         return sum(own == {"views"} and bool(head - own) and "views" not in head for own, head in found) * 4 > len(found)
 

@@ -183,7 +183,7 @@ _BOARD_NUMBERS = frozenset({"f", "fid", "forum", "forumid", "forum_id", "frm_id"
 def leads_to(pattern: str) -> str:
     """Returns the kind of page that the words of an address pattern suggest: "thread", "board", "post" or "" for none.
 
-    The last informative word decides; a word for boards followed by two ids suggests nothing.
+    The last word that suggests a kind decides; a word for boards followed by two ids suggests nothing.
 
     >>> leads_to("a.org/viewtopic.php?f=#&t=#"), leads_to("a.org/forum/#-*"), leads_to("a.org/boards/#-*/#")
     ('thread', 'board', '')

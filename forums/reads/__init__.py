@@ -58,7 +58,7 @@ class BoardRow:
 
     @property
     def halted(self) -> bool:
-        """True if the board is not visited because a visit of its forum, or all crawling, is paused."""
+        """True if the board is not visited because another visit of its forum is paused, or because all crawling is paused."""
         return self.due.held in (VISIT_PAUSED, ALL_PAUSED)
 
 

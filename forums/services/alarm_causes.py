@@ -19,7 +19,7 @@ LATE = timedelta(hours=1)
 MAX_CAUSES = 100  # largest number of causes of each kind that are reported; further ones are left out
 DAYS = 2  # days over which delays are averaged: today and yesterday in the forum's zone
 FEWEST = 5  # a board raises no alarm about its delay if fewer posts than this were found on it in the last DAYS days
-WORKED_OUT_SECONDS = 300  # cache time of a forum's delays, which are computed from every visit of two days
+WORKED_OUT_SECONDS = 300  # how long a forum's delays are cached, since computing them reads all visits of two days
 
 
 def causes(now: datetime) -> list[Cause]:

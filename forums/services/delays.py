@@ -15,9 +15,8 @@ KEPT_ARRIVALS = 2000  # number of posts stored individually per visit; further o
 def note(visit: Visit, arrivals: Iterable[tuple[datetime, bool, int]], now: datetime) -> None:
     """Adds the waiting times of a page's new posts to their visit; eq. (1) and (2) of the forum paper.
 
-    arrivals: (time posted, whether it is a first post, precision of the time in seconds). Only posts made since the board is
-    watched count: older posts were waiting for the forum to be added. A time given to the minute may be the minute in which the
-    board was first read; such posts count as made after that.
+    arrivals: (time posted, whether it is a first post, precision of the time in seconds). Only posts made after the watching of
+    the board began are counted. A post whose time is given only to the minute counts if that minute ends after the beginning.
     """
     since = visit.board.watched_since
     if since is None:

@@ -22,7 +22,7 @@ SAMPLE_PAGES = 20
 SAMPLE_RESERVE = 6
 # priority of a sample's pages: before all other addresses of the run, which wait until the site has been learned
 SAMPLE_PRIORITY = 1e6
-# least time before a site is learned again for the same reasons, since the result would be the same at every visit
+# minimum time before a site is learned again because of the same kind of layout change: the result would hardly differ
 AGAIN_AFTER = timedelta(days=1)
 _SAMPLE = ExplorerSettings(most_pages=SAMPLE_PAGES, reserve=SAMPLE_RESERVE)
 

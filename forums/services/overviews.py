@@ -120,8 +120,8 @@ def _told(look: Look, reading: PageReading, now: datetime) -> bool:
 
 
 def _deeper(look: Look, response: FetchResponse, now: datetime) -> bool:
-    """Tells whether the page is a sitemap of sitemaps; if so, stores the most recently changed sitemap in it to be tried instead.
-    """
+    """Tells whether a page read as a sitemap is a sitemap index; if so, stores the most recently changed sitemap in it as a
+    source to try."""
     listed = parse_sitemap(response.body, response.url) if look.source.kind == SourceKind.SITEMAP else None
     if listed is None or listed.kind != "index":
         return False

@@ -107,8 +107,8 @@ def budget_following_intervals(site_id: int, now: datetime) -> Iterator[None]:
 
 
 def return_to_intervals(plan: Plan, now: datetime) -> None:
-    """Lets a plan's boards follow their fixed intervals again, if the plan is inactive or its policy is that of intervals: sets
-    when they are due, and deletes the visits planned for them."""
+    """If the plan is inactive or its policy is to visit at fixed intervals, deletes the planned visits of its boards and makes
+    each board due by its own interval."""
     if plan.active and plan.policy != Policy.INTERVAL:
         return
     PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED).delete()

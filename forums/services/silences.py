@@ -35,8 +35,8 @@ def watch(now: datetime) -> int:
 
 
 def _mark_drop(site: Site, found: Drop | None, now: datetime) -> None:
-    """Stores that a site's number of new posts has dropped well below the usual one (None: it has not), and reports it the first
-    time. Callers pass None for a site without any new posts, because its silence is reported instead."""
+    """Stores the drop in a site's number of new posts, or None if the number is as usual; reports a drop when it begins. Callers
+    pass None for a site without any new posts, because its silence is reported instead."""
     drop = {} if found is None else asdict(found)
     if drop == site.drop:
         return

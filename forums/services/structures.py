@@ -177,7 +177,7 @@ def edit(site_id: int, values: Mapping[str, Any], *, now: datetime, user: Any = 
 
 
 def correct(site_id: int, rules: SiteRules, change: Change, *, now: datetime, user: Any = None) -> StructureVersion:
-    """Stores the operator's rules as a new version; `change` describes the correction (what, before, after)."""
+    """Stores the operator's rules as a new version. `change`: what was corrected, its value before and its value after."""
     site = Site.objects.get(pk=site_id)
     made = record(site, Origin.CORRECTED, [change], now=now, rules=rules.to_json(), user=user)
     record_event(site, "structure_corrected", _summary([change]), now=now, user=user)

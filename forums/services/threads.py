@@ -300,8 +300,8 @@ def set_opening(thread: Thread, records: Sequence[PostRecord]) -> None:
 
 
 def fetched(thread: Thread, now: datetime, pages: Mapping[str, object]) -> bool:
-    """Ends the fetching of a thread: it is no longer pending. pages: the address and number of its last page, by field name.
-    Returns whether it was fetched for the first time."""
+    """Marks a thread as fetched and no longer pending. pages: fields of the thread to set, its last page's address and number.
+    Returns whether this was its first fetch."""
     first = thread.fetched_at is None
     newest = Post.objects.filter(thread=thread, gone_at__isnull=True).aggregate(at=Max("posted"))["at"]
     values: dict[str, object] = {"pending": False, "misses": 0, "fetched_at": now, "gone_at": None, **pages}

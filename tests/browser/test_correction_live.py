@@ -52,7 +52,7 @@ def live(installed: dict[str, str], tmp_path: Path) -> Iterator[Live]:
         assert manage(environment, "forum", "crawl", "1", "--history-days", "400", *own).returncode == 0
         truth = true_posts(target.truth())
     assert manage(environment, "schedule", "pause").returncode == 0  # a planned visit would delay reading the stored pages again
-    serve = Serve(environment, tmp_path / "log")  # the forum is stopped here: the rest must not request it
+    serve = Serve(environment, tmp_path / "log")  # the forum no longer runs here: the rest of the test must not request it
     serve.start()
     try:
         assert wait_for(lambda: serve.health()[0]), serve.told()

@@ -21,7 +21,7 @@ from forums.services import loops, overviews, plan_days, plans, sites
 
 TARGET = Path(__file__).resolve().parents[3] / "shared" / "targets" / "target"
 STATE = Path(os.environ.get("CRAWL_TARGETS") or Path.home() / ".cache" / "crawl-targets")
-BELOW = 1101  # a random seed for which machina (a forum) puts the new thread into a sub-board, which its index omits
+BELOW = 1101  # random seed for which machina (a forum) puts the new thread into a sub-board, which machina's index omits
 OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0, "history_days": 400.0}
 
 pytestmark = [

@@ -26,7 +26,7 @@ TABLES = (Post, Thread, Visit, BoardHour, Board, Url, Page)
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The number of rows that each batch deleted."""
+    """Makes removals delete small batches; returns the list to which each batch adds its number of deleted rows."""
     hosts.forget()
     monkeypatch.setattr(removals, "BATCH", 7)
     monkeypatch.setattr(removals, "AT_ONCE", 50)

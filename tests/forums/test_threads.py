@@ -62,7 +62,7 @@ def hours() -> dict[int, tuple[int, int]]:
         (exact(8, 58), ago(25200 + 300, 3600, LATER), False),
         (exact(8, 58), exact(0, 0, unit=86_400), False),
         (exact(8, 58), ago(25200 + 240, 60, LATER), False),  # a relative time with the same unit as the exact one
-        (ago(180, 60), exact(15, 30), False),  # not the same time but a later one, such as that of an edit
+        (ago(180, 60), exact(15, 30), False),  # a later time, such as that of an edit, not a finer form of the same time
     ],
 )
 def test_a_finer_time_is_taken_over_and_a_coarser_one_is_not(

@@ -46,7 +46,7 @@ class SearchSite:
     select), word (a box), choices (two selects, no box) or years (a range, no box). `leads_on`: a single result is redirected
     to instead of listed.
 
-    `conjunction`: several words must all occur; otherwise they are one word. `cut` is the maximum number of results shown.
+    `conjunction`: several words find books with all of them, otherwise none. `cut` is the maximum number of results shown.
     `method` is get or post (post needs the page's token and its session). `failing` maps a path to the response sent instead.
     `submitted` counts submissions of forms that are not search forms.
     """

@@ -345,9 +345,8 @@ def _are_headings(rows: RowSet, below: RowSet) -> bool:
 
 
 def _are_merged(rules: RowSet, nodes: list[int]) -> bool:
-    """Tells whether the rules merged several rows into one. A merged row consists of several sibling elements, and most links
-    that only the models found (`nodes`) are in its second or later ones, at the position that titles have in the first one.
-    """
+    """Tells whether the rules merged several rows into one: whether most links that only the models found (`nodes`) are in the
+    second or a later of a row's sibling elements, at a position that titles have in the first one."""
     if len(nodes) < MERGED * len(rules.rows):
         return False
     titles = {row.column(row.title.node).partition(":")[2] for row in rules.rows}

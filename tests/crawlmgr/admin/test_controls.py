@@ -183,7 +183,7 @@ def test_every_form_is_taken_and_every_field_is_read(client: Client, sizes: Size
 
 
 def _dead(client: Client, method: str, action: str, fields: dict[str, list[str]], buttons: list[Any]) -> list[str]:
-    """The problems of a form: fields that no view reads, and addresses that do not accept it. Every button is pressed."""
+    """Submits a form with each of its buttons; returns its problems: fields that no view reads, and addresses that reject it."""
     asked: set[str] = set()
     wrong, names = [], set(fields)
     bare = {name: [""] if values == ["a"] else values for name, values in fields.items()}  # optional fields are sent empty too

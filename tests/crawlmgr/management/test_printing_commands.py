@@ -43,7 +43,7 @@ def test_what_needs_no_page_loads_no_parser(installed: dict[str, str], words: st
 
 
 def loaded_by(words: str, installation: dict[str, str]) -> set[str]:
-    """The top packages that a command imports."""
+    """Runs a manage.py command (`words`) and returns the top-level packages that it imports."""
     command = [sys.executable, "-X", "importtime", "manage.py", *words.split()]
     done = subprocess.run(command, cwd=ROOT, env=installation, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0 and done.stdout, done.stderr[-2000:]

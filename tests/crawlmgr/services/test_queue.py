@@ -183,7 +183,7 @@ def test_nodes_that_start_together_make_each_schedule_once() -> None:
     def start() -> None:
         try:
             ready.wait(60)
-            # Threads share the tests' database in memory, which refuses a locked table at once; a file or a server would wait.
+            # Threads share the tests' in-memory database, where a locked table raises an error at once instead of a wait.
             trouble.calmly(queue.make_schedules, SYSTEM)
         except Exception as error:  # noqa: BLE001 - it is checked below that there is none
             failures.append(error)

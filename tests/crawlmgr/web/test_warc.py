@@ -1,5 +1,5 @@
-"""WARC files: those written here can be read by this program, warcio and fastwarc; reading of revisit records, of truncated
-files, and of files written by other programs."""
+"""WARC files that this program writes can be read by itself, warcio and fastwarc; it reads revisit records, truncated files, and
+files of other programs."""
 
 from __future__ import annotations
 

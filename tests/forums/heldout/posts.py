@@ -15,7 +15,7 @@ from tests.forums.heldout.times import jf_time, slash_month, spoken_day, subsilv
 
 
 def deepen(t: Topic) -> Topic:
-    """The thread with more quotes, some of them of posts that contain quotes."""
+    """Returns a copy of the thread with more quotes; some quote a post that itself contains a quote."""
     t = copy.deepcopy(t)
     for k in range(1, len(t.posts)):
         if (t.number + k) % 5 < 3:

@@ -113,7 +113,7 @@ def jf_time(f: RandomForum, at: datetime) -> str:
 
 
 def slash_month(f: RandomForum, at: datetime) -> str:
-    """“Sat, 21/Nov/2026 - 14:05” and its equivalents in other languages."""
+    """Formats a time as “Sat, 21/Nov/2026 - 14:05”, or its equivalent in the forum's language."""
     if f.language == "zh":
         return f"{at.year}年{at:%m}月{at:%d}日({SHORT['zh'][at.weekday()][1]}) {at:%H}时{at:%M}分"
     return f"{SHORT[f.language][at.weekday()]}, {at:%d}/{MON[f.language][at.month - 1]}/{at.year} - {at:%H:%M}"
