@@ -76,8 +76,8 @@ def with_roles(form: Form, known_roles: Mapping[str, str] | None = None) -> Form
 def asks_for_something_else(form: Form) -> bool:
     """Tells whether a form that looks like a search form wants something other than search words. This is so if
 
-    - its boxes are for personal data, an order or a page number, none is a query by its own name, and there are no choices to
-      narrow a search by; or
+    - its boxes are for personal data, an order or a page number, and it has no field for a query or for narrowing a search;
+      or
     - none of its boxes has a name, so that only other inputs (such as a poll beside the box) would be sent; or
     - it has no box, and its choices only set the order or the length of a list.
 

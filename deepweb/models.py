@@ -41,8 +41,8 @@ class QueryState(models.TextChoices):
 
 
 class Source(models.Model):
-    """A site that is searched for forms. `links` are counts, by word, of links that led to a search form and that did not (see
-    `LinkScorer`)."""
+    """A site that is searched for forms. `links` maps each word of a followed link's text or address to two counts: links with it
+    that led to a search form, and others (see `LinkScorer`)."""
 
     url = models.TextField(_("address"))
     key_hash = models.BigIntegerField(unique=True)

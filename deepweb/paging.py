@@ -51,7 +51,7 @@ def next_page(
     current page is the last.
 
     `root` and `url` are the current page, `number` its number, `form` the form that was submitted. `size` is the number of
-    records of a full page, 0 if the current page has fewer; only if it is not 0 may the form's input for page numbers be used.
+    records of a full page, or 0 if the current page has fewer; then the form's input for page numbers is not used.
     `may_post` permits forms that are sent by POST.
     """
     found = find_pages(root, url)

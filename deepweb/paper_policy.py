@@ -31,10 +31,10 @@ class PaperPolicy:
     """The deep-web paper's query policy. Queries are made in rounds; the records found in round i take the place of what the
     paper calls the pages P_i.
 
-    The weight of a word after round i, eq. (1), is the sum of K over its occurrences in the records of P_i (`word_weights`;
-    without it each word of a record counts once) times ln(N / n), where N is the number of all records found so far and n the
-    number of them with the word. Words in more than the share `too_common` of P_i, or in fewer than max(2 records, the share
-    `too_rare`), are left out.
+    The weight of a word after round i, eq. (1), is the sum of K over its occurrences in the records of P_i, times ln(N / n): N is
+    the number of all records found so far, n the number of them with the word. `word_weights` returns these sums of K for one
+    record; without it, each word of a record counts once. Words in more than the share `too_common` of P_i, or in fewer than
+    max(2 records, the share `too_rare`), are left out.
 
     Querying ends after `max_rounds` rounds, of which the seeds are the first, or when fewer than `min_candidates` words are left;
     `ended` says which. With `stop_rule` False it continues; if P_i has fewer than `min_candidates` words, words of all records

@@ -193,9 +193,9 @@ class TemplateSearch:
                     yield from self._refined(seen, outcome, slot, self._matching(place, outcome))
 
     def _alone(self, seen: Seen, slot: Slot) -> Iterator[_Offer]:
-        """Yields possible queries that set only the inputs of `slot`. For a range: its sub-ranges. For choices: the first
-        value not tried yet, of a sample as long as it is unknown whether the input is informative, of all values if it is. Yields
-        nothing if the input proved uninformative."""
+        """Yields queries that set only the inputs of `slot`. For a range: its sub-ranges. Otherwise the first value not tried
+        yet, taken from a sample of the values until the input is known to be informative (different values give different
+        answers), then from all. Yields nothing if the input is known to be uninformative."""
         template = frozenset(slot.names)
         known = self.verdict(template, seen)
         if known is False:
@@ -260,7 +260,7 @@ class TemplateSearch:
             matching = float(max(outcome.returned, outcome.matching or 0))
             earlier = places[: known_till[place]]
             before = float(((earlier >= span.low) & (earlier <= span.high)).sum())
-            # Word queries also find records: scale this count from those known at that answer to all known now.
+            # Word queries find records too, so the count from the time of that answer is scaled to all records known now.
             if self.beside_words and known_till[place]:
                 before *= seen.records / known_till[place]
             asked.append(QueriedRange(span, matching, is_known, outcome.is_whole, before))

@@ -237,8 +237,8 @@ class Feedback:
         return self._columns.take(words.numbers), words.weights
 
     def _weighed(self, indices: NDArray[np.int32], weights: NDArray[np.float32]) -> tuple[NDArray[np.int32], Vector]:
-        """Returns the words of a text (columns, weights 1 + ln f) with the weights multiplied by inverse document frequency and
-        then scaled to a vector of length 1."""
+        """Returns the words of a text as (column indices, weights); `weights`, given as 1 + ln f, are multiplied by the inverse
+        document frequency and scaled to a vector of length 1."""
         values = weights * self._idf[indices]
         return indices, values / max(float(np.sqrt(values @ values)), 1e-12)
 

@@ -59,7 +59,7 @@ class Verdict(NamedTuple):
 
 
 def cells(entries: Sequence[str], draws: int) -> list[Cell]:
-    """Returns all runs of a comparison, draw by draw, so that complete draws are available early."""
+    """Returns all runs of a comparison: every entry with the first draw of random samples, then with the second, and so on."""
     return [Cell(entry, draw) for draw in range(1, draws + 1) for entry in entries]
 
 

@@ -83,7 +83,7 @@ class Relevance:
 
     @property
     def idf(self) -> Idf:
-        """The document frequencies in use, as inverse document frequencies."""
+        """The inverse document frequencies that scores are computed with at present."""
         return self._frequencies.idf
 
     @property

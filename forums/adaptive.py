@@ -67,7 +67,7 @@ class AdaptiveLoop:
         self.forecast, self.sites, self.count, self._all = forecast, forecast.sites, len(forecast.all), forecast.all
         # epoch seconds before which boards that could not be read are not visited again
         self.resting_until: Floats = np.zeros(self.count)
-        self._taken = np.zeros(self.count)  # per board: expected events that visits simulated in an outlook have already fetched
+        self._taken = np.zeros(self.count)  # per board: expected events already fetched by simulated visits (see `Outlook`)
 
     def _overview(self, overview_sources: LoopSources | None) -> Overview | None:
         self.sources_resting_until: Floats = np.zeros(len(overview_sources.sources) if overview_sources is not None else 0)

@@ -18,10 +18,10 @@ APART_AT = 2
 class Covers:
     """Pairs (row, board): each row of an overview source with each board whose posts it may count.
 
-    The pairs of a row are adjacent; the first is that of the board that the row shows. All arrays have one entry per pair, except
-    `own`, the position of each row's first pair, and `bounds`, the same with the total number of pairs appended. Index pages
-    often include in a board's figures those of boards below it that have no row (hidden boards); if such a row changes, one of
-    its boards has changed.
+    The pairs of a row are adjacent, and the first is that of the board shown in the row. All arrays have one entry per pair,
+    except `own` (the index of each row's first pair) and `bounds` (the same, with the number of pairs appended). Index pages
+    often include in a board's figures those of its sub-boards that have no row (hidden boards); a change of such a row may come
+    from any of its boards.
 
     `as_of` (epoch seconds): the time up to which the board's posts are in the row's figures, nan if the row was not shown.
     `open`: the board was not visited since the row showed a change. `apart`: number of consecutive visits that found posts of a

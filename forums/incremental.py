@@ -155,7 +155,7 @@ def misplaced(rows: Iterable[Row]) -> set[str]:
     """Returns the keys of rows at the top that break the order of a list sorted by last reply: unmarked pinned threads.
 
     From the top down to the middle of the list, a row is misplaced if more than half of the unpinned rows below it have a newer
-    last reply, by more than the coarser of the two precisions; the first row that is not ends the search.
+    last reply, by more than the coarser of the two precisions. The search ends at the first row that is not misplaced.
     """
     timed = [row for row in rows if row.last_reply is not None]
     found: set[str] = set()
@@ -247,8 +247,8 @@ class Visit:
         return Decision(tuple(changed), tuple(unchanged), tuple(old), follow)
 
     def _rival(self, any_rows: bool, tally: _Tally) -> str:
-        """Returns another candidate for the next page to try, after the chosen one showed no new rows; "" if the page had new
-        rows, or if no candidate is left."""
+        """Returns the next-page link to try instead of the last one followed, if this led to a page without new rows; "" if the
+        page had new rows or no other candidate is left. `any_rows` is not used."""
         state = self.state
         if state.phase != "fresh" or state.page < 2:
             return ""

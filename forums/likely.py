@@ -28,13 +28,13 @@ BOARDS_AT_ONCE, MAX_DRAWN = 100, 500
 
 
 def spans(loop: AdaptiveLoop, outlook: Outlook, readings: Floats, now: float, step_seconds: float) -> tuple[Floats, Floats]:
-    """Returns the first and last time of the likely span of each expected visit, epoch seconds, (visits,) each.
+    """Returns the first and last time of a likely span for each expected visit, epoch seconds, (visits,) each.
 
     readings: expected times of readings of overview sources, epoch seconds. step_seconds: the time step of `outlook`, by which
-    spans are widened. If only visits provide information, the time of a board's next visit is nearly certain, and later ones
-    depend on what is found. With overview sources, the arrivals of posts are simulated from the forecast; in each simulation the
-    next visit is made when the sum of w (t - t_e) over the board's posts (weight w, posted at t_e) reaches the priority that the
-    board has at its expected visit.
+    spans are widened. Without overview sources, the next visit of a board is nearly certain, while later ones depend on what
+    visits find. With overview sources, the arrivals of posts are simulated from the forecast; in each simulation the next visit
+    is made when the sum of w (t - t_e) over the board's posts (weight w, posted at t_e) reaches the priority of the board at its
+    expected visit.
     """
     before = _earlier_of_board(outlook.board)
     ahead = np.maximum(outlook.moments - now, step_seconds)

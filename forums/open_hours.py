@@ -42,8 +42,8 @@ def spans(window: windows.Window | None, day: date, zone: ZoneInfo) -> Spans:
 
 
 def to_planning_clock(rates: Floats, open_: Spans) -> Floats:
-    """Converts rates (n, bins) per hour of a real day to rates per hour of the planning clock; each board's sum over the day is
-    unchanged."""
+    """Converts rates (n, bins) per hour of the real day to rates per hour of the planning clock, which stops outside the open
+    hours; each board's sum over the day is unchanged."""
     bins = rates.shape[1]
     starts, ends, before = _bounds(open_)
     minute = (np.arange(MINUTES) + 0.5) * DAY_HOURS / MINUTES

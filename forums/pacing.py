@@ -138,7 +138,7 @@ class Pace:
         paused = budget.last_tick is not None and now - budget.last_tick > PAUSE_TICKS * self.tick_seconds
         if day != budget.day:
             budget.day, budget.used, budget.from_used, budget.from_plan = day, 0, 0, 0.0
-            if budget.last_tick is None or paused:  # late start or pause over midnight: visits planned before now count as made
+            if budget.last_tick is None or paused:  # after a late start or long pause, visits planned before now count as made
                 budget.from_plan = self._done(now)
                 budget.used = budget.from_used = int(budget.visits_per_day * budget.from_plan)
         elif paused:  # spread the day's remaining visits over the rest of the day

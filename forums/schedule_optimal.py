@@ -154,7 +154,7 @@ def _best_between(intensity: Intensity, board: Ints, low: Floats, now: Floats, h
     inside = np.clip(np.clip(free, edge, edge + intensity.width), left, right)
     cost = intensity.interval_cost(owner, left, inside) + intensity.interval_cost(owner, inside, right)
     lowest = np.minimum.reduceat(cost, start)
-    hit = np.flatnonzero(cost == lowest[row])[::-1]  # backwards, so that the first of several equal bins is kept
+    hit = np.flatnonzero(cost == lowest[row])[::-1]  # backwards, so that the first of several bins with equal cost is kept
     best = now.copy()
     best[row[hit]] = inside[hit]
     return np.where(lowest < least * (1.0 - 1e-9) - 1e-12, best, now)

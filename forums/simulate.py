@@ -259,7 +259,7 @@ class Simulation:
         return followed
 
     def _overview_sources(self, policy: str, every: Ints) -> LoopSources | None:
-        """Returns the overview source that a policy reads besides its visits; None if it has none."""
+        """Returns the overview source that a policy reads, with a row for each of the boards `every`; None if it reads none."""
         if policy not in OBSERVES:
             return None
         source = Source(every, newest=policy == "newest", cost=self.setup.glance_cost)

@@ -58,7 +58,7 @@ def take_away() -> None:
 
 
 def old_chain(targets: list[tuple[str, str]]) -> Any:
-    """Applies the old migrations one by one, as before they were squashed; returns the models of that state."""
+    """Applies the migrations one by one, without the squashed ones; returns the app registry (models) after `targets`."""
     executor = MigrationExecutor(connection)
     executor.loader = MigrationLoader(connection, replace_migrations=False)
     return executor.migrate(targets).apps

@@ -17,7 +17,7 @@ MISSING = "neither redis-server nor valkey-server is installed"
 
 
 class Redis:
-    """A server that stores nothing on disk."""
+    """A Redis server for tests, which stores nothing on disk."""
 
     def __init__(self) -> None:
         with closing(socket.create_server(("127.0.0.1", 0))) as listener:

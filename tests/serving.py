@@ -87,7 +87,7 @@ class Serve:
         return family(self.pid)
 
     def end(self, number: int = signal.SIGTERM, seconds: float = PATIENCE_SECONDS) -> int:
-        """Sends a signal and waits until the process has ended."""
+        """Sends a signal, waits until the process has ended, and returns its exit status. Kills it after `seconds`."""
         assert self.process is not None
         if self.process.poll() is None:
             self.process.send_signal(number)

@@ -175,7 +175,7 @@ def same_rows(one: Cluster, other: Cluster, counted: dict[str, int]) -> None:
 
 
 def same_files(other: Cluster, counted: dict[str, int]) -> None:
-    """Checks that every WARC file is complete in the new folder and agrees with the index."""
+    """Checks that the new folder has the WARC files `counted` (sizes by name), and that they agree with the index."""
     folder = Path(other.environment["CRAWLMGR_DATA"]) / "archive"
     assert {name: (folder / name).stat().st_size for name in counted} == counted
     assert other.json("archive", "check")["ok"]

@@ -74,7 +74,7 @@ def cluster(serve: Serve) -> tuple[int, list[int]]:
 
 
 def kill(serve: Serve, database: Database, victim: str) -> str:
-    """Kills one victim; returns which was killed ("" if it did not exist)."""
+    """Kills the processes of the kind `victim`; returns `victim`, or "" if there was no such process."""
     guard, workers = cluster(serve)
     busy = database.run()[2].rpartition(":")[2]
     chosen = {

@@ -44,7 +44,7 @@ def killed_and_frozen(start: Callable[[], subprocess.Popen[str]], gate: Gate) ->
         lost += gate.until(CONNECTIONS)
         workers[1].send_signal(signal.SIGSTOP)
         workers.append(taking_over(start, lambda: len(gate.asked)))
-        gate.until(2 * CONNECTIONS)  # the connections of the frozen worker and of its successor
+        gate.until(2 * CONNECTIONS)  # all connections of the frozen worker and of its successor are in use
         workers[1].send_signal(signal.SIGCONT)  # the worker goes on and receives its responses, but has lost the run
         gate.open()
         out, said = workers[2].communicate(timeout=PATIENCE_SECONDS)

@@ -166,7 +166,7 @@ async def _serve(hosts: int, seconds: float, size_bytes: int, vary: bool, pages:
     sys.stdout.write(f"{web.port}\n")
     sys.stdout.flush()
     parent = os.getppid()
-    while not ended.is_set() and os.getppid() == parent:  # the process that started it may have been killed
+    while not ended.is_set() and os.getppid() == parent:  # ends too if its parent process was killed
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(ended.wait(), 1.0)
     sys.stdout.write(json.dumps(web.figures()) + "\n")

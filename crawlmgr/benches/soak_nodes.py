@@ -24,7 +24,8 @@ as long."""
 
 
 class Fleet:
-    """The additional nodes; call `start`, then `strike` repeatedly, then `stop`. A killed node is started again after a while."""
+    """The additional nodes; call `start`, then `strike` repeatedly to make one fail, then `stop`. A killed node is restarted
+    later."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str], server: Server, count: int) -> None:
         self.folder, self.environment = folder, dict(environment)

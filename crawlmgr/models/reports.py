@@ -1,4 +1,4 @@
-"""Table of counts for the reports of runs."""
+"""Table of the counts shown in the report of a run: responses by status, pages by type, and seeds by outcome."""
 
 from __future__ import annotations
 

@@ -64,5 +64,5 @@ def request() -> None:
 
 
 def end() -> None:
-    """Withdraws the request: the supervisor stops serving the pages of the demonstration. Data crawled from it are kept."""
+    """Requests the end of the demonstration: the supervisor stops serving its pages. Data crawled from it are kept."""
     _marker().unlink(missing_ok=True)

@@ -137,7 +137,7 @@ class Tokenizer:
 
     @property
     def user_words(self) -> frozenset[str]:
-        """The user words, which are kept whole, in normalised form."""
+        """The words added by the user, in normalised form; they are never split."""
         return self._user
 
     def __call__(self, text: str) -> list[str]:

@@ -152,9 +152,9 @@ def records_around(
 
     `anchors` are (node, key) pairs in document order; nodes with the same key belong to the same record, whose position is that
     of the first. A record is the highest sub-tree that contains anchors of one key only, reduced to the tag path that the
-    records have in common; in a flat layout the siblings between records are added. If such a record contains the anchors of
-    further keys (sub-boards named in a board's row of the list), these keys get no record. If there is only one key, its record
-    is the first anchor, or that anchor's nearest ancestor, for which `lone` is true; if there is none, the result is empty.
+    records have in common; in a flat layout the siblings between records are added. Keys whose anchors are inside the record of
+    another key (sub-boards named in a board's row) get no record. If there is only one key, its record is the first anchor or
+    its nearest ancestor for which `lone` returns true; the result is empty if there is none.
     """
     first: dict[Hashable, int] = {}
     for node, key in anchors:

@@ -140,9 +140,9 @@ def _as_sent(site: FormSite, bound: dict[str, str]) -> dict[str, str]:
 
 
 def oracle(site: FormSite, queries: int) -> int:
-    """Returns the number of records that a greedy oracle, which knows all records, finds with `queries` queries: of single words,
-    combined with the required choices, or, if the form has no text box, of choices or of the best disjoint ranges.
-    """
+    """Returns the number of records found by a greedy oracle, which knows all records, with `queries` queries. Each query is a
+    word together with the required choices; for a form without a text box, a choice of values or one of the best disjoint
+    ranges."""
     kind, count = site.kind, len(site.all)
     if kind.everything:
         return count

@@ -129,8 +129,8 @@ class HarvestSession:
         return counts
 
     def columns_of_inputs(self) -> set[str]:
-        """Returns the names of the record fields whose values can be typed into free inputs of the form other than the text box
-        for words."""
+        """Returns the names of the record fields whose values can be typed into inputs of the form other than the text box for
+        words."""
         return {column for columns in self.asking.columns.values() for column in columns}
 
     def _rebuild(self) -> None:

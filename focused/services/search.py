@@ -84,7 +84,7 @@ class _Entry(NamedTuple):
 
 
 def run_word(pk: int) -> str:
-    """Returns the index word for a run, which cannot occur in a page."""
+    """Returns the word by which the search index marks the pages of a run; no text of a page contains such a word."""
     return f"run#{pk}"
 
 

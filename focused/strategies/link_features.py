@@ -140,7 +140,7 @@ class LinkFeatures:
 
     @property
     def table(self) -> OpenTargets:
-        """The features of all open targets, and of closed ones not removed yet; pending changes are applied before."""
+        """The features of all open targets, including all changes so far; may still contain targets that were closed before."""
         self._settle()
         return self._table
 

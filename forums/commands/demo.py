@@ -165,7 +165,7 @@ def _visited_now(site: Site, board_ids: list[int] | None, planned: Sequence[Plan
 
 
 def _simulated_until(site: Site) -> datetime:
-    """Returns the time up to which the day on a fast clock has been simulated: the end of the last visit; now without visits."""
+    """Returns the time up to which the demonstration's day has been simulated: the end of the last visit; now without visits."""
     last = Visit.objects.filter(board__site=site, finished__isnull=False).order_by("-finished").first()
     return last.finished if last is not None and last.finished is not None else SYSTEM.now()
 

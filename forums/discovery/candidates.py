@@ -224,7 +224,8 @@ class Candidates:
 
 
 def _further(pages: Iterable[PageFacts]) -> set[str]:
-    """Returns the keys of the addresses of further pages of lists, which belong to their board and are not boards themselves."""
+    """Returns the keys of the addresses of further pages of thread lists; these belong to their board and are no boards
+    themselves."""
     lists = [page for page in pages if page.kind is PageKind.threadlist]
     return {
         page_key(url)

@@ -100,9 +100,9 @@ class TimedPage:
         return [time for time in found if not self._is_inner(time, found)]
 
     def _with_clock(self, time: Time) -> tuple[Time, int]:
-        """Completes a date from an attribute by the time of day in the texts from the date's own text on: "Yesterday" with its
-        date in a tooltip, then "06:47 AM". Returns the time and the number of texts used for that; (`time`, 0) if there is no
-        time of day."""
+        """Adds the time of day to a date that comes from an attribute: for "Yesterday" with its date in a tooltip, followed by
+        "06:47 AM". The time of day is searched for from the date's text on, in its line. Returns the time and the number of texts
+        used; (`time`, 0) if there is no time of day."""
         if time.moment.precision_seconds < 86_400 or time.line not in self.line_range:
             return time, 0
         moment, used = self._time_at(time.piece, self.line_range[time.line][1], set())

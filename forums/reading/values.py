@@ -18,7 +18,7 @@ _COUNT = re.compile(
 )
 _INNER = re.compile(
     rf"(?<![\w.,:/#-])({_NUMBER})\s*(k|m|万|萬|千|亿|億|тыс|млн|tsd|만|천)?"
-    # The scale letters "k" and "m" are not used if a word begins with them.
+    # A letter "k" or "m" after the number is no scale if it begins a word, as in "5 men".
     r"(?![\d:]|(?<=[a-zа-я])[a-zа-я])(?!\s*[:/.-]\s*\d)",
     re.I,
 )

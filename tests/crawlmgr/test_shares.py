@@ -92,7 +92,8 @@ def test_the_next_task_goes_to_the_least_loaded_below_its_threshold() -> None:
         assert name is not None
         node.give(name, 10)
         given_to.append(name)
-    # loads: 0/40 and 0/10, so the faster node comes first; 10/40 against 0/10; then 10/40, 20/40, 30/40 against 10/10
+    # load = tasks / weight of fast and slow: 0/40 and 0/10 (equal: the faster is taken); 10/40 and 0/10; then 10/40, 20/40, 30/40
+    # and 10/10
     assert given_to == ["fast", "slow", "fast", "fast", "fast"]
     assert node.best() is None and node.ranking() == []
     node.done("slow", 4)

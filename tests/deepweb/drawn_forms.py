@@ -81,7 +81,7 @@ def patterns() -> Iterator[Pattern]:
 
 
 class Drawer:
-    """Fills the gaps of patterns by chance, for one site in one language."""
+    """Replaces the placeholders in text patterns by random words and numbers, for one site in one language."""
 
     def __init__(self, seed: int, language: str) -> None:
         self._random = random.Random(seed)

@@ -63,7 +63,7 @@ def field_html(noted: str) -> str:
 
 
 def row_of(note: Note, number: int) -> dict[str, Any]:
-    """A noted form with its page, as a line of the training data."""
+    """Returns the form that `note` describes, as HTML with its page, in the format of the training data."""
     method, _, rest = note.sent.partition(" ")
     words = rest.split()
     action = next((word for word in words if word[0] not in "#.@*"), "")

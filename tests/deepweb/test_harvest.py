@@ -259,7 +259,7 @@ def test_a_form_that_brings_nothing_ends_with_its_reason(answer: tuple[int, dict
     with SearchServer(SearchSite()) as server:
         found(server)
         server.site.failing["/search"] = lambda count: answer
-        ends = RunState.FAILED if reason == "http_500" else RunState.FINISHED  # a site that fails with 500 was not reached at all
+        ends = RunState.FAILED if reason == "http_500" else RunState.FINISHED  # with 500 the site counts as not reached
         run = sources_settings(harvest, max_attempts=1)(the_form(), ends)
         assert Harvest.objects.get().stopped_by == reason
         assert run.stopped_by == reason and run.result["records"] == 0 and not server.site.submitted

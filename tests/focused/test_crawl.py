@@ -122,7 +122,7 @@ def test_memory_and_database_give_the_same_order_interrupted_or_not(web: Topical
 
 
 def stretch(run: Run, draw: random.Random) -> str:
-    """Works on a run for some steps, then ends its slice."""
+    """Works on a run for up to 25 steps, then ends the slice; returns the run's state."""
     before = TopicRun.objects.get(pk=run.pk).steps
     limit = before + draw.randint(1, 25)
     original = TopicCrawler.session

@@ -1,4 +1,5 @@
-"""Sitemaps of a topic's seeds: requested only if wanted, most similar addresses first, limited; limit of pages per host."""
+"""Sitemaps of a topic's seeds are read only if wanted, and the addresses most similar to the topic are fetched; pages per host
+are limited."""
 
 from __future__ import annotations
 

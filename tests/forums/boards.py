@@ -62,7 +62,7 @@ class Section:
 
 @dataclass
 class RandomForum:
-    """The content of a forum, and its format of times."""
+    """A randomly generated forum: boards, threads and posts, and the format in which its times are written."""
 
     seed: int
     language: str = "en"

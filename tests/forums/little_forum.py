@@ -186,7 +186,7 @@ class Forum:
         return '<main><h1>Welcome</h1><p>News of the club.</p><a href="' + self.named("/board/", "index") + '">Forum</a></main>'
 
     def index(self, group: str | None = None) -> str:
-        """The boards by category; sub-boards below their board."""
+        """Returns the HTML of the index page: the boards by category, each followed by its sub-boards."""
         rows = []
         told = "data-board" if self.scheme == "slugs" else ""  # the tests' reader finds boards by it if addresses are unclear
         for name in dict.fromkeys(board.group for board in self.boards):

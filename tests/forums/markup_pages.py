@@ -132,8 +132,8 @@ def _thin_lists(forum: RandomForum, at: int) -> Iterator[Drawn]:
 
 
 def _thin_threads(forum: RandomForum, at: int) -> Iterator[Drawn]:
-    """Every markup of a thread, with one to three posts. The markups of PLAIN_POSTS, whose classes and links tell nothing about
-    posts, are also drawn with all posts. The addresses do not show the kind of page."""
+    """Yields a page in each markup of a thread, with one to three posts. The markups of PLAIN_POSTS, in which neither classes nor
+    links mark the posts, are also generated with all posts. No address shows the kind of page."""
     for number, (name, post) in enumerate((*POSTS.items(), *PLAIN_POSTS.items(), ("subjects", subjects)), at):
         for count in (1 + number % MAX_ROWS, 99):
             if count <= MAX_ROWS or name in PLAIN_POSTS:

@@ -1,4 +1,4 @@
-"""Which stored thread corresponds to a row with a new address."""
+"""Tests of finding the stored thread that belongs to a row under a new address."""
 
 from __future__ import annotations
 

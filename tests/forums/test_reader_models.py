@@ -203,7 +203,7 @@ def test_what_stands_like_most_of_the_chosen_is_chosen_whatever_its_score() -> N
     clusters = np.zeros((10, 4), dtype=int)
     clusters[:, 1] = clusters[:, 2] = [0] * 8 + [1, 1]
     scores = np.asarray([0.9] * 6 + [0.01, 0.01, 0.9, 0.01])
-    assert chosen_links(page.links, clusters, scores) == list(range(9))  # six of eight are a majority, one of two is not
+    assert chosen_links(page.links, clusters, scores) == list(range(9))  # 6 of 8 in one cluster, 1 of 2 in the other
 
 
 @pytest.mark.parametrize("talks", [True, False])

@@ -228,7 +228,7 @@ def test_one_head_cell_whose_word_is_known_names_its_column() -> None:
         for n, title in enumerate(TITLES * 2)
     )
     found = listed(f"<table>{heads}{rows}</table>", "http://forum.example/category/10.html")
-    assert [record.replies for record in found] == [1 + n % 3 for n in range(14)]  # exactly these values, although none of them is 0
+    assert [record.replies for record in found] == [1 + n % 3 for n in range(14)]  # read as replies, not as posts
 
 
 def test_numbers_in_brackets_behind_titles_are_replies_whatever_the_class_of_their_cell() -> None:

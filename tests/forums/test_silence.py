@@ -108,8 +108,8 @@ def _days(log: str, first: datetime, last: datetime) -> np.ndarray:
     [("gbadev_phpbb.csv.gz", 2006, 2009), ("29th_vanilla.csv.gz", 2015, 2021)],
 )
 def test_a_drop_is_told_of_seldom_in_a_real_forum_and_found_when_most_is_not_seen(log: str, first: int, last: int) -> None:
-    """Holds on both event logs. The constants were chosen with their later years in view too, so this is not an independent
-    evaluation."""
+    """At most seven false alarms a year, and 60 % of real drops found, on both event logs. Their later years were also seen when
+    the constants were chosen, so this is no independent evaluation."""
     hours = _days(log, datetime(first, 1, 1, tzinfo=UTC), datetime(last, 1, 1, tzinfo=UTC))
     told = [day for day in range(40, len(hours) // 24) if find_drop(hours[24 * (day - 36) : 24 * day]) is not None]
     begun = [day for day in told if day - 1 not in told]

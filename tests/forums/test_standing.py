@@ -190,7 +190,7 @@ def test_rests_double_up_to_a_day_or_two_hours_for_a_site(failures: int, reason:
 
 
 def kept(plan: Plan, told: list[tuple[datetime, int, datetime, datetime | None]]) -> float:
-    """Share of the predicted time spans in which the board's next visit was made; rankings are twelve minutes apart."""
+    """Returns the share of predicted time spans (`told`) that contain the board's next visit, give or take twelve minutes."""
     made: dict[int, list[datetime]] = {}
     for board, at in PlannedVisit.objects.filter(plan=plan, state="started").order_by("at").values_list("board_id", "at"):
         made.setdefault(board, []).append(at)

@@ -47,8 +47,8 @@ def _is_much(page: Page, node: int, body: int) -> bool:
 
 
 def _leveled(page: Page, tops: list[int], bodies: list[int]) -> list[int]:
-    """Returns the elements `tops` of the posts; an element above their median depth is replaced by its descendant at that depth.
-    This is needed for the first and the last post, whose elements are too large because one side has no neighbour."""
+    """Returns for each post the element in `tops`, or, if it is higher in the tree than their median depth, its descendant at
+    that depth that contains the text in `bodies`. The first and the last post need this: their elements are often too large."""
     outline = page.outline
     if len(tops) < 3:
         return tops

@@ -79,8 +79,8 @@ def chosen_bodies(outline: Outline, nodes: np.ndarray, scores: np.ndarray, chain
 def _take(
     outline: Outline, nodes: np.ndarray, scores: np.ndarray, more: Iterable[int], taken: list[int], covered: np.ndarray
 ) -> None:
-    """Adds the candidates `more` to `taken` (both are positions in `nodes`), highest scores first, and marks their nodes in
-    `covered`. Candidates that overlap with one added before are left out."""
+    """Adds the candidates `more` to `taken`, highest scores first, and marks their nodes in `covered`. `more` and `taken` contain
+    indices of `nodes`. Candidates that overlap with one added before are left out."""
     for at in sorted(more, key=lambda at: -scores[at]):
         start, end = int(nodes[at]), outline.ends[nodes[at]]
         if not covered[start:end].any():

@@ -239,8 +239,9 @@ def _cluster_features(signals: Signals, seen: _Seen, groups: Groups, rows: np.nd
 
 
 def _falling(signals: Signals, rows: np.ndarray, groups: Groups) -> np.ndarray:
-    """Returns for each cluster the share of its pairs of successive rows with times in which the newest time does not
-    increase; -1 for fewer than three links or two such pairs."""
+    """Returns, for each cluster of links, the share of pairs of successive rows with times in which the newest time does not
+    increase from one to the next; -1 for a cluster of fewer than three links or two such pairs. rows: start and end of each
+    link's row."""
     nodes, seconds = signals.time_order
     if not len(nodes):
         return np.full(len(groups.sizes), -1.0)

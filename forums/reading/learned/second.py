@@ -152,8 +152,8 @@ class TwoReadings:
 
     @cached_property
     def has_only_others(self) -> bool:
-        """Tells whether the page has only other links than titles: none has the shape of a title on the site's other lists, and
-        at least half of the rows (by `_better`) have the shape of those lists' other links. False if no title shapes are
+        """Tells whether the page seems to have no titles, only other links: no link has the shape of a title on the site's other
+        lists, and at least half of the rows chosen by `_better` have the shape of other links there. False if no title shapes are
         known."""
         if not self.known.titles or any(map(self._is_known, self.links.links)):
             return False

@@ -167,8 +167,9 @@ class Signals:
 
     @cached_property
     def _hints(self) -> tuple[np.ndarray, np.ndarray]:
-        """For each node the number of its class attribute (equal attributes have equal numbers), and a table of which roles each
-        number suggests as 1 or 0, (numbers + 1, roles); the last row is all zeros, for missing nodes."""
+        """Returns the number of each node's class attribute (equal attributes have equal numbers), and a table, (numbers + 1,
+        roles), with 1 for each role that an attribute suggests and 0 for others. The table's last row, all zeros, is for missing
+        nodes."""
         numbers: dict[str, int] = {}
         own = np.asarray([numbers.setdefault(name, len(numbers)) for name in self.page.outline.classes], dtype=np.int64)
         table = np.zeros((len(numbers) + 1, len(CLASS_NAMES)))

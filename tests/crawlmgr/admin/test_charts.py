@@ -1,4 +1,4 @@
-"""Charts: small, with titles and units on their axes; names from the web remain text."""
+"""Charts are small and have titles and units on their axes; names from the web are never read as markup."""
 
 from __future__ import annotations
 

@@ -340,7 +340,7 @@ def test_an_exception_works_for_its_own_address_only(ask: Ask, monkeypatch: pyte
         site.add("/out", Reply(b"", 302, {"Location": neighbour.url("/")}))
         for allow in (site.authority, f"127.0.0.1:{site.port}", "127.0.0.1", "127.0.0.0/8"):
             assert ask(site.url("/"), allow).ok, allow
-        assert not ask(site.url("/"), "*").ok and not site.log[4:]  # no entry allows all addresses
+        assert not ask(site.url("/"), "*").ok and not site.log[4:]  # "*" does not match all addresses
         named = f"http://site.example:{site.port}/"
         for allow in ("site.example", f"site.example:{site.port}", "SITE.example", "127.0.0.0/8"):
             assert ask(named, allow).ok, allow

@@ -52,7 +52,7 @@ def words(f: RandomForum) -> SimpleNamespace:
 
 
 def word(f: RandomForum, n: int) -> str:
-    """The word for replies, in the form for this number."""
+    """Returns the word for "replies" in the grammatical form that the number `n` requires."""
     m = words(f)
     if f.language == "ru":
         return (
@@ -82,7 +82,7 @@ def people(f: RandomForum, n: int = 6) -> list[str]:
 
 
 def member_links(f: RandomForum, n: int) -> list[str]:
-    """Links to the first members."""
+    """Returns HTML links to the profiles of the first `n` members."""
     return [f'<a href="/people/{q(p)}">{e(p)}</a>' for p in people(f, n)]
 
 
