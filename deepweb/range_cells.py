@@ -346,7 +346,7 @@ def _untaken(state: _Known, span: Range) -> list[Cell]:
 
 
 def _there(each: QueriedRange, whole: Range, scale: float, limit: int) -> float | None:
-    """Returns the number of records in `each`, estimated by `scale` (see `scale_of`) if unknown; None for an unseen `whole`."""
+    """Returns the known or estimated number of records in `each`; None for `whole` if no record was seen before."""
     if each.known:
         return each.matching
     if not each.before and each.range == whole:
@@ -357,9 +357,9 @@ def _there(each: QueriedRange, whole: Range, scale: float, limit: int) -> float 
 def _masses(
     whole: Range, asked: Sequence[QueriedRange], values: np.ndarray, scale: float, limit: int, step: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns two parallel arrays: points of the range `whole` in ascending order, and the number of records that each stands
-    for. Points are the values of the seen records and, between neighbouring ends of queried ranges, some spaced evenly. Their
-    numbers of records are scaled, range by range from the widest, until sum and answer agree within 0.5 % in each range."""
+    """Returns two parallel arrays: points of the range `whole` in ascending order, and how many records each stands for. Points
+    are the values of seen records, and evenly spaced ones between neighbouring ends of queried ranges. The numbers are scaled,
+    widest range first, until their sum in each queried range is within 0.5 % of its records."""
     ends = sorted({whole.low, whole.high, *(end for each in asked for end in (each.range.low, each.range.high))})
     spread = [np.linspace(a, b, _SPREAD + 2)[1:-1] for a, b in zip(ends, ends[1:], strict=False) if b > a + step]
     even = np.concatenate(spread) if spread else np.array([float(whole.low)])

@@ -69,9 +69,9 @@ def unproved(columns: Iterable[str], found_and_not: Mapping[str, Sequence[int]])
 
 
 def telling_word(texts: Sequence[str], mode: WordMode) -> str | None:
-    """Returns a Chinese word from these texts that can be found only on a site with the matching mode `mode`: for `PARTS` two
-    neighbouring characters inside a text that are in no dictionary word, otherwise the first word of this mode with at least two
-    characters. None if there is none."""
+    """Returns a Chinese word from these texts that a search finds only on a site with the matching mode `mode`; None if there is
+    none. For `PARTS` it is two neighbouring characters inside a text that are in no dictionary word; for other modes the first
+    word of at least two characters into which the text is split under that mode."""
     for text in texts[:200]:
         words = query_words(text)
         if mode is WordMode.PARTS:

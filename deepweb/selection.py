@@ -102,9 +102,9 @@ class FreshPolicy:
         return self.best(seen)[0]
 
     def best(self, seen: Seen) -> tuple[Choice | None, float]:
-        """Returns the query that `next` returns (None if no word is left), and its score: its predicted new records times the
-        ratio of actual to predicted new records of earlier words of its kind. The score of a seed is 0, and of a pair of words
-        its uncorrected prediction."""
+        """Returns the query that `next` returns (None if no word is left), and its score. For a single word this is the predicted
+        number of new records, times the ratio of actual to predicted new records for earlier words of its kind. The score of a
+        pair of words is its uncorrected prediction, that of a seed is 0."""
         seed = _next_seed(self.seeds, seen)
         if seed is not None or not len(seen.frequency):
             return seed, 0.0

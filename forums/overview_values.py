@@ -19,8 +19,8 @@ PROBE_DAYS, LONGEST_PROBE_DAYS = 2.0, 8.0
 MIN_DOUBT = 0.02  # smallest `doubt` of a source (see `Overview.doubts`)
 FLAG_WEIGHT = 0.65  # an event's mean weight, relative to a new thread's, assumed if a page only shows that something is new
 FINENESS_SECONDS = 60.0  # precision of the times that pages show
-# The posts that one reading reports on a board enter the forecast as at most this many events. Up to this number each post is
-# one event; of more posts, the total weight is divided among this many events.
+# Maximum number of events by which one reading of a board enters the forecast. Each reported post is one event; if there are more
+# posts, their total weight is divided among this number of events.
 MAX_EVENTS = 500
 
 

@@ -49,7 +49,7 @@ class Cluster:
         return ended or {name for (name,) in found} >= set(names)
 
     def listed(self) -> dict[str, dict[str, Any]]:
-        """The output of `node list`, by name."""
+        """Runs `node list` and returns its rows by the name of the node."""
         said = manage(self.environment, "node", "list", "--json", root=self.root)
         assert said.returncode == 0, said.stderr
         return {row["name"]: row for row in json.loads(said.stdout)["nodes"]}

@@ -72,8 +72,8 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Sub, ast
 
 
 class Fault(NamedTuple):
-    """One fault: the part, the file relative to the project root, the line, and the text before and after, at byte offsets of
-    the file."""
+    """One fault: the part of the code, the file relative to the project root, the line, the byte offsets in the file at which the
+    text is replaced, the original text and its replacement."""
 
     part: str
     file: str

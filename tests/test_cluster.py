@@ -156,7 +156,7 @@ def give_up(commands: list[subprocess.Popen[str]]) -> None:
 
 
 def same_rows(one: Cluster, other: Cluster, counted: dict[str, int]) -> None:
-    """Checks that every table in a backup has the same rows in both databases, column by column."""
+    """Checks that both databases have the same rows in every table of a backup, as many as in `counted`."""
     compared = 0
     with psycopg.connect(one.environment["DATABASE_URL"]) as old, psycopg.connect(other.environment["DATABASE_URL"]) as new:
         for name in (model._meta.db_table for model in backup.tables()):

@@ -35,8 +35,9 @@ TOLD = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the list. `one` is the scheduled item and `what` the name of its kind. The other fields are its name and page,
-    how often it starts, the address that starts it now ("" for none), its working hours, and the address where these are set."""
+    """One line of the page of schedules. `one` is the scheduled item, `what` the name of its kind. The other fields are its name
+    and page, how often it starts, the address that starts it now ("" for none), its working hours, and the address where these
+    are set."""
 
     one: Recurring
     what: str

@@ -252,9 +252,9 @@ def reclaim(run_id: int, now: datetime, fence: int) -> int:
 
 
 def overlooked(run_id: int, now: datetime, fence: int) -> bool:
-    """Makes addresses claimable again that a worker left behind after it had lost the run's lease: those that it claimed (not
-    claimed under `fence`, the fencing token of the present lease), and those that wait on a host which it marked as inactive.
-    Called before a run ends; returns whether there are any."""
+    """Makes addresses claimable again that a worker changed after it had lost the run's lease: those claimed under another
+    fencing token than `fence` (that of the present lease), and those waiting on a host that the worker marked as inactive. Called
+    before a run ends; returns whether there are any."""
     waiting = Url.objects.filter(run_id=run_id, state=UrlState.WAITING)
     named = set(waiting.order_by().values_list("host_id", flat=True)[:500])
     if named:

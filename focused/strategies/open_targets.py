@@ -210,10 +210,9 @@ class OpenTargets:
         return found
 
     def _of_pages(self, found: Vector, means: Means) -> None:
-        """Writes the four rows of `found` that depend on the pages with a link to the target: the maximum and the mean of the
-        rewards of these pages, then the maximum and the mean of their values in `Means.siblings` (mean reward of the pages that
-        their links led to). All are 0 until a page has been fetched.
-        """
+        """Computes four rows of `found`, with a column per link target, from the pages that contain a link to it: maximum and
+        mean of these pages' rewards, then maximum and mean of their values in `Means.siblings` (mean reward of the pages that
+        their links led to). All are 0 until a page has been fetched."""
         if not len(means.reward):
             found[OF_PAGES : OF_PAGES + 4] = 0.0
             return

@@ -156,8 +156,8 @@ class Page(TimedPage):
         return made
 
     def _heading_in(self, node: int) -> int:
-        """Returns the node of the element whose text names a link. If the link is a box with several texts, this is the
-        heading or the element with a title class inside it; otherwise the link itself."""
+        """Returns the node of the element whose text is the name of a link: the heading, or an element with a title class, inside
+        a link that is a box with several texts; the link itself if there is none or the link has only one text."""
         page = self.outline
         if page.piece_to[node] - page.piece_from[node] < 2:
             return node

@@ -43,7 +43,8 @@ def visit_sums(since: datetime) -> VisitSums:
 
 
 def by_day(now: datetime, days: int) -> list[VisitSums]:
-    """Returns the sums of each of the last days (UTC), oldest first, today last."""
+    """Returns the sums over the visits that ended on each of the last `days` days (UTC), oldest first; the last entry is
+    today."""
     first = now.astimezone(UTC).date() - timedelta(days=days - 1)
     rows = Visit.objects.filter(finished__gte=datetime(first.year, first.month, first.day, tzinfo=UTC))
     day = Substr(Cast("finished", CharField()), 1, 10)

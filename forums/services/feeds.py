@@ -97,8 +97,8 @@ class Places:
 
 
 def _folder(url: str) -> str:
-    """Returns the path with which addresses of pages below this one begin ("/a/" for "/a"). An address with a query has none:
-    "/" is returned for it."""
+    """Returns the beginning of the paths of all pages below the address `url`, such as "/a/" for "/a"; "/" if the address has a
+    query, since its path does not tell which pages are below it."""
     parts = urlsplit(url)
     return "/" if parts.query else parts.path.rstrip("/") + "/"
 

@@ -256,8 +256,8 @@ def _newest(
     """Requests the changed threads named by a site-wide list or feed of newest threads, each in a visit of its board that fetches
     only such threads. `look` is the record of this reading of the list or feed.
 
-    Returns the requests; the figures shown for each board, by its id, as [None, None, epoch seconds of the newest post] (None for
-    the counts of threads and posts, which are not shown); and whether the list or feed reaches back to its previous reading.
+    Returns three values: the requests; by board id, [None, None, epoch seconds of the newest post], where None stands for the
+    counts of threads and posts, which are not shown; and whether the list or feed reaches back to its previous reading.
 
     A thread has changed if the row of the page differs from its stored signature. Threads of boards that this run visits anyway
     are left to that visit.

@@ -1,4 +1,4 @@
-"""Deletes forums with everything stored of them; their WARC files stay in the archive."""
+"""Deletes forums with all data stored for them; their WARC files stay in the archive."""
 
 from __future__ import annotations
 

@@ -366,7 +366,7 @@ def test_the_key_of_a_run_over_many_things_tells_all_of_them() -> None:
 def test_a_harvest_ends_when_the_wished_share_of_the_database_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(harvests, "COVERAGE_FROM", 4)
     monkeypatch.setattr(probing, "FROM_QUERIES", 4)
-    monkeypatch.setattr(probing, "A_QUERY", 8)  # more, as some words are from a field not searched by the site
+    monkeypatch.setattr(probing, "A_QUERY", 8)  # more probes than usual, since some words are from a field that is not searched
     with SearchServer(SearchSite(books=250, layout="bare", a_page=40)) as server:
         found(server)
         run = harvest(the_form(), queries=200, probes=32, coverage=0.7, random_seed=2)

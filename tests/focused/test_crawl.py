@@ -30,7 +30,7 @@ def now() -> datetime:
 
 @pytest.fixture
 def web(request: pytest.FixtureRequest) -> Iterator[TopicalWeb]:
-    """A local web; `SMALL` makes a smaller one for tests that crawl it many times."""
+    """A local web of 60 pages, or of 36 for tests with the mark `SMALL`, which crawl it many times."""
     hosts.forget()
     sessions._live.clear()
     sessions._parsed.clear()

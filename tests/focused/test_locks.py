@@ -36,7 +36,7 @@ print(engine.run_slice(1))
 
 @contextmanager
 def writers(path: Path, number: int) -> Iterator[None]:
-    """Processes that commit constantly, as other workers do."""
+    """Runs processes that commit to the database constantly, as other workers do."""
     found = [subprocess.Popen([sys.executable, "-c", WRITER, str(path)]) for _ in range(number)]
     try:
         yield

@@ -260,7 +260,7 @@ class Forum:
 def marked_reader(
     html: str, url: str, fetched_at: datetime, *, hints: bool = True, timezone: str = "UTC", day_first: bool | None = None
 ) -> PageReading:
-    """Reads the small forum by marks in its pages, because discovery is under test here, not reading."""
+    """Reads the pages of the test forum by their data attributes: the tests are about discovery, not about reading."""
     del hints
     context = DateContext(fetched_at, timezone, day_first)
     root = document_fromstring(html)

@@ -41,7 +41,7 @@ class HeldWeb:
         return f"http://127.3.0.{host + 1}:{self.port}{path}"
 
     def until(self, number: int, seconds: float = 120.0) -> list[Page]:
-        """Waits until this number of pages has been requested in total; returns the log."""
+        """Waits until this number of pages has been requested in total; returns all pages requested so far."""
         with self._change:
             if not self._change.wait_for(lambda: len(self.asked) >= number, seconds):
                 raise AssertionError(f"only {len(self.asked)} of {number} requests came")

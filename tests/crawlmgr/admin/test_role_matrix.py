@@ -268,7 +268,7 @@ import_module("crawlmgr.urls")  # views register themselves when the URLs are lo
 OWN_PAGES = {f"admin/{one.pattern}" for one in admin.site.own_views}
 API = "api/v1/"
 """These addresses accept tokens instead of sessions: tests/crawlmgr/test_api.py covers them."""
-HIDDEN = {"admin/^(?P<app_label>django_q|auth)/$"}  # refuses with 404 instead of 403 or a redirect
+HIDDEN = {"admin/^(?P<app_label>django_q|auth)/$"}  # refused with 404 instead of 403 or a redirect to the login
 BY_TABLE = {"django_q/ormq": OrmQ, "django_q/schedule": Schedule, "django_q/failure": Task, "django_q/success": Task, "auth/user": User}
 
 

@@ -27,7 +27,7 @@ ANSWERS = (
 
 
 def drawn(draw: random.Random) -> Host:
-    """A host in a random state."""
+    """Returns a host with random next request time, failures, delays and Retry-After."""
     until = draw.choice((None, None, NOW - timedelta(seconds=9), NOW + timedelta(seconds=9)))
     return Host.objects.create(
         key=f"{draw.random()}.example",

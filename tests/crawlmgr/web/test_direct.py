@@ -29,7 +29,7 @@ def fetcher() -> Iterator[Fetcher]:
 
 
 def answered(site: LocalSite, fetcher: Fetcher, raw: bytes, method: str = "GET", ends: bool = True) -> FetchResponse:
-    """The parsed response to raw bytes sent by the server."""
+    """Fetches an address at which the server sends `raw`, then (if `ends`) closes; returns the response."""
 
     def send(request: Request) -> None:
         request.raw.sendall(raw)
