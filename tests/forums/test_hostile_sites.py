@@ -147,8 +147,13 @@ def test_a_host_that_is_down_costs_a_few_tries_not_one_for_every_thread(forum: F
     hosts.forget()
     with ForumServer(LocalForum(boards=1, threads=12, threads_a_page=12)) as dying:
         site = site_of(f"{dying.url}board/1", forum)
-        status, headers, body = dying.forum.page("/board/1")
-        dying.forum.on_request = lambda path: (status, {**headers, "connection": "close"}, body) if "board" in path else None
+
+        def closing(path: str) -> tuple[int, dict[str, str], bytes]:
+            """Answers without keeping the connection open, since an open one would outlive the server's shutdown."""
+            status, headers, body = dying.forum.page(path)
+            return status, {**headers, "connection": "close"}, body
+
+        dying.forum.on_request = closing
         run = sites.crawl_now(site.pk, now=now(), start=False)
 
         def close(_run: Run, item: Url, _response: object) -> None:
