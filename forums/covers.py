@@ -16,16 +16,15 @@ APART_AT = 2
 
 
 class Covers:
-    """Pairs (row, board): each row of an overview source with each board whose posts it may count.
+    """Tells which boards' posts each row of an overview source (such as a forum's index page) may count.
 
-    The pairs of a row are adjacent, and the first is that of the board shown in the row. All arrays have one entry per pair,
-    except `own` (the index of each row's first pair) and `bounds` (the same, with the number of pairs appended). Index pages
-    often include in a board's figures those of its sub-boards that have no row (hidden boards); a change of such a row may come
-    from any of its boards.
+    A row shows the numbers of one board, and often includes those of sub-boards that have no row (hidden boards). Each row is
+    paired with its board, then with its hidden boards; all arrays have one entry per pair, in the order of the rows, except `own`
+    (the index of each row's first pair) and `bounds` (the same, with the number of pairs appended).
 
-    `as_of` (epoch seconds): the time up to which the board's posts are in the row's figures, nan if the row was not shown.
-    `open`: the board was not visited since the row showed a change. `apart`: number of consecutive visits that found posts of a
-    hidden board which the row had not counted; from APART_AT on, the row is taken not to count that board.
+    `as_of`: time (epoch seconds) up to which the row's numbers include the board's posts, nan if the row was not shown. `open`:
+    whether the board was not visited since the row showed a change. `apart`: number of consecutive visits of a hidden board that
+    found posts missing in the row's numbers; from APART_AT on, the row is taken not to count that board.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:

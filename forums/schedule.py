@@ -110,8 +110,8 @@ def wra(demand: Demand, visits_per_day: int) -> Timetable:
 
 
 def lra(demand: Demand, visits_per_day: int, blocks_more: int = 0) -> Timetable:
-    """Returns the timetable with the same number of visits for every board, at hours between which equal shares of its events are
-    posted (`equal_area_hours`)."""
+    """Returns the timetable of the forum paper's policy LRA: the same number of visits for every board, at hours between which
+    equal shares of its events are posted (`blocks_more` as in `equal_area_hours`)."""
     return timetable(
         lambda total: rounded(np.ones(demand.boards), total),
         lambda visits: equal_area_hours(demand.rates, visits, blocks_more),

@@ -140,10 +140,10 @@ def _split(nodes: NodeList, kind: str) -> tuple[list[AttributesNode], list[Node]
 class ColumnNode(Node):
     """`column [heading] [class="…"] [title=…] [when condition] … endcolumn`: a column and the content of its cells.
 
-    `classes` are the constant classes of the cells, "" for none; "num" (a number, to the right) is the heading's class too.
-    `heading` and its explanation `title` are None if there is none; a heading that is marked as safe may be HTML. `when` is
-    evaluated once for the table, not for each row; a column without it (None) is always shown. `inside` is the content of a
-    cell and its `cell` tags."""
+    `classes` are the constant classes of the cells, "" for none; with "num" (numbers, aligned to the right) the heading gets this
+    class too. `heading` and its explanation `title` are None if there is none; a heading that is marked as safe may be HTML.
+    `when` is evaluated once for the table, not for each row; a column without it (None) is always shown. `inside` is the content
+    of a cell, with `cell` tags, which set further attributes of the cell."""
 
     def __init__(self, heading: Text, classes: str, title: Text, when: TokenBase | None, inside: NodeList) -> None:
         self.heading, self.title, self.when = heading, title, when

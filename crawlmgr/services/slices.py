@@ -98,7 +98,7 @@ def _ended_by(error: Exception, lease: runs.Lease, found: Work | None, clock: Cl
     text = f"{type(error).__name__}: {trouble.one_line(error)}"
     try:
         if not trouble.calmly(lambda: runs.holds(lease), clock):
-            # another worker has taken over the run; this worker's write conflicted with one of it and was rolled back
+            # another worker has taken over the run: this worker's write conflicted with one of that worker and was rolled back
             log.warning("another worker now holds the run: %s", text, extra={"event": "lease_lost"})
             return LEASED
         if trouble.full(error):
