@@ -81,7 +81,7 @@ class _Slice:
         self.held: list[Held] = []  # outcomes that are not yet stored
         self.held_since = 0.0
         self.held_bytes = 0
-        self.held_error = False  # whether `held` has an error from a host with several connections; then `held` is stored sooner
+        self.held_error = False  # whether `held` contains an error of a host with parallel connections; it is then stored sooner
         self.looked = 0.0  # monotonic time of the last attempt to claim addresses
         self.waiting_until: datetime | None = None  # end of the wait stored with the run; None while the run does not wait
         self.idle_rounds = 0  # rounds in a row, at most 8, in which a host was due but no address could be claimed

@@ -67,7 +67,7 @@ def choice_sizes(seen: Seen, choices: Mapping[str, Sequence[str]], size: float, 
 
 def _members(marks: np.ndarray, shares: np.ndarray) -> np.ndarray:
     found = marks.any(axis=1)
-    # If many of the records match several values, each value may match further records, with probability `shares`.
+    # If many records match several values, a record may also match values not seen with it: with the probabilities `shares`.
     if found.any() and (marks.sum(axis=1) > 1).mean() > _SEVERAL:
         either: np.ndarray = np.maximum(marks, shares)
         return either

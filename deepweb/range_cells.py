@@ -207,7 +207,7 @@ class _Known(NamedTuple):
         return int(np.searchsorted(self.values, high, side="right") - np.searchsorted(self.values, low))
 
     def cell(self, span: Range) -> Cell:
-        """Returns `span` as a sub-range to query, with its expected new records, at least `MIN_NEW`."""
+        """Returns a `Cell` for querying the range `span`. Its expected number of new records is at least `MIN_NEW`."""
         known = self.known(span.low, span.high)
         return Cell(span, max(MIN_NEW, min(max(self.mass(span), known), float(self.limit)) - known))
 
@@ -316,7 +316,7 @@ def _density_beside(state: _Known, end: int, narrow: Sequence[QueriedRange], aft
 
 
 def _parts(state: _Known, stretches: Sequence[tuple[int, int]], step: int) -> list[Cell]:
-    """Divides each interval into cells that fill about 0.75 of a response each. `step`: 1 if values are whole numbers, or 0."""
+    """Divides intervals into cells of about FILLED times `limit` records. `step`: 1 if values are whole numbers, otherwise 0."""
     found = []
     for low, high in stretches:
         part = state.inside(low, high)

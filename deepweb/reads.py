@@ -200,7 +200,7 @@ def may_be_asked(form: Form) -> str | None:
 
 
 def sample_of(query: Query, most: int = 20) -> list[Record]:
-    """Returns the first `most` records found by a query, in its order."""
+    """Returns the first `most` records found by a query, in the order of its results."""
     wanted = list(query.found[:most])
     found = Record.objects.in_bulk(wanted)
     return [found[pk] for pk in wanted if pk in found]

@@ -38,8 +38,8 @@ def priced(times: Floats, weights: Floats, price: float) -> tuple[float, int]:
     weight = np.concatenate([[0.0], np.cumsum(weights)]).tolist()
     moment = np.concatenate([[0.0], np.cumsum(weights * times)]).tolist()
     value, visits = [0.0], [0]
-    # the numbers a of the events that can still be the best previous visit: those whose line y(t) = f[a] + S_a - t W_a is part of
-    # the lower hull of all lines; S_a is the sum of weight times time over the events 1..a
+    # numbers a of the events after which the previous visit may have been made: those whose line y(t) = f[a] + S_a - t W_a (f and
+    # W_a as above; S_a: the sum of weight times time over the events 1..a) is part of the lower hull of all lines
     hull = [0]
     head = 0
     for number, moment_now in enumerate(times.tolist(), start=1):

@@ -76,7 +76,7 @@ def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, readings: Floats,
     unit = np.cumsum(rng.exponential(size=(PATHS, POSTS)), axis=1) / rng.gamma(BURSTS, 1.0 / BURSTS, PATHS)[:, None]
     price_factor = np.exp(PRICE_SPREAD * rng.standard_normal(PATHS)[:, None] * np.sqrt(np.minimum(hours / 2.0, 1.0)))
     scales = np.exp(LOOKS_SPREAD * rng.standard_normal(PATHS))
-    # shape (paths, moments); a path is one simulated course of events
+    # time of the last overview reading, shape (paths, moments); a path is one simulated course of events
     seen = np.stack([_seen_until(readings, now, hours, by) for by in scales])
     told = np.stack([np.interp(seen, hours, row) for row in mass])  # shape (boards, paths, moments)
     since = hours - seen + np.where(seen == 0.0, overview.hours_since_look(now, board)[:, None, None], 0.0)

@@ -16,16 +16,16 @@ Arrays = dict[str, "Floats | Bools | Ints"]
 
 
 class Overview:
-    """What readings of overview sources (looks) have reported of n boards since the boards' last visits, and how far the S
-    sources are trusted. Per board: `look`, the time up to which its counts are known; `known`, the weight of its reported posts
-    that are not fetched yet; `_moment`, the sum of weight times posting time (hours) over these posts. Per source: the lag of its
-    figures, learned. A row stands for one source and one board that it shows; rows are sorted by source. Per row: the figures
-    shown last (`threads`, `posts`), the latest post in them, the posts reported since the last comparison with visits (`told`;
-    `guessed`: the source gave no number), those that visits found (`found`), and a count of contradictions (`wrong`). `covers`
-    lists the boards that a row counts: its own and those below it without a row. The posts that a row reports are shared among
-    its boards by forecast, and those that a visit to one board does not find go to its other boards. A visit whose posts differ
-    from those reported is a contradiction, unless a lag up to LONGEST_LAG_HOURS explains it. A row or source with many is ignored
-    until test readings (probes) agree with visits again."""
+    """What S overview sources have reported about n boards since the boards' last visits, and whether the sources are trusted.
+
+    Per board: `look`, the time up to which its counts are known; `known`, the weight of its reported but unfetched posts;
+    `_moment`, the sum of weight times posting time (hours) over them. A row is a pair of a source and a board that it shows; rows
+    are sorted by source. Per row: the figures shown last (`threads`, `posts`, `latest`), the posts reported (`told`; `guessed` if
+    the source gave no number) and found by visits (`found`) since the last comparison, and contradictions (`wrong`). `covers`:
+    boards that a row counts, its own and sub-boards without a row; its reported posts are divided among them by forecast.
+    A visit whose posts differ from those reported is a contradiction, unless the source's learned lag, at most LONGEST_LAG_HOURS,
+    explains it. A row or source with many contradictions is ignored until test readings (probes) agree with visits again.
+    """
 
     def __init__(self, sources: Sequence[Source], last_visit: Floats, new_weight: Floats, reply_weight: Floats) -> None:
         """Creates the state before any reading. last_visit: (n,), epoch seconds; new_weight, reply_weight: (n,), weight of a new
@@ -90,7 +90,7 @@ class Overview:
         return found
 
     def known_hours(self, now: float) -> Floats:
-        """Returns the sum of weight (now - posted) over reported, not yet fetched posts, weighted event-hours, (n,)."""
+        """Returns for each board the weighted event-hours that its reported but unfetched posts have waited by `now`, (n,)."""
         return np.maximum(self.known * (now / HOUR_SECONDS) - self._moment, 0.0)
 
     def hours_since_look(self, now: float, boards: Ints | None = None) -> Floats:
@@ -135,7 +135,7 @@ class Overview:
     # --- readings of overview sources --------------------------------------------------------------------------------
 
     def rows(self, source: int) -> slice:
-        """Returns the slice of the arrays by row (source and board) that the rows of source number `source` occupy."""
+        """Returns the slice of the per-row arrays that belongs to source number `source`; it has one row per board it shows."""
         return slice(int(self.bounds[source]), int(self.bounds[source + 1]))
 
     def calibrate(self, source: int, figures: Figures, now: float) -> None:
@@ -193,8 +193,8 @@ class Overview:
         self.latest[rows] = np.fmax(self.latest[rows], figures.last_post)
 
     def _deltas(self, rows: slice, figures: Figures, waiting: Floats) -> tuple[Floats, Floats, Floats]:
-        """Returns for each of these rows the new threads, the new posts (nan if nothing is shown) and their weight. waiting:
-        forecast weight per row, from which posts are estimated if the page shows only the time of the last post."""
+        """Compares `figures` with those shown last. Returns per row the numbers of new threads and new posts (nan if not shown),
+        and the weight of the posts. waiting: forecast weight per row, used if only the time of the last post is shown."""
         board = self.board[rows]
         threads = np.maximum(figures.threads - self.threads[rows], 0.0)
         posts = np.maximum(figures.posts - self.posts[rows], 0.0)

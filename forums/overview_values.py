@@ -61,7 +61,7 @@ class Figures(NamedTuple):
 
 class ReportedEvents(NamedTuple):
     """Events derived from the figures of an overview page. board, times (epoch seconds) and weights have one entry per event.
-    `boards` are the boards that the page showed; `until` (parallel, epoch seconds) is up to when its figures are complete."""
+    boards: the boards that the page showed; until: for each of them, the time (epoch seconds) up to which no post is missing."""
 
     boards: Ints
     until: Floats

@@ -156,7 +156,7 @@ class Pace:
         return budget.from_used + (budget.visits_per_day - budget.from_used) * share, band
 
     def rankings_left(self, now: float) -> int:
-        """Returns how many rankings will follow this one today."""
+        """Returns how many rankings (decisions which boards to visit) follow the one at `now` on the same local day."""
         return max(int(np.ceil((self._hours_left(now) * HOUR_SECONDS - 1e-3) / self.tick_seconds)) - 1, 0)
 
     def change(self, visits_per_day: int, now: float) -> None:

@@ -37,7 +37,7 @@ class Demand:
 
 def grid(visits: Ints) -> tuple[Ints, Floats]:
     """Enumerates the visits of a timetable with visits[i] visits of board i. Returns two parallel arrays, one entry per visit:
-    the board's number i, and the visit's number among those of the board, j = 1 … m_i."""
+    the board's number i, and the visit's number j on that board, from 1 to visits[i]."""
     board = np.repeat(np.arange(len(visits)), visits)
     first = np.repeat(np.cumsum(visits) - visits, visits)
     return board, (np.arange(len(board)) - first + 1).astype(float)

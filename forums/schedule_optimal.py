@@ -243,7 +243,7 @@ class OptimalPlanner:
         return square_root(self.demand.rates, total)
 
     def place(self, visits: Ints) -> tuple[Ints, Floats]:
-        """Returns the best hours for visits[i] visits of board i. Parallel, one entry per visit: board number, hour."""
+        """Returns the best hours for visits[i] visits of board i, as arrays (board number, hour) with one entry per visit."""
         if not self.exact:
             return polished_closed_form(self.intensity, visits)
         board, hours = polished_closed_form(self.intensity, np.where(visits > MAX_BY_PROGRAMME, visits, 0))

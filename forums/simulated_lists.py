@@ -22,10 +22,10 @@ SOON_DELETED_HOURS = 48.0
 class ListStyle:
     """Appearance and faults of the simulated list pages.
 
-    pinned: number of old threads at the top of page 1 with a mark, unmarked_pins: the same without a mark; relative_boards: share
-    of boards that show "3 hours ago" instead of a time to the minute; counts: whether rows show the number of replies;
-    deleted_share: share of replies that are deleted within two days; page_seconds: time between two requests, during which rows
-    shift.
+    pinned: number of old threads pinned to the top of page 1 and marked as such. unmarked_pins: number of pinned threads without
+    the mark. relative_boards: share of boards that show "3 hours ago" instead of a time to the minute. counts: whether rows show
+    the number of replies. deleted_share: share of replies that are deleted within two days. page_seconds: time between the
+    requests of two pages, in which rows may move.
     """
 
     rows_per_page: int = 25

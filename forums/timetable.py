@@ -148,7 +148,7 @@ def _pushed(clock: Floats, gap: float, cycle: float) -> Floats:
     the first of the next cycle. All gaps together must fit into the cycle."""
     steps = gap * np.arange(len(clock))
     moved = steps + np.maximum.accumulate(clock - steps)
-    first = moved[-1] + gap - cycle  # the last visit of the cycle pushes the first of the next
+    first = moved[-1] + gap - cycle  # earliest time for the first visit: `gap` after the last one of the previous cycle
     pushed: Floats = np.maximum(moved, first + steps)
     return pushed
 

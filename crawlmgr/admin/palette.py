@@ -108,8 +108,8 @@ def _page(kind: Kind, item: Item) -> dict[str, Any]:
 
 
 def _actions(request: HttpRequest, kinds: Sequence[Kind], wanted: str) -> Iterator[dict[str, Any]]:
-    """Yields, as dictionaries for JSON, the actions whose verb is at the start or the end of the text `wanted`: one for each item
-    whose name contains the other words of the text, at most MAX_OF_A_KIND items for each verb."""
+    """Yields the actions that match the entered text `wanted`, as dictionaries for JSON. The text begins or ends with a verb such
+    as "crawl"; its other words select the items to act on by name, at most MAX_OF_A_KIND for each verb."""
     for kind in kinds:
         for verb in kind.verbs:
             rest = _without(verb.words, wanted)

@@ -93,7 +93,7 @@ def _name_in_words(_admin: object, schedule: Schedule) -> str:
 
 
 def _options(model: Any, theirs: Any) -> dict[str, Any]:
-    """Returns the ModelAdmin options in which a list differs from django-q2's own."""
+    """Returns the ModelAdmin options that replace those of `theirs`, django-q2's admin class for `model`."""
     if model is OrmQ:
         shown = ("key", "what", "with_what", "lock")
         described = {"what": _function, "with_what": _arguments}

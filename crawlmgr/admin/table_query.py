@@ -90,7 +90,7 @@ class Asked:
         return found
 
     def query(self, **changes: str) -> str:
-        """Returns the query string of the same state with `changes`; a value of "" removes a parameter."""
+        """Returns the query string of this request with some parameters changed; a value of "" removes a parameter."""
         changed = [(name, value) for name, value in changes.items() if value]
         return urlencode([*self.pairs(*changes), *changed])
 

@@ -159,8 +159,8 @@ class ColumnNode(Node):
 
 
 class EmptyStateNode(Node):
-    """`emptystate text [steps …] endemptystate`: what is shown where there is nothing: a text and, below it, the steps that
-    change this. Without steps (None), or if they are rendered as space only, the text stands alone."""
+    """Template tag `emptystate text [steps …] endemptystate` for the place of an empty list. Renders the text and below it the
+    steps that would fill the list; only the text if there are no steps (None) or they render to white space."""
 
     def __init__(self, text: NodeList, steps: NodeList | None = None) -> None:
         self.text, self.steps = text, steps

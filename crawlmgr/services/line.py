@@ -56,7 +56,7 @@ class Flight:
 
     @property
     def not_before(self) -> datetime | None:
-        """The earliest time at which the request may be sent; None if it was not started yet."""
+        """The earliest time at which the request may be sent; None while its thread has not been started."""
         return self.started_at if self.due_at is None or self.started_at is None else max(self.due_at, self.started_at)
 
 

@@ -64,7 +64,7 @@ _WEEKDAYS = (
     "sunday sun sonntag dimanche dim domingo dom воскресенье вс domenica zondag zon niedziela nie pazar söndag"
     " 星期日 星期天 周日 週日 礼拜天 禮拜天 日曜日 일요일",
 )
-# Weekdays of two letters. They are ordinary words in other languages, so a word that has another code keeps that one.
+# Two-letter abbreviations of weekdays. Some are other words in other languages: a word with another code keeps that code.
 _SHORT_WEEKDAYS = ("mo ma", "di", "mi wo", "do", "fr vr", "sa za", "so zo")
 _DAYS = {
     0: "today heute hoy сегодня oggi hoje vandaag dzisiaj dziś bugün idag dnes 今天 今日 本日 きょう 오늘",

@@ -134,8 +134,8 @@ class HarvestSession:
         return {column for columns in self.asking.columns.values() for column in columns}
 
     def _rebuild(self) -> None:
-        """Computes again everything that follows from the query log. Called when the way of submitting the form, or the fields
-        that records have, changed.
+        """Computes the state derived from the query log again. Called when the way of submitting the form, or the set of record
+        fields, has changed.
         """
         self.form = with_roles(self.form, dict.fromkeys(self.way.required, FieldRole.REQUIRED.value) | self._box_role())
         self.asking, self.where = self._asking(), {}

@@ -1,4 +1,4 @@
-"""Views for marking a run's pages as on or off topic, in the order in which a mark helps the learning judge most."""
+"""Views for marking a run's pages as on or off topic. The pages whose marks help the relevance feedback most are shown first."""
 
 from __future__ import annotations
 

@@ -167,8 +167,8 @@ class ComparisonJob:
         return store
 
     def _next(self, left: list[Cell]) -> Cell | None:
-        """Returns the run to compute in this step, one of `left`, the runs that are not finished: the first for the main job,
-        the n-th from the end for helper job n. Returns None if none is left for this job."""
+        """Chooses the run that this job computes next. `left` lists the unfinished runs: the main job takes the first of them,
+        helper job n the n-th from the end, so that jobs do not meet. Returns None if no run is left for this job."""
         if not self._helper:
             return left[0] if left else None
         state = Run.objects.filter(pk=self.comparison.run_id).values_list("state", flat=True).first()

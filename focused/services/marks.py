@@ -126,9 +126,9 @@ def _reached(rows: Sequence[TopicPage]) -> tuple[Rows, Rows]:
 
 
 def _left_out(judge: Feedback, reached: tuple[Rows, Rows]) -> tuple[int, int]:
-    """Tests the relevance feedback `judge` by leaving out the operator's marks of pages one at a time. Returns the number of
-    marks left out, and in how many cases the page's score without its mark agreed with the mark. `reached`: by which page
-    each page was reached, as parallel arrays (see `_reached`)."""
+    """Tests the relevance feedback `judge` by leave-one-out: removes each of the operator's marks in turn and scores its page
+    without it. Returns the number of marks tested (at most the newest MAX_CHECKED) and the number of scores that agree with the
+    removed mark. `reached`: the result of `_reached`."""
     marks = dict(judge.marks)
     asked = sorted(marks)[-MAX_CHECKED:] if len(marks) > 1 else []
     agreed = 0

@@ -141,7 +141,7 @@ class LinkTable:
         return next((row for row in self._rows.get(url, ()) if first <= row < last), None)
 
     def is_open(self, rows: Rows) -> NDArray[np.bool_]:
-        """Returns an array with True for each of these row numbers whose row is open."""
+        """Tells for each of these row numbers whether the row is open: its link still waits to be fetched."""
         return self._open[rows]
 
     def page_of(self, row: int) -> str:

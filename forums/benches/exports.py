@@ -29,7 +29,7 @@ POSTS = 2_000_000
 FORMATS = (*export_writers.FORMATS, "warc")
 THREAD = 10  # number of posts per thread; WARC exports the pages, one per thread
 RECORDS = 1000  # number of distinct records in the archive file; the pages share them
-FULL, EMPTY = 1, 2  # ids of two runs: with all pages, and without any
+FULL, EMPTY = 1, 2  # run ids: the run FULL fetched all pages, the run EMPTY none
 NOTHING = ("--since", "2999-01-01")
 _FILL = "from forums.benches import exports; import os; exports.fill(int(os.environ['BENCH_POSTS']))"
 

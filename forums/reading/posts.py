@@ -274,8 +274,8 @@ def _pair(page: Page, times: Sequence[Time]) -> PostSet | None:
 
 
 def _origins(page: Outline, times: Sequence[Time]) -> list[int]:
-    """Returns for each time the element from which levels of ancestors are counted: the one that contains the time or, if some
-    times are in additional formatting elements (such as recent times in words), the first ancestor that is not just formatting.
+    """Returns for each time the element at level 0, from which ancestors are counted: the one that contains the time. If some
+    times are inside additional formatting elements, it is the first ancestor that is not a formatting element.
     """
     own = [time.node for time in times]
     blocks = [_block(page, node) for node in own]

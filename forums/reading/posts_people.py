@@ -104,9 +104,9 @@ _LABELLED = re.compile(r"[:：]\s*[\d,.]+\s*$|^\d+\s+\w+$|^(?:re|aw|antw)\s*:", 
 
 @lru_cache(maxsize=16_384)
 def _read_alone(text: str, is_link: bool, is_user: bool) -> tuple[str, bool, bool]:
-    """Returns what a short text may be, without regard to its surroundings: the name in it ("" if none), whether it counts as a
-    name only after a word such as "by" (as "admin", which may also be the user's role), and whether it looks like a rank.
-    `is_link`: the text is that of a link; `is_user`: of a link to a user."""
+    """Classifies a short text by itself. Returns the user name in it ("" if none), whether it counts as a name only after a word
+    such as "by" (for example "admin", which may be the user's role instead), and whether it looks like a rank. `is_link`: it is
+    the text of a link; `is_user`: it is the text of a link to a user."""
     none = "", False, False
     label = _LABEL.match(text) if not is_user else None
     # A text such as "From: Leeds" is information about the user, not the user's name.

@@ -46,7 +46,7 @@ def is_head(line: str) -> bool:
 
 
 def _first_line(page: Page, node: int) -> tuple[str, int]:
-    """Returns the first line of an element's text, and the number of the first text after that line."""
+    """Returns the first line of an element's text, and the index in `outline.pieces` of the first text piece after it."""
     outline = page.outline
     at, end = outline.piece_from[node], outline.piece_to[node]
     first = outline.pieces[at].line

@@ -217,9 +217,9 @@ def loose_pattern(pattern: str) -> str:
 
 
 def _joined(page: Page, pattern: str, rows: list[Row], named: list[Link]) -> list[Row]:
-    """Returns the rows of a list, in page order, and further rows of the same list whose title link is nested differently, as in
-    bold or in a heading. Such a row has the parent, tag path and depth of rows of the list and contains a link of `named` (links
-    that can be titles) whose address has the form `pattern`."""
+    """Adds to the rows of a list those whose title link is nested differently, for example in a heading; returns all in page
+    order. An added row has the parent, tag path and depth of a row of the list, and contains a link of `named` (links that can be
+    titles) whose address matches `pattern`."""
     outline = page.outline
     levels = {(outline.paths[row.start], outline.depths[row.start]) for row in rows if len(row.record) == 1}
     if not levels or len(rows) < 2:

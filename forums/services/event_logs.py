@@ -193,8 +193,8 @@ def _part() -> Iterator[Path]:
 
 
 def _unpacked_bytes(place: Path, most: int) -> int:
-    """Returns the uncompressed size of a file, counted to just above `most`, since a small file can expand without limit. Raises
-    ValueError for a damaged gzip file."""
+    """Returns the uncompressed size of a file. A gzip file is read only until the size exceeds `most`, since a small file can
+    expand to any size. Raises ValueError for a damaged gzip file."""
     if place.suffix != ".gz":
         return place.stat().st_size
     seen = 0

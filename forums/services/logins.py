@@ -125,7 +125,7 @@ class Membership:
 
     @property
     def wanted(self) -> bool:
-        """True if the site has a login, which the run should use."""
+        """Whether the site has a stored login, so that the run should use it."""
         return self.row is not None
 
     def own(self, url: str) -> dict[str, str]:
@@ -227,9 +227,9 @@ class Membership:
             self.row.state = LoginState.VALID
 
     def again(self, run: Run, now: datetime) -> list[NewUrl] | None:
-        """Begins a new login, after a page was received as guests (without a login) see it. Returns the request of the login
-        form, [] while a login is in progress. Returns None if the run has logged in or tried to before, or if a stored cookie
-        is used instead of a form; the cookie is then marked as expired or failed."""
+        """Begins a new login after a page was received in the version for guests. Returns the request of the login form; [] while
+        a login is in progress; None if the run has already logged in or failed to, or if the login is a stored cookie instead
+        of a form. In the last case the cookie is marked as expired or failed."""
         assert self.row is not None  # noqa: S101 - `outside` has asked
         state = state_of(run)
         if state in ("done", "failed"):

@@ -173,9 +173,9 @@ def _unfinished(look: Look) -> bool:
 def report(
     loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints, importance: Floats, theta: float, look: Look
 ) -> int:
-    """Reports the reading `look` of an overview source to the adaptive policy: an index page's figures, or the posts fetched
-    after a newest list. Returns 1, or 0 if the policy already knows this reading. boards: ids by number; importance: W of each
-    board."""
+    """Reports the reading `look` of an overview source to the adaptive policy `loop`: the figures of an index page, or the posts
+    fetched after a list of newest threads was read. Returns 1; 0 if the policy knows the reading already. boards: ids by number.
+    importance: W of each board. theta: weight of a reply relative to a new thread."""
     number = next(index for index, one in enumerate(sources) if one.pk == look.source_id)
     if loop.overview is None or look.read_at is None or look.read_at.timestamp() <= loop.overview.read_at[number]:
         return 0

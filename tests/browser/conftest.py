@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
-    # imported here: without Playwright the files that import this one are skipped
+    # imported here, not at the top: chromium.py skips the file that imports it if Playwright is not installed
     from tests.browser.chromium import CHROMIUM, QUIET, sync_api
 
     with pytest.MonkeyPatch.context() as patch:

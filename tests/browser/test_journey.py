@@ -27,7 +27,7 @@ def forum() -> Iterator[ForumServer]:
 
 @pytest.fixture
 def desk(installed: dict[str, str], tmp_path: Path) -> Iterator[str]:
-    """The address of a separate desk with workers."""
+    """Starts a separate web server with workers; yields its address."""
     serve = Serve({**installed, "CRAWLMGR_ADMIN_PASSWORD": PASSWORD}, tmp_path / "log")
     serve.start()
     try:

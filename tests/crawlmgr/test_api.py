@@ -169,7 +169,7 @@ def test_requests_of_a_token_are_counted_and_too_many_are_told_to_wait(monkeypat
     assert other.get("/api/v1/status").status_code == 200
 
 
-@pytest.mark.django_db(transaction=True)  # closing a response closes the database connection
+@pytest.mark.django_db(transaction=True)  # closing a response closes the database connection, which ends a test's transaction
 def test_the_stream_tells_state_and_events_and_goes_on_after_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared, "TICK_SECONDS", 0.0)
     now = datetime.now(UTC)

@@ -48,7 +48,7 @@ def test_no_host_is_asked_twice_at_once_or_too_soon(workers: int, installed: dic
 
 
 class Door:
-    """Request handler of a host with a search site; records the time of each request and the most requests at the same time."""
+    """Request handler of a host with a search site; records each request's time and the largest number of simultaneous ones."""
 
     def __init__(self) -> None:
         self.search = SearchSite(books=40)

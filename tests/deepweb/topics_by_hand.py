@@ -8,7 +8,8 @@ from deepweb.page_words import FormPageWords
 def planted(
     topics: int, pages: int, random_seed: int, own: int = 30, shared: int = 200
 ) -> tuple[list[FormPageWords], np.ndarray]:
-    """`pages` form pages over `topics` topics: two in five words belong to the topic; forms have three to six words."""
+    """Returns random form pages and the true topic of each. Of a page's words, 40 % are drawn from the `own` words of its topic,
+    the others from `shared` words of all topics."""
     rng = np.random.default_rng(random_seed)
     truth = rng.integers(0, topics, size=pages)
     found = []

@@ -110,7 +110,7 @@ def web_of(warc: Path) -> packing.Web:
 
 
 def _addresses(web: packing.Web) -> list[str]:
-    """The words of the pages' titles; the title of a page is its address in this book."""
+    """Returns the words of the pages' titles. In these generated pages, the title is the page's address."""
     return [word for page in web.pages.values() for word in page.words if word not in " ".join(WORDS.values())]
 
 

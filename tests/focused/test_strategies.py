@@ -195,7 +195,7 @@ def test_d_mixes_the_three_and_depth_falls_with_a_shorter_way():
     mixed = start("dolphin", [("a", "crawler")], alpha=0.4, beta=0.3, gamma=0.3, about=topic(["s"], documents=("crawler",)))
     parts = mixed.explain(node(mixed, "a"))
     assert parts["D"] == pytest.approx(0.4 * parts["Ra"] + 0.3 * parts["Rd"] + 0.3 * parts["TR"])
-    assert parts["TR"] == pytest.approx(0.5)  # a TR equal to the median of the waiting links is scaled to 0.5
+    assert parts["TR"] == pytest.approx(0.5)  # a TimelyRank (TR) equal to the frontier's median is scaled to 0.5
 
 
 @settings(max_examples=25, deadline=None)

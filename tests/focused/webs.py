@@ -112,7 +112,7 @@ def build(name: str, about: Topic | None = None, history: Sequence[object] = (),
 def start(
     name: str, links: Sequence[WebLink], relevant: bool = False, similarity: float = 0.0, about: Topic | None = None, **values: object
 ) -> Strategy:
-    """A strategy that has just expanded its only seed "s" with the given links."""
+    """Returns a strategy that has just expanded its only seed "s" with the given links; `values` are its parameters."""
     strategy = build(name, about, **values)
     strategy.start([url("s")])
     fetch(strategy, "s", links, relevant, similarity)

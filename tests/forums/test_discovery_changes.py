@@ -1,4 +1,5 @@
-"""Discovery: address shapes, whether lists count posts or replies, and when a site no longer matches its model."""
+"""Tests of discovery: the patterns (shapes) of addresses, whether lists count posts or replies, and sites that no
+longer match their model."""
 
 from __future__ import annotations
 

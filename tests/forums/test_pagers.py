@@ -74,7 +74,7 @@ def test_without_the_teacher_the_first_offer_is_taken() -> None:
 
 
 def scripted(address: str) -> str | None:
-    """A script-based site: the page number is a query parameter, as is the board's number."""
+    """Returns a page of a forum whose addresses give board and page number as query parameters; None for other addresses."""
     if address == "/":
         rows = "".join(
             f'<tr><td><h3><a href="/viewforum.php?id={n}">Board {word}</a></h3></td><td>40 threads</td><td>99 posts</td></tr>'

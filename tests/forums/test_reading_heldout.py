@@ -137,8 +137,8 @@ def holds(record: PostRecord, post: Reply) -> bool:
 
 
 def is_post(record: PostRecord, post: Reply, least: int) -> bool:
-    """Whether at least `least` fields agree; a single agreeing field must not be the author, unless the post's text is inside
-    the record's."""
+    """Whether at least `least` of author, time and text agree. If `least` is 1, the author alone is enough only if the record's
+    text contains the post's."""
     same = agreement(record, post)
     return sum(same) >= least and (least > 1 or same[1] or same[2] or (len(post.text) > 12 and holds(record, post)))
 

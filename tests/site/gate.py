@@ -9,8 +9,8 @@ from tests.serving import PATIENCE_SECONDS
 
 
 class Gate:
-    """Called by a site's threads with the path of each request; delays requests for which `holds` is true until `let_go`, and
-    none after `open`. `asked` lists all paths so far in order."""
+    """Called by a site's threads with the path of each request. Blocks a request whose path satisfies `holds` until `let_go` is
+    called; after `open`, none is blocked. `asked` lists all paths so far, in order."""
 
     def __init__(self, holds: Callable[[str], bool]) -> None:
         self.holds = holds

@@ -18,7 +18,7 @@ from forums.reading.values import count
 _REST = 8  # a row may consist of several sibling elements, at most this many
 _CLIMB = 12
 _WHOLE = frozenset("body html table tbody main".split())
-_LONGEST = 700  # largest number of characters of a row that has no siblings of its kind
+_LONGEST = 700  # largest number of characters in an ancestor of the title link that is taken as a row without sibling rows
 
 
 def _alone(page: Page, node: int) -> bool:

@@ -62,8 +62,8 @@ def _distances(signals: Signals, marks: np.ndarray, pieces: np.ndarray, back: bo
 
 def _own(page: Page, signals: Signals, nodes: np.ndarray) -> np.ndarray:
     """Returns the features of each candidate by itself and compared with its parent and grandparent, (candidates, features):
-    amounts of text, times, links, users and images, position and depth, distances to the nearest times and user links, tags,
-    class names, numbers of labels of fields (such as "Author") inside it and just before it."""
+    amounts of text, times, links, users and images; position and depth; distances to the nearest times and user links; tags;
+    class names; and the numbers of field labels (such as "Author") inside it and just before it."""
     outline = page.outline
     first, last, end = signals.first[nodes], signals.last[nodes], signals.ends[nodes]
     parents = np.maximum(0, signals.parents[nodes])

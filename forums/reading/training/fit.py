@@ -30,7 +30,7 @@ FOLDS = 5
 _MAX_CANDIDATES = (60, 90)  # largest number of positive and of negative candidates of one page that a model is trained on
 _MAX_MORE_CANDIDATES = (20, 30)  # largest number of positive and of negative candidates of a page that is used only for training
 _MORE = 0.25  # weight of pages that are used only for training (other pages: 1)
-_LISTS = 2  # number of kinds (threads, boards) for which a model chooses between two lists
+_LISTS = 2  # the first two page kinds (thread lists, board lists) contain a list, chosen by a model among candidates
 # further factor on the weight of pages used only for training when the model of the page's kind is trained: these pages are
 # generated, and their words are drawn at random
 _MORE_KIND = 0.25

@@ -1,4 +1,4 @@
-"""The head of the home page: its figures agree with the tables, and its sentence counts the listed problems."""
+"""Tests of the top of the home page: the figures agree with the database, and the status sentence counts the listed problems."""
 
 from __future__ import annotations
 
