@@ -153,9 +153,9 @@ def cells(
     whole: Range, asked: Sequence[QueriedRange], values: np.ndarray, scale: float, limit: int,
     left: int | None = None, everywhere: bool = False,
 ) -> list[Cell]:
-    """Returns the sub-ranges that may be queried next, each with the number of new records expected from it: those at the ends of
-    each interval that no narrow queried range covers, and parts of about 0.75 `limit` records of narrow ranges with truncated
-    answers. Narrow means: answered completely, a single value, or at most WIDE times `limit` records. None was queried before.
+    """Returns unqueried sub-ranges to query next, each with its expected number of new records: some in each interval that no
+    narrow queried range covers, and parts, with about 0.75 `limit` records, of narrow ranges with truncated answers. A range is
+    narrow if it was answered completely, is a single value or contains at most WIDE times `limit` records.
 
     `whole` is the whole range, `asked` are its queried sub-ranges, `values` the sorted positions of the records seen so far. The
     density of records follows from the answers and, inside queried ranges, from `values`; where no number of matches is known, it

@@ -130,8 +130,8 @@ def _echo(known: Context) -> QueryValues:
 
 
 def _in_data(data: PageData, known: Context) -> ResultList | None:
-    """Returns the records in a page's JSON data: of its lists, the one with most text in objects that are not in the page
-    template; None if there is none."""
+    """Returns the records in a page's JSON data, without objects that are in the page template; None if there are none. If the
+    data contains several lists, those of the list whose remaining objects have the most text are returned."""
     lists = [each for each in data.lists if known.shape is None or not known.shape.is_data or each.path == known.shape.top]
     best: list[FoundRecord] = []
     where = ""

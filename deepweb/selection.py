@@ -95,9 +95,9 @@ class FreshPolicy:
     doubtful: frozenset[str] = frozenset()
 
     def next(self, seen: Seen) -> Choice | None:
-        """Returns the first seed that was not queried yet; after the seeds, the word with the best score or, with `pairs`, an
-        earlier query with truncated answer, refined by a second word (`refinement`), if more new records are expected from that.
-        None if no word is left.
+        """Returns the first seed that was not queried yet; after the seeds, the word with the best score. With `pairs`, returns
+        instead an earlier query with a truncated answer, refined by a second word (`refinement`), if that is expected to bring
+        more new records. None if no word is left.
         """
         return self.best(seen)[0]
 

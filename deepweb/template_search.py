@@ -270,8 +270,8 @@ class TemplateSearch:
         return self._by_template.get(frozenset(slot.names), [])
 
     def _usual(self, seen: Seen, template: Template) -> float:
-        """Returns the mean number of new records of the last 6 queries that set the inputs `template`, and of one assumed full
-        answer, which alone counts as long as there are no queries."""
+        """Returns the mean number of new records of the last 6 queries that set the inputs `template`. As a prior, one full
+        answer of only new records is added to them; without such queries it is the result."""
         new = [seen.outcomes[place].new for place in self._by_template.get(template, [])][-_LATEST:]
         return (sum(new) + float(self.limit or _UNKNOWN)) / (len(new) + 1)
 

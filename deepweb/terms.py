@@ -124,9 +124,9 @@ def asking_of(
     box: str = "",
 ) -> Asking:
     """Returns how to query a form of a site whose records have the fields `columns`. Inputs in `barred` are left out, because
-    queries with them returned nothing; `unsearched` are record fields that the box does not search.
+    queries with them returned nothing. `box` names the text box for words if it is not the most likely one.
 
-    `box` names the text box for words if it is not the most likely one.
+    `mode` is how the site matches words; `unsearched` are record fields that the text box does not search.
     """
     inputs = [each for each in inputs_of(form) if each.name not in barred]
     words = next((each for each in inputs if each.name == box), None) or query_input(inputs)

@@ -50,8 +50,8 @@ class Modes:
 
     @classmethod
     def of(cls, kernel: Kernel) -> Modes:
-        """Computes the modes (eigenvectors with their decay rates) of a kernel. The kernel's b must be above 0, otherwise a mode
-        would not decay."""
+        """Computes the modes (eigenvectors with their decay rates) of a kernel. The kernel's `base` (b) must be above 0, since
+        otherwise one mode would not decay."""
         taus, gains = np.array(kernel.taus_hours), np.maximum(np.array(kernel.gains), 1e-9)
         matrix = np.sqrt(np.outer(gains / taus, gains / taus)) - np.diag(1.0 / taus)
         values, vectors = np.linalg.eigh(matrix)

@@ -243,7 +243,7 @@ class Predictions:
             store.fetch(thread)
 
     def _new_threads(self, now: float) -> Ints:
-        """Returns the numbers of the threads that the lists read in this cycle show for the first time."""
+        """Reads the lists that are due in this cycle; returns the numbers (ids) of threads not seen in a list before."""
         store = self.store
         unknown = store.unknown()
         due = np.ones(len(self.new_gaps), dtype=bool)

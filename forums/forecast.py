@@ -155,7 +155,7 @@ class Forecast:
         return state_after(self.options.kernel.taus_hours, self._level, board, passed, weights, span)
 
     def _refresh(self, boards: Ints) -> None:
-        """Recomputes from their states the amplitudes with which the modes of these boards' kernels add to the forecast."""
+        """Recomputes, from these boards' states, the amplitudes of the decaying modes from which their forecasts are computed."""
         self._amplitudes[boards] = self._modes(self._state[boards], boards)
 
     def _modes(self, state: Floats, boards: Ints) -> Floats:

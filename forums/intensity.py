@@ -116,7 +116,7 @@ def quantiles(density: Floats, board: Ints, share: Floats) -> Floats:
     slot = np.clip((rows <= target[:, None]).sum(axis=1) - 1, 0, bins - 1)
     index = np.arange(len(board))
     height = density[board, slot]
-    empty = height <= 0  # only if rounding makes the target equal to the whole mass
+    empty = height <= 0  # true only if rounding has made the target equal to the row's sum
     inside = np.where(empty, 0.0, (target - rows[index, slot]) / np.where(empty, 1.0, height))
     hours: Floats = (slot + np.clip(inside, 0.0, 1.0)) * (DAY_HOURS / bins)
     return hours

@@ -19,8 +19,8 @@ FINE_STEPS, FINE_HOURS, COARSE_STEPS, FARTHEST_HOURS = 120, 6.0, 40, 96.0
 LATER = (0.95, 1.1)
 LATER_BY_LOOKS = (0.85, 2.6)  # the same two factors as in LATER, if overview pages are read besides visits
 BURSTS = 1.0  # shape of the gamma distribution of the ratio of actual to forecast posts, because posts come in bursts
-# standard deviation of the logarithm of the price two hours ahead, and of the logarithm of the time to the next reading of an
-# overview source
+# standard deviations of the logarithms of two forecasts: of the priority from which boards are visited, two hours ahead
+# (PRICE_SPREAD), and of the time until the next reading of an overview source (LOOKS_SPREAD)
 PRICE_SPREAD, LOOKS_SPREAD = 0.35, 0.4
 # BOARDS_AT_ONCE: number of boards simulated together. MAX_DRAWN: largest number of boards that are simulated; for further boards
 # the span of the next visit is its expected time, plus and minus one time step.

@@ -60,7 +60,7 @@ def to_planning_clock(rates: Floats, open_: Spans) -> Floats:
 
 
 def to_day_hours(hours: Floats, open_: Spans) -> Floats:
-    """Converts hours of the planning clock (0 to 24, it stops outside the open hours) to hours of the real day."""
+    """Converts hours of the planning clock to hours of the real day. It runs from 0 to 24 and stands still outside `open_`."""
     starts, ends, before = _bounds(open_)
     along = np.asarray(hours, dtype=float) / DAY_HOURS * float((ends - starts).sum())
     place = np.searchsorted(before, along, side="right") - 1

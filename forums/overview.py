@@ -278,7 +278,7 @@ class Overview:
         self._after_probe(source, now)
 
     def groups(self) -> Ints:
-        """Returns a group number per board, (n,): boards on the same list of newest threads have the lowest of their numbers."""
+        """Returns each board's group, (n,): boards on one list of newest threads form a group, named by its lowest number."""
         group = np.arange(len(self.known))
         for source in np.flatnonzero(self.newest).tolist():
             rows = self.board[self.rows(source)]
@@ -307,7 +307,7 @@ class Overview:
         self.look[boards] = until
 
     def _compare(self, pair: int, times: Floats, weights: Floats, now: float) -> None:
-        """Compares the posts reported by a row of a source with those found by a visit of a board; `pair`: this (row, board)."""
+        """Compares the posts reported for a pair (source's row, board), by its index in `covers`, with those found by a visit."""
         row, as_of = int(self.covers.row[pair]), float(self.covers.as_of[pair])
         if not np.isfinite(as_of):
             self.covers.as_of[pair] = now

@@ -1,4 +1,4 @@
-"""The forum paper's schedules: era, wra, lra, bra (corrected, and as printed), and method 1, whose hours follow eq. (9)."""
+"""The forum paper's visit schedules, under its names: era, wra, lra, bra (corrected, and as printed) and method 1 of eq. (9)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The optimal daily timetable: an exact dynamic programme around the clock, a closed form by square roots, and an improvement
-("polish") that moves one visit at a time."""
+"""Computes the optimal daily timetable: exactly, by a dynamic programme over the 24 hours as a circle; approximately, by a closed
+form with square roots; and by an improvement ("polish") that moves one visit at a time."""
 
 from __future__ import annotations
 

@@ -126,8 +126,9 @@ class Asked:
 
 
 def requests(per_board: Floats, requests_per_visit: Floats, site: Ints, allowed: Floats) -> Asked:
-    """Returns how many requests per day the visits need, compared with the sites' limits. By board, (n,): per_board, visits per
-    day; requests_per_visit; site, its position in `allowed`. By site, (sites,): allowed, requests per day, inf for no limit."""
+    """Compares the requests per day that the visits need with the sites' limits. For each board, (n,): `per_board`, visits per
+    day; `requests_per_visit`; `site`, the index of its site in `allowed`. `allowed`: the sites' limits in requests per day, inf
+    for none."""
     asked = np.bincount(site, per_board * requests_per_visit, len(allowed))
     visits = np.bincount(site, per_board, len(allowed))
     over = asked > allowed * (1.0 + 1e-9)

@@ -124,8 +124,8 @@ def _migrated(server: Server, environment: Mapping[str, str]) -> str:
 
 @contextmanager
 def cluster(server: Server, name: str, folder: Path, *, tables: bool = True, **settings: str) -> Iterator[Cluster]:
-    """A cluster without nodes; its database has its tables, or with `tables` False none, so that the cluster creates them. Its
-    nodes are stopped at the end."""
+    """Yields a cluster without nodes, and stops the nodes added to it at the end. Its database has all tables; if `tables` is
+    False, it has none, and the cluster creates them."""
     kept = {key: text for key, text in os.environ.items() if not key.startswith("CRAWLMGR_")}
     folder.mkdir(parents=True, exist_ok=True)
     environment = {**kept, "CRAWLMGR_DATA": str(folder / "data"), "DATABASE_URL": server.url(name), **settings}

@@ -1,5 +1,5 @@
-"""Two nodes over PostgreSQL, also with Redis or with pooled connections, work on all three kinds of crawl. A backup of the
-cluster, made while the crawls are active, fills an empty machine row by row, and the crawls continue there to their ends."""
+"""Tests of a cluster of two nodes with PostgreSQL, also with Redis or a connection pool: they work on all three kinds of crawl. A
+backup made while crawls are active is restored on an empty machine: all rows are there, and the crawls run on to their ends."""
 
 from __future__ import annotations
 

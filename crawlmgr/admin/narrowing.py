@@ -27,8 +27,8 @@ def words_in(*names: str) -> Callable[[Rows, str], Rows]:
 
 def newest_with(most: int, time: str, *names: str) -> Callable[[Rows, str], Rows]:
     """Returns a search filter like that of `words_in`, but of bounded cost: it searches only the `most` rows with the latest
-    values of the indexed field `time`. If fewer rows have a value there, the `most` rows added last without one are searched
-    too."""
+    values of the indexed field `time`. If fewer than `most` rows have a value in this field, it also searches the `most` newest
+    rows without a value."""
     plain = words_in(*names)
 
     def search(rows: Rows, text: str) -> Rows:

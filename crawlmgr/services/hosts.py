@@ -186,7 +186,7 @@ class Hours:
             kept[place] += number
 
     def write(self) -> None:
-        """Writes the sums, in the order of the host ids to avoid deadlocks, and clears them."""
+        """Adds the collected hourly sums to the database, in the order of host ids to avoid deadlocks, and clears them."""
         rows = [(pk, sql.stamp(hour), *sums) for (pk, hour), sums in sorted(self._sums.items())]
         self._sums = {}
         if rows:

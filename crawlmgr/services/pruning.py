@@ -29,9 +29,9 @@ SAMPLE_ROWS = 100  # number of sample rows from which the size of all rows is es
 
 
 class Kind(NamedTuple):
-    """A kind of data to delete: its name, for how many days it is kept (0: for ever), how many rows are older (`more`: counting
-    was cut short, there are more), and their size in bytes. The size is exact for files; for rows it is estimated from a
-    sample, without indexes."""
+    """A kind of data to delete: its name, for how many days it is kept (0: for ever), the number of older rows (`more` is True if
+    there are more, because counting stopped at MAX_COUNTED), and their size in bytes. The size is exact for files; for rows it
+    is estimated from a sample, without indexes."""
 
     kind: str
     keep_days: int

@@ -233,7 +233,7 @@ def _with_clock(coded: str, found: re.Match[str], time: TimeParts, whole: bool) 
 
 
 def _enough_whole(time: TimeParts) -> bool:
-    """Tells whether a text that consists of these parts is a time: a weekday, or a short date like 3/4, needs a clock time."""
+    """Tells whether a text that is only `time` counts as a time: a weekday or a date like 3/4 does not without a clock time."""
     if time.mark == _NEEDS_CLOCK:
         return time.clock is not None
     if time.day_offset is not None:

@@ -49,7 +49,7 @@ class Headers:
         return [value for key, value in self._pairs if key.lower() == name.lower()] or default
 
     def iteritems(self) -> Iterator[tuple[str, str]]:
-        """Iterates over the (name, value) pairs of all lines, in order."""
+        """Iterates over the (name, value) pairs of all header lines, in order; a name can occur several times."""
         return iter(self._pairs)
 
 

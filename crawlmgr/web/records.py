@@ -1,7 +1,7 @@
-"""Groups the repeated sub-trees of a page into records. Given are anchors: nodes of which each record contains at least one, such
-as a link to a thread, or a time. The result is the sub-tree, or the run of sibling sub-trees, that makes up each record.
+"""Groups the repeated sub-trees of a page into records. The input is a list of anchors, such as links to threads or times; each
+record contains at least one. The result is the sub-tree, or the run of sibling sub-trees, that makes up each record.
 
-Similar to the algorithms MDR and DEPTA (data regions are runs of similar siblings) and to mining by tag paths, but it starts from
+The method is similar to MDR and DEPTA (data regions are runs of similar siblings) and to mining by tag paths, but it starts from
 anchors and uses no edit distance, only operations on the integers of `crawlmgr.web.outline`.
 """
 

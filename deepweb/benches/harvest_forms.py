@@ -125,7 +125,7 @@ def _right(site: FormSite, records: Iterable[tuple[str, dict[str, str]]]) -> dic
 
 
 def _cuts_right(site: FormSite, queries: Sequence[_Query]) -> float | None:
-    """Returns the share of valid queries for records that were correctly marked as truncated or complete; None without any."""
+    """Returns the share of valid queries whose answer the harvest correctly marked as truncated or not; None without any."""
     marks = []
     for query in queries:
         if query.kind in ("seed", "trial", "policy") and query.state == "valid" and not query.partial:

@@ -134,8 +134,8 @@ def words_of(sample: SampleDocument) -> dict[str, float]:
 
 
 def draw(topic: Topic) -> dict[str, float]:
-    """Merges the keywords of all samples that have been read into at most DRAWN_WORDS words and adds these to the topic's
-    keywords; words that the topic has already keep their form and weight. Returns the new ones with their weights."""
+    """Adds to the topic's keywords at most DRAWN_WORDS words, merged from the keywords of all samples already processed. Words
+    that the topic has already keep their form and weight. Returns the new words with their weights."""
     lists = topic.documents.exclude(words__isnull=True).order_by("position", "id").values_list("words", flat=True)
     return add_keywords(topic, merge([words for words in lists if words], DRAWN_WORDS))
 

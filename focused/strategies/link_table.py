@@ -65,7 +65,7 @@ class LinkTable:
         self._templates: dict[str, int] = {}
         self._sums = np.zeros(64)
         self._counts = np.zeros(64)
-        # The rows of the array are R(anchor), R(page), the prior, and the target's own relevance (NaN until it is fetched).
+        # array rows: R(anchor), R(page), prior of R(target), relevance of the fetched target (NaN until then); see the class
         self._columns = np.zeros((4, 256))
         self._template_of_row = np.zeros(256, dtype=np.intp)
         self._open = np.zeros(256, dtype=bool)

@@ -105,7 +105,7 @@ class OpenTargets:
 
     @property
     def is_open(self) -> NDArray[np.bool_]:
-        """For each column, True if its target is open."""
+        """Whether the link target of each matrix column still waits to be fetched, in column order."""
         return self._slot.open[: self.size]
 
     def column(self, target: int) -> int:

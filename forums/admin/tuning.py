@@ -1,5 +1,5 @@
-"""The page on which an operator tunes a plan: preview of a policy, budget and importances from the forum's own data; after
-saving, the day is planned again."""
+"""The page on which an operator tunes a plan. It previews the effect of a policy, a budget and importances, computed from the
+forum's own data; when they are saved, the day is planned again."""
 
 from __future__ import annotations
 

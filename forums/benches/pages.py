@@ -1,4 +1,4 @@
-"""`bench pages`: seconds that the web interface's pages of a forum take with few posts and with many, as a ratio."""
+"""`bench pages`: compares the seconds that a forum's pages in the web interface take with many posts and with few."""
 
 from __future__ import annotations
 

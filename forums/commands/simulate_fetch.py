@@ -32,7 +32,7 @@ COLUMNS = ("precision", "recall", "mean_delay_hours", "fetched", "changed", "lis
 
 
 def cycle_of(text: str) -> float:
-    """Parses the hours of a cycle, above 0 and at most a day. Raises ArgumentTypeError for anything else."""
+    """Parses a number of hours between two visits, above 0 and at most 24. Raises ArgumentTypeError for anything else."""
     try:
         value = float(text)
     except ValueError as error:

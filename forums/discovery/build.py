@@ -71,8 +71,8 @@ def site_model(
 
 
 def accepted(candidates: Candidates, candidate: Candidate, shapes: frozenset[str]) -> bool:
-    """Tells whether a candidate is taken as a board: because of its page or, if the page was not fetched within the limits,
-    because its row in an index is unambiguous. shapes: address shapes of the site's boards."""
+    """Tells whether a candidate is taken as a board: because of its page or, if that was not fetched, because an index lists it
+    and its address has the form of the site's other boards. shapes: the forms (see `shape`) of the boards' addresses."""
     verdict = candidates.verdict(candidate, shapes)
     if verdict == "unknown":
         own_host = any(host(candidate.url) == host(page.url) for page in candidates.pages)

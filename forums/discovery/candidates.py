@@ -20,11 +20,11 @@ _ALIKE = 0.7
 
 @dataclass(slots=True)
 class Candidate:
-    """An address that may be a board's, with what the sample shows of it.
+    """The address of a possible board, with what the pages fetched during discovery show about it.
 
-    `sources`: where it was found. `row`: its row in a list of boards. `pages`: the page fetched for it, or the
-    board's list to which that page leads; [] if none was fetched. `overview`: the page fetched for it, if it shows no threads but
-    may link to the board's list. `failed`: the page could not be fetched.
+    `sources`: the places where it was found. `row`: its row in a list of boards. `pages`: the page fetched for it, or the list
+    of threads to which that page leads; [] if none was fetched. `overview`: the page fetched for it, if it shows no threads but
+    may link to the board's list of threads. `failed`: the page could not be fetched.
     """
 
     key: str

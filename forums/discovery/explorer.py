@@ -167,8 +167,8 @@ class Explorer:
 
     @property
     def pages(self) -> list[PageFacts]:
-        """The pages of the sample in the order of fetching. Where pages of a kind have several next-page links, the one that
-        was found to lead to the next page is set."""
+        """The pages fetched so far, in the order of fetching. If pages of one kind have several links that may lead to the next
+        page, `next` is the address of the one that was found to do so."""
         return pagers.with_next_links(self._pages.values(), self._sources())
 
     def _sources(self) -> dict[PageKind, str]:

@@ -180,7 +180,7 @@ class SiteModel:
 
     @property
     def known(self) -> Shapes:
-        """The shapes of the links (titles of threads, other links) on the site's lists of threads; empty if none was read."""
+        """The address patterns of links on the site's thread lists, of titles and of other links; empty if no list was read."""
         told = [Shapes(frozenset(one.titles), frozenset(one.others)) for one in self.layouts if one.kind == "threadlist"]
         return told[0] if told else Shapes()
 

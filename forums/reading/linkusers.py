@@ -35,9 +35,9 @@ def board_spaces(page: Outline, links: Sequence[tuple[int, str, str]]) -> frozen
 
 
 def called_users(page: Outline, links: Sequence[tuple[int, str, str]], found: Mapping[str, str]) -> frozenset[str]:
-    """Returns the patterns of addresses that lead to users, because words such as "by" precede their links. Such a word must
-    precede links to at least two different addresses and two fifths of all links of the pattern, and the texts of all its links
-    must be names of at most 40 characters. links: (node, address, fragment); found: the pattern of each address."""
+    """Finds address patterns of users by words such as "by" before links. A pattern is returned if such a word precedes links to
+    at least two of its addresses and at least two fifths of its links, and if all its links have as text a name of at most 40
+    characters. links: (node, address, fragment); found: the pattern of each address."""
     said: dict[str, set[str]] = defaultdict(set)
     named: dict[str, list[int]] = defaultdict(list)
     count: Counter[str] = Counter()

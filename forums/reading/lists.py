@@ -208,8 +208,8 @@ def _comes_first(group: Group, other: Group) -> bool:
 
 
 def _is_headed_last(group: Group, other: Group) -> bool:
-    """Tells whether, in the rows that two groups share, the header above the links of `group` says "last" and the header above
-    those of `other` names boards."""
+    """Tells by the list's header row whether, in rows that both groups contain, the links of `group` are under the heading "last"
+    and those of `other` in a column of boards. False if the links of either group lead to users."""
     places = {row.start: row.title for row in other.rows}
     row = next((row for row in group.rows if row.start in places), None)
     if row is None or row.title.is_user or places[row.start].is_user:

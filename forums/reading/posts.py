@@ -133,8 +133,8 @@ def _merged(page: Outline, groups: list[list[Time]]) -> list[list[Time]]:
 
 
 def _with_variants(page: Outline, groups: list[list[Time]]) -> list[list[Time]]:
-    """Returns the groups of times, in which variants are merged: two groups whose elements have ancestors that differ by just one
-    class, as the posts of moderators, one's own posts or the first post do."""
+    """Merges groups of times that are variants of each other: the ancestors of their elements differ only in additional class
+    names of one ancestor, as in posts by moderators or in the first post."""
     made: list[list[Time]] = []
     for group in sorted(groups, key=len, reverse=True):
         other = next((known for known in made if _is_variant(page, known[0].node, group[0].node)), None)

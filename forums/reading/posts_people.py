@@ -37,7 +37,7 @@ def people_of(posts: PostSpans) -> list[list[tuple[str, int]]]:
             linked = {link.url for _, node in found.values() if (link := posts.page.link_at.get(node)) is not None}
             value -= (
                 2.5 if len(linked) >= 2 else 0.0 if n < 3 else 0.3 if linked else 0.7
-            )  # The posts all have the same text here. If it has several link targets, it is a button.
+            )  # All posts have the same text in this column. A text that links to several targets is a button, not a name.
         if len(names) >= 2:
             value += 0.3
         if column.endswith(LOOSE):

@@ -82,7 +82,7 @@ def _stands_below_head(page: Page, node: int, body: int) -> bool:
 
 def _begins_with_author(page: Page, node: int, body: int, authors: frozenset[str]) -> bool:
     """Tells whether an element such as a <div> is a quote of the form "anna: what she wrote": its first text is the name of
-    one of the `authors` with a colon, and more text of the element, and then of the post (node `body`), follows."""
+    one of the `authors` with a colon, it contains more text, and the post (node `body`) has further text after it."""
     outline = page.outline
     first, end = outline.piece_from[node], outline.piece_to[node]
     if outline.tags[node] not in _BOXES or end - first < 2 or end >= outline.piece_to[body]:

@@ -278,8 +278,8 @@ class Row:
         return votes
 
     def _pairs_first(self, at: int) -> bool | None:
-        """Tells by the elements alone whether the label of the value in text number `at` is the text before it (True: term and
-        definition, a colon, or an element with only these two texts) or the text after it (False); None if the elements do not
+        """Tells whether the label of the value in text number `at` is the text before it (True) or after it (False), by markup
+        alone: a <dt> or <th>, a colon at its end, or an element that contains only the two texts. None if the markup does not
         show it."""
         page = self.page.outline
         label, value = page.pieces[at - 1], page.pieces[at]

@@ -168,7 +168,7 @@ class ThreadPeople(ThreadFields):
             elif at < end and own != cell:
                 yield at, 2
             elif at >= end and not self.heads.roles and all(abs(time.piece - at) > 1 for time in row.times):
-                yield at, 3  # The text is in one block with the time, with other fields between.
+                yield at, 3  # the text is in the same cell as a time, but other texts are between them
 
     def _said_people(self, row: Row) -> list[Person]:
         outline, found = self.page.outline, []

@@ -1,6 +1,6 @@
-"""Shapes of links (pattern of the address and markup around the link) on a site's lists of threads: shapes of titles, and
-shapes of links beside the threads. With them a list of only one thread is recognised, and links of a menu are not taken for
-threads on a page without any."""
+"""Learns the shapes of links on a site's lists of threads: address pattern and surrounding markup, of thread titles and of other
+links separately. By these, even a list with a single thread is recognised, and menu links on a page without threads are not taken
+for threads."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ MAX_VISITS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A board's posts and visits of the last weeks, in its site's local time. week: 7 rows (Monday first) of 24, total posts.
-    posts, visits: daily means by hour, 24 each."""
+    """A board's posts and visits of the last weeks, in its site's local time. week: total posts by weekday (7, Monday first) and
+    hour (24). posts, visits: mean numbers per day by hour (24)."""
 
     week: list[list[int]]
     posts: list[float]

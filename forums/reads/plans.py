@@ -20,7 +20,7 @@ class Coming:
     """A visit to come: a planned one (`planned`) at a time, or one that the adaptive policy expects, likely between `at` and
     `until`.
 
-    `posts`: number of posts expected to wait by then. `code` and `figures`: its reason. `middle`: forecast time of an
+    `posts`: number of unfetched posts expected by then. `code` and `figures`: its reason. `middle`: forecast time of an
     expected visit. `before`: number of expected visits of its board before this one; `more`: number after it on the same day.
     """
 

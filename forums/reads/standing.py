@@ -47,7 +47,7 @@ class Standing:
 
     @property
     def part(self) -> int | None:
-        """Number of visits of the current day if it is less than on other days, otherwise None."""
+        """The number of visits, made and to come, that the plan has today if it is less than on other days; otherwise None."""
         today = self.used_today + self.left_today
         return today if today < self.visits_per_day else None
 

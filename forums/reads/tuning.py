@@ -1,4 +1,5 @@
-"""Data for the page on which an operator tunes a plan: rates of the plan's boards, and their stored posts as an experiment."""
+"""Data for the page on which an operator tunes a plan: the rates of its boards, and their stored posts, on which policies are
+simulated."""
 
 from __future__ import annotations
 

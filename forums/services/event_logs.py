@@ -106,9 +106,9 @@ def small(log: EventLog) -> bool:
 
 
 def read_in(log: EventLog) -> None:
-    """Reads a log for the first time and stores its numbers of boards, events and invalid rows and its first and last time. If it
-    is made from stored posts, its file is written before. If the file cannot be used, deletes it and raises ValueError with a
-    one-line message."""
+    """Reads a log for the first time and stores its numbers of boards, events and invalid rows and its first and last time. For a
+    log of a forum's stored posts, writes the file first if it is missing. If the file cannot be used, deletes it and raises
+    ValueError with a one-line message."""
     place = path(log)
     if log.site is not None and not place.exists():
         _write(log.site, place, log.added)

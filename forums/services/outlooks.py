@@ -136,9 +136,9 @@ def _moment(at: float) -> datetime:
 
 
 def _note(boards: Sequence[int], made: Mapping[str, Any], now: datetime) -> None:
-    """Stores on each of these boards (ids) when its next visit is, for display in lists: the time of a planned visit, or the
-    likely span of its first expected visit; for a board without one, the span `made["beyond"]`. `made`: arrays of the expected
-    visits, as `write` stores them, and "beyond", a span after the last of them, all in epoch seconds."""
+    """Stores the next visit of each of these boards (ids) for display in lists: the time of a planned visit, otherwise the likely
+    time span of the first expected visit. `made`: arrays of the expected visits, as stored by `write`; its entry "beyond" is the
+    span (epoch seconds) to store for boards without an expected visit."""
     rows: dict[int, int] = {}
     for number, board in enumerate(made["board"].tolist()):
         rows.setdefault(board, number)

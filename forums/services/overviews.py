@@ -29,7 +29,7 @@ from forums.services import backoff, feeds, threads, visits
 FIRST = 1e5  # frontier priority of source pages, so high that a run fetches them before the pages of its boards
 MAX_COST = 20
 TRIES = 3  # an address that may be a source is tried at most this often; if no try succeeds, it is given up
-MAX_PAGES = 3  # pages of a newest list to read at most until a page reaches the time of the last reading; else `Look.CUT`
+MAX_PAGES = 3  # most pages to read of a list of newest threads; if none goes back to the last reading, the reading is `Look.CUT`
 MAX_SITEMAPS = 2
 DATA = feeds.KINDS | {SourceKind.API}  # kinds of sources whose responses are not HTML pages
 
@@ -169,8 +169,8 @@ def store(run: Run, item: Url, response: FetchResponse, reading: PageReading | N
 
 
 def _joined(before: dict[str, list[float | None]], shown: dict[str, list[float | None]]) -> dict[str, list[float | None]]:
-    """Returns the figures of several pages of a newest list together; those of a board are taken from the first page that names
-    it. before: figures of the earlier pages; shown: of the latest page; each by board id."""
+    """Merges the figures of the pages of a list of newest threads; if several pages show a board, the first one counts. before:
+    figures from the earlier pages, shown: from the latest page, both by board id."""
     return {**shown, **before}
 
 

@@ -1,4 +1,4 @@
-"""Creates the days of a plan: visits with their reasons, expected results of each board, and the figures behind them."""
+"""Creates the days of a plan: the visits with their reasons and the expected results of each board."""
 
 from __future__ import annotations
 

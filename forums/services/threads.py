@@ -17,7 +17,7 @@ from forums.models import Board, BoardHour, Post, Site, Thread
 from forums.reading import PostRecord, ThreadRecord, board_key, first_page, thread_key
 
 MISSES_ALLOWED = 5
-ARRIVED_SINCE = 2  # this many more stored posts than the list shows still agree with it: they may be newer than the list
+ARRIVED_SINCE = 2  # a list agrees with a thread that has up to this many more stored posts: they may be newer than the list
 MAX_REPLIES = 2**31 - 1  # largest number that the column can store; if a page claims more, this number is stored
 HOUR_SECONDS = 3600  # only posts whose times are known to this precision or better are counted by hour
 

@@ -338,8 +338,8 @@ def finish_if_done(run: Run, visit: Visit, item: Url | None, now: datetime) -> N
 def finish(visit: Visit, now: datetime) -> None:
     """Stores the visit's end and what the board's next visit needs.
 
-    The board's watermark is advanced if its list was read completely, even if threads failed; these stay pending. But the visit
-    is stored as incomplete, with that reason, if threads failed or most have another number of posts than the list shows.
+    The board's watermark is advanced if its list was read completely, even if threads failed; these stay pending. If threads
+    failed, or most have another number of posts than the list shows, the visit is stored as incomplete with this as the reason.
     """
     state = incremental.VisitState.from_json(visit.state)
     if visit.kind == Visit.Kind.TARGETED:

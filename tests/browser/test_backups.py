@@ -66,7 +66,7 @@ def serve(installed: dict[str, str], tmp_path: Path) -> Iterator[Serve]:
 
 @pytest.fixture
 def desk(serve: Serve) -> str:
-    """The address of the desk."""
+    """The address of the web interface."""
     return serve.address().rstrip("/")
 
 

@@ -254,7 +254,7 @@ def test_the_pane_sorts_pages_and_searches_for_itself(page: Any, say: Say) -> No
     page.goto("/admin/forums/boards/")
     page.click("[data-pane]")
     page.wait_for_selector("#pane tr[data-row]")
-    page.select_option("#pane select[data-go]", label=f"{say('Replies')} ↓")  # beside a list there is no space for column headers
+    page.select_option("#pane select[data-go]", label=f"{say('Replies')} ↓")  # in the pane, a menu replaces the column headers
     page.wait_for_selector("#pane tr[data-row]:first-child a:has-text('Lantern 49')")
     page.click("#pane .pager a[rel=next]")
     page.wait_for_selector("#pane tr[data-row]:first-child a:has-text('Lantern 19')")

@@ -1,5 +1,5 @@
-"""The report of a run: counted while responses are stored, equal to the stored data, the same on desk, API and command line,
-and never counted again."""
+"""Tests of a run's report: its counts agree with the stored data, are the same in the web interface, the API and the command
+line, and are kept when the run ends instead of being computed again."""
 
 from __future__ import annotations
 

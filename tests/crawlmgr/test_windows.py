@@ -1,4 +1,4 @@
-"""Working hours: parsed; past midnight, on some days of the week, across clock changes; and times moved into them."""
+"""Tests of working hours: parsing, hours past midnight, days of the week, clock changes, and moving times into the hours."""
 
 from __future__ import annotations
 

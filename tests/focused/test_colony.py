@@ -143,7 +143,7 @@ def test_ants_walk_over_fetched_pages_where_nothing_else_is_left():
     ants._light[1] = True
     assert ants._candidates(ant).tolist() == [0]  # b is excluded in this cycle for its low weight; a is followed, as it has an open link
     ants._too_light[ants._links.number(a)] = 1
-    assert ants._candidates(ant).tolist() == []  # everything that a leads to had too low a weight as well
+    assert ants._candidates(ant).tolist() == []  # page a is not followed either: its only open link has too low a weight
     ants._links.close(url("c"))
     ants._too_light.clear()
     assert ants._candidates(ant).tolist() == []

@@ -121,5 +121,5 @@ def test_seeds_added_after_the_end_are_followed(name):
     graph, about = MemoryGraph(), topic(["s"])
     strategy = strategy_class(name)(Relevance(about), graph)
     assert crawl(strategy, graph, web, about.seeds, 9).fetched == 1
-    more = crawl(strategy, graph, web, [url("t")], 9)  # as an edit of an active run does
+    more = crawl(strategy, graph, web, [url("t")], 9)  # adds a seed, as editing an active run does
     assert (more.fetched, more.stopped_by) == (2, "frontier")

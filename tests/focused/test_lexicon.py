@@ -63,6 +63,6 @@ def test_near_lexicon_by_hand():
         page("soup", "soup"),
     ]
     words = near_lexicon(pages, {"crawler": 1.0})
-    # leading: parent, grandparent; others: elsewhere, soup. college 1 - 0, news 1/2 - 0, menu 1 - 1/2, soup 0 - 1
+    # weight of a word: its share of the pages on the way to "hit" (parent, grandparent) minus that of the others
     assert words == {"college": 1.0, "menu": 0.5, "news": 0.5}
     assert near_lexicon([page("soup", "soup")], {}) == {}

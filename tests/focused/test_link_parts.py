@@ -1,4 +1,5 @@
-"""Parts of the strategy `adaptive`: addresses indexed by folder, sums that grow row by row, the largest of many scores."""
+"""Tests of parts of the strategy `adaptive`: splitting addresses by folder, sums over examples that are updated row by row, the
+choice of the largest scores, and the matrix of link targets."""
 
 import random
 

@@ -1,5 +1,5 @@
-"""A user's marks of pages as on or off topic: how they change relevance feedback, an active run and the next run; the list of
-pages to mark, and its requests by keyboard."""
+"""Tests of pages that a user marks as on or off topic: how the marks change relevance feedback, an active run and the next run,
+and how the list of pages to mark is sorted, shown and changed."""
 
 import random
 from datetime import UTC, datetime

@@ -28,8 +28,8 @@ WORDS = {"bees": "honey hive swarm queen", "ships": "anchor sail mast harbour", 
 
 
 def pages(*, up: bool = True, folder: bool = True) -> dict[str, bytes]:
-    """A book of three chapters of 30 pages: a chain of contents pages leads to each chapter, and pages link forward and across.
-    """
+    """Returns the HTML pages of a book of three chapters by path: a chain of contents pages, then 30 pages per chapter. With
+    `up`, pages name their parent page (rel="up"); with `folder`, each chapter has its own folder."""
     draw = random.Random(5)
     links: dict[str, list[str]] = {"/index.html": ["/a.html"], "/a.html": ["/b.html"], "/b.html": ["/c.html"]}
     links["/c.html"] = [f"{_place(name, 0, folder)}" for name in WORDS]

@@ -206,7 +206,7 @@ class Forum:
         return f'{self.path(*top)}<main data-kind="index">{"".join(rows)}</main>'
 
     def row(self, board: Board, thread: int, label: bool = False) -> str:
-        """The row of a thread."""
+        """Returns a thread's row in a list as HTML; with `label`, the row also links to the board."""
         local, ago = self.when(thread)
         named = f' <a data-of href="{self.url_of(board)}">{escape(board.name)}</a>' if label else ""
         return (

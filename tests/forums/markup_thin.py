@@ -10,7 +10,7 @@ from html import escape
 
 from tests.forums.boards import RandomForum, Topic
 
-MAX_ROWS = 3  # most rows or posts of a thin page
+MAX_ROWS = 3  # maximum number of rows or posts of a page with little content
 
 
 def few_topics(forum: RandomForum, count: int) -> RandomForum:

@@ -85,7 +85,7 @@ def _rows(model: type[Model], owner: str, key: int) -> Rows:
 
 
 def _put(model: type[Model], owner: str, key: int, rows: Rows) -> None:
-    """Inserts the rows for another owner: `key` is the value of the foreign key column `owner`."""
+    """Inserts copies of the rows for the object with id `key`, to which the foreign key column `owner` of the copies refers."""
     columns = [owner, *_columns(model, owner)]
     names, marks = ", ".join(f'"{one}"' for one in columns), ", ".join(["%s"] * len(columns))
     with connection.cursor() as cursor:

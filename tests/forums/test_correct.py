@@ -1,5 +1,5 @@
-"""Corrections on the desk: coloured pages, a preview of the effect before saving, and a rule of the site that the next visit
-applies."""
+"""Tests of correcting a forum's model in the web interface: stored pages with their fields coloured, a preview of a correction's
+effect before it is saved, and the saved rule, which the next visit applies."""
 
 from __future__ import annotations
 

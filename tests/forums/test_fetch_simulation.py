@@ -1,5 +1,5 @@
-"""Finding changes on simulated lists: exact on lists without faults, nearly exact on faulty ones; predictions keep within their
-budget."""
+"""Tests of finding changed threads in simulated lists of threads: all are found in lists without faults and nearly all in faulty
+ones, and policies that predict changes fetch exactly as many threads as their budget allows."""
 
 from dataclasses import replace
 from pathlib import Path

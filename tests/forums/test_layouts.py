@@ -1,4 +1,4 @@
-"""A forum's template changes between two visits: noticed, reported, learned again, without lost or duplicated data."""
+"""Tests that a change of a forum's template between two visits is noticed, reported and learned without losing data."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ DIURNAL = 1.0 + np.sin((np.arange(24) - 10) / 24 * 2 * np.pi)
 
 
 def synthetic(rng, volumes, days, shape=DIURNAL):
-    """Poisson events of boards with these daily volumes and one common daily shape."""
+    """Returns Poisson events of boards with these mean numbers per day and a common daily rhythm; a fifth are new threads."""
     board, hours = [], []
     for number, volume in enumerate(volumes):
         counts = rng.poisson(volume * np.tile(shape / shape.sum(), days))

@@ -123,7 +123,7 @@ def test_headings_of_rows_are_no_rival_of_the_rows() -> None:
     second.given["links"] = np.asarray(shares)
     assert second.lists.boards is not None and len(second.lists.boards.rows) == 12
     assert second.offered(1) == [second.lists.boards]
-    below = TwoReadings(second.page, None)  # sub-boards of some boards, which the rules took for the list
+    below = TwoReadings(second.page, None)  # the rules found only the first heading's boards, the models the headings
     below.given["links"] = np.asarray(
         [[0.9, 0.0, 0.1] if "/forum/1" in link.url else row for link, row in zip(second.links.links, shares, strict=True)]
     )

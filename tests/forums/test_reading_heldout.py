@@ -25,8 +25,8 @@ MINUTE = "%Y-%m-%d %H:%M"
 
 @dataclass(slots=True)
 class Tally:
-    """Counts: records in the pages, records that the reader found, correct ones among those, and correct ones with each field
-    right."""
+    """Counts of records: in the pages (`want`), returned by the reader (`have`), matched to a true record (`found`), and matched
+    with all fields right (`right`)."""
 
     want: int = 0
     have: int = 0

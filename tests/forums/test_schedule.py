@@ -1,5 +1,5 @@
-"""The schedules of the paper: exact budgets, the repaired block rule, losses of the printed loop, neutrality of the
-proportional rules."""
+"""Tests of the forum paper's visit policies: budgets are used exactly, both readings of its block rule, visits that its algorithm
+loses as printed, and proportional allocation, which is no better than equal allocation."""
 
 import numpy as np
 import pytest

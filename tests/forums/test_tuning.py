@@ -1,5 +1,5 @@
-"""Tests of the tuning figures: every policy keeps its budget, the fast curve is close to the exact one, waiting times at fixed
-intervals are right, and a replay keeps its budget."""
+"""Tests of the figures shown on the tuning page: policies and replays keep their budgets, the approximate optimal timetable is
+close to the exact one, and waiting times at fixed intervals are right."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The displayed time of the next visit: the same on every page of the desk, in the calendar and in the API, and never a time at
-which no visit will be made."""
+"""Tests of the displayed time of the next visit: it is the same on every page of the web interface, in the calendar and in the
+API, and it is never a time at which no visit will be made."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ LITTLE_GAIN = 0.02  # the limit instead of GAIN for a selector whose values agre
 # and no other selector does better: the text is then taken to be something else.
 WRONG = 1 / 3
 COVERS = 0.9
-OF_PEOPLE = 0.97  # other selectors for authors are tried if fewer names (as a share) have a single profile address
+OF_PEOPLE = 0.97  # author names count as right if at least this share of the names has a single profile address each
 
 _Choice = tuple[PageKind, str, str]  # a chosen selector: (kind of page, role, selector)
 

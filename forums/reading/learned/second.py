@@ -105,7 +105,7 @@ class TwoReadings:
 
     @cached_property
     def link_scores(self) -> np.ndarray:
-        """The probability of each candidate in `links` to name nothing, a thread, or a board, (links, 3)."""
+        """For each link in `links`, the probabilities that it leads to a thread, to a board, or to neither, (links, 3)."""
         if self.weights is None:
             return self.given["links"]
         return self.weights.links.predict(self.links.features)
@@ -212,8 +212,8 @@ class TwoReadings:
         return self.qualities[kind]
 
     def _better(self, kind: int) -> RowSet | None:
-        """Returns the one of the page's candidate lists of a kind (`offered`: by the rules, by the models) that has the highest
-        predicted quality; None if there is none. kind: 0 threads, 1 boards."""
+        """Returns the list with the highest predicted quality of those that the rules and the models have found on the page (see
+        `offered`); None if there is none. kind: 0 for lists of threads, 1 for lists of boards."""
         lists = self.offered(kind)
         if len(lists) < 2:
             return lists[0] if lists else None
@@ -330,7 +330,7 @@ class TwoReadings:
         return float(self.weights.doubt.predict(features)[0, 1]) if self.weights else 0.0
 
     def is_whole(self, features: np.ndarray) -> bool:
-        """Tells from `doubt_features` whether a reading may be called complete; False without weights."""
+        """Tells whether a reading with these `doubt_features` is unlikely to have left out records; False if untrained."""
         return bool(self.weights and self.weights.cut.predict(features)[0, 1] <= self.weights.whole)
 
 

@@ -84,9 +84,9 @@ class Signals:
 
     @cached_property
     def of_page(self) -> list[float]:
-        """The features of the page as a whole, which all its candidates share: what its address suggests, numbers of nodes,
-        characters, links and times, shares of linked text, users and numbers, text areas and password fields, and words that name
-        a role."""
+        """The features of the page as a whole, the same for every element of it that is rated: the kind of page that its address
+        suggests; numbers of nodes, characters, links, times, password fields and field labels; shares of linked text, of links to
+        users and of texts that are counts; and whether it has a text area."""
         page = self.page
         path = page.url.partition("//")[2].partition("/")[2]
         lead = leads_to(page.pattern)
@@ -137,8 +137,8 @@ class Signals:
 
     @cached_property
     def chains(self) -> tuple[np.ndarray, np.ndarray]:
-        """Two arrays of numbers, one entry per node, equal for nodes in similar positions: the first numbers the paths of
-        shapes (tags with class names) from the root to the node, the second the last three shapes of these paths."""
+        """Two arrays of integers that identify similar positions, one entry per node. Entries are equal in the first if the
+        nodes' paths from the root have the same tags and class names, in the second if the last three elements have."""
         numbers: dict[str, int] = {}
         shapes = np.asarray([numbers.setdefault(shape, len(numbers)) + 1 for shape in self.page.outline.shapes], dtype=np.int64)
         width, parents = len(numbers) + 1, self.parents[:-1]

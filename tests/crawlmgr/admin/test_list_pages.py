@@ -185,7 +185,7 @@ def test_ticked_topics_are_crawled_and_set(client: Client, filled: Sizes) -> Non
 
 
 def test_every_list_asks_as_much_for_few_rows_as_for_many(client: Client, filled: Sizes) -> None:
-    """Needs the same number of queries for a full page of thirty rows and for a list filtered to fewer."""
+    """A full page of thirty rows needs at most one query more than a list filtered to fewer rows."""
 
     def asked(address: str) -> int:
         client.get(address)

@@ -23,7 +23,7 @@ STEPS = 6
 
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> Client:
-    """A viewer on a desk whose demonstration is running."""
+    """A test client logged in as a user with the role viewer, while the demonstration is running."""
     world(3)
     mark = {demonstration.MARK: NOW.isoformat()}
     Site.objects.update(settings=mark)

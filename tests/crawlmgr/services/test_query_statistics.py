@@ -1,4 +1,4 @@
-"""The statistics by which the database chooses an index."""
+"""Tests that refreshing the database's query planner statistics updates their row counts and changes no row."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from django_q.worker import worker
 from crawlmgr.models import Event
 from crawlmgr.services import queue, queue_rows, task_check
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]  # the worker closes its connection, and with it the test's transaction on a database server
+pytestmark = [pytest.mark.django_db, pytest.mark.once]  # on PostgreSQL the worker would end the test's transaction, since it closes its connection
 
 
 @pytest.fixture

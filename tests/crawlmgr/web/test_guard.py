@@ -30,7 +30,7 @@ LOOPBACK_HOSTS = """
     [::127.0.0.1] [::7f00:1] [::ffff:0:127.0.0.1] [64:ff9b::127.0.0.1] [64:ff9b::7f00:1] [64:ff9b:1::7f00:1]
     [2002:7f00:1::] [2002:7f00:0001::1]
 """
-# Other forbidden addresses, with the code of the refusal.
+# Forbidden addresses other than spellings of 127.0.0.1, by the code of the refusal.
 CLOSED = {
     "unspecified": "0.0.0.0 0 0x0 00 0.1.2.3 [::]",
     "private": "10.0.0.1 10.1 012.1 0xa000001 167772161 10.255.255.255 172.16.0.1 172.31.255.255 192.168.0.1 192.168.1 3232235777 0300.0250.1.1 [fc00::1] [fd12:3456:789a::1]",

@@ -289,7 +289,7 @@ def labelled_pages() -> list[dict[str, Any]]:
         return [json.loads(line) for line in lines]
 
 
-# Pages of lists whose rows contain small pagers of their threads, labelled PAGE like those of the list itself.
+# numbers of test pages that list threads and have page links of each thread in its row, labelled PAGE like the list's own
 ROW_PAGERS = {"36", "37", "61", "68", "69"}
 THREAD_PATHS = ("discussion/", "thread.jsp", "north-american")
 

@@ -10,7 +10,7 @@ from tests.forums.heldout.times import elk_text, subsilver_time
 
 
 def subsilver(f: RandomForum, title: str, body: str, crumb: str = "") -> str:
-    """A page of phpBB 3.0 in its table style."""
+    """Returns an HTML page around `body` as phpBB 3.0 shows it in its table-based style; `crumb` ends the breadcrumbs."""
     m = words(f)
     return f"""<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Transitional//EN" "http://www.w3.org/TR/xhtml1/DTD/xhtml1-transitional.dtd">
 <html xmlns="http://www.w3.org/1999/xhtml" dir="ltr" lang="{f.language}" xml:lang="{f.language}"><head><meta http-equiv="content-type" content="text/html; charset=UTF-8" /><title>Lighthouse &bull; {e(title)}</title><link rel="stylesheet" href="./style.php?id=3&amp;lang={f.language}" type="text/css" />
@@ -52,7 +52,7 @@ def elk_user(name: str) -> str:
 
 
 def site(f: RandomForum, title: str, body: str, aside: str = "") -> str:
-    """A small present-day site without a framework."""
+    """Returns an HTML page around `body` as on a small modern site with hand-written markup; `aside` is put into the sidebar."""
     m = words(f)
     return f"""<!DOCTYPE html>
 <html lang="{f.language}">

@@ -40,7 +40,7 @@ def mixed(topics: list[Topic]) -> list[Topic]:
 
 
 def late_days(topics: list[Topic]) -> list[Topic]:
-    """Threads with a day above 12, which cannot be a month."""
+    """Threads with posts on a day of the month above 12, if there are any, so that it cannot be mistaken for a month."""
     some = [t for t in topics if 0 < t.replies < 10]
     return [deepen(t) for t in sorted(some, key=lambda t: -min(13, max(p.posted.day for p in t.posts)))[:3]]
 
