@@ -32,9 +32,9 @@ class SearchedColumns:
                 told[2] += 1
 
     def missing(self, columns: Iterable[str]) -> frozenset[str]:
-        """Returns the record fields that the search box does not search: in at least MISSING_QUERIES queries, records with the
-        queried word in that field were missed, more than three times as often as others were found by it. Empty if these would be
-        all of `columns` (the names of all fields), since the box then searches text that result lists do not show."""
+        """Returns the record fields that the search box does not search: records with the queried word in this field were missed
+        by at least MISSING_QUERIES queries, and in all more than three times as often as found. Empty if these would be all of
+        `columns` (the names of all fields), since the box then searches text that result lists do not show."""
         found = frozenset(
             name
             for name, (hits, misses, queries) in self.counts.items()
@@ -61,9 +61,9 @@ def hits_of(
 
 
 def unproved(columns: Iterable[str], found_and_not: Mapping[str, Sequence[int]]) -> frozenset[str]:
-    """Returns the fields in `columns` that queries seem not to search: no record that has the queried word in this field has been
-    found yet, although records with the word in some other field have. `found_and_not`: for each field, the numbers of records
-    with the word that were found and that were not, summed over answers."""
+    """Returns those record fields of `columns` that the site seems not to search: no query has yet found a record by a word in
+    this field, although queries have found records by words in other fields. `found_and_not`: for each field, the numbers of
+    records with the queried word in it that were found and that were missed, summed over answers."""
     proved = {name for name, counts in found_and_not.items() if counts[0]}
     return frozenset(columns) - proved if proved else frozenset()
 

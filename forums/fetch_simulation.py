@@ -264,8 +264,8 @@ def simulate_fetch(
     """Runs one policy over the experiment and returns its results by day; equal seeds give every policy the same deletions and
     rounding.
 
-    `model` is a fitted hazard model, to avoid fitting it again; `pulse` is called before each cycle and may raise. ValueError for
-    an unknown policy.
+    `model` is a fitted hazard model, to avoid fitting it again; `pulse` is called before each cycle and may raise an exception to
+    end the simulation. Raises ValueError for an unknown policy.
     """
     if policy not in POLICIES:
         raise ValueError(f"unknown policy {policy!r}")

@@ -203,10 +203,10 @@ class Visit:
     ) -> Decision:
         """Processes one list page and advances the state; returns what to fetch and which list page to request next.
 
-        `known` maps the keys of stored threads to their last signature in a list; `fetched` are the keys of threads fetched
-        otherwise since the last complete visit: stop tests count them as changed, but they are not fetched again. `next_links`
-        are all candidates for the next page, as pairs (position in the page, address). Rows seen before in this visit (they
-        shifted between pages) are ignored; pinned rows are processed, but ignored by the stop tests.
+        `known` maps the keys of stored threads to their last signature in a list. `fetched` are the keys of threads fetched
+        otherwise since the last complete visit: they are not fetched again, but count as changed when the visit decides whether
+        to read a further page. `next_links` are all candidates for the next page, as pairs (position in the page, address). Rows
+        seen before in this visit are ignored; pinned rows are processed, but do not count in that decision.
         """
         rows, state = list(rows), self.state
         state.pages_read += 1

@@ -95,7 +95,7 @@ class SourceChoice:
     parts: Mapping[int, float] | None = None
 
     def comes_before(self, board: int, rank: float) -> bool:
-        """Tells whether the source shows `board` and reading it gains at least `rank`, the index of a visit of the board."""
+        """Tells whether the source shows `board` and reading the source gains at least `rank`, the priority of a visit to it."""
         return self.source >= 0 and self.gain >= rank and self.parts is not None and board in self.parts
 
     def without(self, board: int) -> None:

@@ -30,7 +30,7 @@ class WatchedConnection(sqlite3.Connection):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._unfinished: defaultdict[int, weakref.WeakSet[Any]] = defaultdict(weakref.WeakSet)  # unread ones, by thread id
+        self._unfinished: defaultdict[int, weakref.WeakSet[Any]] = defaultdict(weakref.WeakSet)  # unread cursors by thread id
         self._make_probe()
 
     def _make_probe(self) -> None:

@@ -172,8 +172,8 @@ class Place:
 
     @contextmanager
     def readers(self, count: int, session: str) -> Iterator[dict[str, int]]:
-        """Context manager in which `count` clients, with the login session `session`, read pages of the desk; yields the numbers
-        of responses by status ("0": no response), which keep growing."""
+        """Context manager in which `count` clients, with the login session `session`, request pages of the web interface; yields
+        the numbers of responses by status ("0": no response), which are updated all the time."""
         counts: dict[str, int] = {}
         over = threading.Event()
         threads = [threading.Thread(target=self._read, args=(n, session, counts, over), daemon=True) for n in range(count)]

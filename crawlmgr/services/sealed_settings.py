@@ -23,8 +23,8 @@ SEALED = "sealed"
 
 
 def sealed(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns settings in the form in which they are stored: secrets in plain text are encrypted together with those that
-    already were; settings without secrets are unchanged. Raises vault.Unreadable if the older secrets cannot be
+    """Returns settings in the form in which they are stored: secrets in plain text are encrypted, in one value with those that
+    were encrypted before; settings without secrets are unchanged. Raises vault.Unreadable if the earlier secrets cannot be
     decrypted."""
     found = _plain_secrets(settings)
     names = _dotted(settings)

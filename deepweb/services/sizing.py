@@ -96,8 +96,8 @@ def _fields(ids: set[int]) -> dict[int, dict[str, Any]]:
 
 
 def _known_records(session: HarvestSession, fields: Mapping[int, Mapping[str, Any]]) -> dict[int, ProbedRecord]:
-    """Returns, by id, the records with the given fields as the size estimate needs them: their terms, and the text of only
-    those fields that the form searches.
+    """Converts records, given as fields by id, to the input of the size estimate: the terms of each record, and the text of those
+    of its fields that the form searches. Returns them by id.
     """
     searched = _searched_columns(session, fields)
     known = {}

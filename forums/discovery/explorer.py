@@ -160,7 +160,7 @@ class Explorer:
                 yield Wanted(url, "list")
 
     def _behind(self, candidates: Candidates) -> Iterator[Wanted]:
-        """Yields the lists of threads that are linked by boards' pages without threads of their own."""
+        """Yields the addresses of lists of threads to which boards' pages without threads of their own link."""
         pages = [one.overview for one in candidates.found.values() if one.sure and one.overview is not None]
         for url in overview_pages.wanted(pages, list(self._pages.values())) if self.settings.teacher else ():
             yield Wanted(url, "board")

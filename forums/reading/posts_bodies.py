@@ -82,8 +82,8 @@ def _place(posts: PostSpans, node: int) -> int:
 
 
 def _most_like_text(posts: PostSpans, columns: dict[str, dict[int, int]]) -> str:
-    """Returns the column whose elements look most like texts of posts, the first in ties; "" if there are no columns. Columns
-    with most text are scored first, and the search ends when no other column can reach the best score."""
+    """Returns the column (elements at one position of all posts) that looks most like the texts of posts, the first in ties; ""
+    if there are no columns. Columns are scored by decreasing length of text, until no other can reach the best score."""
     weights = [0.85 if column.endswith(LOOSE) else 1.0 for column in columns]
     texts = [_text_value(posts, found) for found in columns.values()]
     names, order = list(columns), sorted(range(len(columns)), key=lambda at: -texts[at] * weights[at])

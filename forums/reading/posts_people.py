@@ -246,7 +246,7 @@ def _with_elements(page: Page, span: Span, node: int, score: float) -> float:
         if foreign and not outline.contains(up, span.anchor.node) and outline.text_length(up) > 80:
             score -= 1.2
         if outline.tags[up] in _NOBODYS and not outline.contains(up, span.anchor.node):
-            # A name is not in a form or label, unless that also contains the time: then it is the header of the post.
+            # Forms and labels do not contain the author's name, unless they also contain the time and thus are the post's header.
             score -= 1.5
         if outline.classes[up] and _ANSWERED.search(outline.classes[up]) and not outline.contains(up, span.anchor.node):
             score -= 1.5

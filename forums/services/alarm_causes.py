@@ -59,7 +59,7 @@ def _over(now: datetime) -> list[Cause]:
 
 
 def _over_target(site: Site, now: datetime) -> list[tuple[str, float, float]]:
-    """Returns (name, mean hours, target hours) of each board over its target."""
+    """Returns (board name, mean delay in hours, target in hours) of each board whose mean delay exceeds its target."""
     plan = plans.draft(site.pk, now)
     found = delays.found(site, now, DAYS, plan.theta, plans.zone_of(plan))
     judged = [(found.boards[part.board], part.delay) for part in delays.by_board(found, found.items.hours, inf)]

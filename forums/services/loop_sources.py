@@ -92,9 +92,9 @@ def _members(loop: AdaptiveLoop, boards: Ints, number: int) -> list[int]:
 
 
 def pairs(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> dict[str, Ints]:
-    """Returns the keys of the adaptive policy's arrays about overview sources, which are stored with the arrays: the database id
-    of each source and, for each pair of a source's row and a board, the board's id and the row's number. Empty without sources.
-    `boards`: the database id for each board number of the policy."""
+    """Returns the ids to which the entries of the adaptive policy's arrays about overview sources belong, stored with them: the
+    id of each source and, for each pair of a source's row and a board, the board's id and the row's number. Empty without
+    sources. `boards`: the database id of each board, by its number in the policy."""
     if loop.overview is None:
         return {}
     covers = loop.overview.covers

@@ -126,7 +126,7 @@ def expected(plan: Plan, until: datetime) -> Expected:
 
 
 def outdated(plan: Plan, now: datetime) -> bool:
-    """Tells whether the plan has no stored forecast, or the time of a visit or source reading forecast in it has passed."""
+    """Tells whether the plan has no stored forecast, or one of the visits or source readings in it was expected before `now`."""
     stored = _stored(plan)
     return not stored or bool((stored["at"] <= now.timestamp()).any() or (stored["looks"] <= now.timestamp()).any())
 

@@ -17,7 +17,7 @@ LIMIT = 50
 
 
 def covered(values: np.ndarray, whole: Range, queries: int, stated: bool) -> int:
-    """Records found after a number of queries on a site that ranks at random and shows the first 50."""
+    """Returns how many records range queries find on a site that shows 50 random matches and, if `stated`, their total."""
     rng = np.random.default_rng(1)
     order, seen, asked = rng.permutation(len(values)), set(), []
     span = whole

@@ -125,7 +125,7 @@ def test_shark_by_hand():
     assert node(shark, "b").priority == pytest.approx(0.5 * 0.2 + 0.5 * (0.2 * context))
     assert node(shark, "c").priority == pytest.approx(0.5 * 0.2)
     fetch(shark, "c", ["d"], similarity=0.0)
-    assert node(shark, "d").priority == pytest.approx(0.5 * (0.5 * 0.2))  # inherits what its page has inherited
+    assert node(shark, "d").priority == pytest.approx(0.5 * (0.5 * 0.2))  # d inherits half of what c inherited
     assert (node(shark, "c").data["left"], node(shark, "d").data["left"]) == (3, 2)
 
 

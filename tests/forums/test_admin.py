@@ -1,4 +1,4 @@
-"""The desk's pages of forums: adding a forum step by step, intervals, pausing, crawling now, deleting."""
+"""Tests of the web interface's pages of forums: adding a forum step by step, intervals, starting a crawl, times shown."""
 
 from __future__ import annotations
 

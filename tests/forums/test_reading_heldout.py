@@ -37,7 +37,7 @@ class Tally:
         return Tally(self.want + other.want, self.have + other.have, self.found + other.found, self.right + other.right)
 
     def least(self, good: int) -> float:
-        """The smaller of recall and precision, in [0, 1]."""
+        """The smaller of recall and precision, in [0, 1], if `good` of the records count as correct."""
         return min(good / self.want, good / self.have)
 
 

@@ -1,5 +1,5 @@
-"""Schedules on event logs: exact budgets, no use of future events, the bound below all policies, and the reference figures
-where the event logs for them are available."""
+"""Tests of schedules simulated on event logs: every policy finds all events within its budget and uses no future events, delays
+are ordered as expected, and reference figures are reproduced if their event logs are available."""
 
 from dataclasses import replace
 from datetime import date

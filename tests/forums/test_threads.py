@@ -58,7 +58,7 @@ def hours() -> dict[int, tuple[int, int]]:
         (ago(3600, 3600), ago(25200 + 3600, 60, LATER), True),  # the second time has a smaller unit
         (exact(0, 0, unit=86_400), exact(8, 58), True),
         (None, exact(8, 58), True),
-        (ago(12, 1), exact(9, 2), False),  # in a larger unit than the stored time
+        (ago(12, 1), exact(9, 2), False),  # the second time has a larger unit
         (exact(8, 58), ago(25200 + 300, 3600, LATER), False),
         (exact(8, 58), exact(0, 0, unit=86_400), False),
         (exact(8, 58), ago(25200 + 240, 60, LATER), False),  # a relative time with the same unit as the exact one

@@ -1,4 +1,4 @@
-"""Finds related pages in a sample: the row of a thread in a list, and the pages of the same thread."""
+"""Finds threads that the pages fetched during discovery show twice: as a row of a list, and as the thread's own pages."""
 
 from __future__ import annotations
 

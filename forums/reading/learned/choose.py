@@ -89,8 +89,8 @@ def _take(
 
 
 def _positions(outline: Outline, nodes: Sequence[int], numbers: np.ndarray) -> Iterator[tuple[list[int], float]]:
-    """Yields the clusters in which at least half of the elements have exactly the text of one of `nodes`, as (elements, share of
-    them that do). Elements without text do not count. numbers: the cluster number of each node of the page."""
+    """Yields (elements, share) for each cluster of elements of which at least half (`share`) have exactly the text of one of
+    `nodes`. Elements without text do not count. numbers: the cluster number of each node of the page."""
     texts = {(outline.piece_from[node], outline.piece_to[node]) for node in nodes}
     held = Counter[int]()
     for node in nodes:
