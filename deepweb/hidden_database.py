@@ -57,8 +57,8 @@ class HiddenDatabase:
         return sorted(found or ())
 
     def shown(self, query: Query, places: list[int]) -> list[int]:
-        """Returns the indices of the records that the answer to the query contains, in its order. places: the indices of all
-        matching records, best ranked first."""
+        """Returns the indices of the records shown in the answer to the query, in the order of the answer. places: the indices
+        of all matching records, best ranked first."""
         if self.limit is None or len(places) <= self.limit:
             return places
         if not self.ranked:

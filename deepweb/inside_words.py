@@ -109,8 +109,8 @@ class InsideWords:
             self.seen.add(choice, answer, entry.overflowed, entry.partial)
 
     def _said(self, fields: Mapping[str, Any], columns: Collection[str]) -> Iterable[tuple[Query, str, list[str]]]:
-        """Yields (part, field name, words of the field's value) for each field of a record that is searched, once for each part
-        (choice of the record field to search in the form) by which it is searched."""
+        """Yields (part, field name, words of the value) for each searchable field of a record. A part is a choice of the record
+        field to search in the form; a field that several parts search is yielded once for each."""
         for name, value in fields.items():
             for part in self._parts:
                 if not part and name in columns or part and bare(name) in {bare(term.value) for term in part}:

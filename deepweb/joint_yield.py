@@ -212,9 +212,10 @@ class JointYield:
 
 
 def _mixed(seen: Seen, fit: Yield) -> float:
-    """Estimates the factor `Yield.mixed`: 1 if a truncated answer is a random sample of all matches, 0 if it always contains the
-    same first records. It is a weighted mean of two values: the one fitted to the yields of answers (`fit.mixed`), and one
-    computed from how often two answers list shared records in a different order. The latter's weight grows with their number."""
+    """Estimates the factor `Yield.mixed`: 1 if a truncated answer is a random sample of all matches, 0 if it always contains
+    the same first records. It is a weighted mean of the value fitted to the yields of answers (`fit.mixed`) and a value
+    computed from how often pairs of records have the same order in two answers. The more such pairs, the greater the second
+    value's weight."""
     same, pairs = pairs_in_order(seen)
     known = pairs / (pairs + _PAIRS)
     return (1 - known) * fit.mixed + known * min(1.0, 2 * (1 - (same + 1) / (pairs + 2)))

@@ -101,9 +101,10 @@ class Parts:
         expected to bring; (None, 0) if no query is left.
 
         `overall` holds the answers of all parts together, `limit` is the number of records at which answers are truncated. For
-        a part with at least 4 answers and 10 records, `policy` chooses the word. For any other part, the number of records that
-        match a word is predicted as the word's share of the records that other words found (`_share`), times the estimated size
-        of the part: its matching records divided by the shares of the words queried, shrunk towards this ratio over all parts.
+        a part with at least 4 answers and 10 records, `policy` chooses the word. For any other part, the matches of a word are
+        predicted as the part's size times the word's share of the seen records (`_share`). The part's size is estimated from
+        earlier queries: the sum of their matches divided by the sum of their words' shares, shrunk towards this ratio over all
+        parts.
         """
         found: tuple[Choice | None, float] = (None, 0.0)
         brought = {part: self._brought(overall, part) for part in self.seen}

@@ -12,8 +12,8 @@ _JUDGED = 300
 
 
 class Logged(NamedTuple):
-    """One finished query. `found` are the ids of the records returned; `stated` are the numbers that may be the total of
-    matching records, `total` is the one found to be it (None if unknown)."""
+    """One finished query. `found` are the ids of the records returned; `stated` are the numbers on the result page that may be
+    the total number of matches; `total` is the number that was identified as the total (None if unknown)."""
 
     number: int
     choice: Choice
@@ -100,6 +100,6 @@ class QueryLog:
 
 
 def is_cut(returned: int, total: int | None, limit: int | None) -> bool:
-    """Tells whether the site left out records from an answer that was read to its end: it returned `limit` records, the most
-    that the site shows, and not all that it states (`total`); or far fewer than it states."""
+    """Tells whether the site left out records from an answer of which all pages were read: either the answer has `limit`
+    records, the most that the site shows, and fewer than the stated `total`; or it has far fewer than `total`."""
     return limit is not None and returned >= limit and (total is None or returned < total) or is_short_of(returned, total)

@@ -92,10 +92,10 @@ def _day_of(text: str, mask: str) -> float | None:
 def column_of(
     records: Mapping[int, Mapping[str, str]], whole: Range, answers: Sequence[tuple[Range, Sequence[int]]], named: frozenset[str]
 ) -> str | None:
-    """Returns the name of the record field whose values the range `whole` limits; None if unknown. A field fits if at least 80 %
-    of its values, over all `answers` (queried range, ids of the records found), are in the queried range. Preferred is a field
-    whose name (lower case, letters only) is in `named`: one that fits, or any if none fits; otherwise the only one that fits.
-    `records`: fields by id."""
+    """Returns the name of the record field that the range `whole` filters; None if unknown. A field fits if at least 80 % of
+    its values, over all `answers` (queried range, ids of the records found), are in the queried range. A field whose name
+    (lower case, letters only) is in `named` is preferred among those that fit, or taken if none fits; otherwise the only one
+    that fits is taken. `records`: fields by id."""
     counts: dict[str, list[int]] = {}
     for span, found in answers:
         for pk in found:

@@ -121,9 +121,9 @@ class FreshPolicy:
         return Choice((seen.term(place),), float(expected[place]), _WORDS), float(score[place])
 
     def _pair(self, seen: Seen, least: float, learned: float) -> Choice | None:
-        """Returns the query that adds a second word to an earlier one with truncated answer (`refinement`) and is expected to
-        bring most new records, as a choice with its prediction; None if none is expected to bring more than `least`. `learned`
-        corrects the predictions."""
+        """Returns the most promising refined query: an earlier query whose answer was truncated, with a second word added (see
+        `refinement`). It comes as a choice with its prediction, None if none is expected to bring more than `least` new
+        records. Predictions are multiplied by `learned` before they are compared."""
         scale, cut = self.scale(seen), self._cut(seen)
         overall = seen.once.sum() / max(1, seen.returns.sum())
         best: Choice | None = None

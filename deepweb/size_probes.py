@@ -89,10 +89,10 @@ def plan_probes(
     weight are drawn in proportion. Drawing by weight makes the probes contribute about equally to the size estimate.
 
     `scale` is the ratio of all records that match a word to the seen ones among them: one number, or an array indexed by term.
-    The pool holds the words of at least four seen records, because the ratio of a word's answer to its weight is steadier with
-    more records. `scale` times the number of records must be at most 0.7 `limit`, so that answers are hardly ever truncated. If
-    this gives fewer than five words per probe, or more than 5 % of the records contain none of the words, words of three or two
-    records are added.
+    `limit` is the number of records at which the site truncates its answers, None if there is no limit. The pool holds the words
+    of at least four seen records, because counts of fewer are too noisy, and of at most 0.7 `limit` / `scale` records, so that
+    answers are hardly ever truncated. If these are fewer than five words per drawn word, or more than 5 % of the records contain
+    none of them, words of three or two records are added.
     """
     frequency = seen.frequency
     most = np.inf if limit is None else _WELL_BELOW * limit
@@ -149,8 +149,8 @@ def estimate_size(
     The degree of a record is the number of pool words that find it: those among its terms, or also separate words and phrases of
     its text, or also substrings of it. The narrowest of these definitions by which the probes found at least 90 % of the records
     that they returned is used. A probe with a truncated answer contributes 0; correspondingly, a word counts in a degree with the
-    probability that an answer to a word as frequent is complete (`_chances`). `counts` are, for each word of the pool, the
-    numbers of records with it among some that are fully known (default: the weights).
+    probability that an answer to a word as frequent is complete (`_chances`). `counts` says for each word of the pool how many
+    records of a sample contain it (default: the words' weights in the pool).
 
     The result is that of `coverage.estimate`, if its interval is narrow enough, in these cases: fewer than ten complete answers;
     no definition fits (other fields are searched); more than half of the answers were truncated; the pool reaches less than half
@@ -215,10 +215,10 @@ def _value(answer: ProbeAnswer, degree: Callable[[ProbedRecord], float]) -> floa
 def _chances(plan: ProbePlan, answers: Sequence[ProbeAnswer], counts: Mapping[Term, int]) -> dict[Term, float]:
     """Returns, for each word of the probe pool, the probability that its answer is complete.
 
-    The words are classed by their number of records in `counts`. The probability of a class is the share of complete answers in
-    it, where each answer counts with its length, because words with longer answers find more of the records. The length of a
-    truncated answer is estimated as the word's number in `counts`, times the mean ratio of length to number of the complete
-    answers.
+    Words with a similar number in `counts` form a class. The probability of a class is the share of complete answers in it,
+    each answer weighted by its number of matching records, because words with more matches find more of the records. For a
+    truncated answer, that number is estimated as the word's number in `counts` times the mean ratio of the two numbers in
+    complete answers.
     """
     whole = [(a.whole or len(a.records), counts[a.term]) for a in answers if not a.overflowed]
     ratio = sum(size for size, _ in whole) / max(1, sum(count for _, count in whole))

@@ -223,7 +223,7 @@ class TemplateSearch:
         return self.limit is not None and self._told(slot) >= _FEW_VALUES
 
     def _told(self, slot: Slot) -> int:
-        """Returns how many seen records have a known position in the range of `slot`."""
+        """Returns the number of seen records whose value for the range input `slot` is known."""
         return int(np.isfinite(self.values.get(slot.names[0], np.empty(0))).sum())
 
     def _are_alike(self, seen: Seen, slot: Slot) -> bool:

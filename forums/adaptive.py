@@ -165,7 +165,8 @@ class AdaptiveLoop:
         self.overview.record_threads_fetched(source, boards, board, times, weights, now)
 
     def fetched_until(self) -> Floats:
-        """Returns the epoch seconds up to which each board's posts are fetched, by a visit or through a newest list, (n,)."""
+        """Returns the time (epoch seconds, (n,)) up to which each board's posts are fetched by visits or from a list of newest
+        threads."""
         return self.last_visit if self.overview is None else self.overview.fetched_until(self.last_visit)
 
     def take_over(self, before: AdaptiveLoop) -> None:
@@ -231,9 +232,10 @@ class AdaptiveLoop:
         return left <= self.options.tick_seconds / HOUR_SECONDS
 
     def hours_left_to_wait(self, now: float) -> Floats:
-        """Returns the hours until each board must be visited whatever its index, (n,); 0 or less if overdue, inf without a limit.
-        The limit is the board's deadline, counted from the last fetch of its posts. With overview sources it is at most
-        `longest_wait_hours`, or four mean intervals between visits if that is longer, from the board's last visit."""
+        """Returns the hours until each board must be visited whatever its index, (n,); 0 or less if overdue, inf without a
+        limit. A board must be visited within its deadline after its posts were last fetched. With overview sources it must also
+        be visited within `longest_wait_hours` of its last visit, or within four mean intervals between visits if that is
+        longer."""
         left = self.deadline_hours - (now - self.fetched_until()) / HOUR_SECONDS
         if self.overview is not None:
             most = max(self.options.longest_wait_hours, 96.0 * self.count / self.budget.visits_per_day)

@@ -99,7 +99,7 @@ class SourceChoice:
         return self.source >= 0 and self.gain >= rank and self.parts is not None and board in self.parts
 
     def without(self, board: int) -> None:
-        """Subtracts the board's part from the source's gain, because the board itself is visited in this ranking."""
+        """Subtracts from the gain of reading the source what it gains for this board, because the board itself is visited."""
         if self.parts is not None:
             self.gain -= self.parts.get(board, 0.0)
 

@@ -101,8 +101,8 @@ def _mapped(table: Timetable, site: Ints, open_: Sequence[Spans]) -> Timetable:
 
 
 def matching_days_before(day: date, alike: Sequence[bool]) -> int:
-    """Returns how many days from the year 1 until `day` (exclusive) have the same open hours as `day`. alike: for each weekday
-    from Monday, whether its open hours are the same.
+    """Returns how many days from the year 1 until `day` (exclusive) have the same open hours as `day`. alike: seven flags from
+    Monday to Sunday, true for the weekdays whose open hours equal those of `day`.
 
     A visiting cycle of several days counts only such days, so that every board is visited even if some days are closed.
     """

@@ -82,8 +82,8 @@ class Overview:
         return self.trusted()[self.covers.row] & self.covers.counted()
 
     def doubts(self) -> Floats:
-        """Returns the share d of each board, (n,): its index is at least d times the index that it would have without sources.
-        This is the least `doubt` of the trusted sources that count the board, 1 without any."""
+        """Returns for each board, (n,), the smallest `doubt` of the trusted sources that count its posts; 1 without such a
+        source. A board's index is at least this fraction of its index without sources."""
         found = np.ones(len(self.known))
         pairs = self._trusted_pairs()
         np.minimum.at(found, self.covers.board[pairs], self.doubt[self._source[self.covers.row[pairs]]])
@@ -148,10 +148,10 @@ class Overview:
         self.covers.as_of[pairs] = np.where(shown, now, np.nan)[self.covers.row[pairs] - rows.start]
 
     def read(self, source: int, figures: Figures, now: float, waiting: Floats) -> ReportedEvents:
-        """Processes what a reading of source number `source` showed; returns the new posts of boards with trusted rows as events
-        for the forecast, spaced evenly from the board's previous look to its last post. waiting: (n,), forecast weight F_i(y), by
-        which a row's posts are divided among its boards; also the weight of posts if the page shows only that there are new ones.
-        """
+        """Processes the figures that source number `source` showed at `now`. Returns the new posts of boards with trusted rows,
+        as events for the forecast: a board's posts are spread evenly between the time its counts were last known and its last
+        post. waiting: (n,), expected weight F_i(y) of each board's unseen posts, by which a row's posts are divided among its
+        boards, and which is used as the weight if a page only shows that there are new posts."""
         rows, covers = self.rows(source), self.covers
         pairs = covers.of(rows)
         self.read_at[source] = now
@@ -291,7 +291,7 @@ class Overview:
         return self.covers.board[pairs][self._trusted_pairs()[pairs]]
 
     def simulate_reading(self, source: int, boards: Ints, waiting: Floats, now: float) -> None:
-        """Simulates reading posts (weights `waiting`) from a source; with a list of newest threads, they count as fetched."""
+        """Simulates that a source reports posts of weights `waiting`; if it is a list of newest threads, they are fetched."""
         if self.newest[source]:
             self.clear(boards, now)
             return
@@ -341,8 +341,8 @@ class Overview:
         self._reset_comparison(row)
 
     def _update_figures(self, pair: int, times: Floats, weights: Floats, now: float) -> int:
-        """Adds the posts made on the pair's board since its row was last shown to the row's counts, which then are valid for
-        `now`. Returns the number of older posts among those found, which the row should have reported."""
+        """Raises the counts of the pair's row by the posts of its board (`times`) that are newer than the row, so that they are
+        valid at `now`. Returns how many of the posts are older, which the row should have reported."""
         row, late = int(self.covers.row[pair]), times > self.covers.as_of[pair]
         if self.covers.counted()[pair]:
             opener = weights >= self.new_weight[self.covers.board[pair]] * (1.0 - 1e-9)

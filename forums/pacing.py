@@ -56,9 +56,9 @@ class Budget:
 class Spending:
     """The visits that one ranking may make, and the rule by which it decides on each.
 
-    At least `least` of the day's visits must have been made after this ranking, at most `most` may have been. Between the two, a
-    visit is made if its value is at least the price times exp(steer (visits used - target) / visits a day), so that visits beyond
-    `target` need a higher value. step: share by which the price moves towards the value of each visit made.
+    At the end of this ranking, at least `least` and at most `most` of the day's visits must be used. Between the two, a visit is
+    made if its value is at least the price times exp(steer (visits used - target) / visits a day), so that visits beyond `target`
+    need a higher value. step: share by which the price moves towards the value of each visit made.
     """
 
     budget: Budget

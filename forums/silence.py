@@ -24,8 +24,8 @@ DROP_DEVIATIONS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """A silence at the end of a forum's record: its length in hours, the number of items usual in such hours, and the number
-    usual in the longest earlier gap."""
+    """A silence at the end of a forum's record: its length in hours, the number of items that usually arrive in those hours of
+    the day, and the largest such number for an earlier gap."""
 
     hours: int
     expected: float

@@ -9,7 +9,7 @@ import django
 
 
 def main() -> None:
-    """Runs the command with the arguments of this process."""
+    """Runs the command `demo`, reduced in size, with the arguments of this process."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crawlmgr.settings")
     django.setup()
     from django.core.management import call_command

@@ -58,7 +58,7 @@ def running(name: str, needs: str, folder: Path) -> Iterator[Target]:
 
 
 def place(url: str) -> str:
-    """Returns an address's path, with the query if it ends in .php, by which true content and export are compared."""
+    """Returns the path of an address, with the query for .php pages, as a key to compare exported threads with the true ones."""
     parts = urlsplit(url)
     query = "&".join(sorted(f"{name}={value}" for name, value in parse_qsl(parts.query, keep_blank_values=True)))
     path = unquote(parts.path).rstrip("/")

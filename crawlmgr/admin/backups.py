@@ -79,8 +79,8 @@ def _timed(pk: int) -> tuple[str, str, str] | None:
 
 
 def _everything(words: Any, most: int) -> list[Item]:
-    """Returns the only item of backups in the command palette, the installation itself, if all typed words are among its names;
-    [] otherwise."""
+    """Returns the only entry for backups in the command palette, "Backup of everything", if all typed words are among its
+    search words; [] otherwise."""
     known = ("backup", "backups", "备份", "everything", "全部")
     return [Item(backups.ONLY, _("Backup of everything"))] if all(word in known for word in words) else []
 

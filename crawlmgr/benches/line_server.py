@@ -45,9 +45,9 @@ def manner_of(host: int) -> str:
 
 
 def allowed_rate(hosts: int, answer_seconds: float, delay_seconds: float) -> float:
-    """Returns the maximum rate, in pages per second, of a crawler that sends one request at a time to each host, with
-    `delay_seconds` between the starts of two requests; `answer_seconds` is the response time of a plain host. An overloaded host
-    serves two of three requests and asks for a pause of BUSY_SECONDS after the third."""
+    """Returns the maximum total rate, in pages per second, of a crawler that sends one request at a time to each host and
+    starts requests to a host at least `delay_seconds` apart. `answer_seconds` is the response time of a normal host. An
+    overloaded host refuses every third request and asks for a pause of BUSY_SECONDS then."""
     plain = max(delay_seconds, answer_seconds)
     rates = {
         "plain": 1 / plain,

@@ -171,8 +171,8 @@ class _Round:
             say(f"kill {self.tally.kills}: {victim}, recovered in {over:.1f} s; {self._progress()}")
 
     def _recovered(self, before: dict[int, int], at: float) -> float:
-        """Waits until every run in `before` has made progress or ended and the desk answers, at most STUCK_SECONDS; returns the
-        seconds since `at`."""
+        """Waits until every run in `before` has made progress or ended and the health check succeeds, at most STUCK_SECONDS.
+        Returns the seconds since `at`."""
         while time.monotonic() - at < STUCK_SECONDS:
             after = self._progress()
             if all(after.get(run, -1) != pages for run, pages in before.items()) and self.place.healthy():

@@ -57,8 +57,8 @@ class Part(Protocol):
 
 
 def crawl_settings(url: str, began: datetime) -> dict[str, Any]:
-    """Returns the crawl settings of a demonstration website: its private address is allowed, there is no delay, and the time
-    `began`, when it was first served, marks runs on it as the demonstration's."""
+    """Returns the crawl settings of a demonstration website: its private address is allowed, there is no delay, and under the
+    key MARK the time `began` when the website was first served."""
     return {"allow_private": urlsplit(url).netloc, "delay_seconds": 0.0, MARK: began.isoformat()}
 
 

@@ -181,8 +181,8 @@ def requeue(run_ids: Iterable[int], now: datetime) -> int:
 
 
 def tick(node: str, queue: str, now: datetime) -> bool:
-    """Queues a request that the node's own cluster send a heartbeat, unless one is already queued or was taken recently; one
-    that was taken long ago was lost with its worker. Returns False if the queue is in Redis and Redis does not respond."""
+    """Queues a task by which the node's own cluster sends a heartbeat, unless one is already queued or was taken recently. A task
+    taken long ago counts as lost with its worker. Returns False if the queue is in Redis and Redis does not respond."""
     store, key = _store(), node_key(queue, node)
     try:
         store.ask()

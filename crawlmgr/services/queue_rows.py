@@ -71,8 +71,8 @@ class Broker(Sharing, ORM):
     """django-q2's ORM broker, with several kinds of tasks in one queue, distinguished by their keys.
 
     `crawl` is a task without a key of its own. `crawl/run/7` is a slice of run 7, so that one query tells whether one is queued.
-    `crawl/node/n` and `crawl/files/n` are tasks that only node n takes; the former is taken before all others, because a
-    heartbeat must neither wait behind hours of work nor be sent by another node.
+    `crawl/node/n` and `crawl/files/n` are tasks that only node n takes. `crawl/node/n`, a heartbeat, is taken before all others,
+    because it must neither wait behind hours of work nor be sent by another node.
 
     All tasks of a cluster's workers pass through `dequeue`: a task that calls anything but a function of `TASKS` with plain
     arguments, or that this installation did not sign, is deleted and reported."""

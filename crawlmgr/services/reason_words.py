@@ -139,7 +139,7 @@ SAID: dict[str, str] = {
     "web_restarted": gettext_noop("The web server was restarted"),
     "store_away": gettext_noop("The archive's file store does not respond; closed files stay in the local folder"),
     "file_damaged": gettext_noop("An archive file does not match its index; it was not moved into the file store"),
-    # verdicts on robots.txt
+    # results of reading a host's robots.txt
     "allow": gettext_noop("all allowed"),
     "deny": gettext_noop("all refused for now"),
     "rules": gettext_noop("rules apply"),

@@ -59,8 +59,8 @@ def add(export: Export) -> Export:
 
 
 def begin(export: Export, *, now: datetime, user: Any = None) -> Export:
-    """Saves a new export and starts its first writing; one with a schedule is started by the dispatcher. Raises ValueError if
-    it is invalid."""
+    """Saves a new export. If it has no schedule, a run that writes its file is started at once; otherwise the dispatcher starts
+    the runs. Raises ValueError if the export is invalid."""
     made = add(export)
     if not made.every_hours:
         start(made, now=now, user=user)

@@ -38,8 +38,8 @@ class Standing:
 
 
 class Turn(NamedTuple):
-    """When a node may take a task that any node may take: once the task has waited for `seconds` in the queue; None if the node
-    may take none. `alone` is True if no other node takes tasks."""
+    """How long a node has to wait before it takes a task of a queue that any node may take. `seconds` is the minimum time that
+    the task has been queued, or None if the node may take none. `alone` is True if no other node takes tasks."""
 
     seconds: float | None
     alone: bool

@@ -165,7 +165,8 @@ class Tokenizer:
                 yield word, piece if piece in self._user else piece.partition("'")[0][:LONGEST_WORD]
 
     def _compared(self, pieces: list[str]) -> list[str]:
-        """Returns the form for comparison of each piece of text, in order; pieces such as stop words are left out."""
+        """Returns the words under which pieces of text are compared (see `_word`), in order, without stop words and other
+        ignored pieces."""
         return list(filter(None, map(self._remembered().__getitem__, pieces)))
 
     def _remembered(self) -> _Memo:

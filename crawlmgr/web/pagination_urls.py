@@ -150,8 +150,8 @@ def fits(n: int, u: int, step: int) -> bool:
 
 
 def page_of(u: int, step: int, base: int) -> int | None:
-    """Returns the number of the page whose address contains u, if the address of page 1 contains `base` and that of each further
-    page `step` more; None if no page has u."""
+    """Returns the page number that belongs to the number u in an address, if page 1 has the number `base` there and each
+    further page `step` more; None if no page has u."""
     if (u - base) % step:
         return None
     n = (u - base) // step + 1

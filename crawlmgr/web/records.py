@@ -17,8 +17,8 @@ Record = tuple[int, ...]
 
 
 def _widest(page: Outline, node: int, before: int, after: int) -> int:
-    """Returns the highest ancestor of `node`, or `node` itself, whose sub-tree contains neither node `before` nor node `after`,
-    which are an earlier and a later node."""
+    """Returns the highest ancestor of `node`, or `node` itself, whose sub-tree contains neither node `before`, which precedes
+    `node` in document order, nor node `after`, which follows it."""
     best, above = node, page.parents[node]
     while above >= 0 and above > before and page.ends[above] <= after:
         best, above = above, page.parents[above]

@@ -142,7 +142,7 @@ def _split_head(block: bytes) -> tuple[bytes, bytes]:
 
 
 def _headers(lines: list[str]) -> tuple[tuple[str, str], ...]:
-    """Parses header lines to (name, value) pairs; continued lines are joined, other lines skipped."""
+    """Parses header lines into (name, value) pairs; continued lines are joined, other lines skipped."""
     found: list[tuple[str, str]] = []
     for line in lines:
         if line[:1] in (" ", "\t") and found:

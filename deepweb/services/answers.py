@@ -302,9 +302,8 @@ def reopened(
 
 
 def close_lost(run: Run, sessions: Sequence[HarvestSession], now: datetime) -> list[Stored]:
-    """Ends the queries in progress whose request is no longer waiting, because it was dropped with its host. Returns the result
-    of each, with the requests that follow.
-    """
+    """Ends queries whose requests were dropped from the frontier, for example because their host was given up, and ends their
+    harvests too. Returns one result per query; its links are the next requests of the run."""
     ended = []
     for session in sessions:
         for row in Query.objects.filter(harvest=session.harvest, state=QueryState.SENT):

@@ -89,7 +89,7 @@ def keep(
 
 
 def described_form(row: Form) -> PageForm:
-    """Returns the form as its page shows it, without roles of fields found or set later."""
+    """Returns the form as it was parsed from its page, without the field roles that harvests or operators determined later."""
     return form_from_json(row.described)
 
 

@@ -106,9 +106,9 @@ def _topic_rows(
 
 
 def _entry(name: str, without: Prior | None) -> Entry:
-    """Returns the entry of a comparison for a strategy by its name. `without`: the prior trained without the pack under test, for
-    strategies that use one; None: the prior that comes with the program. "adaptive:frozen" is `adaptive` with learning switched
-    off. Raises CommandError for any other variant."""
+    """Returns the comparison entry of the strategy `name`. `without`: for strategies that use a prior, the one trained without
+    the recorded web under test; None for the prior that comes with the program. "adaptive:frozen" is `adaptive` with learning
+    switched off. Raises CommandError for any other variant."""
     strategy, _, variant = name.partition(":")
     if variant not in ("", "frozen") or (variant and strategy not in PRIORED):
         raise CommandError(f"no variant {name}")

@@ -82,8 +82,8 @@ def verdict(run: TopicRun) -> Verdict:
 
 
 class Shown(NamedTuple):
-    """The first rows of a verdict, either of marked or of unmarked pages, with the counts of the whole verdict; `on_topic` is the
-    number of pages scored as on topic."""
+    """The first of the marked or of the unmarked pages of a `Verdict`, with the counts of the whole `Verdict`; `on_topic` is
+    the number of pages scored as on topic."""
 
     rows: list[Judged]
     pages: int

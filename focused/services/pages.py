@@ -1,5 +1,5 @@
-"""Writes the steps of topic runs: a page that was scored and stored, an address that could not be fetched, an edit. Everything
-is written in the caller's transaction.
+"""Writes the steps of topic runs. A step is a page that was scored and stored, an address that could not be fetched, or an edit
+of the run by an operator. Everything is written in the caller's transaction.
 """
 
 from __future__ import annotations

@@ -210,7 +210,7 @@ def forget(run_id: int) -> None:
 
 
 def _caught_up(session: Session | None, row: TopicRun, pulse: Callable[[], None]) -> Session | None:
-    """Brings a session up to date with steps that another process stored, and returns it; None if it must be built anew."""
+    """Processes stored steps of another process that a session in memory lacks, and returns it; None if a new one is needed."""
     if session is None or isinstance(session.graph, DatabaseGraph) or session.steps >= row.steps:
         return None
     known = TopicPage.objects.filter(run_id=row.pk, step=session.steps).values_list("mark", flat=True).first()

@@ -1,7 +1,6 @@
 """Sitemaps of the seeds' hosts. If the run's options ask for it, they are requested after the first page of a host, and the
-addresses that they list become candidates of the crawl. The addresses taken are stored as an edit of the run, so that
-processing the stored steps again yields the same ones.
-"""
+addresses that they list become candidates of the crawl. The addresses taken are stored with the run's steps, so that processing
+the stored steps again yields the same ones."""
 
 from __future__ import annotations
 

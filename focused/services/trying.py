@@ -35,7 +35,7 @@ class Sample:
 
 
 def text_of(topic: Topic, text: str) -> Sample:
-    """Returns a text that a user entered as a sample to score, split into words; the topic's user words are kept whole."""
+    """Returns a text entered by a user as a sample to score, split into words; the topic's "words not split" are kept whole."""
     return Sample(Tokenizer(topic.user_words)(text), text)
 
 

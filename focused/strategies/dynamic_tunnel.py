@@ -23,8 +23,9 @@ TUNNEL = "tunnel"
 
 
 class DynamicTunnel(Tunnelling):
-    """Orders a crawl by two queues: links of relevant pages, ordered by Sim(page), and links of off-topic pages, ordered mainly
-    by R(link). Through a link of the second queue k more off-topic steps may follow.
+    """Orders a crawl by two queues: links of relevant pages, ordered by Sim(page), the page's similarity to the topic, and
+    links of off-topic pages, ordered mainly by R(link), the link's relevance. After a link of the second queue at most k more
+    off-topic steps may follow.
 
     After a relevant page k is infinite. The first off-topic page after it sets k to the parameter `depth` and subtracts one for
     every link; each further off-topic page subtracts one for a link unless R(link) >= tau_u (the parameter `hold`). Links for

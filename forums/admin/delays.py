@@ -120,7 +120,8 @@ def _report(site: Site | None, now: datetime, days: int, target: float) -> Repor
 
 
 def _sentence(report: Report) -> str:
-    """Returns one sentence that says how much sooner posts are found than with equal visits; "" without posts."""
+    """Returns a sentence that compares the posts' mean delay with that under equally many visits of each board; "" without
+    posts."""
     mean, equal = report.mean_with_waiting, report.era.mean_hours
     if mean is None or equal is None or not len(report.found.items):
         return ""
@@ -219,9 +220,9 @@ def _hoped(report: Report, dates: list[date]) -> list[float | None]:
 def _compared(
     key: str, title: str, places: list[Any], x: str, report: Report, group: Any, hoped: list[float | None] | None
 ) -> Chart:
-    """Returns a chart of mean delays by the values `places` of the x axis (days or hours): the measured delay as bars, the delay
-    under equal visits and the expected one (`hoped`, None to leave it out) as lines. group: for each post, its index in
-    `places`."""
+    """Returns a chart of mean delays by day or hour of day (`places`, the x values): bars for the measured delay, lines for the
+    delay if all boards were visited equally often and for the expected delay (`hoped`; None for no such line). group: for each
+    post, its index in `places`."""
     items, count = report.found.items, len(places)
     series = [
         Series(_("achieved"), places, delay_report.means(group, items.hours, items.weights, count), NEW),

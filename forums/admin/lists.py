@@ -28,7 +28,7 @@ def _trail(site: int | None) -> list[tuple[str, str]]:
 
 
 def _may_begin(request: HttpRequest) -> bool:
-    """Tells whether there is no forum yet and the user may add one; empty lists then offer it."""
+    """Tells whether there is no forum yet and the user may add one. If so, empty lists offer a link to add a forum."""
     return bool(request.user.has_perm("forums.add_site")) and not Site.objects.exists()
 
 

@@ -261,8 +261,8 @@ def _quick(known: reads.Known, plan: Plan, form: TuningForm, *, exact: bool) -> 
 
 
 def _sentence(mean: float, equal: float, visits: int) -> str:
-    """Returns a one-sentence summary of the settings' effect; mean, equal: hours that posts wait, with them and with equal
-    visits."""
+    """Returns a one-sentence summary of the settings' effect. mean: hours that posts wait with the plan's timetable; equal:
+    hours that they wait if all boards are visited equally often; visits: visits per day in both cases."""
     values = {"waits": duration(3600.0 * mean), "equal": duration(3600.0 * equal), "visits": visits}
     return _("Posts would wait %(waits)s on average, %(equal)s with equal visits at the same cost (%(visits)s a day).") % values
 

@@ -63,8 +63,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Returns in `rows` the ratio of each policy's delay to that of era, for each log, period and set of boards, as a mean over
-    the numbers of visits. For some pairs of policies it also returns the paired ratio over all days (see `_paired`)."""
+    """Returns in `rows` each policy's delay divided by that of the policy `era` (equal, evenly spaced visits), for each log,
+    period and set of boards, as a mean over the numbers of visits. For some pairs of policies it also returns the ratio over
+    all days (`_paired`)."""
     if not options["data"]:
         raise CommandError("this bench needs --data DIR with event logs", returncode=2)
     visits = [int(part) for part in options["visits"].split(",")]

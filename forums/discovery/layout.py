@@ -76,9 +76,9 @@ def learn(pages: Iterable[PageFacts]) -> tuple[Layout, ...]:
 
 
 def _shapes(pages: Sequence[Shapes]) -> Shapes:
-    """Combines the link shapes of several lists into one result. A shape that titles have on some lists and other links on
-    others is assigned to the use that occurs on more lists. Shapes of other links are kept only if at least half of the lists
-    have them."""
+    """Combines the link shapes of several lists into one result. If a shape belongs to titles on some lists and to other links
+    on others, the more frequent use wins; a tie removes the shape. Shapes of other links are kept only if they occur on at
+    least half of the lists."""
     titles = Counter(shape for page in pages for shape in page.titles)
     others = Counter(shape for page in pages for shape in page.others)
     return Shapes(

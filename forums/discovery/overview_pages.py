@@ -77,5 +77,5 @@ def wanted(overviews: Sequence[PageFacts], pages: Sequence[PageFacts]) -> Iterat
 
 
 def _address(page: PageFacts, end: str) -> str:
-    """Returns the full address of the page's link with the ending `end` (see `onward`); `page` must have such a link."""
+    """Returns the full address of the link from `page` to the page's own path plus "/" and `end`; there must be one."""
     return next(link.url for link in page.links if page_key(link.url) == f"{page.key}/{end}")

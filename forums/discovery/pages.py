@@ -192,8 +192,8 @@ def _feeds(root: HtmlElement, base: str) -> Iterator[str]:
 
 
 def _crumbs(root: HtmlElement, base: str) -> list[Seen]:
-    """Returns the breadcrumb of a page: the links from the forum's root to this page, top first. Of several blocks named like a
-    breadcrumb, the first one with "crumb" in its name, otherwise the one with most links."""
+    """Returns the breadcrumb of a page: the links from the forum's root to this page, top first. If several elements have names
+    typical of breadcrumbs, the first one with "crumb" in its name is used, otherwise the one with most links."""
     best: list[Seen] = []
     tried = 0
     for element in root.iter("nav", "div", "ul", "ol", "p", "td", "span", "section", "dl", "h1", "h2", "h3"):

@@ -161,9 +161,9 @@ def _is_variant(page: Outline, one: int, other: int) -> bool:
 
 
 def _with_edit_times(page: Page, accepted: list[Time], apart: Sequence[tuple[int, int]]) -> list[Time]:
-    """Returns the times `accepted` (those that may be times of posts) and further times of edits and the like, in page order,
-    because some posts show only the time of their last edit. A time is added if its element is like that of an accepted time and
-    no accepted time is in its parent element. Times in the node ranges `apart` are not added."""
+    """Returns the times `accepted` (possible times of posts) and further times such as those of edits, in page order, because
+    some posts show only the time of their last edit. A time is added if its element has the tags and classes of an accepted
+    time's element, and its parent contains no accepted time. Times in the node ranges `apart` and joining dates are not added."""
     outline, kept = page.outline, {id(time) for time in accepted}
     shapes = {_local_shape(outline, time.node) for time in accepted}
     nodes = [time.node for time in accepted]

@@ -15,8 +15,9 @@ _PLAIN_SHARE = 0.3  # the smallest element is accepted at once if at least this 
 
 
 def lone(page: Page, time: Time) -> PostSet | None:
-    """Returns the only post at a time: the smallest element around the time with an author's name and a text, extended if that
-    gives a longer text that is not marked as something else. None if there is no such element."""
+    """Returns a single post that belongs to `time`: the smallest element around the time with an author's name and a text. A
+    larger element is used instead if it contains no other post's time and yields a text at least 1.3 times as long. None if
+    there is no such element."""
     posts = _smallest(page, time)
     if posts is None:
         return None

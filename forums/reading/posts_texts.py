@@ -15,7 +15,7 @@ _SILENT = frozenset({"script", "style", "noscript", "template", "textarea", "sel
 _SIGNATURE = re.compile(r"^(?:_{8,}|-{12,}|-- ?)$", re.M)
 # a line that quotes another, as in mails; ">>12" is only a reference to a post
 _REPEATED = re.compile(r"^(?:>|&gt;)+(?!>?>?\d+$)")
-_REPEATED_BELOW = re.compile(r"^[:：|](?:\s|$)")  # a quoting line as in old forums, below a line that names the quoted author
+_REPEATED_BELOW = re.compile(r"^[:：|](?:\s|$)")  # a quoted line marked by ":" or "|", below a line that names its author
 _REFERENCE = re.compile(r"^(?:>>|»)\s*\d+(?:\s*\(\w{1,4}\))?$")
 _BY_SOURCE = re.compile(
     r"\n[ \t]*\r?\n[ \t]*\S|\n[ \t]*--[ \t]*\r?\n|\n[ \t]*>+ ?\S"
@@ -89,7 +89,8 @@ def _collect(root: HtmlElement, left_out: set[HtmlElement], quotes: set[HtmlElem
 
 
 def _is_control(element: HtmlElement) -> bool:
-    """Tells whether an element is a link without target and words, such as "..." for unfolding a quote."""
+    """Tells whether an element is a link that leads to no other page and whose text has no letters or digits, such as a "..."
+    that unfolds a quote."""
     if element.tag != "a" or not (element.get("href") or "#").startswith(("#", "javascript:")):
         return False
     return len(element) == 0 and not any(map(str.isalnum, element.text or ""))

@@ -138,8 +138,8 @@ def groups(page: Page) -> list[Group]:
     for key in [key for key in places if "?" in key[0] and "#" in key[0].partition("?")[0]]:
         bare = (key[0].partition("?")[0], *key[1:])
         if bare in places:
-            # Addresses with and without a query belong to one list, such as /thread/7 and, for threads with replies,
-            # /thread/9?lastmod=1234.
+            # A list may contain addresses with and without a query: /thread/7, but /thread/9?lastmod=1234 for a thread with
+            # replies.
             places[bare].extend(places.pop(key))
     places = {place: kept for place, links in places.items() if (kept := _without_times(links, timed))}
     ranked = sorted(places.items(), key=lambda item: -len({link.key for link in item[1]}))[:MAX_GROUPS]
@@ -191,7 +191,7 @@ def _can_be_alone(page: Page, link: Link) -> bool:
 
 
 def _in_wide_row(page: Page, link: Link) -> bool:
-    """Tells whether a link is in a table row with at least four cells, whose fields header cells may name."""
+    """Tells whether a link is in a table row with at least four cells, as in tables with a heading for each column."""
     node, outline = link.node, page.outline
     while node >= 0 and outline.tags[node] != "tr":
         node = outline.parents[node]

@@ -244,8 +244,8 @@ class ThreadFields:
 
     @cached_property
     def _alone_is_created(self) -> bool:
-        """Tells whether the only time of a row, if unlabelled, is the thread's creation: the list has at least eight times,
-        and fewer than 60 % of successive ones descend, as they would if they were last replies."""
+        """Tells whether a row's only time, if unlabelled, is the thread's creation. Times of last replies would descend; here
+        the list has at least eight times, and fewer than 60 % of the steps descend."""
         values = [row.times[0].moment.value.timestamp() for row in self.rows if row.times]
         order = falling(values)
         return order is not None and len(values) >= 8 and order < 0.6

@@ -46,8 +46,8 @@ def title_shape(page: Page, link: Link) -> str:
 
 
 def shapes_of(page: Page, titles: Iterable[Link]) -> Shapes:
-    """Returns the shapes (see `title_shape`) of a page's links. `titles`: shapes of the links `titles` to the page's threads,
-    without those that more than one other link per four titles also has. `others`: shapes of other links that no title has."""
+    """Returns the link shapes of a page (see `title_shape`). `titles`: the shapes of thread titles, except those that other
+    links have too (more than one such link per four titles). `others`: the shapes that only other links have."""
     titles = list(titles)
     keys = {link.key for link in titles}
     own: dict[str, set[str]] = defaultdict(set)

@@ -150,9 +150,9 @@ _FORUM_COUNTS = frozenset({"replies", "comments", "posts", "views"})
 
 
 def _is_of_a_forum(page: Page, rows: RowSet) -> bool:
-    """Tells whether a list of supposed threads shows that it belongs to a forum: by words, addresses of
-    threads, counts labelled as replies or views, rows with users and counts, or if the page's address is that of a board. Titles,
-    times and images do not suffice, since lists of news and products have them too."""
+    """Tells whether a list of supposed threads clearly belongs to a forum. Signs are words, addresses of threads, counts
+    labelled as replies or views, rows with users and counts, or a page address like that of a board. Titles, times and images
+    are no signs, since lists of news and products have them too."""
     if sum(bool(_DATED.search(row.title.url)) for row in rows.rows) * 2 > len(rows.rows):
         return False
     if rows.is_labelled:

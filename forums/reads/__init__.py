@@ -184,8 +184,8 @@ def boards(site: Site, number: int = 1) -> tuple[list[BoardRow], int]:
 
 
 def overdue(since: datetime) -> Q:
-    """Returns a query condition for scheduled boards that should have been visited before `since`: their next time, and the end
-    of its likely span if they have one, are before it."""
+    """Returns a query condition for scheduled boards that should have been visited before `since`: the time of their next visit
+    (or the end of the time span in which it is likely, if they have one) is before `since`."""
     return Q(enabled=True, next_visit__lt=since) & (Q(next_until__isnull=True) | Q(next_until__lt=since))
 
 

@@ -85,8 +85,8 @@ def visits(site: Site | None, since: datetime) -> QuerySet[Visit]:
 
 
 def raw_items(site: Site | None, since: datetime) -> Iterator[tuple[int, float, bool, float]]:
-    """Yields for each post that visits have found since a time: the board's id, epoch seconds of the post, whether it is a first
-    post, and the seconds that it waited."""
+    """Yields for each post found by visits since `since`: the board's id, epoch seconds of the post, whether it is the first of
+    its thread, and the seconds from its publication until it was found."""
     rows = visits(site, since).filter(Q(arrived_new__gt=0) | Q(arrived_replies__gt=0)).order_by("-finished")
     for board, arrivals in rows.values_list("board_id", "arrivals").iterator(chunk_size=500):
         for posted, opener, waited in arrivals:

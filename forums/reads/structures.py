@@ -21,8 +21,8 @@ def versions(site: Site, limit: int = 40) -> list[StructureVersion]:
 
 
 def taught(site: Site) -> dict[str, Any]:
-    """Returns what related pages showed about a site's model (`lessons`), and the boards found but not read (`unread`); one
-    query."""
+    """Returns for a site's model how often the readings of related pages agreed (`lessons`) and the boards that were not read
+    (`unread`); one query."""
     return dict(Site.objects.filter(pk=site.pk).values(lessons=F("structure__lessons"), unread=F("structure__unread")).get())
 
 

@@ -69,8 +69,8 @@ def known(plan: Plan, now: datetime, site: float | None, importance: Mapping[int
 
 
 def _rhythm(plan: Plan, now: datetime, boards: tuple[Board, ...]) -> Rhythm:
-    """Returns the boards' rhythm, cached for a minute: a slider requests it many times a second, and only visits bring new posts.
-    """
+    """Returns the boards' expected rates by hour (see `Rhythm`), cached for a minute because a slider requests them many times
+    a second."""
     facts = tuple(
         (board.pk, board.last_visit, board.complete_at, board.watched_since, board.importance, board.site.importance)
         for board in boards

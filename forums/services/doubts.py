@@ -15,8 +15,8 @@ from forums.services import structures
 
 FEWEST = 3  # a claim of the model that fails is recorded as a doubt only if it was tested in at least this many cases
 HOLDS = 0.8
-# a visit contradicts the reply counts in lists if the count agrees with the posts read for less than this share of the threads
-# compared, and at least FEWEST_OF_VISIT threads were compared
+# A visit compares the reply counts in lists with the posts that it reads. It contradicts the counts if they agree for less than
+# this share of the threads, and at least FEWEST_OF_VISIT threads were compared.
 CONTRADICTED = 0.5
 FEWEST_OF_VISIT = 5
 

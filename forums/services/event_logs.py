@@ -92,7 +92,7 @@ def create_unwritten(site: Site, *, now: datetime, user: Any = None) -> EventLog
 
 
 def unread(log: EventLog) -> bool:
-    """Tells whether the log has not been read yet, so that what `read_in` stores of it is unknown."""
+    """Tells whether the log has not been read yet, so that the fields set by `read_in` (such as `first`) are empty."""
     return log.first is None
 
 

@@ -58,8 +58,8 @@ def changed(thread: Thread | None, row: incremental.Row) -> bool:
 
 
 def keep_signatures(stored: dict[str, Thread], known: dict[str, dict[str, object]]) -> None:
-    """Merges the earlier signatures of these threads (`known`, by thread key) into the new ones: what lists showed is kept, and
-    only the time is taken from the feed, because a feed shows less than a list."""
+    """Restores the earlier change signatures (`known`, by thread key) of threads that were just stored from a feed. Only the time
+    of last change is taken from the feed, because a feed shows less than a list."""
     kept = [thread for key, thread in stored.items() if known.get(key)]
     for thread in kept:
         old = known[thread.key]
@@ -80,8 +80,9 @@ class Places:
         self._shapes = frozenset((site.structure.get("patterns") or {}).get("thread", ()))
 
     def home(self, row: incremental.Row, record: ThreadRecord, thread: Thread | None) -> Board | None:
-        """Returns the board of a row: the one whose address the row names, the known thread's board, or, for addresses that have
-        the form of threads, the board that is named in words or whose address is a prefix of the row's. None if none applies."""
+        """Returns the board of a row; None if unknown. It is the board whose address the row contains, otherwise that of the
+        known thread. For a new thread whose address has the form of threads, it is the board named in the row, or one whose
+        address begins the row's."""
         if record.board_url and (own := self.boards.get(board_key(record.board_url))) is not None:
             return own
         if thread is not None:

@@ -42,8 +42,8 @@ def _set(run: Run, site: Site, change: Mapping[str, Any]) -> None:
 
 def noticed(run: Run, site: Site, change: LayoutChange, now: datetime) -> bool:
     """Reports a layout change, at most once per run. Returns True if this run should now learn the site's model again; False if
-    a change was reported in this run before, or if the model was learned again for the same reasons less than a day ago. The
-    latter does not apply if the result of that learning was accepted and class names have changed again."""
+    a change was reported in this run before, or if the model was learned again for the same reasons less than a day ago. In the
+    second case it is still True if that result was accepted and class names have changed again."""
     if state_of(run):
         return False
     before = site.layout

@@ -133,8 +133,8 @@ class Membership:
         return self.cookies if self.cookies and login.may_see(url, self.site.url) else {}
 
     def begin(self, run: Run) -> list[NewUrl]:
-        """Returns the first address of the login if the run has to log in before anything else; [] if there are cookies to try
-        first, or no form."""
+        """Returns the first address to fetch for the login, if the run has to log in before anything else; [] if there are
+        cookies to try first, or the site has no login by form."""
         if self.row is None or self.row.method != LoginMethod.FORM or self.cookies:
             return []
         return self.start(run)

@@ -66,10 +66,10 @@ def _clocks(site_ids: list[int], now: datetime, days: float) -> list[LocalClock]
 
 
 def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
-    """Builds the adaptive policy for a plan's boards from stored posts, with the budget as used so far, stores its state and
-    returns it. Called when the plan is made, at least once a day.
+    """Builds the adaptive policy for a plan's boards from stored posts, stores its state and returns it. Visits already charged
+    to the day's budget stay charged. Called whenever the plan is made, at least once a day.
 
-    A board never visited counts as waiting from the time when its site was added, so that a new site is not crawled all at once.
+    A board never visited counts as last visited when its site was added, so that a new site is not crawled all at once.
     """
     since = now - timedelta(days=plan.history_days)
     last = np.array([(board.last_visit or max(since, board.site.added)).timestamp() for board in found.boards])

@@ -18,8 +18,8 @@ from forums.law import HOUR_SECONDS
 from forums.models import Board, LoopState, Plan, PlannedVisit
 from forums.services import arrays
 
-# how many hours ahead the expected visits are computed anew when the policy ranks the boards; later ones stay as computed when
-# the day was planned
+# each ranking by the policy computes again the visits expected within this many hours; later expected visits stay as they were
+# computed when the day was planned
 SOON_HOURS = 6.0
 MAX_NOTED = 500  # if a plan has at most this many boards, lists also show a likely time for boards without an expected visit
 FINEST_SECONDS = 60.0

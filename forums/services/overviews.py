@@ -45,7 +45,7 @@ def note(site: Site, now: datetime) -> None:
         values["names_threads"] = one["kind"] == SourceKind.NEWEST
         OverviewSource.objects.get_or_create(site=site, url_hash=key, defaults=values)
     others = OverviewSource.objects.filter(site=site).exclude(url_hash__in=list(named))
-    # a sitemap that was found in another sitemap is not in `named`, and is still read
+    # except sitemaps: those found in another sitemap are not in `named`, but must stay enabled
     others.exclude(kind=SourceKind.SITEMAP).update(enabled=False)
 
 
@@ -231,8 +231,8 @@ def _placed(
     source: OverviewSource, reading: PageReading
 ) -> list[tuple[incremental.Row, ThreadRecord, Board | None, Thread | None]]:
     """Returns the threads that a source names, each as the row to compare, the record read, the thread's board, and the stored
-    thread (None if unknown). The board is None if it cannot be determined, and for threads named by a feed if the board's own
-    list shows no times, because feed and list could not be compared."""
+    thread (None if unknown). The board is None if it cannot be determined. For a feed it is also None if the
+    board's own list shows no times of last replies, because feed and list then cannot be compared."""
     told = source.kind in feeds.KINDS
     rows = feeds.named(reading) if told else _rows(reading)
     stored = Thread.objects.filter(site_id=source.site_id, key__in=[row.key for row, _record in rows])

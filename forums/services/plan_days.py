@@ -193,8 +193,8 @@ def _of_day(
 
 
 def _inside(found: Rhythm, windows: Mapping[int, Window], board: Ints, moments: Floats) -> Floats:
-    """Returns the times of visits moved into the working hours of their site. Those that are outside, because of a clock change
-    or because the plan has another time zone, are moved to the beginning of the next hours."""
+    """Returns the times of visits, each within the working hours of its site: a time outside them, because of a clock change or
+    a different time zone of the plan, is replaced by the next beginning of working hours."""
     site, inside = found.site[board], moments.copy()
     for number, pk in enumerate(found.sites):
         for row in np.flatnonzero(site == number).tolist() if pk in windows else ():

@@ -281,8 +281,8 @@ def by_interval(board: Board, last: datetime, now: datetime) -> datetime:
 
 
 def next_visit(board: Board, now: datetime) -> tuple[datetime | None, datetime | None]:
-    """Returns the time of the next visit of a board whose visit has just ended, and the end of its likely span (None for a fixed
-    time); with the adaptive policy as of its last ranking."""
+    """Returns the time of the next visit of a board whose visit has just ended, and None. With the adaptive policy, returns the
+    time span, as of its last ranking, in which the next visit is likely."""
     plan = of_site(board.site_id)
     if plan is None:
         return by_interval(board, now, now), None

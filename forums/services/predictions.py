@@ -21,7 +21,7 @@ SEED = 1
 
 
 def needed(board: Board) -> bool:
-    """Tells whether the board's lists do not show changes: neither the time of the last reply nor a count of replies."""
+    """Tells whether the board's lists show neither the times of last replies nor reply counts, so that changes are predicted."""
     if board.has_last_reply is not False:
         return False
     return not Thread.objects.filter(board=board, replies__isnull=False).exists()

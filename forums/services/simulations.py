@@ -103,7 +103,7 @@ class SimulationJob:
         simulation = self.simulation
         simulation.refresh_from_db(fields=["result", "done", "setup"])
         try:
-            # also if another simulation has read the log already: then only the first day of this one is still to be chosen
+            # if another simulation has read the log before, this step only chooses the first day of this simulation
             if event_logs.unread(simulation.log) or not simulation.setup["start"]:
                 return self._read_in(pulse)
             setup = read_setup(simulation.kind, simulation.setup)

@@ -185,8 +185,9 @@ def correct(site_id: int, rules: SiteRules, change: Change, *, now: datetime, us
 
 
 def take_back(site_id: int, key: str, *, now: datetime, user: Any = None) -> StructureVersion:
-    """Deletes one of the operator's rules and returns the new version of the model. key: "thread.author" (a field), "thread."
-    (the rows of a kind of page) or "address.PATTERN". Raises ValueError if there is no such rule."""
+    """Deletes one correction by the operator and returns the new version of the site's model. key: "thread.author" for the rule
+    of one field, "thread." for the rule that selects the rows of a kind of page, or "address.PATTERN". Raises ValueError if
+    there is no such rule."""
     site = Site.objects.get(pk=site_id)
     rules, (head, _dot, rest) = rules_of(site) or SiteRules(), key.partition(".")
     kinds = tuple(

@@ -33,7 +33,7 @@ def test_tasks_of_the_last_minutes_by_hand() -> None:
 def test_equation_2_by_hand() -> None:
     # k = 5: (42/1 + 67/2 + 72/3 + 78/4 + 155/5) / 5
     assert weight([42, 67, 72, 78, 155], 60) == pytest.approx((42 + 33.5 + 24 + 19.5 + 31) / 5)
-    # a node started 2.5 minutes ago: its windows of 3, 4 and 5 minutes are divided by 2.5 instead
+    # a node started 2.5 minutes ago: its counts of the last 3, 4 and 5 minutes are divided by 2.5 instead
     assert weight([50, 100, 125, 125, 125], 2.5) == pytest.approx((50 + 50 + 50 + 50 + 50) / 5)
     assert weight([50, 100], 0.99) is None
 

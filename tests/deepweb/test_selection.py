@@ -171,7 +171,7 @@ def test_refinement_splits_a_cut_answer_and_pairs_reach_what_single_words_cannot
     ("sizes", "stated", "cut"),
     [
         ([50, 12, 50, 3, 50, 50, 7], [], 50),
-        ([50, 12, 9, 3, 50], [], None),  # twice may be chance
+        ([50, 12, 9, 3, 50], [], None),  # two responses of 50 records are too few to prove a limit
         ([20, 20, 20, 31], [], None),  # a larger response shows that twenty is not a limit
         ([30, 30], [4000, 30], 30),
         ([5, 5], [5, 5], None),

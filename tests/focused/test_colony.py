@@ -186,7 +186,7 @@ def test_an_ant_colony_counts_fetches_once_for_all_ants():
 
 def test_a_colony_without_direction_stops():
     web = Web({"s": (OFF, [f"p{i}" for i in range(8)]), **{f"p{i}": (OFF, []) for i in range(8)}})
-    hopeless = {"threshold": 1.0, "rho": 1.0}  # too few links to compute a threshold, and none above it
+    hopeless = {"threshold": 1.0, "rho": 1.0}  # too few links to adapt the threshold, and no score reaches 1
     stopped = run("ant_colony", web, ["s"], **hopeless, stop=True)
     assert (stopped.fetched < 9, stopped.stopped_by) == (True, "no_direction")
     everything = run("ant_colony", web, ["s"], **hopeless)

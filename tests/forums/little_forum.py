@@ -234,7 +234,7 @@ class Forum:
         return f'{crumbs}<main data-kind="threadlist"><h1>{escape(board.name)}</h1>{rows}{pager}</main>'
 
     def mixed(self, page: int) -> str:
-        """The threads of all boards, each row with its board."""
+        """Returns the contents of a page that lists the threads of all boards, each row with the name of its board."""
         everything = sorted(((t, b) for b in self.boards for t in self.threads_of(b)), key=lambda pair: self.when(pair[0])[0])[
             ::-1
         ]

@@ -28,7 +28,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 }
 OF: dict[str, list[str]] = {"en": ["en", "fr", "es", "nl"], "de": ["de", "it", "pt", "pl"], "ru": ["ru"], "zh": ["zh", "tw", "ja"]}
 ADDRESSES = (
-    # formats of the addresses of: the list, a thread, a user's profile
+    # formats of three addresses: the list of threads, a thread, a user's profile
     ("/forum/7", "/topic/{n}", "/user/{u}"),
     ("/list.php?board=7", "/read.php?id={n}", "/profile.php?id={u}"),
     ("/c/general/7", "/d/{n}-{s}", "/u/{u}"),

@@ -77,7 +77,7 @@ class RandomThread:
         return picture + shown
 
     def told(self, post: Reply, tag: str) -> str:
-        """What is shown about the author, each part in its own element."""
+        """Returns up to three facts about the author (rank, number of posts, date of joining), each in an element `tag`."""
         facts = (self.words["member"], f"{self.words['posts']}: {len(post.author) * 37}", f"{self.words['joined']}: 20{10 + len(post.author)}-03-0{len(post.author) % 9 + 1}")
         return "".join(f"<{tag}>{fact}</{tag}>" for fact in facts[: self.about])
 

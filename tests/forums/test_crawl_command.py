@@ -38,7 +38,7 @@ def scheduled(site: Site) -> Run:
 
 
 def crawl(capsys: pytest.CaptureFixture[str], site: Site, *words: str) -> tuple[dict[str, Any], str]:
-    """The JSON document of the command, and its messages."""
+    """Runs `forum crawl` for a site with further arguments `words`; returns its JSON document, and its messages on stderr."""
     capsys.readouterr()
     call_command("forum", "crawl", str(site.pk), "--history-days", "400", "--json", *words)
     out = capsys.readouterr()

@@ -36,7 +36,8 @@ def look(source: OverviewSource) -> Look:
 
 
 def tried(site: Site, kind: str) -> OverviewSource:
-    """The source of a kind after two crawls: the first reads the boards, the second tests possible sources."""
+    """Returns the site's overview source of a kind after two crawls: the first finds the boards, the second tests possible
+    sources."""
     crawl(site, history_days=400)
     assert not OverviewSource.objects.get(site=site, kind=kind).enabled
     crawl(site)

@@ -1,4 +1,5 @@
-"""Overview fetches over real HTTP: sources are found when a forum is added, and later for forums saved by older versions."""
+"""Tests reading overview pages over real HTTP: such pages are found when a forum is added, and later for forums saved by older
+versions."""
 
 from __future__ import annotations
 

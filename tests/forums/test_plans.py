@@ -1,5 +1,5 @@
-"""Plans in the database: their input data, exact budgets, fixed visits, importance, request limits, and the display of the
-loop."""
+"""Plans in the database: their input data, exact budgets, fixed visits, importance, request limits, and the visits that the
+adaptive policy expects."""
 
 from __future__ import annotations
 

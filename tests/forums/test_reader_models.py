@@ -1,4 +1,5 @@
-"""Parts of the learned reader: trees as arrays, the choice of candidates, rows around links without a common shape."""
+"""Tests parts of the learned reader: decision trees as arrays, the choice between candidates, and building rows around links of
+different shapes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Threads at uninformative addresses, in uninformative markups; quotes recognised by their headers; pages that only look like
-threads."""
+"""Threads whose addresses and class names do not reveal that they are threads; quotes recognised by the line that introduces
+them; pages that only look like threads."""
 
 from __future__ import annotations
 

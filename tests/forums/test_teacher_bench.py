@@ -1,4 +1,5 @@
-"""`bench teacher`, which crawls each site without and with the teacher, over one local site and one unreachable address."""
+"""Tests `bench teacher`, which crawls sites with and without comparing related pages, on a local site and an unreachable
+address."""
 
 from __future__ import annotations
 

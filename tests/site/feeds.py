@@ -11,8 +11,8 @@ Answer = tuple[int, dict[str, str], bytes]
 
 
 class Feeds:
-    """Set as the `on_request` of a LocalForum. `entries`: number of threads in the feed. `of_topics`: the feed gives only when
-    threads were opened. `categories`: entries name their boards. `sitemap`: robots.txt names one, through a sitemap index."""
+    """Adds an Atom feed and a sitemap to a LocalForum. `entries`: number of threads in the feed. `of_topics`: entries have the
+    time of the first post, not the last. `categories`: entries name their boards. `sitemap`: robots.txt names a sitemap index."""
 
     def __init__(self, forum: LocalForum, url: str, *, entries: int = 12, of_topics: bool = False, categories: bool = True) -> None:
         self.forum, self.url, self.entries = forum, url.rstrip("/"), entries

@@ -109,7 +109,7 @@ class LocalForum:
 
     # --- members
     def answer(self, method: str, path: str, cookie: str, body: str) -> tuple[int, dict[str, str], bytes]:
-        """Pages for guests and members: a form with a token logs in; any request of /logout would end the session."""
+        """Returns status, headers and body of the response to a guest or member; a request of /logout ends the session."""
         html = {"content-type": "text/html; charset=utf-8"}
         session = next((part.strip()[4:] for part in cookie.split(";") if part.strip().startswith("sid=")), "")
         inside = session in self.sessions

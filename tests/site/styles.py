@@ -194,7 +194,7 @@ def cards(forum: StyledForum) -> str:
 
 
 def tables(forum: StyledForum) -> str:
-    """All boards in one table: category links look like board links, "(3 Viewing)" follows names, icons precede sub-boards."""
+    """Returns an index in one table: category links look like board links, "(3 Viewing)" follows names, sub-boards have icons."""
     rows = []
     for number, (title, boards) in forum.categories.items():
         rows.append(f'<tr><td class="thead" colspan="5"><strong><a href="{forum.category_url(number)}">{title}</a></strong></td></tr>')
@@ -239,7 +239,7 @@ def parted(forum: StyledForum) -> str:
 
 
 def listed(forum: StyledForum) -> str:
-    """Plain lists: counts and an icon inside the links that name boards, no last posts."""
+    """Returns the boards of each category as a plain list: each link holds a board's name and count; last posts are not shown."""
     blocks = []
     for title, boards in forum.categories.values():
         every = [b for board in boards for b in (board, *_inner(forum, board))]

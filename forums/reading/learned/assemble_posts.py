@@ -41,8 +41,8 @@ def _tops(page: Page, bodies: list[int]) -> list[int]:
 
 
 def _is_much(page: Page, node: int, body: int) -> bool:
-    """Tells whether the element `node` contains much more text than the element `body` of the post's text: more characters than
-    three times as many plus 400."""
+    """Tells whether the element `node` contains much more text than the element `body` of the post's text: more than three
+    times its number of characters plus 400."""
     return page.outline.text_length(node) > 3 * page.outline.text_length(body) + 400
 
 

@@ -59,9 +59,10 @@ def chosen_links(links: Sequence[Link], clusters: np.ndarray, scores: np.ndarray
 
 
 def chosen_bodies(outline: Outline, nodes: np.ndarray, scores: np.ndarray, chains: Sequence[np.ndarray] = ()) -> list[int]:
-    """Returns the positions in `nodes` of the candidates that are texts of posts, ascending: those with high scores (of nested
-    ones the one with the highest), then those in positions similar to these. scores: the probability of each candidate to be the
-    text of a post; chains: one array per clustering, with the cluster number of each node of the page."""
+    """Returns the positions in `nodes` of the candidates accepted as texts of posts, in ascending order: the candidates with
+    high scores, the best of each nested group, and candidates in positions similar to theirs. scores: each candidate's
+    probability of being the text of a post; chains: one array per clustering, with the cluster number of each node of the page.
+    """
     if not len(scores):
         return []
     taken: list[int] = []

@@ -66,9 +66,9 @@ EXPECTED = 4.0
 class TwoReadings:
     """A page with its two readings, one by the rules and one by the models. Each step is computed when first used.
 
-    Kinds of lists are numbered as in `KINDS`: 0 for threads, 1 for boards. `weights` are the models. In training it is None, and
-    the scores (`given`, by name) and the predicted qualities of lists (`qualities`, by kind) come from models that were trained
-    without the pages of this forum software or site. `known`: link shapes seen on other thread lists of the site.
+    Kinds of lists are numbered as in `KINDS`: 0 for threads, 1 for boards. `weights` are the models. It is None in
+    training: `given` (scores by name) and `qualities` (predicted quality of each list, by kind) then hold the predictions of
+    models trained without pages of this forum software or site. `known`: link shapes seen on other thread lists of the site.
     """
 
     page: Page
@@ -177,10 +177,10 @@ class TwoReadings:
         return rules, learned
 
     def _are_rivals(self, rules: RowSet, learned: RowSet) -> bool:
-        """Tells whether the models' list `learned` differs enough from the list `rules` to compete with it. It does not if it has
-        the same addresses, or if it consists of headings above the rows of `rules`. Nor does it if it only adds links that are
-        mostly inside these rows, unless these links are too many or the rules merged several rows into one (`_are_merged`).
-        False on pages with too little text (`is_little`)."""
+        """Tells whether the models' list `learned` differs enough from the list `rules` to compete with it. It does not if it
+        has the same addresses, if it consists of headings above the rows of `rules`, or if the page has too little text
+        (`is_little`). It also does not if it only adds a few links most of which are inside rows of `rules`, unless the rules
+        merged several rows into one (`_are_merged`)."""
         urls = urls_of(rules)
         if self.is_little or urls == urls_of(learned) or _are_headings(learned, rules):
             return False

@@ -152,8 +152,8 @@ def best_inside(table: BodyTable, scores: np.ndarray, outline: Outline, nodes: S
 def thread_doubt(
     table: BodyTable, scores: np.ndarray, outline: Outline, nodes: Sequence[int], same: float, named: float
 ) -> list[float]:
-    """Returns 8 features of how reliable posts with the texts `nodes` are. same: agreement of rules and models (see
-    `agreement`); named: share of posts with an author."""
+    """Returns eight numbers from which the reliability of a reading of posts is predicted. nodes: the posts' texts; same:
+    agreement of rules and models (see `agreement`); named: share of posts with an author."""
     covered = np.zeros(len(outline) + 1, dtype=bool)
     for node in nodes:
         covered[node : outline.ends[node]] = True

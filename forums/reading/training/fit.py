@@ -31,8 +31,8 @@ _MAX_CANDIDATES = (60, 90)  # largest number of positive and of negative candida
 _MAX_MORE_CANDIDATES = (20, 30)  # largest number of positive and of negative candidates of a page that is used only for training
 _MORE = 0.25  # weight of pages that are used only for training (other pages: 1)
 _LISTS = 2  # the first two page kinds (thread lists, board lists) contain a list, chosen by a model among candidates
-# further factor on the weight of pages used only for training when the model of the page's kind is trained: these pages are
-# generated, and their words are drawn at random
+# additional weight factor, in training of the page's kind, for pages that are used only for training: such pages are generated,
+# and their words are drawn at random
 _MORE_KIND = 0.25
 _INDEX = 2.0  # weight of an index page (other pages: 1) in training of the page's kind, because few pages are indexes
 _NO_FORUM = 0.2  # weight of pages that belong to no forum (forum pages: 1) in training of the doubt models
@@ -171,8 +171,8 @@ def _listed(samples: Sequence[Sample]) -> list[Listed]:
 
 
 def _quality_model(listed: Sequence[Listed]) -> Model:
-    """Trains the model of a list's quality. Each list is an example of both classes, with its quality q as the weight of the
-    second and 1 - q as that of the first. A page has the same weight however many lists it has."""
+    """Trains the model of a list's quality q. Each list is used as two examples: a positive one with weight q and a negative
+    one with weight 1 - q. All lists of a page together have the same weight, however many they are."""
     features = np.vstack([each.features for each in listed])
     qualities = np.concatenate([each.qualities for each in listed])
     weights = np.concatenate([np.full(len(each.qualities), each.sample.weight / len(each.qualities)) for each in listed])

@@ -82,8 +82,9 @@ def same_time(truth: str, others: Iterable[str], predicted: Any) -> bool:
 class Tally:
     """The comparison of a page's reading with its truth. `kind`: whether the kind is right. `truth`, `given` and `found` are
     numbers of records: true ones, returned ones, and true ones that were returned; records that the truth lists as optional (a
-    reading may contain or lack them) are not counted. `asked` and `right` count, by figure such as "titles", the fields expected
-    and those correct. `silent`: whether the reading is incomplete without reporting a doubt; None for pages without records.
+    reading may contain or lack them) are not counted. `asked` and `right` are the numbers of expected and of correct fields, by
+    kind of field, such as "titles". `silent`: whether the reading is incomplete but reports no doubt; None for pages without
+    records.
     """
 
     kind: bool = False

@@ -80,7 +80,7 @@ class Job(NamedTuple):
 
 
 def trained(job: Job) -> Model:
-    """Trains the model that a job describes, which predicts the mean of the averaged forest and the boosted forests."""
+    """Trains the model that a job describes: it predicts the mean of a forest of random trees and of `seeds` boosted forests."""
     made = [averaged(job.examples, job.classes, job.shape)]
     made += [boosted(job.examples, job.rounds, seed) for seed in range(job.seeds)]
     return Model(tuple(made))

@@ -1,4 +1,4 @@
-"""Makes any number of rows of every kind for tests of the desk; their names contain markup that must be escaped."""
+"""Creates any number of rows of every kind for tests of the web interface; their names contain markup that must be escaped."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EVIL_URL = "javascript:alert(document.domain)//"
 
 
 def user(role: str) -> User:
-    """A user with a role, or the first administrator."""
+    """Creates a user with a role ("none" for no role), or the first administrator if `role` is "first"."""
     if role == "first":
         return User.objects.create_superuser("first", password="a-long-password")
     made = User.objects.create_user(role, password="a-long-password", is_staff=True)

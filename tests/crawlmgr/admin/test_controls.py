@@ -1,5 +1,5 @@
-"""Every control of the desk works: each link of each page leads to a page, each form leads to an address that accepts it, and
-the view behind it reads every field that the form sends."""
+"""Checks that every control of the web interface works: each link of each page leads to a page, each form to an address that
+accepts it, and the view behind it reads every field that the form sends."""
 
 from __future__ import annotations
 

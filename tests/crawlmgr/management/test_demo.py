@@ -1,5 +1,5 @@
-"""The command `demo`: really crawls its own web over HTTP, stores nothing twice and leaves nothing behind; how it ends, and
-what it refuses."""
+"""The command `demo` crawls its own web over HTTP, stores nothing twice and leaves nothing behind. It refuses a port in use, and
+handles signals."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ CONTEXT = DateContext(NOW)
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
 ABSOLUTE = [
-    # ISO 8601, mail, output of programs
+    # ISO 8601, mail headers, and formats that programs print
     ("2026-11-06T13:03:00+08:00", "2026-11-06T05:03:00", 1),
     ("2026-11-06T13:03:00Z", "2026-11-06T13:03:00", 1),
     ("2026-11-06T13:03:00.123456+00:00", "2026-11-06T13:03:00", 1),

@@ -208,7 +208,7 @@ LARGE: dict[str, Hostile] = {  # functions that return a hostile page of the giv
     "entities": lambda n: "&" * n + "&#x110000;" * n,
     "many links": lambda n: "".join(f"<li><a href='/t/{k}'>thread {k}</a></li>" for k in range(n // 2)),
 }
-SMALL: dict[str, tuple[int, Hostile]] = {  # pages that are expensive to parse to a tree, at the largest size that is still parsed to a tree
+SMALL: dict[str, tuple[int, Hostile]] = {  # expensive pages, just small enough to be parsed into a tree
     "crooked": (1400, lambda n: "".join(f"<b c={k}><p>" for k in range(n)) + "</i>" * (n * 2500 // 1400)),
     "nested": (1400, lambda n: "<div>" * n + "</i>" * (n * 2500 // 1400)),
     "attributes of a small page": (15_000, lambda n: "<a " + " ".join(f"a{k}" for k in range(n)) + ">"),

@@ -91,7 +91,7 @@ def club_short(f: RandomForum, at: datetime) -> str:
 
 
 def spoken_day(f: RandomForum, at: datetime) -> str:
-    """“Sat 21st Nov 2026, 2.05pm” and its equivalents in other languages."""
+    """Returns a time such as “Sat 21st Nov 2026, 2.05pm”, or its equivalent in the forum's language."""
     nth = "th" if 10 < at.day < 20 else {1: "st", 2: "nd", 3: "rd"}.get(at.day % 10, "th")
     half = "am" if at.hour < 12 else "pm"
     return {
