@@ -14,10 +14,10 @@ from forums.overview_values import FLAG_WEIGHT
 LIKELY = (1 / 6, 5 / 6)  # a visit's likely span: between these quantiles of its time, thus with a probability of two thirds
 PATHS, POSTS = 32, 10  # number of simulated futures per board, and of posts in each
 FINE_STEPS, FINE_HOURS, COARSE_STEPS, FARTHEST_HOURS = 120, 6.0, 40, 96.0
-# if only visits provide information: the likely span of a board's second and later visits is from 0.95 to 1.1 times the time
-# from now to the expected visit (from replayed logs)
+# ends of the likely span of a board's second and later visits, as multiples of the time from now to the expected visit, without
+# overview sources; measured on replayed logs
 LATER = (0.95, 1.1)
-LATER_BY_LOOKS = (0.85, 2.6)  # the same two factors as in LATER, if overview pages are read besides visits
+LATER_BY_LOOKS = (0.85, 2.6)  # the same as LATER for loops that also read overview sources
 BURSTS = 1.0  # shape of the gamma distribution of the ratio of actual to forecast posts, because posts come in bursts
 # standard deviations of the logarithms of two forecasts: of the priority from which boards are visited, two hours ahead
 # (PRICE_SPREAD), and of the time until the next reading of an overview source (LOOKS_SPREAD)

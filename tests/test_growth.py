@@ -18,7 +18,8 @@ class Clock:
 
 @pytest.mark.parametrize(("power", "unit", "bounded"), [(1, 1e-3, True), (1.3, 1e-3, True), (2, 1e-3, False), (2, 2e-6, True)])
 def test_growth_by_power(power: float, unit: float, bounded: bool) -> None:
-    """Work in proportion to size^power. The last case, 2 and 32 ms, is too short for its growth to be measured."""
+    """Tests work that takes unit * size^power. In the last case, of 2 and 32 ms, it is too short for its growth to be measured.
+    """
     clock = Clock()
 
     def work(size: int) -> None:

@@ -65,7 +65,7 @@ def serve(installed: dict[str, str], tmp_path: Path) -> Iterator[Serve]:
 
 
 def cluster(serve: Serve) -> tuple[int, list[int]]:
-    """The process ids of django-q's guard and of its workers: its children but the last two, which are monitor and pusher."""
+    """Returns the process ids of django-q's guard process and of its workers (the last two children are monitor and pusher)."""
     family = serve.family()
     main = next((pid for pid, (parent, command) in family.items() if parent == serve.pid and "gunicorn" not in command), 0)
     guard = next((pid for pid, (parent, _) in family.items() if main and parent == main), 0)

@@ -84,11 +84,11 @@ def around(text: str, at: int, length: int) -> str:
 
 
 def scan(html: str, base_url: str, want_context: bool = False) -> PageScan:
-    """Returns links, text and head of a page. Links are in document order: first that of a meta refresh, last those inside
-    noscript. Nothing is taken from comments, templates, scripts or text areas. `<base href>` is honoured wherever it is. Links
-    within the page ("#top") and to anything but http(s) are left out, as are links after the first 20,000. A page that is not
-    parsed to a tree is read up to 10,000,000 characters or 1,000 open elements. `want_context` sets the offsets of the links in
-    the text. Raises UrlError if `base_url`, the page's address, is not an http(s) address."""
+    """Returns links, text and head of a page. Links are in document order, except that a meta refresh comes first and links in
+    noscript come last. Nothing is taken from comments, templates, scripts or text areas. `<base href>` is honoured wherever it
+    is. Links within the page ("#top"), links to anything but http(s) and links after the first 20,000 are left out. A page too
+    expensive for a tree is read as a stream, up to 10,000,000 characters or 1,000 open elements. `want_context` sets the links'
+    offsets in the text. Raises UrlError if `base_url`, the page's address, is not an http(s) address."""
     page = _Page(base_url, want_context)
     tree = _tree(html)
     if tree is None:

@@ -196,8 +196,8 @@ class ComparisonJob:
         return Entry(cell.entry.partition(" ")[0], own, cell.entry)
 
     def _topic(self, topic: Topic, cell: Cell) -> Topic:
-        """Returns the topic; for an entry of the sweep over the threshold of relevance, with its threshold multiplied by the
-        entry's factor."""
+        """Returns the topic. For an entry that varies the threshold of relevance, the topic's threshold is multiplied by the
+        entry's factor (at most 1)."""
         factor = self.comparison.setup["strategies"][cell.entry].get(TAU)
         return topic if factor is None else replace(topic, threshold=min(1.0, factor * Relevance(topic).threshold))
 

@@ -303,7 +303,8 @@ def _compared(found: Mapping[str, Any]) -> dict[str, str]:
 
 
 def waits(longer: float) -> str:
-    """Returns a text such as "12 % longer waits"; longer: by how many percent posts wait longer, below 0 if they wait shorter."""
+    """Returns a text such as "12 % longer waits"; longer: the percentage by which waits are longer, negative if they are
+    shorter."""
     percent = round(longer)
     if percent == 0:
         return _("equally long waits")

@@ -91,8 +91,8 @@ def with_next_links(pages: Iterable[PageFacts], sources: Mapping[PageKind, str])
 
 
 def untried(pages: Sequence[PageFacts]) -> Iterator[str]:
-    """Yields the addresses to fetch to find out which of several next-page links is right. For each kind of page for which this
-    is still undecided, these are the targets of all such links on the first two pages with several."""
+    """Yields the addresses to fetch to find out which of several next-page links is right. For each kind of page that is still
+    undecided, these are the targets of all next-page links on the first two pages (MAX_TRIED) with different ones."""
     for kind in KINDS:
         several = [page for page in pages if page.kind is kind and len({page_key(url) for _, url in page.reading.next_links}) > 1]
         for page in several[:MAX_TRIED]:

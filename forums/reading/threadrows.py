@@ -18,8 +18,8 @@ from forums.reading.threadpeople import ThreadPeople
 from forums.reading.values import count
 from forums.reading.words import LOCKED, PINNED, text_roles
 
-# the addresses of separate links to discussions ("12 comments") are used instead of those of the titles if there are at least
-# this many different ones per row
+# if most titles lead to other sites, the addresses of separate links to discussions ("12 comments") are used instead, provided
+# that there are at least this many different ones per row
 _TALKED = 0.6
 _BULLETS = "●•◆■□▪►▶◇○·» "  # symbols that some forums put before a title
 

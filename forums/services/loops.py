@@ -291,8 +291,9 @@ def figures(live: Live, number: int, now: datetime) -> tuple[dict[str, Any], flo
 
 
 def used(plan: Plan, now: datetime) -> int | None:
-    """Returns how many visits are charged to the budget of the plan's current day, 0 if the visits a day have changed since. If
-    the plan began during the day, this includes a share for the time before. None if no adaptive policy is stored for it."""
+    """Returns how many visits are charged to the budget of the plan's current day; 0 if this day or the plan's visits per day
+    are not those of the stored budget. If the plan began during the day, this includes a share for the time before. None
+    without a stored policy."""
     state = LoopState.objects.defer("fixed").filter(plan=plan).first()
     if state is None:
         return None

@@ -114,9 +114,9 @@ def record(
     proposed: bool = False,
 ) -> StructureVersion:
     """Stores a new version of a site's model and rules (None: that part unchanged) and, unless it is only `proposed`, puts it
-    into use.
+    into use. Both happen in one transaction.
 
-    A site saved before versions existed gets its current state as the first one, so that nothing is lost. In one transaction.
+    A site saved before versions existed gets its current state as the first version, so that nothing is lost.
     """
     with transaction.atomic():
         site = Site.objects.select_for_update().get(pk=site.pk)

@@ -32,7 +32,8 @@ def client(role: str) -> Client:
 
 
 def filled(forms: int = 1, rows: int = 3) -> Harvest:
-    """A site with forms, a harvest, queries and records, one of which contains markup that must be escaped."""
+    """Creates a site with `forms` forms, and a harvest with queries and `rows` records; one value contains markup to be
+    escaped."""
     source = Source.objects.create(url="http://books.example/", key_hash=forms, name="books.example", created=NOW, records=rows)
     cluster = Cluster.objects.create(name="books", terms=["book", "title"], forms_count=forms, made=NOW)
     described = form_to_json(read_forms(HTML, "http://books.example/")[0])

@@ -69,7 +69,7 @@ def test_a_revised_worth_gives_the_features_of_a_table_that_knew_it_from_the_fir
 
     revised, direct = table(early), table(late)
     revised.revise(np.array(late))
-    # all except the rank, which a page passes on to its links when it is fetched and `revise` does not change
+    # all except the rank: links get it from their page when that is fetched, and `revise` does not change it
     same = [i for i, name in enumerate(FEATURES) if name != "rank"]
     assert np.allclose(revised.features()[:, same], direct.features()[:, same])
 

@@ -51,7 +51,8 @@ def body(text: str, canonical: str, *links: str) -> str:
 
 @pytest.fixture
 def site() -> Iterator[LocalSite]:
-    """A site whose pages have canonical links: /a, /a?ref=top and /print/a to /a; so do /b and /seed, with other contents."""
+    """A site whose pages have canonical links: those of /a, /a?ref=top and /print/a lead to /a, and those of /b and /seed,
+    whose contents differ, do too."""
     hosts.forget()
     sessions._live.clear()
     sessions._parsed.clear()

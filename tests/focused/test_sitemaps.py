@@ -24,7 +24,7 @@ HIDDEN = ("/hidden/crawler-frontier-robots.html", "/hidden/garden-soup.html", "/
 
 @pytest.fixture
 def site() -> Iterator[LocalSite]:
-    """A seed without links; robots.txt names a sitemap of sitemaps, whose part lists pages that nothing links to."""
+    """A seed page without links. robots.txt names a sitemap index, whose only sitemap lists pages that nothing links to."""
     hosts.forget()
     sessions._live.clear()
     sessions._parsed.clear()

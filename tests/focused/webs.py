@@ -105,7 +105,7 @@ def random_web(seed: int, pages: int = 60, links: int = 4, on_topic: float = 0.3
 
 
 def build(name: str, about: Topic | None = None, history: Sequence[object] = (), **values: object) -> Strategy:
-    """A strategy with its own graph, not started."""
+    """Returns the strategy `name` with parameters `values` and an empty graph, not started; `about` is its topic."""
     return strategy_class(name)(Relevance(about or topic(["s"])), MemoryGraph(), random.Random(1), values, history)
 
 

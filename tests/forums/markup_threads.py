@@ -1,5 +1,5 @@
-"""Pages of a thread whose classes, links and addresses are uninformative: only the arrangement of the fields distinguishes
-posts from a list."""
+"""Thread pages whose classes, links and addresses do not reveal that they are threads: only the arrangement of the fields
+distinguishes posts from a list."""
 
 from __future__ import annotations
 

@@ -48,7 +48,8 @@ def found(server: ForumServer) -> Run:
 
 
 def added(server: ForumServer) -> Site:
-    """The forum with all its boards; discovered only once for a server that repeats its forum."""
+    """Returns the saved forum with all its boards. Forums with equal contents are explored once, then copied (see `kept.once`).
+    """
 
     def discovered() -> Site:
         run = found(server)

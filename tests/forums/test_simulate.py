@@ -100,7 +100,7 @@ def test_days_begin_at_the_sites_midnight():
 
 def test_a_loop_over_a_change_of_the_clock_keeps_its_budget():
     events = synthetic()
-    shift = 1774828800.0 - 2 * DAY - FIRST  # the test period contains Sunday 2026-03-29
+    shift = 1774828800.0 - 2 * DAY - FIRST  # the test period contains 2026-03-29, when summer time begins
     moved = replace(events, times=events.times + shift)
     setup = Setup(date(2026, 3, 28), test_days=3, zone=ZoneInfo("Europe/Berlin"))
     assert Simulation(moved, setup).run("adaptive", 4).visits_used_per_day == 16
