@@ -71,7 +71,7 @@ CRAWLERS = {
     "deepweb-find": "deepweb.crawler.FormFinder",
     "deepweb-harvest": "deepweb.crawler.HarvestCrawler",
 }
-JOBS = {  # by kind of run: class that carries out runs of this kind, which send no web requests
+JOBS = {  # for each kind of run that sends no web requests: the class that carries out such runs
     "export": "crawlmgr.services.export_jobs.ExportJob",
     "backup": "crawlmgr.services.backup_jobs.BackupJob",
     "simulation": "forums.services.simulations.SimulationJob",

@@ -122,8 +122,8 @@ class Parts:
         return found
 
     def _brought(self, overall: Seen, part: Query) -> tuple[float, float]:
-        """Returns two sums over all queries with the required choices `part`: of the number of records that matched the query,
-        and of the share of the records found by other words that contain the query's word (`_share`)."""
+        """Returns two sums over all queries that contain the required choices `part`: the records that matched each query, and
+        the share of records with the query's word among the records found by other words (`_share`)."""
         matching_outcomes = [o for o in overall.outcomes if (o.returned or self._is_filter) and set(part) <= set(o.query)]
         matching = float(sum(outcome.matching or outcome.returned for outcome in matching_outcomes))
         return matching, sum(_share(overall, outcome.query[0]) for outcome in matching_outcomes)

@@ -232,9 +232,9 @@ def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[Qu
 
 
 def _end_cell(state: _Known, stretch: tuple[int, int], narrow: Sequence[QueriedRange], aim: float, from_end: bool) -> Cell | None:
-    """Returns a sub-range with about `aim` records at the start (with `from_end`, the end) of an interval (`stretch`), or None if
-    no range in `narrow` is adjacent to it there. Its width follows from the density of the adjacent ranges, or from `state` if a
-    range with the same start (end) inside the interval was queried."""
+    """Returns a sub-range with about `aim` records at the start (with `from_end`, at the end) of the interval `stretch`; None if
+    no range in `narrow` is adjacent to the interval there. The width follows from the density of the adjacent ranges, or from
+    the estimated distribution (`state`) if a range inside the interval with the same start (end) was queried."""
     low, high = stretch
     dense = _density_beside(state, high if from_end else low, narrow, from_end)
     if dense is None:

@@ -1,5 +1,5 @@
-"""Queries forms with several inputs without words: which sets of inputs ("templates") proved informative, and which values of
-them to submit next.
+"""Chooses queries of forms with several inputs that need no search words: which sets of inputs ("templates") are informative, and
+which values of these inputs to submit next.
 
 After Madhavan et al. (2008): informative templates are extended, up to three inputs; a template is judged by how many different
 answers a sample of its queries gets. A truncated query is repeated with a further choice, or with each half of its range.

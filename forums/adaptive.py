@@ -145,7 +145,7 @@ class AdaptiveLoop:
 
     def record_figures(self, source: int, figures: Figures, now: float) -> None:
         """Records the figures that overview source number `source` showed when it was read at `now` (epoch seconds). For lists of
-        the newest threads use `record_threads_fetched` instead. Raises ValueError if the loop has no sources."""
+        the newest threads use `record_threads_fetched` instead. Raises ValueError if the policy has no overview sources."""
         if self.overview is None:
             raise ValueError("a loop without sources has no readings to record")
         waiting = self.expected_events(now) - self.overview.known

@@ -117,7 +117,7 @@ def _gains(costs: Floats, extra: int) -> Floats:
     known = costs.shape[1]
     want = min(extra, known - 1)
     gains = costs[:, :want] - costs[:, 1 : want + 1]
-    if extra > want:  # a board may get more visits than `costs` has columns: add the gains by the asymptotic form
+    if extra > want:  # more visits than `costs` has columns: their gains assume a cost proportional to 1 / visits
         more = np.arange(known, min(extra + 1, _max_visits(costs, extra)))
         tail = costs[:, -1:] * known * (1.0 / more - 1.0 / (more + 1.0))
         gains = np.concatenate([gains, tail], axis=1)

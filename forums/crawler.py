@@ -28,7 +28,7 @@ from forums.reading.model import Shapes
 from forums.reading.rules import SiteRules
 from forums.services import layouts, logins, overviews, structures, visits
 
-# how many threads each slice compares with the site's model; a layout change is judged from at most as many pages of one kind
+# number of threads that each slice compares with the site's model; number of pages of one kind that show a layout change
 THREADS_CHECKED = 3
 AFTER_ALL = 1e6  # subtracted from a request's priority so that it is sent after the requests of all boards
 API_REST = timedelta(days=1)  # time after which a JSON interface that returned nothing is requested again

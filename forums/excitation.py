@@ -38,11 +38,11 @@ POOLED = Kernel()
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """A kernel prepared for forecasts in closed form: the state's equation x' = A x + c has real, decaying modes because A is
-    similar to a symmetric matrix.
+    """A kernel (see `Kernel`) prepared for forecasts in closed form: the differential equation of the K values X_ik of a board,
+    x' = A x + c, has real, decaying modes because A is similar to a symmetric matrix.
 
-    decay: (K,), the decay rate of each mode per hour. into: (K, K), maps the deviation X - B of a board's state from its mean
-    rate to the amplitude with which each mode adds to its rate.
+    decay: (K,), the decay rate of each mode per hour. into: (K, K), maps the deviation X_ik - B_i from the board's mean rate to
+    the amplitude with which each mode adds to its rate.
     """
 
     decay: Floats

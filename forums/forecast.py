@@ -145,8 +145,8 @@ class Forecast:
         return kernels
 
     def _replayed(self, seen: Seen, known_until: Floats, since: float) -> Floats:
-        """Returns the excitation state X of each board at the time up to which its events are known, (n, K), computed from all
-        events in `seen`."""
+        """Returns the excitation state X of each board at the time up to which its events are known, with a column for each time
+        constant of the kernel (see `Kernel`), computed from all events in `seen`."""
         origin = self.time(np.full(len(self.all), since), self.all)
         age = self._operational[seen.board] - self.time(seen.times, seen.board)
         known = (seen.times >= since) & (seen.times <= known_until[seen.board])

@@ -40,8 +40,8 @@ class LoopOptions:
 
 @dataclass(frozen=True, slots=True)
 class LoopSources:
-    """The overview sources that a loop may read, and the weights of a new thread and of a reply on each of its n boards, (n,)
-    each."""
+    """The overview sources that the adaptive policy may read, and the weights of a new thread and of a reply on each of its n
+    boards, (n,) each."""
 
     sources: Sequence[Source]
     new_weight: Floats

@@ -27,10 +27,10 @@ STILL = 1e-3  # iterative improvement of a board's visit times ends when no visi
 class DayProgramme:
     """The exact best hours of one board for every number of visits m = 1 … mmax, on a grid of G equal steps around the clock.
 
-    C(a, b) is the cost of eq. (8) for what is posted between visits at a and b. D_k[o, j] is the least cost of the j steps from
-    grid point o with k visits, the last at o + j: D_1[o, j] = C(o, o + j); D_k[o, j] = min_i D_(k-1)[o, i] + C(o + i, o + j); the
-    whole day costs D(m) = min_o D_m[o, G]. `costs[m - 1]` is D(m) in weighted event-hours a day, `origins[m - 1]` the best o;
-    `single[o, j]` is C(o, o + j), (G, G + 1).
+    C(a, b), eq. (8) of the forum paper, is the delay of what is posted between visits at a and b. D_k[o, j] is the least delay of
+    the j steps from grid point o with k visits, the last at o + j: D_1[o, j] = C(o, o + j); D_k[o, j] = min_i D_(k-1)[o, i] +
+    C(o + i, o + j). The whole day costs D(m) = min_o D_m[o, G]. `costs[m - 1]` is D(m) in weighted event-hours a day,
+    `origins[m - 1]` the best o; `single[o, j]` is C(o, o + j), (G, G + 1).
     """
 
     costs: Floats

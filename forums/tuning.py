@@ -62,10 +62,10 @@ def quick_optimal(rates: Floats, visits_per_day: int) -> Timetable:
 
 
 def day(policy: str, basis: Basis, visits_per_day: int, planner: OptimalPlanner | None = None) -> Timetable:
-    """Returns the timetable of a policy; the adaptive policy has none, so the optimal one stands for it.
+    """Returns the timetable of a policy. For the adaptive policy, which has none, it is that of the optimal policy.
 
-    `planner`: solved for these rates, gives the exact optimum; without it the quick one is used. The forum paper's rules plan
-    from plain rates, as in operation. Raises ValueError for an unknown policy.
+    `planner`: computes the exact optimum for the rates of `basis`; without it, `quick_optimal` approximates it. The rules of the
+    forum paper plan from rates without shrinkage, as in operation. Raises ValueError for an unknown policy.
     """
     if policy in PAPER:
         return PAPER[policy](Demand(basis.plain), visits_per_day)

@@ -23,7 +23,7 @@ from tests.focused.webs import OFF, ON, Web, topic, url
 
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])  # for the guide below docs see tests/test_docs.py
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])  # the guide (folders in docs) is tested in test_docs.py
 FOLDERS = ("crawlmgr/", "forums/", "focused/", "deepweb/", "templates/", "static/", "tests/", "docs/", ".ci/")
 PLACEHOLDER = re.compile(r"[<>*…]|\bX\b|NAME|NNNN")
 

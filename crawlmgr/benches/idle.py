@@ -111,9 +111,9 @@ def _watched(place: Place, seconds: float) -> dict[str, Any]:
 
 
 def _asked(place: Place, number: int) -> dict[str, Any]:
-    """Sends `number` requests in turn: pages of the desk, login pages with different redirect targets, and distinct addresses
-    that do not exist. Returns the number, and the memory of the web server's processes after the first WARM requests (or half of
-    them, if that is less) and at the end."""
+    """Sends `number` requests, in turn for pages of the web interface, login pages with different redirect targets, and distinct
+    addresses that do not exist. Returns the number, and the memory in bytes of the web server's processes at the end and after
+    the first WARM requests (or half of all, if that is less)."""
     assert place.process is not None  # noqa: S101 - it was started
     web = [pid for pid in _family(place.process.pid) if b"gunicorn" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     before = 0

@@ -144,8 +144,8 @@ class WebSession:
         return False, UNREADABLE if host.robots_verdict == "deny" else "robots"
 
     def fetch(self, request: FetchRequest) -> FetchResponse:
-        """Sends a request, follows redirects, and returns the response. The caller has taken the host's turn and must update
-        its next request time (`hosts.settle`) in the transaction that stores the response."""
+        """Sends a request, follows redirects, and returns the response. Before the call, `hosts.take_turn` must have allowed a
+        request to the host; the caller then updates the host's next request time (`hosts.settle`) when it stores the response."""
         response = self.fetcher.fetch(request)
         self.requests += 1 + len(response.redirects)
         log_answer(response)

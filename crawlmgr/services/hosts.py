@@ -141,8 +141,8 @@ def take_turns(delays: Mapping[int, float], now: datetime) -> set[int]:
 
 
 def give_turn_back(pk: int, next_at: datetime, last_request_at: datetime | None) -> None:
-    """Resets a host's next and last request times to the values before a turn that was not used. Must be called in the
-    transaction that took the turn."""
+    """Undoes `take_turn` if no request was sent: resets the host's next and last request times to the given earlier values.
+    Must be called in the transaction that called `take_turn`."""
     sql.execute(_GIVE_TURN_BACK, (next_at, last_request_at, pk))
 
 

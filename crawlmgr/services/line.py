@@ -189,8 +189,8 @@ class Line:
             read, self._robots_read = self._robots_read, []
             self._keep_robots(read, arrivals)
         if self._hops and len(self._hops) == len(self._flying):
-            # All requests wait for permission to follow a redirect. `sleep` also advances clocks that do not show real time (see
-            # `crawlmgr.clock`), on which they would otherwise wait for ever.
+            # All requests wait for permission to follow a redirect. A simulated clock (see `crawlmgr.clock`) advances only by
+            # `sleep`; without this call the requests would wait for ever.
             self._clock.sleep(HOP_CHECK_SECONDS)
         return arrivals
 
@@ -267,7 +267,7 @@ class Line:
 
     def _leave(self, hop: _Hop) -> str | None:
         """Decides about a redirect: returns "" if it may be followed now, the reason if it must not be followed, None if it has
-        to wait. With "" the turn on the target host has been taken."""
+        to wait. With "", the request to the target host has been reserved (`hosts.take_turn`)."""
         flight, now = hop.flight, self._clock.now()
         if now < hop.not_before:
             return None

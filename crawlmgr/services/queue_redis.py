@@ -116,8 +116,8 @@ class Broker(Sharing):
         return [(key, payload)]
 
     def _before(self, node: str, now: datetime) -> float | None:
-        """Of the tasks that any node may execute, this node may take those queued before the time returned (epoch seconds); more
-        recent ones are left for a while to nodes that rank higher. None if the node may take none."""
+        """Returns the time (epoch seconds) before which a task for any node must have been queued so that this node may take it;
+        newer tasks are left for a while to nodes that rank higher. None if the node may take none."""
         if not server().exists(_place("waiting", self.list_key)):
             return None
         self._look(node, now, STANDING_SECONDS)

@@ -97,8 +97,8 @@ def at_once(removal: Removal) -> None:
 
 
 def check(kind: str, *targets: int) -> None:
-    """Raises runs.Busy if one of the objects with the ids `targets` is being deleted: by a run of this kind, which deletes large
-    objects in the background."""
+    """Raises runs.Busy if one of the objects with the ids `targets` is being deleted. Large objects are deleted in the background
+    by runs; `kind` is the kind of these runs."""
     leaving = Run.objects.filter(kind=kind, target__in=targets, state__in=ACTIVE).first()
     if leaving is not None:
         raise runs.Busy(leaving)

@@ -138,7 +138,7 @@ def _single_slots(target: Address) -> Iterator[tuple[Slot, tuple[int, int]]]:
 def _write(
     target: Address, path: str | None = None, query: list[tuple[str, str]] | tuple[tuple[str, str], ...] | None = None
 ) -> str:
-    """Returns an address as the text of `Slot.template`, with `path` or `query` in place of its own."""
+    """Returns an address in the format of `Slot.template`; `path` and `query`, if given, replace those of `target`."""
     pairs = sorted(target.query if query is None else query)
     return "\n".join((target.host + (target.path if path is None else path), "&".join(f"{k}={v}" for k, v in pairs)))
 

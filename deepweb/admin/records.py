@@ -14,7 +14,7 @@ from deepweb.admin.record_table import lines_of, name_of, table
 from deepweb.models import Record
 
 MAX_ASKED = 40  # maximum number of fields that a query string may name
-BESIDE = 6  # maximum number of records found just before a record, and just after it, that its page lists
+BESIDE = 6  # a record's page lists at most this many records that were found just before it, and as many found just after it
 
 
 @admin_view("deepweb/records/", "records", "deepweb.view_record")

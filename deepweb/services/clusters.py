@@ -24,7 +24,7 @@ PAPER_K = 9
 
 def clusterable() -> list[Form]:
     """Returns the search forms for which words (of the form and its page) are stored, in the order in which the forms were found.
-    Whether a form is a search form was decided by the operator if corrected, otherwise by the classifier.
+    The type of a form is that set by an operator, otherwise that found by the classifier.
     """
     forms = Form.objects.exclude(words={}).order_by("pk")
     return [form for form in forms if form.kind == FormType.SEARCH]

@@ -90,8 +90,8 @@ class HarvestSession:
         return self.ways[min(int(self.state.get("way", 0)), len(self.ways) - 1)]
 
     def proved(self) -> dict[str, str]:
-        """Returns the roles of fields, by name, that follow from answers with records to queries of the text box: the box is
-        the query, and the inputs always set with it are required. Empty before there is such an answer.
+        """Returns the roles of fields, by name, that are certain once a query in the text box has found records: QUERY for the
+        box, REQUIRED for the inputs that every query sets. Empty before that.
         """
         if not self.way.box or not any(entry.found and entry.choice.query[0].input == self.way.box for entry in self.log):
             return {}

@@ -71,10 +71,10 @@ def _paper(session: HarvestSession, refused: frozenset[Term]) -> PaperPolicy:
 
 
 def best_of_all(session: HarvestSession, policy: Policy) -> Choice | None:
-    """Returns the next query; None if there is none. It is the best single word if all answers so far were complete. Otherwise,
-    or for a form without a text box, choices and ranges of other inputs, and combinations of words with choices, are considered
-    as well: then it is the first query of the best plan for all remaining queries (`first_of_plan`), or, for policies other than
-    `FreshPolicy`, the query expected to bring most new records."""
+    """Returns the next query; None if there is none. For a form with a text box whose answers so far were all complete, it is the
+    best single word. Otherwise queries that set other inputs (choices, ranges) are considered as well. `FreshPolicy` then
+    combines words with choices and returns the first query of the best plan for all remaining ones (`first_of_plan`); for other
+    policies, and forms without a text box, it is the query expected to bring most new records."""
     seen, box = session.seen, session.asking.box
     choice, gain = _best_word(session, policy)
     cut = any(not outcome.is_whole for outcome in seen.outcomes)

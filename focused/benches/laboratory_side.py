@@ -67,7 +67,7 @@ def compare(pages: int, draws: int) -> None:
 
 
 def work(comparison: Comparison, clock: Any) -> None:
-    """Computes a comparison to its end, prints its cost and a digest of its results. `clock`: `SYSTEM`; `Later` after a kill."""
+    """Computes a comparison to its end; prints its cost and a digest of results. `clock`: `Later` to continue after a kill."""
     assert comparison.run is not None  # noqa: S101 - always set when created
     began, cpu = time.monotonic(), time.process_time()
     state = jobs.run_slice(comparison.run.pk, clock=clock, on_step=lambda: report(done=comparison.parts.count()))

@@ -51,8 +51,8 @@ def definition(topic: StoredTopic) -> Topic:
 
 
 def fitting(topic: StoredTopic, found: Ontology) -> Ontology:
-    """Returns the ontology `found`; if it has more than MAX_CONCEPTS concepts, only the part around the topic's words:
-    words with larger weights take precedence."""
+    """Returns the ontology `found`. If it has more than MAX_CONCEPTS concepts, it is reduced to those related to the topic's
+    words; words with larger weights are considered first."""
     if len(found.labels) <= MAX_CONCEPTS:
         return found
     relevance = Relevance(replace(definition(topic), ontology={}))

@@ -159,8 +159,8 @@ class SpaceEvolution(Strategy):
         self._trim()
 
     def _trim(self) -> None:
-        """Reduces the library to its maximum size (parameter `library`), keeping the links of the best Pareto fronts. If all of
-        these are fetched already, up to `pages` unfetched links take the place of the last ones."""
+        """Reduces the library to its maximum size (parameter `library`) by keeping the links of the best Pareto fronts. If all
+        kept links are fetched already, up to `pages` (a parameter) unfetched links replace the last of them."""
         names = list(self._library)
         kept = [names[i] for i in best_spread(np.array(list(self._library.values())), self.settings.library)]
         if not any(self._unfetched(url) for url in kept):

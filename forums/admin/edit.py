@@ -140,7 +140,7 @@ def _save(request: HttpRequest, site: Site, form: EditForm, chosen: set[int]) ->
     settings["proxy"] = data["proxy"] or None
     settings["headers"] = data["headers"] or None
     wanted = _wanted(request, site, form)
-    if ("private" in wanted) != ("private" in _open(site)):  # unchanged: keeps a setting that allows other private hosts too
+    if ("private" in wanted) != ("private" in _open(site)):  # if unchanged, the stored setting stays: it may name further hosts
         settings["allow_private"] = host_key(canonical(site.url)) if "private" in wanted else None
     settings |= {name: name in wanted or None for name in ("proxy_private", "proxy_resolves")}
     values = {

@@ -301,7 +301,7 @@ def opening_post(page: Page, posts: PostSet) -> PostSet | None:
             if outline.text_length(node) < least or node > time.node:
                 continue
             if best is not None and outline.text_length(node) <= 1.1 * best.body_lengths[0]:
-                continue  # The text is not at least 10 % longer than the longest one so far.
+                continue  # To replace the longest text so far, a text must be more than 10 % longer.
             other = PostSet(page, [Span(node, outline.ends[node], time)])
             if not other.people[0]:
                 continue

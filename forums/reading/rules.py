@@ -113,8 +113,8 @@ def _text(found: Any) -> str:
 
 
 def value_of(page: Page, role: str, found: list[Any]) -> Any:
-    """Converts what the selector of a field (`role`) found to the field's value: an address, time, number or text; None if it
-    found nothing or no such value. For a flag (pinned, locked): whether it found anything."""
+    """Converts what the selector of the field `role` found to the field's value: an address, time, number or text; None if
+    nothing was found or it is not a valid value. For a flag (pinned, locked), returns whether anything was found."""
     if role in _FLAGS:
         return bool(found)
     if not found:

@@ -40,7 +40,7 @@ def part_lines(root: HtmlElement, base: str) -> None:
 
 
 def _blocks(root: HtmlElement) -> list[HtmlElement]:
-    """Returns the elements that may hold a list as lines of text: preformatted or with two line breaks, and with two links."""
+    """Returns the elements that may hold a list as lines of text: <pre> or at least two line breaks, and at least two links."""
     breaks: Counter[HtmlElement] = Counter(element.getparent() for element in root.iter("br", "hr"))
     found = [element for element, number in breaks.items() if element is not None and number >= FEWEST]
     for element in root.iter("pre"):

@@ -160,8 +160,8 @@ class Membership:
         return FetchRequest(item.url, method="POST", body=body, confidential=True, cookies=own, refuses_redirect=login.leaves)
 
     def step(self, run: Run, item: Url, response: FetchResponse, now: datetime) -> list[NewUrl]:
-        """Processes the response of a login step and returns the request of the next one; [] if the step failed or was the last,
-        a check, which decides whether the login is valid."""
+        """Processes the response of a login step and returns the request of the next step; [] if the step failed or was the last
+        one, which checks whether the login is valid."""
         self.refresh(response)
         if item.kind == FORM:
             return self._filled(run, response, now)

@@ -1,8 +1,8 @@
-"""The overview sources of the adaptive policy in operation: which of them it may read, the figures stored of them, and what
-readings (looks) showed.
+"""The overview sources of the adaptive policy in operation: which of them it may read, which figures are stored of them, and what
+each reading of a source (`Look`) showed.
 
-A board is identified in three ways here: by its database id; by its number in the loop (`boards` maps numbers to ids); by the row
-of a source that shows it.
+A board is identified in three ways here: by its database id; by its index in the policy's arrays (`boards` maps indices to ids);
+by the row of a source that shows it.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from forums.services import arrays, backoff, hours, loop_sources
 from forums.services.rhythms import Rhythm, posts_per_weight, stored_events
 
 RANK_SECONDS = 60.0
-# 90 s, longer than RANK_SECONDS, as rankings may be late: a ranking in the last 90 s of a day is treated as the last of the day
+# The policy counts a ranking in the last 90 s of a day as the day's last. This is longer than RANK_SECONDS, as one may be late.
 OPTIONS = LoopOptions(tick_seconds=90.0)
 READ_SLACK = timedelta(minutes=5)
 

@@ -63,7 +63,7 @@ def write(plan: Plan, loop: AdaptiveLoop, boards: Ints, share: Floats, now: date
         "board": boards[outlook.board],
         "at": outlook.moments,
         "posts": outlook.events * share[outlook.board],
-        # widened to include the time at which the forecast makes the visit, so that it is listed on the day of that time
+        # the time span is widened to include the visit's forecast time, so that the visit is listed on the day of that time
         "first": np.minimum(first, outlook.moments),
         "last": np.maximum(last, outlook.moments),
         "looks": readings,

@@ -171,8 +171,8 @@ def _list_done(run: Run, visit: Visit, item: Url, now: datetime, state: incremen
 
 
 def list_failed(run: Run, item: Url, reason: str, now: datetime, *, response: FetchResponse | None = None) -> Stored:
-    """Handles a list page that could not be read for `reason`: the visit reads no further list pages, and its list counts as
-    incomplete, unless only the second reading of page 1 that concludes a visit has failed."""
+    """Ends a visit's reading of list pages because one could not be read; `reason` is the code of the failure. The list counts
+    as incomplete, except if the failed page is page 1 when it is read again at the end of the visit."""
     visit = _load(item, now)
     _add(visit, item, response, failed=1)
     if not visit.list_pages:

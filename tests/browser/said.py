@@ -1,4 +1,4 @@
-"""The desk's texts in the language of a test, looked up by their English source text."""
+"""The texts of the web interface in the language of a test, looked up by their English source text."""
 
 from __future__ import annotations
 

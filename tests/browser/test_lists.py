@@ -139,7 +139,7 @@ UNREACHABLE = """() => {
 
 
 def every_page(tmp_path: Path, settings: LazySettings) -> list[str]:
-    """Addresses of all views, each with content."""
+    """Fills the database and returns the addresses of all views, so that each has content to show."""
     settings.BACKUP_DIR = tmp_path / "backups"
     keys = world(3)
     shown = [one for one in page_addresses(keys) if "part=" not in one and "json" not in one and "/tree/" not in one]

@@ -41,7 +41,7 @@ def test_equation_2_by_hand() -> None:
 def test_equation_2_weighs_the_minutes_by_hand() -> None:
     """A task j minutes ago has the weight (1/k) (1/j + … + 1/k): all k = 5 terms for the last minute, only the last term for
     the fifth."""
-    sums = [137 / 60, 77 / 60, 47 / 60, 27 / 60, 12 / 60]  # 1 + 1/2 + 1/3 + 1/4 + 1/5, then without the first terms
+    sums = [137 / 60, 77 / 60, 47 / 60, 27 / 60, 12 / 60]  # 1/j + … + 1/5 for j = 1 to 5
     for back, wanted in enumerate(sums, 1):
         counts = trailing({100 - back: 60.0}, 100.0)  # all tasks in one minute, which ended `back` - 1 minutes ago
         assert counts == [60.0 * (i >= back) for i in range(1, 6)]

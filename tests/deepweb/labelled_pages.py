@@ -1,5 +1,5 @@
-"""Forms of the shared saved pages, typed by hand, as labelled forms for `deepweb train --more`:
-`python -m tests.deepweb.labelled_pages DATA FILE.jsonl`, DATA being the folder with nonforum, pagination and forum_corpus."""
+"""Writes the forms of the shared saved pages, with types assigned by hand, as training data for `deepweb train --more`:
+`python -m tests.deepweb.labelled_pages DATA FILE.jsonl`. DATA is the folder with nonforum, pagination and forum_corpus."""
 
 from __future__ import annotations
 

@@ -266,7 +266,7 @@ def test_a_form_that_brings_nothing_ends_with_its_reason(answer: tuple[int, dict
 
 
 def sources_settings(call: Any, **settings: Any) -> Any:
-    """Wraps `call` so that the site has the additional crawl settings `settings` before it."""
+    """Returns a function that gives the site the additional crawl settings `settings`, then calls `call`."""
 
     def changed(*args: Any, **kwargs: Any) -> Any:
         Source.objects.update(parameters={**OPEN, **settings})

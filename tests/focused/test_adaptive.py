@@ -132,7 +132,7 @@ def test_pages_linked_beside_pages_on_topic_are_judged_better():
         for _ in range(10):
             judge.add(hashed(dict.fromkeys(draw.sample(side, 3), 1)))
     for _ in range(2):
-        # The words of these two pages tell nothing. Page 0 links one of them and the first ten pages, page 1 the other ones.
+        # Both pages have the same words. Page 0 links to one of them and to the first ten pages, page 1 to the other pages.
         judge.add(hashed({"w3": 1, "w9": 1}))
     alone = judge.rank()
     assert alone[22] == pytest.approx(alone[23])

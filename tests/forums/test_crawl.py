@@ -59,7 +59,7 @@ def added(server: ForumServer) -> Site:
 
 
 def read_once(server: ForumServer) -> Site:
-    """The forum with all its posts stored; for a server with equal forums it is crawled only once, then copied."""
+    """Returns the forum with all its posts stored. If an equal forum was crawled before, its rows are copied."""
 
     def crawled() -> Site:
         site = added(server)

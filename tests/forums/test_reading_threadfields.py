@@ -1,4 +1,4 @@
-"""Fields of the rows of thread lists: how far above a time class names are taken for its role."""
+"""Fields of the rows of thread lists: a class name tells the role of a time up to four levels below its element."""
 
 from __future__ import annotations
 

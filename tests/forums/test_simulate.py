@@ -59,7 +59,7 @@ def test_the_midnight_reading_uses_one_visit_more_a_board():
 
 
 def test_plans_do_not_look_ahead(simulation):
-    """Changing later events changes neither a timetable nor the loop's visits before them."""
+    """A change of later events changes neither a timetable nor the adaptive policy's visits before these events."""
     events = synthetic()
     other = from_rows(
         [(events.boards[b], str(t), bool(o), float(m)) for b, t, o, m in zip(events.board, events.thread, events.opener, events.times, strict=True) if m < FIRST + DAY]

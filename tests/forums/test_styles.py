@@ -1,5 +1,5 @@
-"""Complete sites in the style of other software, over real HTTP: exactly their boards by name, every post, and later only what
-changed."""
+"""Crawls complete sites in the style of other forum software over real HTTP. Checks that exactly their boards are found,
+that every post is stored, and that later visits fetch only what changed."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def endless_redirect(request: Request) -> Reply:
 
 
 def redirect_to(request: Request) -> Reply:
-    """Redirects to the address in `to`, with `status`."""
+    """Redirects to the address in the query parameter `to`, with the HTTP status in `status` (302 if absent)."""
     return Reply(b"<a href='.'>moved</a>", int(request.query.get("status", "302")), {"Location": request.query["to"]})
 
 

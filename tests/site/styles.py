@@ -18,8 +18,9 @@ def slug(name: str) -> str:
 
 @dataclass(frozen=True)
 class Style:
-    """The addresses (first pages, further pages) and pages of a site. `{n}` is the id, `{s}` the slug, `{b}` the slug of the
-    board, `{p}` the page, `{o}` the number of rows before it."""
+    """The style of a site: patterns of the addresses of boards and threads (of the first page, of further pages), and functions
+    that make the HTML. In patterns, `{n}` is the id, `{s}` the slug, `{b}` the slug of the board, `{p}` the page number, `{o}`
+    the number of rows before the page."""
 
     name: str
     board: tuple[str, str]

@@ -12,8 +12,8 @@ from forums.reading import PageKind, PostRecord, ThreadRecord, thread_key
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A thread that a sample contains twice: as row number `at` of the list `page`, and as its own `pages`, from the first one
-    on. `whole`: the last of these pages is the thread's last page, so that all posts are known."""
+    """A thread that a sample shows twice: as row number `at` of the list `page`, and on pages of its own (`pages`, consecutive
+    from its first page). `whole`: whether these are all pages of the thread, so that all its posts are known."""
 
     key: str
     row: ThreadRecord

@@ -144,10 +144,10 @@ _Pair = tuple[str, str, int, int, float | None]
 
 
 def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]]) -> _Pair | None:
-    """Returns the selectors of author names in posts and in rows that agree best, the numbers of agreements and of cases, and the
-    share of posts whose name belongs to one profile address only. If no pair agrees often enough, but the names in posts are
-    certainly right, the selector for rows is NOTHING, which leaves the field empty. Returns None if no pair is clearly better
-    than the values read without selectors. rows, posts: one entry per thread."""
+    """Finds the selectors for author names in posts and in rows whose values agree in most threads. Returns both selectors, the
+    numbers of agreeing and of compared threads, and the share of posts for which name and profile address belong only to each
+    other (see `one_name_each`). If no pair agrees often enough, but the names in posts are certainly right, the selector for rows
+    is NOTHING (no match). None if no pair is clearly better than no selectors. rows, posts: one entry per thread."""
     every = [one for thread in posts for one in thread]
     here = [row for row in rows if row is not None]
     of_posts: dict[str, tuple[list[str], float | None, float]] = {}

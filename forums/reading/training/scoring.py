@@ -57,8 +57,8 @@ def address_key(url: str | None, truth: Truth) -> str | None:
 
 
 def _minutes(value: Any) -> list[str]:
-    """Returns the minutes, without zone, that a predicted time can mean: as written, and in UTC if it has an offset; empty for
-    no time."""
+    """Returns a predicted time to the minute ("2026-11-06T13:03"), without its offset: as written and, if it has an offset, also
+    converted to UTC; empty for no time."""
     if not value:
         return []
     text = str(value).strip().replace(" ", "T", 1)

@@ -117,7 +117,7 @@ def test_no_page_queries_more_for_hundreds_of_rows_than_for_ten() -> None:
     counts = [count_queries(client, address) for address in page_addresses(few)]
     for name in ("forums.EventLog", "forums.Site", "crawlmgr.Host", "crawlmgr.Run", "crawlmgr.Event", "crawlmgr.Node", "crawlmgr.WarcFile", "crawlmgr.Page"):
         _empty(name)
-    many = world(320)  # more than any page or tree of the desk shows
+    many = world(320)  # more than any list or tree of the web interface shows
     client.get("/admin/")
     for address, before in zip(page_addresses(many), counts, strict=True):
         # requested a second time, in case cached figures were just being recomputed

@@ -1,4 +1,4 @@
-"""Scanning a page: links, text and head; both parsers give the same result, and hostile pages are finished soon."""
+"""Scanning a page for links, text and head: both parsers give the same result, and hostile pages take little time."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_no_mixture_of_tags_breaks_it(html: str, want_context: bool) -> None:
 
 N = 200_000
 Hostile = Callable[[int], str]
-LARGE: dict[str, Hostile] = {  # functions that return a hostile page of the given size; with size N it has megabytes
+LARGE: dict[str, Hostile] = {  # functions that repeat hostile markup n times; with n = N the page has several megabytes
     "nested": lambda n: "<div>" * (2 * n),
     "nested and ended": lambda n: "<div>" * n + "</div>" * n,
     "unclosed links": lambda n: "".join(f"<a href=/{k}>" for k in range(n)),

@@ -1,4 +1,4 @@
-"""The parts of a page around the records: two as in real software, one as on a small site without a framework."""
+"""Functions that put records into a complete page: in the style of phpBB 3.0, of ElkArte 1.0, and of a small hand-made site."""
 
 from __future__ import annotations
 
