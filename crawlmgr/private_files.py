@@ -45,7 +45,7 @@ def restrict(folder: Path) -> int:
         return 0
     if not (folder / OURS).exists():
         if not inside:
-            _close(folder)  # an empty data folder is that of a new installation, so that nothing foreign is changed
+            _close(folder)  # an empty data folder belongs to a new installation, so no other files are affected
         return 0
     return sum(map(_close, [folder, *_below(folder)]))
 

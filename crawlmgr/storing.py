@@ -154,8 +154,8 @@ class Storing:
         return ahead
 
     def _store(self, one: Found, now: datetime, counts: Counter[str], rows: list[tuple[Any, ...]]) -> Stored:
-        """Stores one outcome through the crawler, adds to the run's counters in `counts` and, for a page, its row of the table of
-        pages to `rows`. Returns the crawler's result."""
+        """Stores the outcome of one address through the crawler, and adds its figures to the run's counters in `counts`. For a
+        page, appends its row for the table of pages to `rows`. Returns the crawler's result."""
         if isinstance(one, _NoPage):
             return self._store_failure(one, now, counts)
         item, response = one.landed.item, one.landed.response

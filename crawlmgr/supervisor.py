@@ -132,8 +132,8 @@ class StallDetector:
         self.heartbeat, self.changed, self.young, self.in_doubt = heartbeat, at, True, False
 
     def count(self, deaths: int, at: float) -> None:
-        """Records the total number of worker processes that have died until `at`; if it has increased, `doubt_seconds` applies
-        from then on until the next heartbeat."""
+        """Records the total number of worker processes that have died until `at`. If it has increased, the time limit for a
+        heartbeat is restarted, and is `doubt_seconds` instead of `stall_seconds` until the next heartbeat."""
         if self.deaths is not None and deaths > self.deaths:
             self.changed, self.in_doubt = at, True
         self.deaths = deaths

@@ -1,5 +1,5 @@
-"""Predicts the new records of queries that combine words with choices, and of queries of choices alone, from the number of
-records that match and the number of these that are known."""
+"""Predicts how many new records a query with choices (values of selection inputs) brings, with or without a word in the text
+box, from the number of matching records and the number of those that are already known."""
 
 from __future__ import annotations
 
@@ -97,12 +97,12 @@ class JointYield:
         return with_words, list(families.values())
 
     def explored(self, best: float, families: Sequence[Sequence[Candidate]], left: int) -> Candidate | None:
-        """Returns a query of one choice alone that is to be submitted next because its number of matches improves all
-        predictions for combinations with it; None if there is no such query.
+        """Returns a query that sets a single selection input and is worth submitting next, because the number of its matches
+        improves the predictions for all combinations with it; None if there is none.
 
-        `families` are the queries of choices alone, as `offers` returns them. The query must be expected to bring at least 0.8
-        times as many new records as the best query (`best`). The remaining budget of `left` queries must allow all values of
-        its input to be queried early.
+        `families` are the second list that `offers` returns. The query must be expected to bring at least 0.8 times as many new
+        records as the best query (`best`). The remaining budget of `left` queries must be large enough to query all values of
+        the input early.
         """
         for offers in families:
             if len(offers[0].choice.query) != 1 or left < _ROOM * len(offers):
@@ -185,8 +185,8 @@ class JointYield:
         return found
 
     def _among_first(self, members: np.ndarray, matching: np.ndarray) -> np.ndarray:
-        """Returns for each query the expected number of its known records among those that its truncated answer would contain,
-        if the site ranks all its results in one order. `members`, (seen records, queries): the probability that the record
+        """Returns the expected number of already seen records in the truncated answer to each query, (queries,), if the site
+        sorts the results of all queries in the same order. `members`, (seen records, queries): the probability that the record
         matches the query; `matching`, (queries,): the number of matching records."""
         by_bin = np.zeros((_BINS + 1, members.shape[1]))
         np.add.at(by_bin, self._bins + 1, members)

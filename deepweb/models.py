@@ -67,8 +67,9 @@ class Cluster(models.Model):
     """A group of search forms on one subject. `name` was given by an operator if `named` is set, otherwise it consists of the
     top terms.
 
-    `how` describes the clustering: method, number of clusters requested (null: chosen by silhouette), C1, C2, and the mean
-    silhouette of all forms. `silhouette` is the mean over this cluster's forms, in [-1, 1].
+    `how` describes the clustering: method, number of clusters requested (null: chosen by silhouette), the weights C1 of the page
+    and C2 of the form (eq. (3) of the deep-web paper), and the mean silhouette of all forms. `silhouette` is the mean over this
+    cluster's forms, in [-1, 1].
     """
 
     name = models.CharField(_("name"), max_length=200)

@@ -57,8 +57,8 @@ class PaperPolicy:
     ended: str = ""
 
     def next(self, seen: Seen) -> Choice | None:
-        """Returns the next word of the round. When all its words have been queried, a new round begins with the words of
-        largest weight; None if querying has ended."""
+        """Returns a query for the next word of the current round (a list of words to query). When all were queried, a new round
+        begins with the words of largest weight in the new records; None if a stop rule applies or no word is left."""
         self.queue = [term for term in self.queue if not seen.was_asked((term,))]
         if not self.queue and not self._new_round(seen):
             return None

@@ -54,7 +54,7 @@ class QueryLog:
 
     @property
     def totals(self) -> Sequence[int | None]:
-        """The total of each entry, None if unknown."""
+        """The number of matching records that the site stated for each query; None if unknown."""
         return [entry.total for entry in self.entries]
 
     def is_fewer(self, entry: Logged) -> bool | None:

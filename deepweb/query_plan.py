@@ -1,5 +1,5 @@
-"""Chooses the next query: from a list of queries of which no two find the same record (a family), or any other query, whichever
-lets all remaining queries together find most records."""
+"""Chooses the next query so that all remaining queries together find most records. Some queries are in families, lists of
+queries of which no two find the same record; the choice is whether to begin with a family or with another query."""
 
 from __future__ import annotations
 

@@ -133,8 +133,8 @@ class QueriedRange(NamedTuple):
 
 def scale_of(asked: Sequence[QueriedRange], limit: int) -> float:
     """Estimates, from the queried ranges `asked`, the ratio r = (records that match a range) / (records in it that were seen
-    before it was queried). Returns exp of the posterior mean of log r, with a normal prior about log 15. With b records seen
-    before, the number of matches is log-normal about r b with variance 0.2 + 1 / b; if not known, it is above `limit`."""
+    before it was queried). Returns exp of the posterior mean of log r, with a normal prior about log 15. The number of matches is
+    log-normal about r b with variance 0.2 + 1 / b, b being the records seen before; an unknown number is above `limit`."""
     # imported here because it takes a fifth of a second, which commands that do not need it save
     from scipy.special import log_ndtr
 

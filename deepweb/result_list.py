@@ -241,7 +241,7 @@ def _is_session(name: str, value: str) -> bool:
 
 def _anchors(page: Outline, url: str, echo: QueryValues, page_template: PageTemplate) -> list[_Anchor]:
     """Returns the links of a page that may lead to records: links that are neither in the page template (`page_template`) nor in
-    navigation, and do not lead to another view or page of this list."""
+    navigation, and do not lead to another view or page of this list. `echo` are the values of the query."""
     own = urlsplit(url)
     beside = _nodes_in(page, _BESIDE)
     found = []

@@ -168,8 +168,8 @@ class FreshPolicy:
         return max(1.0, fitted(seen, self._cut(seen)).size / max(1, seen.records))
 
     def scales(self, seen: Seen) -> np.ndarray:
-        """Returns the factor s (see the class) for each kind of term, indexed by the kind's number (`Seen.kind_of`): shrunk
-        towards the overall s, the more so the fewer answers there are to words of the kind."""
+        """Returns the factor s (see the class) for each kind of term, indexed by the kind's number (`Seen.kind_of`). The fewer
+        answers there are to words of a kind, the more its factor is shrunk towards the s of all words."""
         return fitted(seen, self._cut(seen)).scales(seen)
 
     def _learned_of_pairs(self, seen: Seen) -> float:

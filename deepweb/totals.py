@@ -152,6 +152,6 @@ def _is_proved(pairs: Sequence[tuple[AnswerStatement, Stated]]) -> bool:
 
 
 def total_of(stated: Iterable[Stated], shape: str | None) -> int | None:
-    """Returns the total among the numbers `stated` in an answer: the number of the line `shape`; None if the answer has no
-    such line, or `shape` is None because no line has proved to state the total."""
+    """Returns the number of results that an answer states. Of the numbers `stated` it is the one in the line with the text
+    `shape` (see `Stated`). None if there is no such line, or `shape` is None because no line has proved to state the total."""
     return next((each.number for each in stated if each.shape == shape), None) if shape is not None else None

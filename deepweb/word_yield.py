@@ -136,8 +136,8 @@ def _disorder(seen: Seen) -> float:
 
 
 def pairs_in_order(seen: Seen) -> tuple[int, int]:
-    """Measures how far answers show records in the same order. For every two of the latest 15 answers, takes the records that
-    both contain; returns how many neighbours of these are in the same order in both answers, and the number of all neighbours."""
+    """Measures how far answers show records in the same order. The records that two of the latest 15 answers share form pairs of
+    consecutive ones. Returns how many of these pairs have the same order in both answers, and the number of all pairs."""
     same = pairs = 0
     answers = [answer[:_ORDERED_RECORDS].tolist() for answer in seen.answers if len(answer) > 1][-_ORDERED:]
     for later, answer in enumerate(answers):

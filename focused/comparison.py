@@ -52,10 +52,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The results of one entry of a comparison. The pages to find (`wanted` is their number, `relevant` the number of those
-    found) are those labelled relevant or, without labels, the pages fetched by any entry that are similar enough to the topic.
+    """The results of one entry of a comparison. Target pages are those labelled relevant or, without labels, the pages fetched by
+    any entry that are similar enough to the topic; `wanted` is their number, `relevant` the number of those found.
 
-    `curve` holds pairs (pages fetched, pages to find among them); `important_curve` and `pagerank_curve` count instead the 100
+    `curve` holds pairs (pages fetched, target pages among them); `important_curve` and `pagerank_curve` count instead the 100
     pages ranked highest by HITS and by PageRank. `seconds` are seconds of CPU time."""
 
     entry: Entry

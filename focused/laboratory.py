@@ -100,8 +100,8 @@ def interval(values: Sequence[float]) -> tuple[float, float] | None:
 
 
 def verdict(rows: Sequence[Mapping[str, Any]]) -> Verdict | None:
-    """Compares the two entries with the largest mean areas, from the results that `gathered` returns; None for fewer than two
-    entries. Of entries with equal areas the first one in `rows` wins."""
+    """Compares the two entries with the largest mean areas under the recall curve. `rows` are the results that `gathered`
+    returns; of entries with equal areas the first one wins. None for fewer than two entries."""
     if len(rows) < 2:
         return None
     best, second = sorted(rows, key=lambda row: -row["area"])[:2]

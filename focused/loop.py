@@ -107,9 +107,9 @@ class Walk:
         return page, nearest[1] if nearest else None
 
     def expand(self, node: Node, page: Page, repeats: int | None = None) -> None:
-        """Passes the page to the strategy, which queues its links. If `repeats` is given, the page nearly duplicates the page
-        with that number: then only those links are passed on that are unknown or that the strategy has dropped
-        (`needs_queueing`), since it has queued the others already.
+        """Passes the page to the strategy, which queues its links. `repeats` is the number of an earlier page that this page
+        nearly duplicates. In this case, links that the strategy has queued already are left out; those passed on are new URLs
+        and URLs that the strategy dropped (see `needs_queueing`).
         """
         if repeats is not None:
             new = tuple(link for link in page.links if self._has_no_place(link.url))

@@ -63,9 +63,9 @@ class FrontierSamples:
 
 
 def value_of(lesson: Lesson) -> Callable[[str], float | None]:
-    """Returns a function from a URL to the true value of its page, None if the web does not contain it. The value of a page alone
-    is the mean of its label (1 if relevant, else 0) and its reward min(1, Sim / 2 tau) (see `adaptive.reward`). The true value is
-    that of the page alone, plus half the mean value of the five best pages that it links to (missing ones count as 0)."""
+    """Returns a function from a URL to the true value of its page; None if the recorded web of `lesson` does not contain it. A
+    page's own value is the mean of its label (1 if relevant, else 0) and its reward min(1, Sim / 2 tau) (see `adaptive.reward`).
+    The true value adds half the mean own value of the five best pages that it links to (missing ones count as 0)."""
     relevance = Relevance(lesson.topic)
     own: dict[str, float | None] = {}
     whole: dict[str, float | None] = {}

@@ -23,13 +23,18 @@ __all__ = ("AdaptiveLoop", "Choice", "LoopOptions", "LoopSources", "Outlook", "R
 
 
 class AdaptiveLoop:
-    """Decides which boards to visit now, with exactly `visits_per_day` visits between two midnights. It is created from rates and
-    past events; then `due(now)` (or `choose`) is called every minute or every few minutes and returns the boards to visit. They
-    count as being visited until `observe` (or `missed`, for a failure) reports the result. The loop is created again when the
-    rates change (once a day), with the same `Budget`. The web interface, the simulator and the tests use this same class. Board i
-    has index_i = N_i(x) x / 2: N_i(x), the weighted events expected in the x hours since its last visit, times half that time
-    (their mean wait). Equal indices are the optimality condition (square-root law). A visit is made if the day's plan (the
-    cumulated sum over the boards of sqrt f_i, f_i a board's rate) allows it and the index is above the price. With
+    """The adaptive policy: decides which boards to visit now, with exactly `visits_per_day` visits between two midnights.
+
+    It is created from rates and past events, and again when the rates change (once a day), with the same `Budget`. `due(now)` (or
+    `choose`) is called every few minutes and returns the boards to visit. A board counts as being visited until `observe` (or
+    `missed`, for a failure) reports the result. Crawls and the simulator use this same class.
+
+    A board is visited if the day's plan allows another visit and the board's priority, its index, is above the price. The plan
+    spreads the visits over the day in proportion to the sum over the boards of sqrt f_i (f_i: rate of board i). index_i =
+    N_i(x) x / 2: the weighted events N_i expected in the x hours since the last visit, times half that time, their mean wait.
+    The delay is least if all boards are visited at equal indices (square-root law).
+
+    With
     overview sources, `choose` also returns at most one source to read, charged at its cost in visits; `record_figures` then
     records what an index page showed, `record_threads_fetched` the events of the threads that a newest list named. The index is
     then the sum of two terms: w (t - t_e), summed over the reported posts not fetched yet (w: weight, t: now, t_e: time of the
@@ -198,7 +203,7 @@ class AdaptiveLoop:
         self.forecast.learn(looked, board, times, weights, self.overview.look[looked])
 
     def missed(self, boards: Ints) -> None:
-        """Records that visits of these boards failed or are not made; they can be chosen again after `resting_until`."""
+        """Records that visits of these boards failed or are not made. A board can be chosen again after its `resting_until`."""
         self.visiting[boards] = False
 
     def expected_events(self, now: float, boards: Ints | None = None) -> Floats:

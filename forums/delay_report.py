@@ -40,8 +40,8 @@ class Items:
 
 
 def with_equal_visits(items: Items, boards: int, visits_per_day: int, first: date, days: int, zone: ZoneInfo) -> Floats:
-    """Returns the hours that each item would have waited if each board had been visited equally often, equally spaced (`era`),
-    (n,).
+    """Returns the hours that each item would have waited if each board had been visited equally often at equal intervals (policy
+    `era`), (n,).
 
     first: the local day of the oldest item; the timetable continues for one cycle after the last day.
     """

@@ -85,13 +85,12 @@ def state_after(taus_hours: Sequence[float], level: Floats, board: Ints, age: Fl
 
 
 def fit(kernel: Kernel, level: Floats, board: Ints, clock: Floats, weights: Floats, start: Floats, stop: Floats) -> Kernel:
-    """Fits (b, a) to a site's own events by expectation maximisation, beginning with `kernel`; returns the fitted kernel,
-    normalised to sum 1.
+    """Fits the parameters b and a_k of `Kernel` to the events of a site by expectation maximisation, beginning with `kernel`.
+    Returns the fitted kernel, with b + sum a = 1; `kernel` itself if no event lies in the fitted interval.
 
-    level: (n,), the boards' mean rates. board, clock (operational hours since the board's history began) and weights: one entry
-    per event. Events before `start` only excite, those in [start, stop) (one value per board each) are fitted. Each board is
-    weighted with B^-1/2. Events in one five-minute bin do not excite each other. Returns `kernel` unchanged if no event lies in
-    the fitted interval.
+    level: (n,), the boards' mean rates B. board, clock (operational hours since the board's history began) and weights: one
+    entry per event. start, stop: (n,), on the same clock; the events in [start, stop) are fitted, earlier ones only raise the
+    rate. Each board is weighted with B^-1/2. Events in the same five-minute bin do not affect each other.
     """
     order = np.lexsort((clock, board))
     board, clock, weights = board[order], clock[order], weights[order]

@@ -119,7 +119,7 @@ class _Store:
         self.cycles.append(_Cycle(moment, changed=len(self._changed)))
 
     def fetch(self, thread: int) -> None:
-        """Fetches one thread at the forum's present time and counts it in the present cycle."""
+        """Stores a copy of one thread at the simulated time `forum.now`, and counts the fetch in the current cycle."""
         cycle, forum = self.cycles[-1], self.forum
         cycle.fetched += 1
         cycle.hits += int(forum.version[thread] != self.version[thread])
@@ -321,7 +321,7 @@ def fit_hazard(events: Events, setup: FetchSetup) -> HazardModel:
 
 
 def usual_changes(events: Events, setup: FetchSetup) -> int:
-    """Returns the mean number of threads that changed per cycle of the history, at least 1."""
+    """Returns the mean number of changed threads per cycle (`setup.cycle_hours`) in the days before the test, at least 1."""
     part = events.between(setup.start - setup.history_days * DAY_SECONDS, setup.start)
     cycle = ((setup.start - part.times) // (setup.cycle_hours * HOUR_SECONDS)).astype(np.int64)
     pairs = len(np.unique(cycle * (len(events.threads) + 1) + part.thread))

@@ -113,11 +113,11 @@ class Overview:
         return held, self._moment[held] / self.known[held] * HOUR_SECONDS, self.known[held]
 
     def gains(self, forecast: Floats, index: Floats, now: float, open_now: Bools, eta: float) -> tuple[Floats, Floats]:
-        """Returns the weighted event-hours gained by reading each source now, (S,), and the contribution of each (row, board)
-        pair, (pairs,). forecast: (n,), F_i(y) y / 2, where F_i(y) is the number of weighted events expected on board i in the y
-        hours since it was last shown; index: (n,), the boards' priority for visits. Reading an index page gains eta times the
-        forecasts of its boards, reading a newest list the indices of its boards; both times ((y - lag) / y)^2 (0 for y below the
-        source's lag) and times 1 - `doubt`. Boards that are false in `open_now`, (n,), do not count."""
+        """Returns the weighted event-hours gained by reading each source now, (sources,), and the contribution of each (row,
+        board) pair, (pairs,): eta * forecast of the board for an index page, its index for a newest list, both multiplied by
+        ((y - lag) / y)^2 (0 for y below the source's lag) and by 1 - `doubt`. forecast: (n,), F_i(y) y / 2, where F_i(y) is the
+        number of weighted events expected on board i in the y hours since it was last shown; index: (n,), the boards' priority
+        for visits. Boards that are false in `open_now`, (n,), do not count."""
         board, source = self.covers.board, self._source[self.covers.row]
         y = self.hours_since_look(now)[board]
         fresh = np.divide(np.maximum(y - self.lag_hours[source], 0.0), y, out=np.zeros(len(y)), where=y > 0) ** 2
@@ -371,9 +371,9 @@ class Overview:
         self.known[board] = self._moment[board] = 0.0
 
     def _judge(self, row: int, earlier: Floats, as_of: float) -> None:
-        """Evaluates a finished comparison of a row (what one source shows of one board) with the posts found by visits, as
-        agreement, a longer lag, or a contradiction, and adjusts the trust in row and source. earlier: sorted times of the posts
-        that the last visit found and the row should have shown; as_of: the time of the figures in the row."""
+        """Compares the numbers in a row (what one source shows of one board) with the posts that visits found, and adjusts the
+        trust in row and source. Missing posts count as a longer lag of the source, if that explains them. earlier: sorted times
+        of the posts that the last visit found and the row should have shown; as_of: the time of the numbers in the row."""
         source, told, found = int(self._source[row]), float(self.told[row]), float(self.found[row])
         missing = int(round(found - told))
         lag = self.lag_hours[source]

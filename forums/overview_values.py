@@ -11,7 +11,7 @@ import numpy as np
 from forums.bounds import FIRST_DOUBT
 from forums.events import Floats, Ints
 
-DOUBTED_AT = 2  # a source's figures of a board are ignored from so many contradictions on; each agreement halves their number
+DOUBTED_AT = 2  # number of contradictions from which a source's figures of a board are ignored; an agreement halves the number
 SOURCE_DOUBTED_AT = 3  # after this number of consecutive contradictions to visits, over all its boards, a source is ignored
 MAX_WRONG = 8
 LONGEST_LAG_HOURS = 1.0  # posts missing from a source are no contradiction if a lag of its figures up to this explains them

@@ -23,11 +23,11 @@ class Budget:
     """The state of the day's budget.
 
     price: the priority of a board (its index, in weighted event-hours) above which it is visited, nan while not known. used:
-    number of visits charged today. After a
-    late start, a pause or a change of the budget, the rest of the day is planned again from that moment: from_used is the number
-    of visits that count as charged before it, from_plan the share of the day's visits that the day's plan had before it; both are
-    0 otherwise. last_tick: epoch seconds of the last ranking, None before the first. day: number of the local day, in days since
-    1970.
+    number of visits charged today. last_tick: epoch seconds of the last ranking, None before the first. day: number of the local
+    day, in days since 1970.
+
+    After a late start, a pause or a change of the budget, the rest of the day is planned again from that moment. from_used: the
+    visits counted as charged before it. from_plan: share of the day's visits planned before it, in [0, 1]. Both are 0 otherwise.
     """
 
     visits_per_day: int
@@ -69,7 +69,7 @@ class Spending:
     step: float
 
     def visits_left(self) -> int:
-        """Returns the largest number of visits that may still be charged in this ranking."""
+        """Returns the number of visits that the budget still allows in this ranking of the boards."""
         return min(math.ceil(max(self.most - self.budget.used, 0.0)), max(self.budget.visits_per_day - self.budget.used, 0))
 
     def accept(self, value: float, cost: int, *, forced: bool) -> bool:

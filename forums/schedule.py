@@ -30,7 +30,7 @@ class Demand:
 
     @property
     def weights(self) -> Floats:
-        """The weight WP of each board by eq. (5), weighted events a day, (n,)."""
+        """The weight WP of each board by eq. (5) of the forum paper, in weighted events per day, (n,)."""
         weights: Floats = self.rates.sum(axis=1) * (DAY_HOURS / self.rates.shape[1])
         return weights
 

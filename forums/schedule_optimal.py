@@ -39,8 +39,8 @@ class DayProgramme:
 
     @classmethod
     def of(cls, intensity: Intensity, board: int, most: int = MAX_BY_PROGRAMME, size: int = GRID) -> DayProgramme:
-        """Solves the programme of one board for up to `most` visits on a grid of `size` steps, `most` <= `size`, in O(most *
-        size^3) operations."""
+        """Computes the best hours of one board for 1 to `most` visits a day by dynamic programming on a grid of `size` steps (G),
+        `most` <= `size`, in O(most * size^3) operations."""
         step = DAY_HOURS / size
         start, length = np.meshgrid(np.arange(size), np.arange(size + 1), indexing="ij")
         begin, end = (start * step).astype(float), ((start + length) * step).astype(float)

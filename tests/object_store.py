@@ -84,7 +84,7 @@ class Road:
                 end.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Stops accepting connections and releases those that wait in the fault "silent"."""
+        """Stops accepting connections and ends those that never get a response because of the fault "silent"."""
         self.over.set()
         with suppress(OSError):
             self.listener.shutdown(socket.SHUT_RDWR)

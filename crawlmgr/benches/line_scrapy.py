@@ -1,5 +1,5 @@
-"""Scrapy's side of `bench line`: the same pages, following every link, with as many requests in flight, up to a number of
-pages."""
+"""Scrapy's side of `bench line`: crawls the same pages as `line_ours`, with the same limit of requests in flight. Follows every
+link until a number of pages is fetched."""
 
 from __future__ import annotations
 

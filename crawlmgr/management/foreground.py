@@ -130,9 +130,9 @@ def _await_nodes(run: Run, bar: Any) -> str:
 def begun(create: Callable[[], Run], of: str, *, by_nodes: bool) -> Run:
     """Starts a run with `create` and returns it; `of` names the crawled object in messages.
 
-    If an active run prevents that, it is returned instead if it was interrupted (it is resumed) or has the same parameters. Any
-    other active run, such as a scheduled visit, has to end first, because it does other work; this call waits for it and works on
-    it unless `by_nodes`. Raises Stopped, CommandError, and what `create` raises except runs.Busy.
+    Another active run may prevent that. If it has the same parameters or was interrupted, it is resumed if needed and returned
+    instead. If it does other work, such as a scheduled visit, this call waits for its end, and works on it itself unless
+    `by_nodes` is True. Raises Stopped, CommandError, and what `create` raises except runs.Busy.
     """
     while True:
         try:

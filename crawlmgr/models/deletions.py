@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 class Deletion(models.Model):
     """An object (`kind` and `target`, its key) that is to be deleted at the time `due`; until then lists do not show it.
 
-    Life: either undone (this row is deleted and the object stays), or begun and carried out by the dispatcher.
+    Until then it can be undone: this row is deleted and the object stays. At `due` the dispatcher begins the deletion (`begun`).
     """
 
     kind = models.CharField(max_length=20)

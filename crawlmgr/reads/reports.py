@@ -1,6 +1,6 @@
 """The report of a run: numbers of responses by status, type and host, the outcomes of its addresses, and why the run ended.
 
-It is made from counters and a few indexed rows, so that the report of a run of a million pages takes no longer than of ten.
+It is made from counters and a few indexed rows, so that the report of a run takes no longer for a million pages than for ten.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def _add_kept(tar: tarfile.TarFile, now: datetime, progress: Progress) -> dict[s
 def restore(source: Path, progress: Progress) -> dict[str, Any]:
     """Fills an empty installation from a backup and returns its manifest. `progress` is called with the name of each table and
     file. All rows are restored in one transaction, which is committed when all files are in place, so that a killed restore
-    can be repeated. Raises BackupRefused, also if the installation is not empty."""
+    can be repeated. Raises BackupRefused if the installation is not empty or the backup cannot be read completely."""
     if _filled():
         raise BackupRefused("This installation already contains data; restore into an empty one (set another CRAWLMGR_DATA).")
     try:

@@ -21,8 +21,8 @@ class HostLimit:
         self._flying: Counter[int] = Counter()
 
     def full_hosts(self) -> dict[str, int]:
-        """Returns {host key: host id} of hosts on which the run has reached the limit, at most MAX_KNOWN; `full` looks up any
-        others one by one."""
+        """Returns {host key: host id} of the hosts from which the run has fetched the maximum number of pages, at most MAX_KNOWN
+        hosts; `full` looks up any others one by one."""
         if not self.most:
             return {}
         rows = RunHost.objects.filter(run_id=self.run_id, fetched__gte=self.most).values_list("host__key", "host_id")

@@ -106,11 +106,11 @@ class _Hop:
 
 
 class Line:
-    """The requests of one run that are in flight or about to be sent. All public methods must be called in one thread, the
-    owner's; only that thread uses the database.
+    """The requests of one run that are in flight or about to be sent. All public methods must be called in the same thread
+    (the owner), the only one that uses the database.
 
-    A redirect to another host waits until that host's robots.txt is known, its crawl delay is over, and it has fewer
-    connections in this run than the number allowed."""
+    A redirect to another host waits until that host's robots.txt is known, its crawl delay is over, and the run has fewer
+    connections to that host than allowed."""
 
     def __init__(self, settings: CrawlSettings, clock: Clock) -> None:
         self._pool: JobPool[Flight, Landed] = JobPool()

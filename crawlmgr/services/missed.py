@@ -37,8 +37,8 @@ def read(event: Event) -> Missed | None:
 
 
 def record(name: str, due: datetime | None, seconds: int, now: datetime) -> None:
-    """Records, if a start due at `due` was missed, how many starts at intervals of `seconds` were missed until `now`. The
-    single start that the caller makes now replaces all of them."""
+    """Records the number of missed starts of the item `name` as an event, if the start at `due` is overdue; further ones were
+    due every `seconds` until `now`. The single start that the caller makes now replaces all of them."""
     if due is None or now - due < LATE:
         return
     times = 1 + int((now - due).total_seconds() // max(1, seconds))

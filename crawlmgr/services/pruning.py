@@ -199,9 +199,10 @@ def _drop_rows(parts: Sequence[Part], late: Callable[[], bool]) -> int:
 
 
 def _drop_files(files: QuerySet[WarcFile], late: Callable[[], bool]) -> int:
-    """Deletes WARC files one by one: clears the archive positions of a file's pages in batches, then deletes the file, then its
-    row. If the process is killed in between or the object store does not respond, the row still exists and the next call
-    repeats all of it. Returns the number of files deleted."""
+    """Deletes WARC files one by one until `late()` is true; returns the number of files deleted.
+
+    First the archive positions of the file's pages are cleared in batches, then the file and at last its row are deleted. If the
+    process is killed or the object store does not respond, the row still exists, and the next call begins with this file."""
     number = 0
     while not late() and (file := files.order_by("pk").first()) is not None:
         pages = Page.objects.filter(warc=file).order_by("pk")

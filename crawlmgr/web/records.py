@@ -124,10 +124,11 @@ def _following(page: Outline, node: int, count: int) -> list[int]:
 
 
 def _leading(page: Outline, tops: list[int], between: dict[int, list[int]], usual: int) -> int:
-    """Returns how many siblings before each of `tops` belong to the same record as that top. Counts backwards from the first top
-    while the siblings look like those before a later top. `between` maps each top to the nodes between it and the next top;
-    `usual` is the most frequent number of these nodes. If all `usual` nodes are counted, but such nodes follow the last top too,
-    they belong to the top before them, and the result is 0."""
+    """Returns how many siblings before each of `tops` (the main elements of the records) belong to its record. `between` maps
+    each top to the nodes between it and the next one; `usual` is the most frequent number of these nodes.
+
+    Counts backwards from the first top while the siblings look like those before a later top. Returns 0 if all `usual` nodes were
+    counted and similar nodes follow the last top: these nodes then belong to the top before them."""
     model = next((run for run in between.values() if len(run) == usual), [])
     ahead = _preceding(page, tops[0])
     lead = 0

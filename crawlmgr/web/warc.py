@@ -167,7 +167,7 @@ class WarcWriter:
         return places
 
     def copy(self, record: WarcRecord) -> tuple[int, int]:
-        """Copies a record of another file unchanged, as a member of its own; returns its (offset, length) in bytes."""
+        """Copies a record of another file unchanged, as a separate gzip member; returns its (offset, length) in bytes."""
         return self._append([field for field in record.fields if field[0].lower() != "content-length"], record.block)
 
     def write_exchange(self, response: FetchResponse, *, revisit_of: WarcRecord | None = None) -> list[RecordPointer]:

@@ -100,8 +100,8 @@ def _lone_record(session: HarvestSession, response: FetchResponse, answer: Answe
 
 
 def _status(session: HarvestSession, status: int) -> int:
-    """Returns the HTTP status of an answer, but 200 if it is the status with which the site answers queries without results,
-    since `results.judge` would take another one for an error."""
+    """Returns the HTTP status of an answer for `results.judge`. Some sites answer queries without results with an error status;
+    for this status 200 is returned, so that the answer is not judged as an error."""
     return 200 if status == session.state.get("nothing_status", 200) else status
 
 

@@ -151,8 +151,8 @@ def _site(url: str) -> str:
 
 
 def correct(row: Form, kind: str, user: Any, now: datetime) -> None:
-    """Stores the type that an operator assigns to the form; an empty one removes the assignment. A form that an operator
-    assigned another type than search is not submitted. Raises ValueError for an unknown type.
+    """Stores the type that an operator assigns to the form; an empty one removes the assignment. A form with an assigned type
+    other than search is not submitted. Raises ValueError for an unknown type.
     """
     if kind and kind not in {each.value for each in FormType}:
         raise ValueError(f"{kind} is no type of form")

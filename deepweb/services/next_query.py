@@ -100,9 +100,9 @@ class NextQuery:
         return self._trial()
 
     def _may_show_everything(self, valid: int) -> bool:
-        """Tells whether to try a query with an empty word, which may return all records. It is always tried on a filter form
-        (field, operator, value), and never on others with required choices. On the rest it is tried if none of two or more first
-        words returned records, or if at least three did (`valid` is their number) and no answer seems to be truncated."""
+        """Tells whether to try a query with an empty word, which may return all records: always on a filter form (field,
+        operator, value), never on another form with required choices. On any other form it depends on `valid`, the number of
+        words that returned records: 0 after at least two words, or at least 3 while no answer seems to be truncated."""
         if self._session.way.is_filter or self._session.parts:
             return self._session.way.is_filter
         if not valid:

@@ -32,8 +32,8 @@ def carry_out(
     request: HttpRequest, strategy: str, values: dict[str, Any], wrong: Mapping[str, str]
 ) -> tuple[dict[str, Any], Mapping[str, str]]:
     """Applies, saves or deletes a preset of the parameters, depending on the button that was pressed, and shows a message.
-    `values` and `wrong` are the submitted parameter values and error messages by name. Returns those that the form then shows:
-    these, or those of the applied preset."""
+    `values` and `wrong` are the submitted parameter values and the error messages by name. Returns the values and messages to
+    show in the form: those of an applied preset, otherwise the submitted ones."""
     kind = tuning.preset_kind(strategy)
     if "preset" in request.POST:
         found = tuning.preset(strategy, request.POST["preset"])

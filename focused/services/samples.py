@@ -47,8 +47,8 @@ def fetch(topic: Topic, urls: Sequence[str], *, now: datetime, user: Any = None,
 
 
 def add(topic: Topic, texts: Sequence[tuple[str, str]], *, now: datetime, user: Any = None) -> readings.Bounded:
-    """Adds samples, given as pairs of name and text, within the topic's size limits, and brings the topic's reading up to date.
-    Returns which were added, truncated and left out."""
+    """Adds samples, given as pairs of name and text, within the topic's size limits, and updates the topic's word vector and
+    threshold. Returns which samples were added, truncated and left out."""
     found = readings.bounded(texts, readings.characters(topic))
     first = topic.documents.count()
     with transaction.atomic():

@@ -34,7 +34,7 @@ class Query:
 
     @property
     def words(self) -> frozenset[str]:
-        """All words that must occur."""
+        """All words that a matching page must contain."""
         return frozenset(word for group in self.wanted for word in group)
 
 

@@ -205,7 +205,7 @@ def acquire(run: Run, pulse: Callable[[], None] = no_pulse) -> Session:
 
 
 def forget(run_id: int) -> None:
-    """Drops the session of a run that has ended from memory."""
+    """Removes the session of an ended run from memory."""
     _live.pop(run_id, None)
 
 
@@ -354,7 +354,7 @@ def stored_page(url: str) -> StoredPage | None:
 
 
 def draft_of(page: StoredPage, parser: Parser, options: RunOptions) -> Draft | None:
-    """Parses a stored page again as after its fetch; returns None if it is not in the archive. Caches `options.cache` results."""
+    """Parses a stored page as it was parsed after its fetch; None if it is not archived. Caches up to `options.cache` results."""
     key = (page.warc_id, page.warc_offset, options.context, options.main_text, parser.user_words)
     if key in _parsed:
         _parsed.move_to_end(key)

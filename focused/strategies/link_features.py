@@ -63,8 +63,8 @@ def address_bucket(word: str) -> int:
 
 
 class Parts(NamedTuple):
-    """The parts of a URL's spelling that features are computed from: its pattern (`template`: host, folder and file type with
-    numbers replaced), its host, and the hash buckets of its words.
+    """The parts of a URL from which features are computed: its pattern (`template`: host, folder and file type with numbers
+    replaced), its host, and the hash buckets of its words.
     """
 
     template: str

@@ -26,7 +26,7 @@ def fronts(objectives: Objectives) -> Iterator[NDArray[np.intp]]:
         front: list[NDArray[np.intp]] = []
         candidates = left[np.lexsort(-objectives[left].T[::-1])]
         while len(candidates):
-            best = objectives[candidates[0]]  # the maximum by the first column, then the next …: no remaining row dominates it
+            best = objectives[candidates[0]]  # the first in descending lexicographic order: no other candidate dominates it
             no_greater = (objectives[candidates] <= best).all(axis=1)
             equal = no_greater & (objectives[candidates] == best).all(axis=1)
             front.append(candidates[equal])

@@ -57,8 +57,9 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compared(row: dict[str, Any], base: dict[str, Any]) -> dict[str, float]:
-    """Returns by name the ratios of the delays of a policy (`row`) to those of the first (`base`), measured and simulated, and of
-    measured to simulated delays, each with the bounds of its bootstrap interval."""
+    """Compares the delays of a policy (`row`) with those of the first policy (`base`). Returns, each with a bootstrap interval:
+    `ratio` of the measured and `simulated_ratio` of the simulated delays of the two, `agreement` (measured to simulated delay of
+    the policy) and `ratio_agreement` (`ratio` to `simulated_ratio`)."""
     daily, simulated = np.array(row["daily"]), np.array(row["simulated_daily"])
     base_daily, base_simulated = np.array(base["daily"]), np.array(base["simulated_daily"])
     found: dict[str, float] = {}

@@ -166,8 +166,8 @@ class _Variants:
         self.planners: dict[str, OptimalPlanner] = {}
 
     def delay(self, column: str, number: int) -> tuple[float, Floats | None]:
-        """Returns the delay of one policy (`column`) with `number` visits per board and day: total weighted event-hours per day,
-        and those by day of posting (None for the lower bound)."""
+        """Returns the delay of the policy `column` with `number` visits per board and day, in weighted event-hours: the mean per
+        day, and an array with the total of the posts of each day (None for the lower bound)."""
         own = {"bra_blocks", "sqrt_uniform", "sqrt_sqrt", "optimal_smoothed", "hindsight"}
         if column not in own:
             outcome = self.simulation.run(column, number)

@@ -95,7 +95,8 @@ def compared(site: int, truth: Truth) -> dict[str, int]:
 
 
 def main(file: Path, teacher: bool) -> None:
-    """Measures the sites listed in a file one after the other; prints their figures as JSON."""
+    """Crawls the sites listed in `file` one after the other, with or without the `teacher` (consistency checks between pages),
+    and prints the numbers of requests and of correct items of each as JSON."""
     call_command("migrate", verbosity=0, interactive=False)
     result = {}
     for entry in json.loads(file.read_text(encoding="utf-8")):

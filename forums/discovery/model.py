@@ -148,8 +148,8 @@ class SiteModel:
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> SiteModel:
-        """Restores a model from the dictionary that `to_json` returned. Raises ValueError if its version is another, KeyError or
-        TypeError if it is not such a dictionary."""
+        """Restores a model from the dictionary that `to_json` returned. Raises ValueError if it has a different version, KeyError
+        or TypeError if it is not such a dictionary."""
         if value.get("version") != VERSION:
             raise ValueError(f"a site model of version {value.get('version')!r}, not {VERSION}")
         fields = dict(value)

@@ -1,8 +1,8 @@
 """Decides which of several next-page links is the right one, from the pages behind them.
 
 A page may have several (a visible link, one in its head, one that only scripts use). The right one leads to a page of the same
-kind with new rows; one that leads to the same rows, to another kind of page or to no page is wrong. The position of a link
-is the way in which it was found on the page, with the names of the sources in `PageReading.next_links`, such as "head".
+kind with new rows; one that leads to the same rows, to another kind of page or to no page is wrong. Links are distinguished
+by where on the page they were found, with the names of the sources in `PageReading.next_links`, such as "head".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Doubts about how a forum is read, until they are gone or an operator confirms the reading."""
+"""Table of doubts about how a forum is read. A doubt is open until its cause is gone or an operator confirms the reading."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ _MENUS = frozenset({"menu", "menubar", "menuitem", "tab", "tablist", "navigation
 
 
 class Heads:
-    """The header cells above a list, each assigned to the cells of the rows below it. By the column number of each header cell,
-    `roles` holds the fields that it names (such as replies or author) and `texts` its text; both are empty if the list has no
+    """The header cells above a list, each assigned to the cells of the rows below it. `roles` maps the column number of each
+    header cell to the fields that it names (such as replies or author), `texts` to its text; both are empty if the list has no
     header."""
 
     def __init__(self, page: Page, rows: list[Row]) -> None:

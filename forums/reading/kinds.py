@@ -62,8 +62,8 @@ def _takes_rows(posts: PostSet, rows: RowSet) -> bool:
 
 
 def _are_posts_above(posts: PostSet, rows: RowSet) -> bool:
-    """Tells whether `posts`, at least a third of which certainly have an author, all come before the list `rows`: then they
-    are a thread's posts, and the list names related threads."""
+    """Tells whether all `posts` come before the list `rows` and are credible: at least a third certainly have an author, and 80 %
+    of their text is outside links. Then they are a thread's posts, and the list names related threads."""
     above = max(span.end for span in posts.spans) <= min(start for start, _ in rows.group.spans)
     return above and posts.plain_share >= 0.8 and has_people(posts)
 
@@ -155,8 +155,8 @@ def _is_quoted(page: Outline, node: int, body: int) -> bool:
 
 
 def _labels(boards: RowSet, threads: RowSet) -> bool:
-    """Tells whether supposed boards are only labels in the rows of a list of threads: most rows have such a link, and several
-    rows name the same board, or the links come after the titles."""
+    """Tells whether supposed boards are only labels in the rows of a list of threads: at least 60 % of the rows have such a link,
+    and either two of them link to the same board, or all these links come after the titles."""
     if len(threads.rows) < 2 or threads.quality < MIN_QUALITY or not inside(boards, threads):
         return False
     keys, after, named = set(), 0, 0

@@ -42,8 +42,8 @@ class RowSet:
     @cached_property
     def is_labelled(self) -> bool:
         """Tells whether words identify the list as a forum's. At least 60 % of the rows must have a count, and header cells or
-        labels of counts must name at least two of replies, views, topics, posts and last reply; or one of the first four, if in
-        most rows a word before a time says "last"."""
+        labels of counts must name at least two of: replies, views, topics, posts, last reply. One of the first four is enough if
+        in half of the rows a word before a time says that it is that of the last reply."""
         if self.group.share("counts") < 0.6:
             return False
         named = (self.heads.all_roles | _count_roles(self.rows)) & {"replies", "views", "topics", "posts", "last"}

@@ -119,7 +119,8 @@ def _rows(page: Page, links: list[Link]) -> list[Row]:
 
 
 def _below_day(page: Page, record: Record, title: Link) -> Record:
-    """Returns the record without a leading day heading such as "Monday, 12 May", which belongs to all records of that day."""
+    """Returns the record without day headings such as "Monday, 12 May" before its `title`, as they belong to all records of a
+    day."""
     first, at = page.outline.piece_from, 0
     while at + 1 < len(record) and first[record[at]] in page.days.headings and record[at + 1] <= title.node:
         at += 1

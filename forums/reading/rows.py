@@ -299,9 +299,9 @@ class Row:
         return node
 
     def text_before(self, at: int) -> str:
-        """Returns up to 80 characters of the text before text number `at` on its line, beginning after the row's title and
-        after the last time before it. If there is no such text, returns the whole text number `at` - 1 if it has at most 30
-        characters and is the label of text `at` (see `_is_named_by`), otherwise ""."""
+        """Returns the text that precedes text number `at` on the same line, at most its last 80 characters. It begins after
+        the row's title and after the nearest preceding time. If it is empty, returns text number `at` - 1 if that has at most
+        30 characters and is the label of text `at` (see `_is_named_by`), otherwise ""."""
         page, title = self.page.outline, self.page.outline.piece_to[self.title.node]
         first, _ = self.page.line_range.get(page.pieces[at].line, (at, at))
         first = max(first, self.pieces.start, title if title <= at else 0)

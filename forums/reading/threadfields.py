@@ -210,8 +210,8 @@ class ThreadFields:
         return best
 
     def _times(self, row: Row) -> tuple[Moment | None, Moment | None, Time | None]:
-        """Returns when a row's thread was created, when its last reply was made, and the latter as a `Time` with its position
-        on the page; each None if not found."""
+        """Returns the time when a row's thread was created, that of its last reply, and the latter time once more as a `Time`
+        with its position on the page; each None if not found."""
         roles = [(time, self._role(row, time)) for time in row.times]
         roles = [(time, role) for time, role in roles if role not in ("edit", "joined")]
         if not roles:

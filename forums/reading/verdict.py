@@ -185,13 +185,13 @@ def _replies(posts: PostSet, other: PostSet) -> bool:
 
 
 def _is_answered(page: Page, posts: PostSet, others: tuple[PostSet, ...]) -> bool:
-    """Tells whether supposed posts whose authors are uncertain (see `PostSet.is_sure`) belong to a discussion: the page has a
-    field for a reply, and at least two thirds of the posts have a line of only a name and a time.
+    """Tells whether candidate posts whose authors are uncertain (see `PostSet.is_sure`) belong to a discussion: the page has a
+    field for a reply, and at least two thirds of the posts have a line that consists of a name and a time.
 
-    If there is only one post, the field must be large (`<textarea>`), and the post's name and time must be on one line. The post
-    is not accepted if its name is linked to something other than a user, because the name may then be an entry of a menu. A
-    single post with a reply (see `_replies`; `others` are the other sets of posts on the page) is always accepted if the page has
-    a large field."""
+    A single post needs more: the field must be a `<textarea>`, and the post's name must be on the line of its time. If the name
+    is a link that does not lead to a user, the post is rejected, because the name may be an entry of a menu. A single post is
+    always accepted if the page has a `<textarea>` and one of `others`, the other sets of posts on the page, is a reply to it
+    (see `_replies`)."""
     large = page.root.find(".//textarea") is not None
     if large and len(posts.spans) == 1 and posts.has_byline(0) and any(_replies(posts, other) for other in others):
         return True

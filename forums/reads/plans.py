@@ -77,8 +77,8 @@ def coming(
 
 
 def _expected(plan: Plan, now: datetime, board: int | None) -> list[Coming]:
-    """Returns the visits that the adaptive policy expects within two days, as stored after its last ranking, each with the number
-    of earlier and later ones of the same board."""
+    """Returns the visits that the adaptive policy expects within two days, as stored after its last ranking. Each has the number
+    of expected visits of its board before it, and of those after it until midnight. `board` (an id) selects one board."""
     written = outlooks.expected(plan, now + AHEAD)
     rows = Board.objects.select_related("site").defer("unfinished", "site__structure")
     boards = rows.in_bulk({one.board for one in written.visits})

@@ -103,7 +103,7 @@ def sample_links(run: Run, look: Explorer) -> list[NewUrl]:
 
 def judge(site: Site, old: SiteModel, new: SiteModel, samples: Sequence[FetchedPage]) -> tuple[str, ...]:
     """Returns the reasons against a newly learned model by comparison with the site's stored data; () if it agrees (see
-    `agreement.disagreements`). samples: the threads among the sample's pages."""
+    `agreement.disagreements`). samples: pages of threads from the sample."""
     visited = dict(Board.objects.filter(site=site, complete_at__isnull=False).values_list("key", "name"))
     keys = agreement.listed(new, visited)
     stored = agreement.Stored(

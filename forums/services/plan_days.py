@@ -135,8 +135,8 @@ def _open(found: Rhythm, windows: Mapping[int, Window], day: date) -> tuple[open
 
 
 def _turn(found: Rhythm, windows: Mapping[int, Window], day: date) -> int:
-    """Returns a number for a day that is one higher each day, by which a timetable that repeats after several days selects its
-    visits. With working hours only days with the same open hours are counted."""
+    """Returns the number of a day, counted from a fixed date, by which a timetable that repeats after several days selects the
+    day's visits. With working hours (`windows`), only days with the same open hours as `day` are counted."""
     if not windows:
         return (day - EPOCH).days
     near = [day + timedelta(days=step) for step in range(7)]

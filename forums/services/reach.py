@@ -13,7 +13,7 @@ MIN_DEEPER = timedelta(hours=1)
 
 
 def reach(settings: CrawlSettings, at: datetime) -> datetime:
-    """Returns the oldest last reply that a thread may have for a visit at the time `at` to fetch it."""
+    """Returns the time of the limit of age: a visit at the time `at` fetches no threads whose last reply is older."""
     return at - timedelta(days=settings.history_days)
 
 

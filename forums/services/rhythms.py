@@ -198,8 +198,8 @@ def _joined(parts: Sequence[BoardProfiles], rows: Sequence[Ints], count: int, bi
 
 
 def _requests(boards: Sequence[Board], now: datetime) -> Floats:
-    """Returns the mean requests of each board's visits in the last seven days, (n,), at least 1; its site's if it had none,
-    USUAL_REQUESTS if the site had none either."""
+    """Returns the mean number of requests per visit of each board in the last seven days, (n,), at least 1. For a board without
+    visits it is the mean of its site; USUAL_REQUESTS if the site had no visits either."""
     visits = Visit.objects.filter(finished__gte=now - timedelta(days=7))
     sums = visits.values("board_id").annotate(n=Count("id"), asked=Sum("requests", filter=Q(requests__gt=0))).order_by()
     found = {row["board_id"]: (row["asked"] or 0, row["n"]) for row in sums}

@@ -39,7 +39,7 @@ def to_row(record: ThreadRecord) -> Row:
 
 def store_rows(board: Board, rows: Sequence[tuple[Row, ThreadRecord]], owed: Iterable[str], now: datetime) -> dict[str, Thread]:
     """Stores the rows of a list page; returns the threads by key. Threads whose keys are in `owed` become pending, that is, to be
-    fetched. A thread listed under another board is moved to it."""
+    fetched. A thread is moved to the board that its row names (default: `board`), unless it is pinned or from a sub-board."""
     owed = set(owed)
     boards = _boards_of(board.site_id) if any(record.board_url for _row, record in rows) else {}
     have = {t.key: t for t in Thread.objects.filter(site_id=board.site_id, key__in=[row.key for row, _record in rows])}

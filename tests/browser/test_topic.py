@@ -125,7 +125,7 @@ def test_a_chinese_topic_from_pasted_texts_to_the_export(page: Any, desk: str, s
 
 
 def score(page: Any, text: str, said: Said) -> float:  # noqa: F811 - the fixture's name
-    """The score that the desk gives to a pasted text."""
+    """Pastes a text into the page "Try it" of a topic; returns the similarity that the page shows."""
     if not page.locator("#id_text").count():
         page.click(f"a.btn:has-text('{said('Try it')}')")
     page.fill("#id_text", text)

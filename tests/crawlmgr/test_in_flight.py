@@ -120,7 +120,7 @@ def begun(links: Sequence[Any], kind: str = "plain", **settings: Any) -> Run:
 
 
 def together(barrier: threading.Barrier) -> Callable[[Request], Reply]:
-    """A page that is served only after a given number of other pages have been requested at the same time."""
+    """Returns a route whose response waits for simultaneous requests until `barrier` is complete; 500 if that takes too long."""
 
     def answer(request: Request) -> Reply:
         try:

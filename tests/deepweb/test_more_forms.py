@@ -1,4 +1,5 @@
-"""Additional training forms (generated, or from saved pages): weights; none is evaluated, or used to judge its own domain."""
+"""Additional training forms, generated or from saved pages: their weights; they are not evaluated, and a model that is evaluated
+on a domain is not trained on additional forms of this domain."""
 
 from __future__ import annotations
 

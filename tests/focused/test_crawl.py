@@ -180,7 +180,8 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> list[TopicPage]:
 
 
 def forgotten(web: TopicalWeb) -> tuple[Run, list[tuple[int, str]]]:
-    """A run over the archive interrupted half way, whose process is gone; and the log of an uninterrupted run."""
+    """Returns a run over archived pages that was interrupted half way and is in no process's memory, and the log of the same
+    crawl without an interruption."""
     topic = topic_of(web)
     whole(topic)
     expected = log(crawled(topic, source="archive"))

@@ -1,5 +1,5 @@
-"""Comparisons with several random repetitions: areas under curves by hand, means over repetitions, and the test of
-significance."""
+"""Comparisons with several random repetitions: areas under curves against values computed by hand, means over repetitions,
+and the test of significance."""
 
 from dataclasses import replace
 

@@ -14,7 +14,7 @@ MENU = (
 
 
 def frame(title: str, body: str) -> str:
-    """A complete page."""
+    """Returns the HTML of a complete page with menu and footer; `body` is its main part."""
     return (
         f"<!doctype html><html><head><title>{escape(title)} - Some forum</title></head><body><div id=top>{MENU}"
         "<form action='/login' method=post><input name=user><input type=password name=pass><button>Log in</button></form></div>"

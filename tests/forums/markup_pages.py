@@ -117,7 +117,7 @@ def _random_threads(forum: RandomForum, at: int) -> Iterator[Drawn]:
 
 
 def _thin_lists(forum: RandomForum, at: int) -> Iterator[Drawn]:
-    """Every markup of a list with one to three threads, and of an index with two to four boards."""
+    """Yields a short page in every markup: lists with one to three threads, and indexes with two to four boards."""
     for number, (name, software) in enumerate(SOFTWARE.items(), at):
         thin = few_topics(forum, 1 + number % MAX_ROWS)
         rows = [_thread(topic, f"{SITE}{software.link(topic)}") for topic in thin.topics]

@@ -143,7 +143,7 @@ class RandomMarkup:
         return f" {self.time(t.posts[0])}" if self.created else ""
 
     def parts(self, t: Topic, bare: bool = False) -> list[tuple[str, str]]:
-        """The fields of a row after its title, in the order of this markup, each with its name."""
+        """The fields of a row after its title as pairs (name, HTML), in the order of this markup; `bare`: without labels."""
         made: list[tuple[str, str]] = []
         for name in self.order:
             if name == "author":

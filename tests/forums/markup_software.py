@@ -171,7 +171,7 @@ def cells(forum: RandomForum) -> str:
 
 
 def discussions(forum: RandomForum) -> str:
-    """Returns the HTML of a list of threads. Four cells without informative classes; an empty cell if there are no replies."""
+    """Returns the HTML of a list of threads. A table with four cells per row; the third is empty if there are no replies."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         top = "<span class=elite_topic_lable>[置顶]</span>" if t.pinned else ""

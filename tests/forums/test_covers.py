@@ -1,4 +1,5 @@
-"""Index rows that include the posts of hidden sub-boards: which boards wait, which are visited, and which sources are trusted."""
+"""Index rows that count the posts of hidden sub-boards: which boards are expected to have new posts, which are visited, and
+which sources are trusted."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The dispatcher with a simulated clock: plans are followed, missed visits are made up for once, plans are recomputed, and the
-loop receives the results of visits."""
+"""The dispatcher with a simulated clock: plans are followed, several missed visits of a board are replaced by one, plans are
+recomputed, and the adaptive policy receives the results of visits."""
 
 from __future__ import annotations
 

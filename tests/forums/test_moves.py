@@ -55,7 +55,7 @@ def test_title_author_and_time_tell_the_thread(site: Site) -> None:
     [
         row(71, "Roses", author="bert"),
         row(71, "Roses", last=DAY - timedelta(days=1)),  # older than the stored last reply
-        Shown(f"{ROOT}/discussions/71-name", "Roses"),  # an equal title alone is no proof
+        Shown(f"{ROOT}/discussions/71-name", "Roses"),  # an equal title alone does not show that a thread has moved
         Shown(f"{ROOT}/topic/1", "Roses", "anna"),  # the stored thread is listed under its stored address
     ],
 )

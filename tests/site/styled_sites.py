@@ -1,5 +1,5 @@
-"""Serves the sites of all styles with their true content for `bench teacher`: `python -m tests.site.styled_sites FOLDER` writes
-FOLDER/sites.json and serves until it is interrupted."""
+"""Serves a forum in each style of markup for `bench teacher`: `python -m tests.site.styled_sites FOLDER` writes the list of
+sites to FOLDER/sites.json with files of their true content, and serves until it is interrupted."""
 
 from __future__ import annotations
 

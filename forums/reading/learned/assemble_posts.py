@@ -23,8 +23,8 @@ _LONGEST_SPAN = 40  # largest number of sibling elements that one post can consi
 
 def _tops(page: Page, bodies: list[int]) -> list[int]:
     """Returns for each chosen text (`bodies`, in page order) the highest element around it that contains no other chosen text.
-    If only one text was chosen, that element would be the whole page; the search then ends at an element that contains a time,
-    before one with much other text (see `_is_much`)."""
+    A single chosen text would give the whole page: then it is the first element upwards that contains a time and whose parent
+    has much other text (see `_is_much`)."""
     outline, tops = page.outline, []
     for at, body in enumerate(bodies):
         before = bodies[at - 1] if at else -1

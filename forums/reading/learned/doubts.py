@@ -56,8 +56,8 @@ def _words(second: TwoReadings, shares: np.ndarray, reading: PageReading, featur
 
 
 def _left_out(second: TwoReadings, reading: PageReading) -> int:
-    """Returns how many records the reading may lack, counted by address: links that are no record's title, but are in a cluster
-    with titles and score at least COMPLETED (a quarter) of the mean of the page's three best link scores."""
+    """Returns how many records `reading` may lack: the number of different addresses of links that are no record's title, but
+    belong to a cluster with titles and have a score of at least COMPLETED times the mean of the page's three best scores."""
     scores = second.link_scores[:, 1 if reading.kind is PageKind.threadlist else 2] if len(second.link_scores) else np.zeros(0)
     urls = {getattr(record, "url", None) for record in reading.records}
     table = second.links

@@ -110,8 +110,8 @@ class Forest:
 
     @staticmethod
     def of_trees(trees: Sequence[Tree], start: np.ndarray | None = None) -> Forest:
-        """Makes a forest of trees. Their leaves hold class shares or, if `start` (one value per class) is given, additions to
-        these log odds."""
+        """Makes a forest of trees. Their leaves hold class shares; if `start` is given (the initial log odds of each class), they
+        hold additions to these log odds."""
         features, thresholds, skips, values, roots, first = [], [], [], [], [], 0
         for tree in trees:
             leaf = tree.right < 0

@@ -64,8 +64,8 @@ class Groups:
         return np.bincount(np.unique(self.numbers * width + values) // width, minlength=len(self.sizes))
 
     def of_neighbours(self, values: np.ndarray) -> np.ndarray:
-        """Returns for each group the mean of `values`, which has one entry per pair of neighbours (as `before`); 0 for groups
-        of one member."""
+        """Returns the mean of `values` in each group; 0 for groups of one member. values: one entry for each pair of consecutive
+        members of a group, in the order of the arrays `before` and `after`."""
         found = np.bincount(self.of_pairs, weights=values, minlength=len(self.sizes))
         made: np.ndarray = found / np.maximum(1, self.sizes - 1)
         return made

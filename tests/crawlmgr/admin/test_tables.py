@@ -30,7 +30,7 @@ def client() -> Client:
 
 
 def runs(number: int, **values: Any) -> list[Run]:
-    """Creates runs whose page counts have an order of their own; every third run has not ended."""
+    """Creates runs; sorted by page count, they are in another order than by id. Every third run has not ended."""
     return Run.objects.bulk_create(
         Run(**{
             "kind": "forum", "label": f"Riverside {place}", "created": NOW, "state": "running" if place % 3 == 0 else "finished",

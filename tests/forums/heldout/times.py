@@ -120,7 +120,7 @@ def slash_month(f: RandomForum, at: datetime) -> str:
 
 
 def xmb_time(f: RandomForum, at: datetime) -> str:
-    """“11-21-2026 at 02:05 PM” and its equivalents in other languages."""
+    """Returns a time as XMB shows it: “11-21-2026 at 02:05 PM” and its equivalents in other languages."""
     return {
         "en": f"{at:%m-%d-%Y} at {clock12(at, pad=True)}",
         "de": f"{at:%d.%m.%Y} um {at:%H:%M}",
