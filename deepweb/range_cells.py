@@ -213,9 +213,9 @@ class _Known(NamedTuple):
 
 
 def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[QueriedRange], left: int | None) -> list[Cell]:
-    """Returns sub-ranges to query in the intervals (low, high) of `fresh`: one at each end of an interval next to a queried
-    range of `narrow`, otherwise one where seen records are densest. Each should match as many records as all intervals have per
-    query `left`, within MIN_FILL to MAX_FILL times `limit`. Intervals with up to 1.1 times as many are not divided."""
+    """Returns sub-ranges to query in the intervals (low, high) of `fresh`, which were not queried: one at each end of an interval
+    next to a queried range of `narrow`, otherwise one where seen records are densest. Each should match the records expected in
+    all intervals, divided by the queries `left`, within MIN_FILL to MAX_FILL times the size of a full response."""
     limit = state.limit
     there = sum(state.mass(Range(low, high)) for low, high in fresh)
     aim = limit * (float(np.clip(there / (limit * left), MIN_FILL, MAX_FILL)) if left else MIN_FILL)

@@ -84,8 +84,8 @@ class Asking:
         return kept
 
     def weights(self, fields: Mapping[str, Any], in_title: float) -> dict[Term, float]:
-        """Returns, for each word by which the search input should find a record, the sum of K (a factor of eq. (1) of the
-        deep-web paper) over its occurrences: `in_title` for one in the field "title", otherwise 1."""
+        """Returns for each word of a record (only of fields that the search input searches) its number of occurrences, those in
+        the field "title" multiplied by `in_title`: the sums of K in eq. (1) of the deep-web paper."""
         found: dict[Term, float] = {}
         for column, value in fields.items():
             text = str(value)

@@ -85,8 +85,8 @@ class Outcome:
 
     @property
     def precision(self) -> float | None:
-        """The share of relevant pages among the fetched pages that can be judged: those with a label or, if there are no
-        labels, all. None if no fetched page has a label.
+        """The share of relevant pages among the fetched pages that have a label; None if none has. In a comparison without
+        labels it is the share of all fetched pages, judged by their similarity to the topic.
         """
         if self.labelled is None:
             return self.harvest_rate

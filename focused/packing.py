@@ -248,10 +248,11 @@ def make(
     seed: int = 17,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[DrawnTopic]:
-    """Makes a pack from WARC files and returns its topics. Every second topic has tunnel seeds, the others mixed ones (see
-    `draw`); deterministic for the same files and seed. `kind` is how topics are found in the web's structure (see `structure`);
-    `groups`, if given, returns the pages of each topic instead. At most `most` topics are made. `say` is called with messages on
-    the progress. Raises ValueError if the folder exists or no topic is found."""
+    """Makes a pack (a recorded web with topics, for benchmarks) from WARC files and returns its topics. Every second topic has
+    seeds from which only off-topic pages lead to relevant ones, the others have mixed seeds (see `draw`); deterministic for the
+    same files and seed. `kind` is how topics are found in the web's structure (see `structure`); `groups`, if given, returns the
+    pages of each topic instead. At most `most` topics are made. `say` is called with messages on the progress. Raises ValueError
+    if the folder exists or no topic is found."""
     if folder.exists():
         raise ValueError(f"{folder} is there already")
     web = Web(files, parser)

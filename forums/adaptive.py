@@ -304,8 +304,9 @@ class AdaptiveLoop:
 
     def _look(self, now: float, index: Floats, open_now: Bools, readable: Bools | None, visits_left: int) -> SourceChoice:
         """Returns the source that is due for a test reading (probe), otherwise the one with the largest gain per visit charged.
-        An empty `SourceChoice` if none is readable, none gains anything, or `visits_left` (number of visits left in this
-        ranking) does not cover the cost. index: (n,), of the boards; open_now: (n,), true for boards that may be visited."""
+        An empty `SourceChoice` if none is readable, none gains anything, or `visits_left` (number of visits left in this ranking)
+        does not cover the cost. index: (n,), priorities of the boards' visits; open_now: (n,), true for boards that may be
+        visited."""
         overview = self.overview
         if overview is None or readable is None or not (readable & (overview.cost <= visits_left)).any():
             return SourceChoice()

@@ -1,5 +1,5 @@
-"""The forum paper's first experiment (fig. 5): how well each policy finds changed threads, in cycles of a few hours, by reading
-list pages (bic) or by predicting changes."""
+"""The forum paper's first experiment (fig. 5): how many changed threads each policy finds in cycles of a few hours, by reading
+list pages (bic, board-based incremental crawling) or by predicting changes."""
 
 from __future__ import annotations
 

@@ -148,10 +148,10 @@ class Overview:
         self.covers.as_of[pairs] = np.where(shown, now, np.nan)[self.covers.row[pairs] - rows.start]
 
     def read(self, source: int, figures: Figures, now: float, waiting: Floats) -> ReportedEvents:
-        """Processes the figures that source number `source` showed at `now`. Returns the new posts of boards with trusted rows,
-        as events for the forecast: a board's posts are spread evenly between the time its counts were last known and its last
-        post. waiting: (n,), expected weight F_i(y) of each board's unseen posts, by which a row's posts are divided among its
-        boards, and which is used as the weight if a page only shows that there are new posts."""
+        """Processes the figures that source number `source` showed at `now`. Returns the new posts of boards whose figures are
+        trusted, as events for the forecast, spread evenly between the time up to which a board's posts were known and its last
+        post. waiting: (n,), the weight of each board's posts expected since then. The posts of a row that counts several boards
+        are divided in proportion to it; it also serves as their weight if the row shows only that there are new posts."""
         rows, covers = self.rows(source), self.covers
         pairs = covers.of(rows)
         self.read_at[source] = now

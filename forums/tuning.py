@@ -116,9 +116,9 @@ def visits_per_board(table: Timetable) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The requests per day that visits need. asked: requests of all sites; allowed: the sum of the sites' limits (inf if one has
-    none). over: number of sites above their limit. visits: number of visits per day that remain if these sites keep their limits.
-    """
+    """The requests per day that a plan's visits need. asked: requests of all sites; allowed: the sum of the sites' limits (inf if
+    one has none). over: number of sites that need more than their limit. visits: number of visits per day that are possible if
+    these sites keep to their limits."""
 
     asked: float
     allowed: float

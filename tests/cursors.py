@@ -55,7 +55,7 @@ class WatchedConnection(sqlite3.Connection):
             return  # the check below cannot tell which thread's statement is unfinished
         try:
             self._make_probe()
-        except sqlite3.OperationalError:  # raised too if the full-text index, inside a transaction, runs a statement of its own
+        except sqlite3.OperationalError:  # also if the full-text index runs a statement inside this transaction
             open_ones = "; ".join(sorted(one.statement[:200] for one in self._unfinished[here]))
             raise OpenCursor(f"{open_ones} is open over a write: {statement[:200]}") from None
 

@@ -1,5 +1,5 @@
-"""Converts a database in the state of release 0.1.0 to the current tables. Run by `manage.py shell` on a separate installation,
-because it first drops all tables; its results are printed as JSON (`tests/crawlmgr/management/test_migrations.py`)."""
+"""Tests the way from release 0.1.0 to the current tables: drops all tables, creates those of 0.1.0 with some rows, and runs the
+later migrations. Run by `manage.py shell` on an installation of its own; prints the results as JSON for `test_migrations.py`."""
 
 from __future__ import annotations
 

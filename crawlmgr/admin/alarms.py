@@ -72,7 +72,10 @@ class ChannelForm(forms.Form):
             del self.fields[name]
         self.fields["rules"].choices = [(code, _(text)) for code, text in RULES.items()]  # type: ignore[attr-defined]  # declared as a field with choices
         if kind == ChannelKind.WEBHOOK:
-            self.fields["url"].help_text = _("Gets each alarm as JSON by POST; its Idempotency-Key is never used twice.")
+            self.fields["url"].help_text = _(
+                "Each message is sent to this address as JSON (POST). A repetition of it has the same Idempotency-Key, any other "
+                "message a different one."
+            )
         elif kind == ChannelKind.CHAT:
             self.fields["url"].help_text = _("An Apprise URL, such as slack://…, tgram://…, ntfy://…, dingtalk://…")
         for name, field in self.fields.items():

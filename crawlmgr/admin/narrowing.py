@@ -26,9 +26,9 @@ def words_in(*names: str) -> Callable[[Rows, str], Rows]:
 
 
 def newest_with(most: int, time: str, *names: str) -> Callable[[Rows, str], Rows]:
-    """Returns a search filter like that of `words_in`, but of bounded cost: it searches only the `most` rows with the latest
-    values of the indexed field `time`. If fewer than `most` rows have a value in this field, it also searches the `most` newest
-    rows without a value."""
+    """Returns a search filter like that of `words_in` (every word in one of the fields `names`), but of bounded cost: only the
+    `most` rows with the latest times in the indexed field `time` are searched. If fewer rows than that have a time, the `most`
+    newest rows without one are searched as well."""
     plain = words_in(*names)
 
     def search(rows: Rows, text: str) -> Rows:

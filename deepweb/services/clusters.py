@@ -75,8 +75,8 @@ def cluster(
 def _heaviest(
     forms: Sequence[Form], labels: np.ndarray, weights: sparse.csr_matrix, words: Sequence[str]
 ) -> dict[int, list[str]]:
-    """Returns for each cluster, by label, the words with the largest sums of eq. (1) weights over its pages and forms, each
-    word once, heaviest first.
+    """Returns for each cluster, by its label, up to TERMS words with the largest sums of their weights (eq. (1) of the deep-web
+    paper) over the cluster's pages and forms, heaviest first. labels: each form's cluster; weights: (forms, words).
     """
     found = {}
     for label in sorted(set(labels.tolist())):

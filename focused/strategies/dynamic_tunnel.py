@@ -120,7 +120,7 @@ class DynamicTunnel(Tunnelling):
         )
         step: float = parameter(
             0.02,
-            gettext_noop("Amount by which each off-topic page before a link lowers its promise"),
+            gettext_noop("Amount by which each off-topic page on the path to a link lowers the link's priority"),
             0, 1,
             title=gettext_noop("Cost of a step"),
         )

@@ -71,8 +71,8 @@ def why(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, person
 def _sentence(code: str, visited: bool) -> str:
     if code == "rhythm":
         if visited:
-            return _("because %(from)s–%(to)s h brings %(rate)s posts an hour and the last visit was %(previous)s")
-        return _("because %(from)s–%(to)s h brings %(rate)s posts an hour and there was no visit before")
+            return _("because %(rate)s posts an hour are expected from %(from)s to %(to)s o'clock, and the last visit was %(previous)s")
+        return _("because %(rate)s posts an hour are expected from %(from)s to %(to)s o'clock, and there was no visit before")
     if code == "even":
         if visited:
             return _("evenly spaced: %(hours)s h after the last visit (%(previous)s)")

@@ -46,7 +46,7 @@ REASONS = {
     "roles": gettext_noop("fields that were present are missing"),
     "addresses": gettext_noop("addresses have a different form"),
     "contradiction": gettext_noop("the model's rule relating reply counts to post counts no longer holds"),
-    "rules": gettext_noop("corrections no longer find their fields"),
+    "rules": gettext_noop("corrected fields are no longer found"),
     "boards_lost": gettext_noop("boards were not found again"),
     "threads_unknown": gettext_noop("the threads listed differ from the stored ones"),
     "posts_differ": gettext_noop("the posts read differ from the stored ones"),

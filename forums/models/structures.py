@@ -1,4 +1,4 @@
-"""Versions of a site's model, and their authors."""
+"""Tables of the versions of what is known about a site's structure (its site model), and who made each."""
 
 from __future__ import annotations
 

@@ -247,8 +247,8 @@ def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
 
 
 def _narrowed(posts: PostSpans, columns: dict[str, dict[int, int]], column: str) -> str:
-    """Returns the innermost column (elements at one position of all posts) below `column` that holds nearly all (92 %) of its
-    text, or at least 45 % if its class names mark it as the text of a post; `column` itself if there is none."""
+    """Returns the innermost column below `column` that holds nearly all (92 %) of its text, or at least 45 % if its class names
+    mark it as the text of a post; `column` itself if there is none. columns: by key, the nodes at one position of all posts."""
     outline = posts.page.outline
     while True:
         size = sum(outline.text_length(node) for node in columns[column].values())

@@ -179,7 +179,7 @@ def store(live: Live, now: datetime) -> None:
 def report(live: Live, now: datetime) -> int:
     """Reports to the adaptive policy all board visits and readings of overview sources that ended since the last call, both those
     chosen by the policy and those requested by an operator; returns the number of those that were new to the policy."""
-    # read again from READ_SLACK before the last call: a visit that ended before it may have been committed only after it
+    # begins READ_SLACK before the last call: visits that had ended then may not have been committed yet
     since = live.told_until - READ_SLACK
     rows = Visit.objects.filter(finished__gte=since, finished__lte=now, started__isnull=False, kind=Visit.Kind.LIST)
     visits = list(rows.only("board_id", "started", "finished", "complete", "list_pages", "arrivals").order_by("finished"))

@@ -34,11 +34,11 @@ def test_a_simulation_a_slider_and_a_plan(page: Any, desk: str, forum: ForumServ
     address = page.url
 
     def visits_come() -> bool:
-        return "h brings" in page.request.get(address).text()  # requested without rendering the page, which takes a second of CPU
+        return "posts an hour are expected" in page.request.get(address).text()  # requested without rendering the page, which takes a second of CPU
 
     assert wait_for(visits_come, LONGEST / 1000, 1.0)
     page.goto(address)
-    assert page.locator("td:has-text('h brings')").count()
+    assert page.locator("td:has-text('posts an hour are expected')").count()
     page.click("details.edit summary >> nth=0")
     page.click("button:has-text('Fix this time') >> nth=0")
     page.wait_for_selector(".badge:has-text('pinned')")

@@ -72,7 +72,7 @@ def labelled(data: Path) -> Iterator[dict[str, Any]]:
 
 
 def main(data: str, file: str) -> None:
-    """Writes the forms to a file of JSON lines."""
+    """Writes the labelled forms of the pages in the folder `data` to a file of JSON lines."""
     with Path(file).open("w", encoding="utf-8") as out:
         for row in labelled(Path(data)):
             out.write(json.dumps(row, ensure_ascii=False) + "\n")

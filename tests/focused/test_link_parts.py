@@ -65,8 +65,8 @@ def test_the_greatest_are_those_of_a_stable_sort(values, number):
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000))
 def test_features_are_the_same_whenever_closed_targets_are_removed_and_changes_made(seed):
-    """The features are bit for bit the same, whether the columns of closed targets are removed at once or later, and whether
-    changes are applied after every page or only at the end."""
+    """The features are bit for bit the same, whether the columns of targets that are no longer candidates are removed at
+    once or later, and whether changes are applied after every page or only at the end."""
 
     def table(fewest, read_always):
         draw, links = random.Random(seed), LinkFeatures()

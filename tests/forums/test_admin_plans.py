@@ -52,7 +52,7 @@ def test_visits_to_come_are_told_with_their_reasons_on_the_clock_of_the_site() -
     first = answer.context["coming"][0]
     local = PlannedVisit.objects.filter(state="planned").order_by("at")[0].at.astimezone(TOKYO)
     assert first["clock"] == f"{local:%m-%d %H:%M}" and first["clock"] in page
-    assert "h brings" in first["why"] and "the last visit was" in first["why"]
+    assert "posts an hour are expected" in first["why"] and "the last visit was" in first["why"]
     assert 'name="do"' not in page and "Recompute the plan" not in page, "a viewer changes nothing"
     board = Board.objects.get(position=0)
     only = client.get(f"/admin/forums/site/{site.pk}/plan/?board={board.pk}&show=5").context["coming"]
@@ -169,7 +169,7 @@ def test_the_page_asks_no_more_for_many_visits_than_for_few(policy: str) -> None
 def test_reasons_in_words() -> None:
     at = datetime(2026, 11, 20, 5, 5, tzinfo=UTC)
     figures = {"from_hour": 13.0, "to_hour": 15.0, "per_hour": 8.04, "previous": "2026-11-20T02:40:00+00:00", "hours_since": 2.42}
-    assert plan_words.why("rhythm", figures, TOKYO, at) == "because 13–15 h brings 8 posts an hour and the last visit was 11:40"
+    assert plan_words.why("rhythm", figures, TOKYO, at) == "because 8 posts an hour are expected from 13 to 15 o'clock, and the last visit was 11:40"
     assert "11-19 11:40" in plan_words.why("rhythm", {**figures, "previous": "2026-11-19T02:40:00+00:00"}, TOKYO, at)
     assert plan_words.why("rhythm", {**figures, "previous": None}, TOKYO, at).endswith("there was no visit before")
     assert plan_words.why("even", figures, TOKYO, at) == "evenly spaced: 2.4 h after the last visit (11:40)"

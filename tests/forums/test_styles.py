@@ -1,4 +1,4 @@
-"""Crawls complete sites in the style of other forum software over real HTTP. Checks that exactly their boards are found,
+"""Crawls complete sites in the style of common forum software over real HTTP. Checks that exactly their boards are found,
 that every post is stored, and that later visits fetch only what changed."""
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Gate:
                 self._change.wait_for(lambda: self._open or self._round > mine, PATIENCE_SECONDS)
 
     def until(self, number: int) -> list[str]:
-        """Waits until this number of requests is delayed; returns them."""
+        """Waits until this number of requests is held at the gate; returns their paths."""
         with self._change:
             if not self._change.wait_for(lambda: len(self._held) >= number, PATIENCE_SECONDS):
                 raise AssertionError(f"only {len(self._held)} of {number} requests came: {self.asked[-20:]}")

@@ -46,9 +46,9 @@ class SearchSite:
     select), word (a box), choices (two selects, no box) or years (a range, no box). `leads_on`: a single result is redirected
     to instead of listed.
 
-    `conjunction`: several words find books with all of them, otherwise none. `cut` is the maximum number of results shown.
-    `method` is get or post (post needs the page's token and its session). `failing` maps a path to the response sent instead.
-    `submitted` counts submissions of forms that are not search forms.
+    With `conjunction`, several words find the books that contain all of them; without, they are searched as one text. `cut` is
+    the maximum number of results shown. `method` is get or post (post needs the page's token and its session). `failing` maps a
+    path to the response sent instead. `submitted` counts submissions of forms that are not search forms.
     """
 
     books: int = 120

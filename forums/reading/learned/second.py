@@ -335,8 +335,8 @@ class TwoReadings:
 
 
 def _are_headings(rows: RowSet, below: RowSet) -> bool:
-    """Tells whether the rows of one list are headings above groups of rows of the list `below`: nearly each of them contains
-    titles of that list."""
+    """Tells whether the rows of one list are headings above groups of rows of the list `below`: titles of that list
+    are inside the range of elements that belongs to nearly each of them."""
     if len(below.rows) < SEVERAL * len(rows.rows):
         return False
     nodes = sorted(row.title.node for row in below.rows)

@@ -200,7 +200,7 @@ def test_nodes_that_start_together_make_each_schedule_once() -> None:
     first = Schedule.objects.order_by("pk").first()
     assert first is not None
     kept, first.pk = first.pk, None
-    first.save()  # as in an installation whose nodes were once started at the same time
+    first.save()  # a second row of the same schedule, as older versions created when nodes started at the same time
     queue.make_schedules()
     assert Schedule.objects.count() == len(queue.SCHEDULES) and Schedule.objects.filter(pk=kept).exists()
 
