@@ -224,8 +224,8 @@ class AdaptiveLoop:
         return np.maximum(self.overview.known_hours(now) + self._unseen(now), self.overview.doubts() * own)
 
     def _unseen(self, now: float) -> Floats:
-        """Returns the event-hours of posts that the forecast expects since each board was last shown by a source or visited,
-        (n,)."""
+        """Returns for each board the expected waiting of its unseen posts, (n,): the weighted posts that the forecast expects
+        since the board was last visited or shown by a source, times half the hours since then."""
         assert self.overview is not None  # noqa: S101 - only called for loops with sources
         waiting = np.maximum(self.forecast.expected(now, self._all) - self._taken, 0.0)
         return waiting * self.overview.hours_since_look(now) / 2.0

@@ -192,7 +192,7 @@ def heads_profile(posts: PostSpans, at: int, span: Span) -> bool:
     return False
 
 
-# Classes of the name of the user to whom the post replies.
+# CSS classes of an element that names the user to whom the post replies
 _ANSWERED = re.compile(r"repl(?:y|ied|ying)[-_]?to|in[-_]?reply|parent[-_]?(?:post|author|user|comment)", re.I)
 _NOBODYS = frozenset({"blockquote", "cite", "button", "form", "label"})
 

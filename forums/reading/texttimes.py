@@ -14,9 +14,9 @@ Find = Callable[[str], Moment | None]
 
 
 def inner_times(text: str, find: Find) -> list[tuple[Moment, str]]:
-    """Returns up to three times in a text, in order, as (time, text before it); that text begins after the last separator between
-    fields, such as a bar. The search for a further time ends when the rest of the text contains no word for creation or last
-    reply. Empty if there is no time or the text has more than 40 words.
+    """Returns the first times in a text (at most three), in order, as (time, text before it). The text before a time begins after
+    the last separator between fields, such as a bar. The search ends when the rest contains no word for creation or last reply.
+    Empty if there is no time or the text has more than 40 words.
 
     `find` returns the first time of a text, or None."""
     found: list[tuple[Moment, str]] = []

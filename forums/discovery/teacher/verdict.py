@@ -77,7 +77,7 @@ class _Table:
         return self._read[page.asked_key]
 
     def rows(self) -> list[Region | None]:
-        """Returns for each thread in `seen` its row in a list; None if the row was not read."""
+        """Returns for each thread of the sample (`seen`) its row on the page that lists it; None if the row was not read."""
         lists = {thread.page.asked_key: thread.page for thread in self.seen}
         by_key = {thread_key(one.record.url): one for page in lists.values() for one in self._regions(page)}
         return [by_key.get(thread.key) for thread in self.seen]

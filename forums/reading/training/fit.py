@@ -42,8 +42,8 @@ _SILENT = 0.04
 
 
 LINKS = Shape(64, 6, 45)
-# rounds of gradient boosting, and number of boosted models (each with other randomly drawn features) whose predictions are
-# averaged with those of the trees
+# rounds of gradient boosting, and number of boosted models (each with other randomly drawn features); their predictions are
+# averaged with those of the random forest
 ROUNDS, SEEDS = 60, 1
 BODIES = Shape(64, 6, 50)
 KIND = Shape(600, 3, 0.15)
