@@ -43,7 +43,7 @@ _SILENT = 0.04
 
 LINKS = Shape(64, 6, 45)
 # rounds of gradient boosting, and number of boosted models (each with other randomly drawn features); their predictions are
-# averaged with those of the random forest
+# averaged with those of the extremely randomised trees
 ROUNDS, SEEDS = 60, 1
 BODIES = Shape(64, 6, 50)
 KIND = Shape(600, 3, 0.15)
