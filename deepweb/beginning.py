@@ -127,8 +127,8 @@ def page_words(words: Mapping[str, Any]) -> list[str]:
 
 
 def paper_words(of_cluster: Sequence[str], of_page: Sequence[str]) -> list[str]:
-    """Returns the seed words of the deep-web paper: the words with the largest weights in the form's cluster (`of_cluster`, in
-    order) or, if there are none, on the form's own page (`of_page`)."""
+    """Returns the first queries as the deep-web paper chooses them: the words with the largest weights in
+    the form's cluster (`of_cluster`, in order) or, if there are none, on the form's own page (`of_page`)."""
     return list(dict.fromkeys(of_cluster or of_page))
 
 

@@ -49,7 +49,7 @@ class Input:
 
     @property
     def free(self) -> bool:
-        """Tells whether any text may be entered."""
+        """Tells whether the input is a text box, without a fixed list of values."""
         return not self.values
 
 

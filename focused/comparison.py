@@ -282,7 +282,8 @@ def _differ(archive: Archive, one: str, other: str) -> bool:
 
 
 def _contents(archive: Archive, trails: Iterable[Trail], pulse: Callable[[], None] | None) -> dict[str, Content]:
-    """Returns the pages of all trails that the archive has, by address, in the order in which they were first fetched."""
+    """Returns the archived pages that the compared strategies fetched (a `Trail` has one strategy's fetches), by address, in the
+    order of the first fetch. `pulse` is called while it works."""
     seen: dict[str, Content] = {}
     for trail in trails:
         for step in with_heartbeat(trail.steps, pulse):

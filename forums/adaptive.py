@@ -183,7 +183,7 @@ class AdaptiveLoop:
         self._replay_reports()
 
     def restore_sources(self, moving: Mapping[str, Floats | Bools | Ints]) -> None:
-        """Restores what overview sources had shown; moving: second result of `packed` of a loop with the same sources."""
+        """Restores what overview sources had shown from `moving`, the second result of `packed` of a loop with these sources."""
         if self.overview is not None:
             self.overview.restore(moving)
             np.maximum(self.overview.look, self.last_visit, out=self.overview.look)

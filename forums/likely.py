@@ -62,9 +62,9 @@ def _earlier_of_board(board: Ints) -> Ints:
 
 
 def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, readings: Floats, now: float) -> tuple[Floats, Floats]:
-    """Returns the earliest and latest likely time of each board's next visit, epoch seconds, (boards,) each: the quantiles LIKELY
-    of the times at which, in simulated futures, the board's priority (its index) reaches `price`, from which it is visited.
-    readings: expected times of readings of overview sources, epoch seconds."""
+    """Returns the earliest and latest likely time of the next visit of each board (numbers in `board`), in epoch seconds. Futures
+    are simulated; in each, a board is visited when its priority reaches `price`, and the result are the quantiles LIKELY of these
+    times. readings: when overview sources are expected to be read, epoch seconds."""
     overview = loop.overview
     assert overview is not None  # noqa: S101 - only called for loops with sources
     hours = np.concatenate(

@@ -61,7 +61,8 @@ class Part:
     table: Timetable
 
     def on(self, day: int) -> tuple[Ints, Floats]:
-        """Returns board numbers and hours (parallel) of the visits on a day; `day` is counted from any fixed date."""
+        """Returns the visits of a day as two parallel arrays, board numbers and hours. `day` numbers the days one by one; the
+        timetable repeats, so any day may be 0."""
         rows = self.table.day == day % self.table.days
         return self.boards[self.table.board[rows]], self.table.hour[rows]
 
@@ -75,8 +76,8 @@ class Schedule:
     limited: tuple[int, ...]
 
     def on(self, day: int) -> tuple[Ints, Floats]:
-        """Returns board numbers and hours (parallel) of all visits on a day, ordered by hour; `day` is counted from any fixed
-        date."""
+        """Returns all visits of a day as two parallel arrays, board numbers and hours, ordered by hour. `day` numbers the days one
+        by one; any day may be 0."""
         found = [part.on(day) for part in self.parts] or [(np.zeros(0, dtype=np.int64), np.zeros(0))]
         board = np.concatenate([one[0] for one in found])
         hour = np.concatenate([one[1] for one in found])

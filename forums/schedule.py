@@ -192,8 +192,8 @@ def bra_method1(demand: Demand, visits_per_day: int) -> Timetable:
 
 
 def _shoot(intensity: Intensity, board: int, visits: int) -> Floats | None:
-    """Returns the hours of `visits` visits of a board by eq. (9) of the forum paper, from the best first hour; None if no first
-    hour gives all of them before midnight."""
+    """Returns the hours of `visits` visits of a board in one day, spaced by eq. (9) of the forum paper.
+    Of all first hours it takes the one with the least expected delay; None if every first hour puts a visit after midnight."""
     first = np.arange(START_STEP_HOURS, DAY_HOURS, START_STEP_HOURS)
     owner = np.full(len(first), board)
     hours = np.zeros((len(first), visits + 1))

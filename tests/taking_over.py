@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from tests.serving import PATIENCE_SECONDS
 
-BETWEEN_SECONDS = 1.0  # pause between two workers that are refused: starting each takes a second of CPU
+BETWEEN_SECONDS = 1.0  # pause before the next worker is started, because each start takes a second of CPU
 
 
 def taking_over(start: Callable[[], subprocess.Popen[str]], asked: Callable[[], int]) -> subprocess.Popen[str]:

@@ -102,7 +102,7 @@ def test_all_three_crawlers_on_two_nodes(database_server: Server, tmp_path: Path
         one.start(*NODES)
         wanted = prepared(one, sites, tmp_path)
         assert wait_for(lambda: manage(one.environment, "shell", "-c", SCHEDULED.format(wanted["forum"][2])).returncode == 0)
-        commands = {name: one.command(*words) for name, words in wanted.items()}  # `forum crawl` waits for the scheduled visit
+        commands = {name: one.command(*words) for name, words in wanted.items()}  # `forum crawl` waits until the visit has ended
         for name, command in commands.items():
             out, said = command.communicate(timeout=PATIENCE_SECONDS)
             assert command.returncode == 0, f"{name}: {said}{one.told()}"

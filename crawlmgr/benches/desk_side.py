@@ -37,8 +37,8 @@ REASONS = {302: "leads elsewhere", 403: "no user may see it", 404: "its file doe
 
 
 def main(task: dict[str, Any]) -> None:
-    """Inserts rows (`task["sizes"]`), requests once every page whose name contains `task["only"]`, and prints {"rooms": [page …],
-    "left_out": {page: why}} as JSON. Then reads page names, one per line, and prints the server's CPU milliseconds for each."""
+    """Inserts rows (`task["sizes"]`), requests each page whose name contains `task["only"]` once, and prints as JSON which pages
+    answered ("rooms") and why others did not ("left_out"). Then reads page names and prints the server's CPU ms for each."""
     folder = Path(settings.DATA_DIR)
     if not (folder / FILLED).exists():  # rows of an interrupted benchmark are inserted again
         for file in folder.glob("crawlmgr.sqlite3*"):

@@ -68,8 +68,8 @@ def kept(url: str, settings: dict[str, Any]) -> Served:
 
 
 def worked(begin: Callable[[], Run], label: str, clock: Clock = SYSTEM) -> Run:
-    """Starts a run with `begin` and works on it to its end. If a killed demonstration left an active run, that run is continued
-    once its lease has expired, or left to the worker that has taken it meanwhile."""
+    """Starts a run with `begin`, works on it to its end and returns it; `label` is printed with the progress. If a killed
+    demonstration left a run unfinished, that one is continued after its lease has expired, unless another worker took it."""
     try:
         run = begin()
     except runs.Busy as busy:

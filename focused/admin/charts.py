@@ -129,7 +129,7 @@ def compared(results: Sequence[Mapping[str, Any]], pages_in_archive: int | None 
             points = one.get(name, [])
             series.append(Series(one["strategy"], [f for f, _n in points], [n for _f, n in points], colour, line=True))
         likeness.append(Series(one["strategy"], steps, similarity, colour, line=True))
-    fetched, first = _("pages fetched"), _("pages of the top 100")
+    fetched, first = _("pages fetched"), _("of the 100 most important pages")
     of_importance = [
         chart("chart-important", _("Important pages (HITS)"), important, x=fetched, y=first, numbers=True),
         chart("chart-ranked", _("Important pages (PageRank)"), ranked, x=fetched, y=first, numbers=True),

@@ -52,8 +52,8 @@ def sweep_title(name: str) -> str:
     """Returns the display title of a parameter sweep, which names the two parameters that are varied."""
     titles = {
         "weights": _("Dolphin: the three weights on a triangle"),
-        "tunnels": _("Dynamic tunnels: length of tunnels (k) by threshold (τ, as a multiple of the topic's)"),
-        "ants": _("Ant colony: number of ants by evaporation (ρ)"),
+        "tunnels": _("Dynamic tunnels: length of tunnels (k) against threshold (τ, as a multiple of the topic's)"),
+        "ants": _("Ant colony: number of ants against evaporation (ρ)"),
     }
     return titles[name]
 

@@ -70,8 +70,8 @@ def index(arrival: Arrival) -> None:
 
 
 class _Entry(NamedTuple):
-    """An entry of the search index: a page's id and words, with the ids of its run and topic. `place` are the special words for
-    these, by which a search is limited to a run or topic."""
+    """An entry of the full-text index: a page's id and words, and the ids of its run and topic. These two are also indexed as
+    words (`place`, such as "run#7"), so that a search can be limited to one run or topic."""
 
     pk: int
     run: int

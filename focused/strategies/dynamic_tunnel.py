@@ -144,9 +144,9 @@ class DynamicTunnel(Tunnelling):
         )
         beyond: str = parameter(
             "reserve",
-            gettext_noop("Links beyond the tunnels: followed last, when no other link is waiting; or dropped"),
+            gettext_noop("Links on the last page of a tunnel: followed last, when no other link is waiting; or dropped"),
             choices=("reserve", "drop"),
-            title=gettext_noop("Links beyond the tunnels"),
+            title=gettext_noop("Links after the end of a tunnel"),
         )
 
     settings: Settings

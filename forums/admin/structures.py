@@ -173,7 +173,7 @@ def _version(version: Any) -> dict[str, Any]:
 
 
 def _save(request: HttpRequest, site: Site) -> bool:
-    """Saves the model that the user edited by hand; False if the input is invalid."""
+    """Saves a site's learned structure as the user edited it; returns False, after a message, if the input is invalid."""
     values: dict[str, Any] = {"patterns": dict(site.structure.get("patterns") or {})}
     for kind in KINDS:
         shapes = [line.strip() for line in request.POST.get(f"pattern_{kind}", "").splitlines() if line.strip()]

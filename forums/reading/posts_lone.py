@@ -11,7 +11,7 @@ from forums.reading.posts_set import PostSet, is_post_time
 from forums.reading.posts_spans import Span, agree
 from forums.reading.words import class_roles
 
-_PLAIN_SHARE = 0.3  # the smallest element is accepted at once if at least this share of the post's text is outside links
+_PLAIN_SHARE = 0.3  # a post's element is accepted without looking at larger ones if this share of its text is outside links
 
 
 def lone(page: Page, time: Time) -> PostSet | None:

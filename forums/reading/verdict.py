@@ -32,7 +32,7 @@ class Verdict(NamedTuple):
 
 
 def verdict_of(page: Page, found: BestCandidates) -> Verdict:
-    """Returns the scores of a page as each kind; `found` are its best readings."""
+    """Scores how well a page fits as list of threads, list of boards and thread, from its best lists and posts (`found`)."""
     evidence: list[str] = []
     threads, boards = _lists(page, found, evidence)
     posts = _posts(page, found, evidence)

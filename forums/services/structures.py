@@ -144,7 +144,8 @@ def record(
 
 
 def begun(site: Site, now: datetime, user: Any = None, run_id: int | None = None) -> None:
-    """Stores the first version of a newly saved site, or a new one if a repeated inspection gave a different result."""
+    """Stores the learned model of a site as a new version after an inspection, unless it equals the newest version. `user` and
+    `run_id` (who or what asked for the inspection) are stored with it."""
     last = StructureVersion.objects.filter(site=site).order_by("-number").first()
     if last is None:
         record(site, Origin.LEARNED, [], now=now, user=user, run_id=run_id)

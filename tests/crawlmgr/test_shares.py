@@ -46,7 +46,7 @@ def test_equation_2_weighs_the_minutes_by_hand() -> None:
         counts = trailing({100 - back: 60.0}, 100.0)  # all tasks in one minute, which ended `back` - 1 minutes ago
         assert counts == [60.0 * (i >= back) for i in range(1, 6)]
         assert weight(counts, 60) == pytest.approx(60 * wanted / 5)
-    # n_5 / 5 alone would be 12 in each of the five cases, and the mean of the five weights is 12 as well
+    # the five weights have the mean 1: the same number of tasks in every minute counts as in a plain mean
     assert sum(sums) / 5 == pytest.approx(1.0)
 
 

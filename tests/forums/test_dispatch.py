@@ -17,7 +17,8 @@ State = PlannedVisit.State
 
 
 def end_runs(now: datetime, arrivals: dict[int, list[list[float]]] | None = None) -> list[int]:
-    """Ends queued runs as if their visits were made at `now` and found `arrivals` (by board id); returns the board ids."""
+    """Ends queued runs as if all visits were made at `now`; `arrivals` has what a board's visit found, as in `Visit.arrivals`.
+    Returns the ids of the boards visited."""
     visited = []
     for run in Run.objects.filter(state=RunState.QUEUED):
         for pk in run.parameters["boards"]:

@@ -179,7 +179,7 @@ def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]])
     if best[4] >= HOLDS * best[5] and (best[6] is None or best[6] >= HOLDS):
         return best[2:]
     alone = best[6] is not None and best[6] >= OF_PEOPLE
-    # Authors' names in posts are certainly right (one name per profile link), but no selector for names in rows agrees with them.
+    # Only the selector for posts is kept: each profile link has one name there, but the names in list rows differ from them.
     return (best[2], NOTHING, 0, 0, best[6]) if alone else None
 
 
