@@ -21,11 +21,11 @@ class FormTypes(models.TextChoices):
 
 
 class QueryKind(models.TextChoices):
-    NONSENSE = "nonsense", _("nonsense")
+    NONSENSE = "nonsense", _("nonsense word")
     SEED = "seed", _("first word")
     POLICY = "policy", _("chosen")
     PROBE = "probe", _("random probe")
-    TRIAL = "trial", _("trial")
+    TRIAL = "trial", _("test query")
 
 
 COUNTED = (QueryKind.SEED, QueryKind.TRIAL, QueryKind.POLICY)

@@ -278,7 +278,7 @@ class AdaptiveLoop:
         chosen: list[int] = []
         for board, value, place in zip(ranked.tolist(), index[ranked].tolist(), rank[ranked].tolist(), strict=True):
             if look.comes_before(board, place) and budget.used + look.cost >= spend.least:
-                # the overview page chosen covers this board and is read instead, unless too few visits would then be made
+                # skipped: reading the overview page covers this board, and with its cost the day's spending is not too low
                 continue
             if not open_now[board] or not spend.accept(value, 1, forced=place == np.inf):
                 break

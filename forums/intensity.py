@@ -90,8 +90,8 @@ class Intensity:
         return np.maximum(cost, 0.0)
 
     def day_cost(self, board: int, hours: Floats) -> float:
-        """Returns the expected weighted event-hours a day of a board visited daily at these hours (cyclic). Without visits:
-        infinite, or 0 for a board without events."""
+        """Returns how long a board's events wait if it is visited every day at these hours: expected weight times hours waited,
+        summed over a day. Without visits: infinite, or 0 for a board without events."""
         if not len(hours):
             return float("inf") if self.per_day[board] > 0 else 0.0
         visits = np.sort(np.asarray(hours, dtype=float) % DAY_HOURS)

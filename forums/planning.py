@@ -76,8 +76,8 @@ class Schedule:
     limited: tuple[int, ...]
 
     def on(self, day: int) -> tuple[Ints, Floats]:
-        """Returns all visits of a day as two parallel arrays, board numbers and hours, ordered by hour. `day` numbers the days one
-        by one; any day may be 0."""
+        """Returns all visits of a day as two parallel arrays, board numbers and hours, ordered by hour. `day` numbers the days
+        one by one; any day may be 0."""
         found = [part.on(day) for part in self.parts] or [(np.zeros(0, dtype=np.int64), np.zeros(0))]
         board = np.concatenate([one[0] for one in found])
         hour = np.concatenate([one[1] for one in found])

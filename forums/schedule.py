@@ -122,7 +122,7 @@ def lra(demand: Demand, visits_per_day: int, blocks_more: int = 0) -> Timetable:
 
 def bra(demand: Demand, visits_per_day: int, blocks_more: int = 0) -> Timetable:
     """Returns the timetable of algorithm BRA of the forum paper, corrected: visits in proportion to weights by eq. (6), at least
-    1 per board and exactly `visits_per_day` in all; hours as in `equal_area_hours`."""
+    1 per board and exactly `visits_per_day` in all; hours (and `blocks_more`) as in `equal_area_hours`."""
     return timetable(
         lambda total: rounded(demand.weights, total),
         lambda visits: equal_area_hours(demand.rates, visits, blocks_more),

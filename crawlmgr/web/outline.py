@@ -103,8 +103,8 @@ class Outline:
         return node <= other < self.ends[node]
 
     def relative(self, node: int, top: int) -> str:
-        """Returns the path from node `top` (exclusive) down to `node`, as shapes and ordinals joined by "/". Corresponding
-        elements of repeated records have equal paths below their records."""
+        """Returns the path from node `top` (exclusive) down to `node`, such as "tr.row/td#1/a": `shapes`, each with its ordinal
+        unless that is 0. Corresponding elements of repeated records have equal paths below their records."""
         known, climbed = self._relative, []
         while node > top and (top, node) not in known:
             climbed.append(node)

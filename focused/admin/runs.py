@@ -1,4 +1,4 @@
-"""View of a topic run: charts of pages found and tunnels, refused addresses, and changes while it runs."""
+"""View of a topic run: charts of pages found and of tunnel lengths, refused addresses, and a form to change a running run."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class AntColony(Strategy):
             0.5,
             gettext_noop("Probability of taking the best link instead of a random one"),
             0, 1,
-            title=gettext_noop("Probability of the best link (q₀)"),
+            title=gettext_noop("Probability of following the best link (q₀)"),
         )
         initial: float = parameter(
             1.0,

@@ -122,7 +122,7 @@ class SchedulesForm(LogForm):
         ],
         label=gettext_lazy("Interpretation of the BRA formula"),
     )
-    bins = forms.TypedChoiceField(choices=BINS, coerce=int, initial=24, label=gettext_lazy("Parts of the day"))
+    bins = forms.TypedChoiceField(choices=BINS, coerce=int, initial=24, label=gettext_lazy("Length of the parts of a day"))
     min_events = forms.FloatField(
         min_value=0,
         initial=0,

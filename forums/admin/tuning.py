@@ -57,7 +57,7 @@ class TuningForm(forms.Form):
     theta = forms.FloatField(min_value=MIN_THETA, max_value=MAX_THETA, label=gettext_lazy("Weight θ of a reply"))
     history_days = forms.FloatField(min_value=1, max_value=400, label=gettext_lazy("History (days)"))
     half_life_days = forms.FloatField(min_value=0.5, max_value=400, required=False, label=gettext_lazy("Half-life (days)"))
-    bins = forms.TypedChoiceField(choices=BINS, coerce=int, label=gettext_lazy("Parts of the day"))
+    bins = forms.TypedChoiceField(choices=BINS, coerce=int, label=gettext_lazy("Length of the parts of a day"))
     active = forms.BooleanField(required=False, label=gettext_lazy("Use this plan"))
     requests_per_day = forms.IntegerField(
         min_value=1, max_value=100_000_000, required=False, label=gettext_lazy("maximum requests per day")

@@ -188,7 +188,7 @@ def _distinct(page: Page, times: list[Time]) -> list[Time]:
     of text are between them; the more precise one is kept, such as a clock time after its date."""
     pieces = page.outline.pieces
     kept: list[Time] = []
-    last = 0  # index in `pieces` after the text in which the previous time begins
+    last = 0  # index of the piece of text that follows the previous time
     for time in times:
         between = sum(len(piece.text) for piece in pieces[last : time.piece])
         last = time.piece + 1
