@@ -241,6 +241,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "crawlmgr.admin.security.ReusedQueriesMiddleware",
 ]
 
 ROOT_URLCONF = "crawlmgr.urls"

@@ -241,14 +241,14 @@ class Visit:
                 unchanged.append(row)
                 tally.past += counted and ordered and self._below_watermark(row)
         state.seen = sorted(self._seen)
-        follow = self._rival(bool(rows), tally) or self._advance(bool(rows), next_url or "", tally)
+        follow = self._rival(tally) or self._advance(bool(rows), next_url or "", tally)
         if follow == next_url and not state.way:
             state.spare = [[source, other] for source, other in next_links if other != next_url]
         return Decision(tuple(changed), tuple(unchanged), tuple(old), follow)
 
-    def _rival(self, any_rows: bool, tally: _Tally) -> str:
+    def _rival(self, tally: _Tally) -> str:
         """Returns the next-page link to try instead of the last one followed, if this led to a page without new rows; "" if the
-        page had new rows or no other candidate is left. `any_rows` is not used."""
+        page had new rows or no other candidate is left."""
         state = self.state
         if state.phase != "fresh" or state.page < 2:
             return ""

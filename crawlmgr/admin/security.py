@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 
+from crawlmgr import per_request
 from crawlmgr.admin import errors
 
 # Scripts may evaluate expressions because django-unfold ships Alpine's standard build, which compiles template attributes to
@@ -30,6 +31,19 @@ class ContentSecurityPolicyMiddleware:
         scripts = "'self' 'unsafe-eval'" if request.path.startswith("/admin/") else "'self'"
         response.headers.setdefault("Content-Security-Policy", f"{_BASE}; script-src {scripts}; style-src 'self' 'unsafe-inline'")
         return response
+
+
+class ReusedQueriesMiddleware:
+    """Lets the parts of a page share the results of queries that several of them need, for requests that change nothing."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.method not in ("GET", "HEAD"):
+            return self.get_response(request)
+        with per_request.reused():
+            return self.get_response(request)
 
 
 class NoNulMiddleware:

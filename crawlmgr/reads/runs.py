@@ -10,10 +10,10 @@ from django.db.models import Count, QuerySet
 from django.db.models.functions import TruncDate
 
 from crawlmgr.models import ACTIVE, Event, Page, Run, RunHost, RunState, Url, UrlState
+from crawlmgr.per_request import once
 
 ENDED = tuple(state for state in RunState if state not in ACTIVE)
 DAYS_SHOWN = 30
-MAX_ACTIVE = 2_000  # at most this many active runs are read and sorted, of which the list shows the first few
 
 
 def listed() -> QuerySet[Run]:
@@ -39,24 +39,29 @@ def in_states(rows: QuerySet[Run], states: tuple[str, ...]) -> QuerySet[Run]:
     return rows.filter(state__in=states)
 
 
+@once
+def all_active() -> list[Run]:
+    """Returns all active runs (running, queued or paused) without the large columns."""
+    return list(Run.objects.at_work().defer("parameters", "result"))
+
+
 def active(limit: int = 20) -> list[Run]:
     """Returns at most `limit` active runs (running, queued or paused), running ones first."""
     rank = {RunState.RUNNING: 0, RunState.QUEUED: 1, RunState.PAUSED: 2}
-    found = Run.objects.at_work().defer("parameters", "result")[:MAX_ACTIVE]
-    return sorted(found, key=lambda run: (rank[RunState(run.state)], -run.pk))[:limit]
+    return sorted(all_active(), key=lambda run: (rank[RunState(run.state)], -run.pk))[:limit]
 
 
 def at_work(kind: str, targets: Collection[int] | None = None) -> dict[int, Run]:
     """Returns the active runs of a kind by their `target`, the key of the crawled object: of all targets or only of the given
     ones."""
-    rows = (run for run in Run.objects.at_work().defer("parameters", "result") if run.kind == kind)
+    rows = (run for run in all_active() if run.kind == kind)
     return {run.target: run for run in rows if run.target is not None and (targets is None or run.target in targets)}
 
 
 def lately(kind: str, since: datetime) -> list[Run]:
     """Returns the runs of a kind that are active, then those that ended since `since`."""
     over = Run.objects.filter(state__in=ENDED, finished__gte=since, kind=kind).defer("parameters", "result")
-    return [*(run for run in Run.objects.at_work().defer("parameters", "result") if run.kind == kind), *over]
+    return [*(run for run in all_active() if run.kind == kind), *over]
 
 
 def ended(limit: int = 6) -> list[Run]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from crawlmgr.models import Event, Hold, Host, Node, NodeState, Page, Run, RunState
-from crawlmgr.services import standing
+from crawlmgr.models import Event, Host, Node, NodeState, Page, Run, RunState
+from crawlmgr.reads.runs import all_active
+from crawlmgr.services import holds, standing
 
 RECENT = timedelta(hours=24)
 
@@ -47,7 +48,7 @@ class Alarm:
 
 def all_paused() -> bool:
     """Tells whether all crawling is paused by an operator."""
-    return Hold.objects.exists()
+    return holds.current() is not None
 
 
 def _later_success(kind: str = "kind", target: str = "target", pk: str = "pk") -> Exists:
@@ -90,10 +91,8 @@ def alarms(now: datetime, limit: int = 8) -> list[Alarm]:
     """Returns current problems, most severe first: at most `limit` failed runs and `limit` failing hosts, 2 * `limit` in all. On
     the home page the crawlers add problems of their own."""
     found: list[Alarm] = []
-    seen = Node.objects.aggregate(workers=Sum("workers"), nodes=Count("id"))
-    alive = Node.objects.filter(standing.are_alive(now)).exists()
-    work = Run.objects.filter(state__in=[RunState.RUNNING, RunState.QUEUED]).exists()
-    if not alive and (work or seen["nodes"]):
+    nodes = Node.objects.aggregate(seen=Count("id"), alive=Count("id", filter=standing.are_alive(now)))
+    if not nodes["alive"] and (nodes["seen"] or any(run.state != RunState.PAUSED for run in all_active())):
         found.append(Alarm("no_workers"))
     if not settings.CONTACT:
         found.append(Alarm("no_contact"))

@@ -9,12 +9,14 @@ from django.conf import settings
 from django.db import transaction
 
 from crawlmgr.models import Hold, Run, RunState
+from crawlmgr.per_request import once
 from crawlmgr.services import events, runs
 
 ONLY = 1
 """Primary key of the only row of `Hold`."""
 
 
+@once
 def current() -> Hold | None:
     """Returns the pause of all crawling if it is in force, else None."""
     return Hold.objects.select_related("by").filter(pk=ONLY).first()

@@ -41,7 +41,7 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
         "more": rows.older,
         "coming": _coming(now, max(FEWEST_COMING, len(rows.rows))),
         "all_paused": all_paused(),
-        "only_paused": not Site.objects.filter(paused=False).exists(),
+        "only_paused": all(row.site.paused for row in rows.rows) and not Site.objects.filter(paused=False).exists(),
         "notes": "forums/panel_notes.html",
         "silent": silent,
         "alarms": len(silent),

@@ -283,8 +283,8 @@ def _requests(known: reads.Known, form: TuningForm, per_board: Floats) -> dict[s
 
 def _comparison(era: float, bra: float, best: float) -> dict[str, Any]:
     """Returns `bra_to_era`, `bra_to_best` and `best_to_era`, each the percentage by which the delay named first is longer than
-    the other (negative if shorter), and `bra_worse_than_era`, whether `bra_to_era`, rounded, is above 0. era, bra, best: delays
-    under the policies era and bra and under the optimal timetable."""
+    the other (negative if shorter), and `bra_worse_than_era`, whether `bra_to_era`, rounded, is above 0. era, bra: delays under
+    these policies; best: under the optimal timetable, in a simulation on stored posts under the adaptive policy."""
     return {
         "bra_worse_than_era": round(_longer(bra, era)) > 0,
         "bra_to_era": _longer(bra, era),

@@ -129,9 +129,8 @@ def _note_spans(found: Mapping[int, SiteRow], now: datetime) -> None:
 def _note_failures(found: Mapping[int, SiteRow]) -> None:
     """Adds to each site its last run, if that failed."""
     newest = Run.objects.filter(kind="forum", target=OuterRef("pk")).order_by("-id").values("pk")[:1]
-    last = Site.objects.filter(pk__in=list(found)).order_by().annotate(newest=Subquery(newest)).values_list("newest", flat=True)
-    keys = [pk for pk in last if pk is not None]
-    for run in Run.objects.filter(pk__in=keys, state=RunState.FAILED).defer("parameters", "result"):
+    last = Site.objects.filter(pk__in=list(found)).order_by().annotate(newest=Subquery(newest)).values("newest")
+    for run in Run.objects.filter(pk__in=last, state=RunState.FAILED).defer("parameters", "result"):
         if run.target is not None:
             found[run.target].failed = run
 
