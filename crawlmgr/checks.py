@@ -11,10 +11,10 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
 @register("crawling")
 def times_fit(**_: Any) -> list[CheckMessage]:
-    """Checks that the time limits of tasks fit together; returns an error for each broken rule, [] if there is none. The rules,
-    with the settings of crawlmgr/settings.py: slice < timeout; lease < retry; stall >= 2 × tick; retry > timeout × (2 +
-    queue_limit / workers), since django-q2 counts `retry` from the moment a task is taken from the table of
-    queued tasks, after which it waits in the cluster's memory behind other tasks."""
+    """Checks that the time limits of tasks fit together; returns an error for each broken rule, [] if there is none. The rules:
+    - slice < timeout; lease < retry; stall >= 2 × tick
+    - retry > timeout × (2 + queue_limit / workers): django-q2 counts `retry` from the moment a task is taken from the table of
+      queued tasks, after which it waits in the cluster's memory behind other tasks"""
     workers, limit = settings.Q_CLUSTER["workers"], settings.Q_CLUSTER["queue_limit"]
     timeout, retry = settings.Q_CLUSTER["timeout"], settings.Q_CLUSTER["retry"]
     part, lease, stall, tick = settings.SLICE_SECONDS, settings.LEASE_SECONDS, settings.STALL_SECONDS, settings.TICK_SECONDS

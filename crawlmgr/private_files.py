@@ -32,10 +32,9 @@ def restrict(folder: Path) -> int:
     """Removes all permissions of group and others from an installation's data folder and its contents; returns how many files and
     folders were changed.
 
-    Looks only at the folder and what is directly in it, and walks the whole tree only if one of them is accessible to others,
-    since files made under the umask never are. Symbolic links are neither followed nor changed. Nothing is changed in a folder
-    that has contents but no installation (no secret key), in a home directory, and in a folder above one. Raises OSError for
-    files of another user."""
+    Walks the whole tree only if the folder or something directly in it is accessible to others. Symbolic links are neither
+    followed nor changed. Nothing is changed in a folder that has contents but no secret key (no installation), in the home
+    directory, and in a folder above it. Raises OSError for files of another user."""
     try:
         inside = list(folder.iterdir())
     except FileNotFoundError:

@@ -1,9 +1,9 @@
-"""Sharing of work among worker nodes in proportion to their recent speed; each node holds at most the work of a minute. This
-module does not use Django.
+"""Shares work among worker nodes in proportion to their recent speed. A node holds at most the tasks that it completes in a
+minute. This module does not use Django.
 
-A node is a cluster of worker processes, usually one per machine. Speed and weight are eqs. (1) and (2) of the ant colony paper,
-which also sends each task to the node with the most free capacity. A task is one fetched address: slices take the same time on
-slow and fast nodes, so that counting slices would not measure speed."""
+A node is a cluster of worker processes, usually one per machine. Speed and weight are by eqs. (1) and (2) of the ant colony
+paper; as there, each task goes to the node with the most free capacity. A task is one fetched address. Slices are not counted,
+because they take the same time on slow and fast nodes."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def speed(tasks: float, minutes: float) -> float:
 def trailing(buckets: Mapping[int, float], minute: float, window: int = WINDOW_MINUTES) -> list[float]:
     """Returns the list n_1 … n_k of tasks completed in the last 1 … k minutes before `minute`, where k is `window`.
 
-    `buckets` are the numbers of tasks by whole minute; `minute` is the current time in minutes since any epoch, with its
-    fraction. Each period begins within a minute, of whose tasks it counts a share in proportion to the time inside the period.
+    `buckets`: numbers of tasks by whole minute. `minute`: current time in minutes since any epoch, with its fraction. If only
+    part of a whole minute is inside a period, the same part of its tasks is counted.
 
     >>> trailing({9: 60, 10: 30}, 10.5, 2)
     [60.0, 90.0]
@@ -106,16 +106,14 @@ class _Node:
 
 
 class Dispatcher:
-    """Chooses the node for the next task: among those that hold fewer tasks than their threshold, the one with the lowest load,
-    which is (tasks held) / (W H) with the node's weight W and the horizon H.
+    """Chooses the node for the next task: of the nodes that hold fewer tasks than their threshold, the one with the lowest load,
+    (tasks held) / (W H), where W is the node's weight and H the horizon. A choice costs O(log n) for n nodes.
 
-    Choosing the largest free capacity, W H - (tasks held), is equivalent while there is enough work for all. With less work it
-    would give everything to the nodes that did most so far, and the weights of the others would go to 0. By load every node gets
-    a share in proportion to its weight (`bench nodes --simulate` compares both). H must be longer than the time for which a node
-    holds a batch of addresses of one host; otherwise the threshold would limit a node's measured speed, and the lower speed would
-    lower the threshold further.
+    So every node gets a share in proportion to its weight, even if there is little work. By the largest free capacity,
+    W H - (tasks held), the nodes that did most so far would then get all of it (`bench nodes --simulate` compares both).
 
-    A choice costs O(log n) for n nodes, so that the same code serves three real nodes and a thousand in a simulation."""
+    H must be longer than the time for which a node holds a batch of addresses of one host. Otherwise the threshold limits the
+    node's measured speed, which lowers its weight and so the threshold further."""
 
     def __init__(self, horizon_minutes: float = HORIZON_MINUTES) -> None:
         self.horizon = horizon_minutes

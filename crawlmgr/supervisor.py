@@ -109,12 +109,12 @@ def listen(host: str, port: int) -> socket.socket:
 class StallDetector:
     """Detects a cluster of workers that has stopped taking tasks, as opposed to one that is busy or has just started.
 
-    Tasks write a heartbeat value, for example a time, to the database; when it changes, the cluster works. The time since the
-    last change is measured by this process's monotonic clock, so that a changed system clock or a suspended machine does not look
-    like a stall. The largest limit that applies counts: while workers are busy, `busy_seconds`; otherwise `stall_seconds`, in
-    which the cluster must run the task that it is regularly asked to run; for a new cluster `start_seconds`. After a worker was
-    killed, `doubt_seconds` replaces `stall_seconds` until the next heartbeat: that worker may have held the lock of the cluster's
-    internal queue, and then no other worker would ever get a task again."""
+    Tasks write a heartbeat value, for example a time, to the database. The cluster has stopped if the value does not change for
+    longer than the largest limit that applies, by this process's monotonic clock (a machine's suspension is not counted):
+    - `stall_seconds`: always; in this time the cluster must run the task that it is regularly asked to run.
+    - `busy_seconds`: while a worker is busy. `start_seconds`: until the first heartbeat of a new cluster.
+    - `doubt_seconds`: instead of `stall_seconds` from the death of a worker to the next heartbeat. The worker may have held the
+      lock of the cluster's internal queue; then no other worker would ever get a task again."""
 
     stall_seconds: float
     busy_seconds: float

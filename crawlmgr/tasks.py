@@ -44,12 +44,12 @@ _reincarnate = Sentinel.reincarnate
 
 
 def _tell_of_the_end(guard: Sentinel, process: Any) -> None:
-    """Replaces the function that django-q2 calls in a cluster's guard process when another process ended or exceeded its time
-    limit. Records what happened, which lets the run that the process worked on continue at once, and starts a new process. A
-    worker that has exceeded its time limit is killed, since it may not react to a request to end.
+    """Called by django-q2 in a cluster's guard process, in place of its own function, when another process ended or exceeded its
+    time limit. Records this, so that the process's run can continue at once, and starts a new process. A worker over its limit is
+    killed, since it may not react to a request to end.
 
-    The monitor, the process that deletes finished tasks, is not replaced: a new one would wait for ever on a lock that the dead
-    one held. Instead the guard exits, which ends the cluster, and its supervisor starts another."""
+    If the monitor ended, the process that deletes finished tasks, the guard exits instead, and the supervisor starts another
+    cluster: a new monitor would wait for ever on a lock that the dead one held."""
     worker = process not in (guard.monitor, guard.pusher)
     late = worker and process.timer.value == 0
     if late or not (worker and int(process.timer.value) == RECYCLED):

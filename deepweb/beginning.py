@@ -35,10 +35,10 @@ class FillPlan(NamedTuple):
 
 
 def ways_of(form: Form, personal: Collection[str]) -> list[FillPlan]:
-    """Returns the ways to fill in a form, in the order in which they are tried: the form's filter, if it has one (see
-    `filter_way`); the most likely text box alone; this box with each optional choice that has no default; every other text box
-    whose role is not in `personal`. If there are such choices or boxes, the last way is the most likely box alone again, with
-    more words. For a form without a text box, one way with the box ""."""
+    """Returns the ways to fill in a form, in the order in which they are tried: (1) the form's filter, if any (see `filter_way`);
+    (2) the most likely text box alone; (3) this box with each optional choice that has no default; (4) each other text box whose
+    role is not in `personal`; (5) if there is a way (3) or (4), the most likely box alone again, with more words. A form without
+    a text box has one way, with the box ""."""
     first = asking_of(form).box
     if not first:
         return [FillPlan("")]

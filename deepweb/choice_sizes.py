@@ -51,11 +51,11 @@ def choice_sizes(seen: Seen, choices: Mapping[str, Sequence[str]], size: float, 
     """Estimates, by coordinate descent, the number of records that match each of the values in `choices`. The model treats terms
     as independent: for a queried combination of k terms, log matches = sum of the log matches of its terms - (k - 1) log total.
 
-    Priors: log total is normal about log `size` with variance 1/2. The share of a value is log-normal about its share of the seen
-    records, with standard deviation 0.7 / sqrt(1 + count), count being the number of seen records with the value; if records do
-    not show the values of an input, all its values have equal shares. `words` are the estimated numbers of matches of the words
-    that choices were combined with. If all values of an input were queried, their numbers of matches should add up to the
-    total.
+    - Prior of log total: normal about log `size`, variance 1/2. If all values of an input were queried, their matches should add
+      up to the total.
+    - Prior of a value's share: log-normal about its share of the seen records, standard deviation 0.7 / sqrt(1 + count), where
+      count is the number of seen records with it; equal shares if records do not show the input's values.
+    - `words`: estimated numbers of matches of the words that choices were combined with.
     """
     fit = _Fit(seen, choices, size, words)
     fit.run()
@@ -67,7 +67,7 @@ def choice_sizes(seen: Seen, choices: Mapping[str, Sequence[str]], size: float, 
 
 def _members(marks: np.ndarray, shares: np.ndarray) -> np.ndarray:
     found = marks.any(axis=1)
-    # If many records match several values, a record may also match values not seen with it: with the probabilities `shares`.
+    # If many records match several values, each may match further ones not seen with it, with the probabilities `shares`.
     if found.any() and (marks.sum(axis=1) > 1).mean() > _SEVERAL:
         either: np.ndarray = np.maximum(marks, shares)
         return either

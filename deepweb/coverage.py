@@ -115,13 +115,12 @@ class Estimate:
 
 
 def estimate(probes: Sequence[Probe], records_seen: int) -> Estimate:
-    """Estimates the database size from random probes: the interval spans Chao1, the 95 % interval of Chao1, and the estimate
-    of Lu and Li.
+    """Estimates the database size from random probes. The interval spans Chao1 with its 95 % interval and the estimate of Lu and
+    Li.
 
-    Only complete answers are used, because truncated ones show which records rank first, not how many there are. With fewer
-    than 20 complete answers, or fewer than 8 records that several of them returned, the result has the reason "too_few_probes"
-    or "too_few_recaptured" and no interval. Chapman's estimate, whose two samples are the complete answers at even and at odd
-    positions, is stored in the result.
+    Only complete answers are used: truncated ones show which records rank first, not how many there are. With fewer than 20 of
+    them, or fewer than 8 records that several returned, there is no interval, but the reason "too_few_probes" or
+    "too_few_recaptured". Otherwise the result also has Chapman's estimate, from the answers at even and at odd positions.
     """
     whole = [probe.records for probe in probes if not probe.overflowed and probe.records]
     times: Counter[Hashable] = Counter(record for records in whole for record in records)
@@ -151,12 +150,11 @@ class StopRules(NamedTuple):
 
 
 def stopped_by(outcomes: Sequence[Outcome], times: Sequence[int], rules: StopRules, size: Estimate | None = None) -> str | None:
-    """Returns the name of the rule that ends a harvest: "queries", "records", "coverage" (reached by the lower bound), "gain"
-    or "good_turing"; None if no rule does.
+    """Returns the name of the first rule that ends a harvest: "queries", "records", "coverage" (tested with the lower bound of
+    the share harvested, by `size`), "gain" or "good_turing"; None if no rule does.
 
     `times` holds the number of returns of each record. "gain" and "good_turing" need ten queries. "good_turing" applies only if
-    at most a tenth of the answers were truncated, because truncated answers return the same records again and again, which
-    would look like completeness.
+    at most a tenth of the answers were truncated: truncated answers repeat records, which would look complete.
     """
     seen = captures(times)
     if rules.queries is not None and len(outcomes) >= rules.queries:

@@ -21,13 +21,13 @@ class RuleVerdict(NamedTuple):
 
 
 def rule_type(form: Form) -> RuleVerdict:
-    """Returns the type of a form by the rules of the deep-web paper, and the rule that decided.
+    """Returns the type of a form by the rules of the deep-web paper, and the rule that decided. The first that applies decides:
 
-    The first rule that applies decides, by: password fields (login or registration; password recovery if there is nothing
-    else); a text area (contact); a file field (other); words or fields of an order (order); nothing to fill in (other); an
-    e-mail, phone or captcha field in a form of at most two one-line inputs (newsletter, or password recovery if its words say
-    so); any other e-mail field (registration if its words say so, otherwise other); a search word in the tag, the button or a
-    prompt (search); a single text box sent by GET (search). Everything else has the type other.
+    1. Password fields: login or registration; password recovery if there is nothing else. 2. A text area: contact. 3. A file
+    field: other. 4. A quantity, or words of an order and none of a search: order. 5. Nothing to fill in: other. 6. An e-mail,
+    phone or captcha field, at most two one-line inputs: newsletter, or password recovery if its words say so. 7. Another e-mail
+    field: registration if its words say so, else other. 8. A search word in tag, button or prompt, or a query field: search.
+    9. One text box sent by GET: search. All else: other.
     """
     passwords, lines = form.of_kind("password"), form.of_kind("text", "search", "email", "tel", "url", "number")
     concepts = concepts_in(_tag_words(form))

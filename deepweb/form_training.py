@@ -200,10 +200,9 @@ def cross_validate(
     on_fold: Callable[[int], None] = lambda fold: None,
     more: Sequence[Example] = (),
 ) -> list[FormType]:
-    """Returns the type predicted for each example by a model that was trained without the forms of its registered domain.
-    `on_fold` is called with the number of each fold when it is done. `more` are additional examples for training only; a
-    model that predicts forms of their domain is trained without them. Raises TrainingError if there are fewer domains than
-    folds."""
+    """Returns the type predicted for each example by a model that was trained without the forms of its registered domain. `more`
+    are additional examples for training only; those of that domain are left out too. `on_fold` is called with the number of each
+    fold when it is done. Raises TrainingError if there are fewer domains than folds."""
     return [kind for kind, _ in predictions(examples, folds, random_seed, on_fold, more)]
 
 

@@ -75,8 +75,8 @@ def concepts_in(text: str) -> frozenset[str]:
     ['password', 'recover']
     """
     folded = words(text)
-    # Add the text without spaces, so that "sign up" is found as "signup"; in a long text, joined neighbours could form other
-    # words.
+    # Short texts are also searched without spaces, to find "sign up" as "signup"; in long ones, joined words could form
+    # others.
     if len(folded) < _SHORT:
         folded += folded.replace(" ", "") + " "
     plain, other = _flat()

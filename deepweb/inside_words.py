@@ -88,7 +88,7 @@ class InsideWords:
             asked = choice._replace(query=self._as_asked(choice.query))
             if choice.query[0] in self._counted:
                 break
-            # The last count of the words in the records does not include the chosen word: makes `_follow` count them again.
+            # The chosen word is missing from the last count of words: `_built` 0 makes `_follow` count them again.
             self._built = 0
         return asked, gain
 

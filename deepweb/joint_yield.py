@@ -52,9 +52,9 @@ class _Base(NamedTuple):
 
 
 class JointYield:
-    """Predicts how many new records a query brings that combines a word with one or two choices, or consists of such choices
-    alone. `choices` are the values of inputs, by input name; `policy` predicts the yield of words alone. Words of the record
-    fields `policy.doubtful` are not combined with choices."""
+    """Predicts the number of new records of a query of one or two choices, with or without a word. `choices` are the values of
+    inputs, by input name; `policy` predicts the yield of words alone. Words from the fields `policy.doubtful`, which the site
+    seems not to search, are not combined with choices."""
 
     def __init__(self, seen: Seen, box: str, choices: Mapping[str, Sequence[str]], policy: FreshPolicy) -> None:
         self._seen, self._box, self._choices, self._policy = seen, box, choices, policy
@@ -97,12 +97,12 @@ class JointYield:
         return with_words, list(families.values())
 
     def explored(self, best: float, families: Sequence[Sequence[Candidate]], left: int) -> Candidate | None:
-        """Returns a query that sets a single selection input and is worth submitting next, because the number of its matches
-        improves the predictions for all combinations with it; None if there is none.
+        """Returns a query that sets a single selection input and is worth submitting next, because its number of matches improves
+        the predictions for all combinations with it; None if there is none.
 
-        `families` are the second list that `offers` returns. The query must be expected to bring at least 0.8 times as many new
-        records as the best query (`best`). The remaining budget of `left` queries must be large enough to query all values of
-        the input early.
+        `families`: the second list that `offers` returns. The query must be expected to bring at least 0.8 times as many new
+        records as the best (`best`). The input's unqueried values must be at most half of the `left` queries, all its values a
+        third of the budget.
         """
         for offers in families:
             if len(offers[0].choice.query) != 1 or left < _ROOM * len(offers):
@@ -212,10 +212,9 @@ class JointYield:
 
 
 def _mixed(seen: Seen, fit: Yield) -> float:
-    """Estimates the factor `Yield.mixed`: 1 if a truncated answer is a random sample of all matches, 0 if it always contains
-    the same first records. It is a weighted mean of the value fitted to the yields of answers (`fit.mixed`) and a value
-    computed from how often pairs of records have the same order in two answers. The more such pairs, the greater the second
-    value's weight."""
+    """Estimates `Yield.mixed`: 1 if a truncated answer is a random sample of all matches, 0 if it always contains the same first
+    records. Averages two estimates: `fit.mixed`, fitted to the yields of answers, and one from how often pairs of records have
+    the same order in two answers. The second has the greater weight, the more such pairs there are."""
     same, pairs = pairs_in_order(seen)
     known = pairs / (pairs + _PAIRS)
     return (1 - known) * fit.mixed + known * min(1.0, 2 * (1 - (same + 1) / (pairs + 2)))

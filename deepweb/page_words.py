@@ -63,12 +63,11 @@ class _Piece(NamedTuple):
 
 
 def words_of_form_page(html: str | bytes, form_index: int, split: Callable[[str], list[str]] = query_words) -> FormPageWords:
-    """Returns the weighted words of a page (Pc of the deep-web paper) and of its form number `form_index` (Fc); all `<form>` tags
-    are counted, from 0.
+    """Returns the weighted words of a page (Pc of the deep-web paper) and of its form number `form_index` (Fc), counted from 0
+    over all `<form>` tags. No words if it cannot be read. `split` splits a text into words.
 
-    Pc is taken from the page without that form; Fc from the form's text, labels, prompts and button names, and from its options
-    with weight 0.5. K is the weight of an occurrence by its position; if several apply, the product of the two largest is taken.
-    A page that cannot be read has no words. `split` splits a text into words.
+    Pc is taken from the page without that form; an occurrence weighs K by its position; outside the title, the product of the two
+    largest that apply. Fc is taken from the form's text, labels, prompts and button names, and from its options with weight 0.5.
     """
     root = parse_page(html)
     if root is None:

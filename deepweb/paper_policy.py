@@ -28,19 +28,17 @@ equal)."""
 
 @dataclass(slots=True)
 class PaperPolicy:
-    """The deep-web paper's query policy. Queries are made in rounds; the records found in round i take the place of what the
-    paper calls the pages P_i.
+    """The deep-web paper's query policy. Queries are made in rounds; the records found in round i take the place of the paper's
+    pages P_i.
 
-    The weight of a word after round i, eq. (1), is the sum of K over its occurrences in the records of P_i, times ln(N / n): N is
+    The weight of a word after round i, eq. (1), is ln(N / n) times the sum of K over its occurrences in the records of P_i. N is
     the number of all records found so far, n the number of them with the word. `word_weights` returns these sums of K for one
-    record; without it, each word of a record counts once. Words in more than the share `too_common` of P_i, or in fewer than
-    max(2 records, the share `too_rare`), are left out.
+    record; without it, each word of a record counts once. Left out are words in more than the share `too_common` of P_i, or in
+    fewer than max(2 records, the share `too_rare`).
 
-    Querying ends after `max_rounds` rounds, of which the seeds are the first, or when fewer than `min_candidates` words are left;
-    `ended` says which. With `stop_rule` False it continues; if P_i has fewer than `min_candidates` words, words of all records
-    seen are added.
-    `round`, `queue` (words of the round not queried yet) and `started` (number of answers before the round) are the whole state,
-    which can be stored."""
+    Querying ends after `max_rounds` rounds (the first for the seeds), or when fewer than `min_candidates` words are left; `ended`
+    says which. With `stop_rule` False it goes on, with words of all records seen if P_i has too few. `round`, `queue` (words of
+    the round not queried yet) and `started` (number of answers before the round) are the whole state."""
 
     seeds: Sequence[Term]
     per_round: int = PER_ROUND

@@ -38,9 +38,9 @@ class Scored(Protocol):
 
 
 def parts_of(form: Form, required: Iterable[str] = ()) -> list[Query]:
-    """Returns every combination of values of the required inputs (those that the form marks, and those named in `required`),
-    as terms in the form's order, at most 120; one empty combination if no input is required. Of an input that selects a
-    comparison operator, only the operators that find a word anywhere in a value are used, if it has any."""
+    """Returns every combination of values of the required inputs (those that the form marks, and those named in `required`), as
+    terms in the form's order, at most 120; one empty combination if no input is required. If a select offers comparison
+    operators, only those that find a word anywhere in a value are used, or all if there are none."""
     names = frozenset(required)
     widest = {field.name: widest_operators(field) for field in form.fields if is_operator(field)}
     choices = [each for each in inputs_of(form) if each.values and (each.role is FieldRole.REQUIRED or each.name in names)]
@@ -54,8 +54,8 @@ class Parts:
 
     def __init__(self, parts: Sequence[Query], column_of: Callable[[Term], str], is_filter: bool = False) -> None:
         """`parts` are the combinations of required choices; `column_of` returns the record field from which a term was read.
-        `is_filter` tells that each part selects the record field to be searched; a field whose first queries find nothing is
-        then no longer queried, since it may not contain words at all."""
+        `is_filter`: each part selects the record field to search; fields whose first queries find nothing are then no longer
+        queried, because they may contain no words."""
         self._parts, self._column_of = [part for part in parts if part], column_of
         self._is_filter = is_filter
         self.seen = {part: Seen(column_of) for part in self._parts}
@@ -97,14 +97,12 @@ class Parts:
         return next((column for column in sorted(columns) if column and bare(column) in named), None)
 
     def best(self, overall: Seen, policy: Scored, limit: int | None) -> tuple[Choice | None, float]:
-        """Returns the query expected to bring most new records, which is a word together with a part, and how many it is
-        expected to bring; (None, 0) if no query is left.
+        """Returns the query expected to bring most new records, which is a word together with a part, and how many it is expected
+        to bring; (None, 0) if no query is left.
 
-        `overall` holds the answers of all parts together, `limit` is the number of records at which answers are truncated. For
-        a part with at least 4 answers and 10 records, `policy` chooses the word. For any other part, the matches of a word are
-        predicted as the part's size times the word's share of the seen records (`_share`). The part's size is estimated from
-        earlier queries: the sum of their matches divided by the sum of their words' shares, shrunk towards this ratio over all
-        parts.
+        `overall` holds the answers of all parts together, `limit` is the number of records at which answers are truncated. For a
+        part with at least 4 answers and 10 records, `policy` chooses the word. For any other part, the matches of a word are
+        estimated as the part's size, known from earlier queries, times the word's share of all seen records (`_share`).
         """
         found: tuple[Choice | None, float] = (None, 0.0)
         brought = {part: self._brought(overall, part) for part in self.seen}

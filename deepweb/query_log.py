@@ -69,9 +69,8 @@ class QueryLog:
 
     def settle(self, seen: Seen) -> dict[int, tuple[int | None, bool]]:
         """Determines which line of the pages states the total, and by these totals which answers were truncated, including
-        earlier ones that were taken for complete. Returns {query number: (total or None if unknown, whether truncated)} for each
-        entry that may have changed. As long as no truncation is proved, outcomes in `seen` may be marked as truncated on
-        suspicion."""
+        earlier ones taken for complete. Returns {query number: (total or None if unknown, whether truncated)} for each entry that
+        may have changed. Until a limit is known, answers of the likely limit's size are marked as truncated in `seen` only."""
         line = trusted_shape([entry.statement() for entry in self.entries[-_JUDGED:]])
         for place in range(0 if line != self._line else len(self) - 1, len(self)):
             entry = self.entries[place]

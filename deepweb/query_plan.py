@@ -26,14 +26,13 @@ class Candidate(NamedTuple):
 def first_of_plan(
     others: Sequence[Candidate], families: Sequence[Sequence[Candidate]], unseen: float, left: int
 ) -> Candidate | None:
-    """Returns the query to submit next if `left` queries remain; None if there is none. It is the best of `others`, unless the
-    `left` queries are expected to find more records in total when the first of them are from one of `families`. Then a query of
-    that family is returned: of its queries that yield at least `NEAR_BEST` times its largest yield, the one with the most known
-    records, because its prediction is the most reliable.
+    """Returns the query to submit next if `left` queries remain; None if there is none. It is the best of `others`, unless more
+    records are expected in total if the first of the `left` queries are from one of `families`. Then it is a query of that
+    family with at least `NEAR_BEST` times its largest yield; of these the one with the most known records (surest prediction).
 
-    No two queries of a family find the same record, so the best j of them find C new records, the sum of their yields. The
-    results of `others` overlap at random: after these j, n = left - j queries find (U - C) (1 - exp(-n g / U)) of the remaining
-    U - C records, where U is `unseen` and g is the largest yield in `others`. The j with the largest total is used.
+    The best j queries of a family find C records, the sum of their yields, because no two of them find the same record. The
+    n = left - j queries of `others` overlap at random and find (U - C) (1 - exp(-n g / U)) of the other records, where U is
+    `unseen` and g the largest yield in `others`. The j with the largest total is used.
     """
     best = max(others, key=lambda offer: offer.gain, default=None)
     rate = best.gain / unseen if best is not None else 0.0

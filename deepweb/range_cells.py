@@ -92,10 +92,10 @@ def _day_of(text: str, mask: str) -> float | None:
 def column_of(
     records: Mapping[int, Mapping[str, str]], whole: Range, answers: Sequence[tuple[Range, Sequence[int]]], named: frozenset[str]
 ) -> str | None:
-    """Returns the name of the record field that the range `whole` filters; None if unknown. A field fits if at least 80 % of
-    its values, over all `answers` (queried range, ids of the records found), are in the queried range. A field whose name
-    (lower case, letters only) is in `named` is preferred among those that fit, or taken if none fits; otherwise the only one
-    that fits is taken. `records`: fields by id."""
+    """Returns the name of the record field that the range `whole` filters; None if unknown. A field fits if it has at least five
+    values in `answers` (queried range, record ids), 80 % of them in the queried range. Of those that fit, or of all if none does,
+    one in `named` (lower case, letters only) is taken; otherwise the only one that fits, if a part of `whole` found records.
+    `records`: fields by id."""
     counts: dict[str, list[int]] = {}
     for span, found in answers:
         for pk in found:
@@ -132,9 +132,9 @@ class QueriedRange(NamedTuple):
 
 
 def scale_of(asked: Sequence[QueriedRange], limit: int) -> float:
-    """Estimates, from the queried ranges `asked`, the ratio r = (records that match a range) / (records in it that were seen
-    before it was queried). Returns exp of the posterior mean of log r, with a normal prior about log 15. The number of matches is
-    log-normal about r b with variance 0.2 + 1 / b, b being the records seen before; an unknown number is above `limit`."""
+    """Estimates r, the ratio of the records that match a range to those of them seen before it was queried: exp of the posterior
+    mean of log r, from the ranges `asked` and a normal prior about log 15. With b records seen before, the number of matches is
+    log-normal about r b (variance 0.2 + 1 / b); an unknown one is above `limit`."""
     # imported here because it takes a fifth of a second, which commands that do not need it save
     from scipy.special import log_ndtr
 
@@ -154,14 +154,13 @@ def cells(
     left: int | None = None, everywhere: bool = False,
 ) -> list[Cell]:
     """Returns unqueried sub-ranges to query next, each with its expected number of new records: some in each interval that no
-    narrow queried range covers, and parts, with about 0.75 `limit` records, of narrow ranges with truncated answers. A range is
-    narrow if it was answered completely, is a single value or contains at most WIDE times `limit` records.
+    narrow queried range (see the module) covers, and parts, of about 0.75 `limit` records, of narrow ranges with truncated
+    answers.
 
-    `whole` is the whole range, `asked` are its queried sub-ranges, `values` the sorted positions of the records seen so far. The
-    density of records follows from the answers and, inside queried ranges, from `values`; where no number of matches is known, it
-    is `scale` (see `scale_of`) times that of the seen records. `left` is the number of queries that may still be sent, None if
-    unlimited. With `everywhere`, intervals that no narrow range covers are divided over their whole length (set if words are
-    queried besides ranges)."""
+    `whole` is the whole range, `asked` are its queried sub-ranges, `values` the sorted positions of the records seen so far.
+    Where no number of matches is known, the density of records is `scale` (see `scale_of`) times that of the seen records. `left`
+    is the number of remaining queries, None if unlimited. With `everywhere`, intervals without narrow ranges are divided over
+    their whole length, for harvests that query words too."""
     step = 0 if not whole.mask and len(values) and np.any(values % 1) else 1
     points, masses = _masses(whole, asked, values, scale, limit, step)
     state = _Known(whole, points, masses, values, limit, frozenset((each.range.low, each.range.high) for each in asked))
@@ -213,9 +212,9 @@ class _Known(NamedTuple):
 
 
 def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[QueriedRange], left: int | None) -> list[Cell]:
-    """Returns sub-ranges to query in the intervals (low, high) of `fresh`, which were not queried: one at each end of an interval
-    next to a queried range of `narrow`, otherwise one where seen records are densest. Each should match the records expected in
-    all intervals, divided by the queries `left`, within MIN_FILL to MAX_FILL times the size of a full response."""
+    """Returns sub-ranges to query in the unqueried intervals (low, high) of `fresh`: at each end next to a range of `narrow`,
+    otherwise where seen records are densest. An interval with few records is queried whole. A sub-range should match the records
+    expected in all intervals / `left`, within MIN_FILL to MAX_FILL times `limit` (`left` None: MIN_FILL)."""
     limit = state.limit
     there = sum(state.mass(Range(low, high)) for low, high in fresh)
     aim = limit * (float(np.clip(there / (limit * left), MIN_FILL, MAX_FILL)) if left else MIN_FILL)
@@ -232,9 +231,9 @@ def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[Qu
 
 
 def _end_cell(state: _Known, stretch: tuple[int, int], narrow: Sequence[QueriedRange], aim: float, from_end: bool) -> Cell | None:
-    """Returns a sub-range with about `aim` records at the start (with `from_end`, at the end) of the interval `stretch`; None if
-    no range in `narrow` is adjacent to the interval there. The width follows from the density of the adjacent ranges, or from
-    the estimated distribution (`state`) if a range inside the interval with the same start (end) was queried."""
+    """Returns a sub-range with about `aim` records at the start (with `from_end`, the end) of the interval `stretch`; None if no
+    ranges in `narrow` are adjacent there, or it and its halves were queried. The width follows from their density and the
+    estimated distribution (`state`), only the latter if a range with the same start (end) was queried."""
     low, high = stretch
     dense = _density_beside(state, high if from_end else low, narrow, from_end)
     if dense is None:
@@ -263,8 +262,8 @@ def _reach(state: _Known, low: int, high: int, aim: float, from_end: bool) -> in
 
 def _densest(state: _Known, low: int, high: int, total: float, aim: float) -> Cell | None:
     """Returns the sub-range to query next of an interval with about `total` records: the one with about `aim` records where the
-    seen records are densest, or at its start if at most 16 were seen. If it was queried already, its first half is returned, or
-    the first half of that, and so on; None if all of these were queried."""
+    seen records are densest, or at the start if at most 16 were seen. If it was queried already, its first half is taken instead,
+    repeatedly; None if all of these were queried."""
     seen = state.values[(state.values >= low) & (state.values <= high)]
     if len(seen) <= WINDOW:
         return state.begin(Range(low, low + _reach(state, low, high, aim, False), state.whole.mask), aim)
@@ -358,8 +357,8 @@ def _masses(
     whole: Range, asked: Sequence[QueriedRange], values: np.ndarray, scale: float, limit: int, step: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns two parallel arrays: points of the range `whole` in ascending order, and how many records each stands for. Points
-    are the values of seen records, and evenly spaced ones between neighbouring ends of queried ranges. The numbers are scaled,
-    widest range first, until their sum in each queried range is within 0.5 % of its records."""
+    are the values of seen records, and evenly spaced ones between ends of queried ranges. The numbers are scaled until their sum
+    in each queried range is within 0.5 % of its records, if known; at most 200 times."""
     ends = sorted({whole.low, whole.high, *(end for each in asked for end in (each.range.low, each.range.high))})
     spread = [np.linspace(a, b, _SPREAD + 2)[1:-1] for a, b in zip(ends, ends[1:], strict=False) if b > a + step]
     even = np.concatenate(spread) if spread else np.array([float(whole.low)])

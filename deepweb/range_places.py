@@ -30,9 +30,9 @@ class RangePlaces:
     def values(
         self, form: Form, slots: Sequence[Slot], listed: Mapping[int, Mapping[str, str]], log: Sequence[Logged], seen: Seen
     ) -> dict[str, np.ndarray]:
-        """Returns, by the name of a range's first input, the values in this range of the records of `seen`, in their order (nan
-        for a record without one). Ranges whose record field is unknown are missing. `slots` are the inputs of the form, `listed`
-        the fields of the records by id, `log` the finished queries."""
+        """Returns an array for each range, by the name of its first input: the value of each record of `seen`, in their order
+        (nan if it has none). Ranges whose record field is unknown are missing. `slots`: inputs of the form, `listed`: fields of
+        the records by id, `log`: finished queries."""
         found = {}
         for slot in slots:
             whole = slot.whole

@@ -47,9 +47,8 @@ class Answer(NamedTuple):
 
 class Context(NamedTuple):
     """What is known of a site and of the query when a result page is read. `bound`: the values set in the form, by input name.
-    `page_template`: links and lines that every page has. `shape`: the layout of result lists, None if unknown. Further: the form,
-    the number of the page, the number of records of a full page (0 if unknown), whether forms may be sent by POST, the
-    encoding."""
+    `number`: the number of the page. `page_size`: records of a full page, 0 if unknown. `page_template`: links and lines that
+    every page has. `shape`: the layout of result lists, None if unknown. `may_post`: whether forms may be sent by POST."""
 
     form: Form
     bound: Mapping[str, str]

@@ -14,9 +14,9 @@ MISSING_QUERIES = 2
 
 
 class SearchedColumns:
-    """Finds in which record fields a search box searches. `counts`, stored in the harvest's state, holds three numbers for
-    each field: records that were found and contain the queried word only in this field; records with the word in this field
-    that were not found although the answer was complete; and queries for which there were such unfound records."""
+    """Finds in which record fields a search box searches. `counts`, stored in the harvest's state, holds three numbers for each
+    field. Two count records with the queried word in the field: those found, if no other field has the word, and those that a
+    complete answer missed. The third counts the queries that missed any."""
 
     def __init__(self, counts: dict[str, list[int]]) -> None:
         self.counts = counts
@@ -32,9 +32,9 @@ class SearchedColumns:
                 told[2] += 1
 
     def missing(self, columns: Iterable[str]) -> frozenset[str]:
-        """Returns the record fields that the search box does not search: records with the queried word in this field were missed
-        by at least MISSING_QUERIES queries, and in all more than three times as often as found. Empty if these would be all of
-        `columns` (the names of all fields), since the box then searches text that result lists do not show."""
+        """Returns the record fields that the search box does not search: at least MISSING_QUERIES queries missed records with the
+        word in this field, in all at least MISSES records and over three times as many as they found. Empty if these were all of
+        `columns` (the names of all fields): then the box searches text that result lists do not show."""
         found = frozenset(
             name
             for name, (hits, misses, queries) in self.counts.items()
@@ -69,9 +69,9 @@ def unproved(columns: Iterable[str], found_and_not: Mapping[str, Sequence[int]])
 
 
 def telling_word(texts: Sequence[str], mode: WordMode) -> str | None:
-    """Returns a Chinese word from these texts that a search finds only on a site with the matching mode `mode`; None if there is
-    none. For `PARTS` it is two neighbouring characters inside a text that are in no dictionary word; for other modes the first
-    word of at least two characters into which the text is split under that mode."""
+    """Returns a Chinese word from these texts that tests whether a site has the matching mode `mode`; None if there is none. For
+    `PARTS`: two neighbouring characters inside a text that are in no dictionary word. For other modes: the first word of at least
+    two characters into which a text is split under the mode."""
     for text in texts[:200]:
         words = query_words(text)
         if mode is WordMode.PARTS:

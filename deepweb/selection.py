@@ -121,9 +121,9 @@ class FreshPolicy:
         return Choice((seen.term(place),), float(expected[place]), _WORDS), float(score[place])
 
     def _pair(self, seen: Seen, least: float, learned: float) -> Choice | None:
-        """Returns the most promising refined query: an earlier query whose answer was truncated, with a second word added (see
-        `refinement`). It comes as a choice with its prediction, None if none is expected to bring more than `least` new
-        records. Predictions are multiplied by `learned` before they are compared."""
+        """Returns the best refined query: an earlier query whose answer was truncated, with a second word added (see
+        `refinement`). It is returned with its predicted number of new records. None if no prediction, multiplied by `learned`
+        (the ratio of actual to predicted so far), exceeds `least`."""
         scale, cut = self.scale(seen), self._cut(seen)
         overall = seen.once.sum() / max(1, seen.returns.sum())
         best: Choice | None = None

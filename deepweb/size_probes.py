@@ -82,17 +82,15 @@ class ProbePlan:
 def plan_probes(
     seen: Seen, scale: float | np.ndarray, limit: int | None, rng: np.random.Generator, count: int
 ) -> ProbePlan | None:
-    """Draws `count` random words, weighted by the number of seen records that contain them; None if there are fewer suitable
-    words.
+    """Draws `count` different random words from a pool, weighted by the number of seen records that contain them; None if the
+    pool has fewer. Words of similar weight are drawn in proportion.
 
-    The words are drawn systematically in the order of their weights, so that no word is drawn twice and words of similar
-    weight are drawn in proportion. Drawing by weight makes the probes contribute about equally to the size estimate.
+    The pool holds the words of at least four seen records, because counts of fewer are too noisy, and of at most 0.7 `limit`
+    records in all, so that answers are hardly ever truncated. If these are fewer than five words per drawn word, or more than 5 %
+    of the seen records contain none of them, words of three or two records are added.
 
     `scale` is the ratio of all records that match a word to the seen ones among them: one number, or an array indexed by term.
-    `limit` is the number of records at which the site truncates its answers, None if there is no limit. The pool holds the words
-    of at least four seen records, because counts of fewer are too noisy, and of at most 0.7 `limit` / `scale` records, so that
-    answers are hardly ever truncated. If these are fewer than five words per drawn word, or more than 5 % of the records contain
-    none of them, words of three or two records are added.
+    `limit` is the number of records at which the site truncates its answers, None if there is no limit.
     """
     frequency = seen.frequency
     most = np.inf if limit is None else _WELL_BELOW * limit
@@ -143,18 +141,17 @@ def _systematic(weights: np.ndarray, count: int, rng: np.random.Generator) -> np
 def estimate_size(
     plan: ProbePlan, answers: Sequence[ProbeAnswer], records_seen: int, counts: Mapping[Term, int] | None = None
 ) -> Estimate:
-    """Estimates the size N = sum over the probes q of (1 / pi_q) * sum over the records that q returned of 1 / degree, with a 95
-    % interval; pi_q is the probability that q was drawn (`ProbePlan.inclusion`).
+    """Estimates the database size with a 95 % interval: N = sum over the probes q of (1 / pi_q) * sum over the records that q
+    returned of 1 / degree. pi_q is the probability that q was drawn (`ProbePlan.inclusion`), degree the number of pool words that
+    find the record. `counts`: number of records of a sample that contain each word of the pool (default: its weight there).
 
-    The degree of a record is the number of pool words that find it: those among its terms, or also separate words and phrases of
-    its text, or also substrings of it. The narrowest of these definitions by which the probes found at least 90 % of the records
-    that they returned is used. A probe with a truncated answer contributes 0; correspondingly, a word counts in a degree with the
-    probability that an answer to a word as frequent is complete (`_chances`). `counts` says for each word of the pool how many
-    records of a sample contain it (default: the words' weights in the pool).
+    A word finds a record if it is among its terms, or also a word or phrase of its text, or also inside a word: the narrowest of
+    these rules that explains at least 90 % of the returned records. Truncated answers contribute 0; therefore a word counts in a
+    degree with the probability that its answer is complete.
 
-    The result is that of `coverage.estimate`, if its interval is narrow enough, in these cases: fewer than ten complete answers;
-    no definition fits (other fields are searched); more than half of the answers were truncated; the pool reaches less than half
-    of the records."""
+    The result is that of `coverage.estimate` with fewer than ten complete answers, if no rule fits (other fields are searched),
+    if more than half of the answers were truncated, or if the pool reaches less than half of the records. An interval that is too
+    wide or below the records seen is replaced by a reason."""
     whole = [answer for answer in answers if not answer.overflowed]
     rough = _rough(answers, records_seen)
     if len(whole) < _FEW:
@@ -213,12 +210,12 @@ def _value(answer: ProbeAnswer, degree: Callable[[ProbedRecord], float]) -> floa
 
 
 def _chances(plan: ProbePlan, answers: Sequence[ProbeAnswer], counts: Mapping[Term, int]) -> dict[Term, float]:
-    """Returns, for each word of the probe pool, the probability that its answer is complete.
+    """Returns, for each word of the probe pool, the probability that its answer is complete. counts: number of records of a
+    sample that contain each word.
 
-    Words with a similar number in `counts` form a class. The probability of a class is the share of complete answers in it,
-    each answer weighted by its number of matching records, because words with more matches find more of the records. For a
-    truncated answer, that number is estimated as the word's number in `counts` times the mean ratio of the two numbers in
-    complete answers.
+    Words with similar counts form a class. Its probability is the share of complete answers, weighted by matches (words with more
+    matches find more records), and shrunk towards the share of all answers. A truncated answer's matches are estimated as the
+    word's count times the mean ratio of both in complete answers.
     """
     whole = [(a.whole or len(a.records), counts[a.term]) for a in answers if not a.overflowed]
     ratio = sum(size for size, _ in whole) / max(1, sum(count for _, count in whole))

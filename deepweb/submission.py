@@ -73,11 +73,11 @@ def _selected(form: Form, name: str) -> list[tuple[str, str]]:
 
 
 def refusal(form: Form, verdict: Verdict, released: bool) -> str | None:
-    """Returns the code of the reason why a form must not be submitted; None if it may be.
+    """Returns the code of the reason why a form must not be submitted; None if it may be. Conditions:
 
-    A form may be submitted if it is classified as search, has a field to query, and has no password, file, e-mail or captcha
-    field; the confidence of the classification must be at least 0.7, or the operator must have released the form. A POST form
-    must have a confidence of at least 0.8, no text area and the usual encoding, and be released in any case."""
+    - It is classified as search with a confidence of at least 0.7, or of less if the operator released it.
+    - It has a field to query, and no password, file, e-mail or captcha field.
+    - A POST form is released, has a confidence of at least 0.8, no text area and the usual encoding."""
     if verdict.type is not FormType.SEARCH:
         return "not_search"
     if form.of_kind("password", "file") or any(field.role in _PERSONAL for field in form.fields):

@@ -87,13 +87,12 @@ def text_slots(columns: Mapping[str, Sequence[str]], listed: Iterable[Mapping[st
 
 @dataclass(slots=True)
 class TemplateSearch:
-    """Chooses the next query without words: a set of inputs (template) and their values. Its only state is the query log, from
-    which it is rebuilt.
+    """Chooses the next query without words: a set of inputs (template) and their values. Its state follows from the query log.
 
-    `stated` are the totals stated by the site, parallel to `Seen.outcomes`; `limit` is the number of records at which the site
-    truncates its answers. `values` gives, by the name of a range's first input, the position of each seen record in that range,
-    indexed by record, nan if unknown; `must` are inputs that each query has to set; `left` is the number of remaining queries,
-    None if unbounded; `beside_words` tells that the form is queried by words as well.
+    - stated: totals stated by the site, parallel to `Seen.outcomes`; limit: number of records at which it truncates answers.
+    - values: for each range (by its first input's name) the position of each seen record in it, by record; nan if unknown.
+    - must: inputs that each query has to set; left: number of remaining queries, None if unbounded.
+    - beside_words: the form is queried by words as well.
     """
 
     slots: Sequence[Slot]
@@ -193,9 +192,9 @@ class TemplateSearch:
                     yield from self._refined(seen, outcome, slot, self._matching(place, outcome))
 
     def _alone(self, seen: Seen, slot: Slot) -> Iterator[_Offer]:
-        """Yields queries that set only the inputs of `slot`. For a range: its sub-ranges. Otherwise the first value not tried
-        yet, taken from a sample of the values until the input is known to be informative (different values give different
-        answers), then from all. Yields nothing if the input is known to be uninformative."""
+        """Yields queries that set only the inputs of `slot`: for a range its sub-ranges, otherwise the first value not tried yet.
+        A sample of the values is used until the input is known to be informative (different values give different answers), then
+        all. Yields nothing if the input is known to be uninformative."""
         template = frozenset(slot.names)
         known = self.verdict(template, seen)
         if known is False:
@@ -260,7 +259,7 @@ class TemplateSearch:
             matching = float(max(outcome.returned, outcome.matching or 0))
             earlier = places[: known_till[place]]
             before = float(((earlier >= span.low) & (earlier <= span.high)).sum())
-            # Word queries find records too, so the count from the time of that answer is scaled to all records known now.
+            # `before` counts only records known before this answer; word queries found more since, so it is scaled up.
             if self.beside_words and known_till[place]:
                 before *= seen.records / known_till[place]
             asked.append(QueriedRange(span, matching, is_known, outcome.is_whole, before))

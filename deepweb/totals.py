@@ -103,14 +103,13 @@ def _is_window(before: str, number: int, shown: int) -> bool:
 
 
 def trusted_shape(statements: Sequence[AnswerStatement]) -> str | None:
-    """Returns the line (`Stated.shape`) whose number is the total of results, judged by what several answers stated; None as
-    long as no line has proved to be it.
+    """Returns the line (`Stated.shape`) whose number is the total of results, judged by several answers; None if none is proved.
 
-    A line is excluded if an answer contains more records than it states, or if it states a larger number for a query that sets
-    more terms. A line is proved if it once counted the results on its page (`Stated.window`). Otherwise its numbers must differ
-    between queries; and of the answers that were read to their end, those with fewer records than the largest answer cannot
-    have been truncated, so half of them must have exactly as many records as stated. Of several proved lines, the one in most
-    answers is taken, then the one with the largest numbers.
+    - Excluded: a line that states fewer records than an answer has, or more for a query than for one with only some of its terms.
+    - Proved: a line that once also said which results its page shows (`Stated.window`).
+    - Also proved: a line with different numbers that are right for half of the answers that were read to their end and are
+      smaller than the largest (so not truncated). Without such answers, one right number or three answers are enough.
+    - Of several proved lines, the one in most answers is taken, then the one with the largest numbers.
     """
     by_shape: dict[str, list[tuple[AnswerStatement, Stated]]] = defaultdict(list)
     for answer in statements:

@@ -51,10 +51,10 @@ class Range:
         return Range(low, high, self.mask)
 
     def halves(self) -> list[Range]:
-        """Returns the two halves of the range; empty for a range of a single value. The middle value is in both halves, so
-        that no record is missed whose value is between two whole numbers.
+        """Returns the two halves of the range; empty for a range of a single value. Both contain the middle value (unless there
+        are only two values), so that no fractional value is missed.
 
-        A range of numbers over more than four octaves is split at the geometric mean, because most prices and sizes are small.
+        Numbers that span more than four octaves are split at the geometric mean, because most prices and sizes are small.
         """
         if self.high <= self.low:
             return []

@@ -30,10 +30,10 @@ _EIGHTHS = (-1.53, -0.89, -0.49, -0.16, 0.16, 0.49, 0.89, 1.53)
 
 
 class Yield(NamedTuple):
-    """Fitted parameters. `size`: the ratio of a word's number of matches to its share of the seen records; equal to the number
-    of records in the database if words are as frequent there as among the seen records. `mixed`, in [0, 1]: 1 if a truncated
-    answer is a random sample of all matches, 0 if it always contains the same first records. `by_kind`, indexed by the number
-    of a kind of word (`Seen.kind_of`): the ratio of `size` for words of the kind to the overall `size`."""
+    """Fitted parameters. `size`: a word's number of matches divided by the share of seen records that contain it; this is the
+    size of the database if words are equally frequent there. `mixed`, in [0, 1]: 1 if a truncated answer is a random sample of
+    all matches, 0 if it always contains the same first records. `by_kind`: for each kind of word, by its number (`Seen.kind_of`),
+    the kind's `size` divided by the overall `size`."""
 
     size: float
     mixed: float
@@ -46,16 +46,16 @@ class Yield(NamedTuple):
 
 
 def fitted(seen: Seen, cut: float) -> Yield:
-    """Returns the posterior means of `size` and `mixed`, with flat priors, given the latest 60 answers to single words, truncated
-    at `cut` records.
+    """Fits a `Yield` to the answers to single words among the latest 60; `size` and `mixed` are posterior means with flat priors.
+    `cut`: number of records at which answers are truncated.
 
-    - The number of records that match a word is log-normal about size * share, with variance 0.15² + 1 / count. Here only seen
-      records that were returned for other queries are considered: count is the number of those with the word, and share their
-      proportion. A complete answer or a stated total gives the number of matches; any other answer only a lower bound.
-    - A truncated answer (K = `cut` records) to a word that F of D known records contain brings between K - F new records (it
-      shows the known ones first) and K (1 - F / D) (a random sample); the expected number is `mixed` of the way from the first
-      to the second, with three times the variance of a binomial distribution. If records shared by two answers are in
-      different orders, `mixed` is shifted towards 1.
+    - The number of records that match a word is log-normal about size * share, with variance 0.15² + 1 / count; count and share
+      are the number and proportion of those with the word among the seen records that other queries returned. The number is known
+      from a complete answer or a stated total; any other answer gives a lower bound.
+    - A truncated answer (K = `cut` records) to a word with M matches, F of them known, brings between K - F new records (known
+      ones come first) and K (1 - F / M) (a random sample). The expected number is `mixed` of the way from the first to the
+      second, with three times the binomial variance. `mixed` is shifted towards 1 if answers show shared records in different
+      orders.
     """
     # Imported here because the import takes 0.2 seconds, and most commands do not need it.
     from scipy.special import log_ndtr
@@ -158,10 +158,10 @@ def new_of(
     first: np.ndarray | None = None,
     counts: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Returns the expected number of new records in answers truncated at `cut`; all arrays are indexed by query. `known` is
-    the number of seen records that match; the number of unseen ones is gamma-distributed with mean `unseen` and shape half of
-    `counts` (default: `known`), represented by eight equally likely values (approximation of Wilson and Hilferty). `mixed` is
-    as in `Yield`. `first`: how many of the known records rank among the first `cut` in the site's order (default: all)."""
+    """Returns the expected number of new records in answers truncated at `cut`; arrays are indexed by query. `known`: number of
+    seen records that match. `unseen`: expected number of unseen ones; these are gamma-distributed with shape `counts` / 2
+    (default: `known` / 2), at least 1. `mixed`: as in `Yield`. `first`: number of known records among the first `cut` in the
+    site's order (default: all)."""
     shape = np.maximum(_SHAPE * (known if counts is None else counts), 1).astype(float)
     brought = np.zeros(len(known))
     for z in _EIGHTHS:

@@ -28,9 +28,9 @@ def given(content: Content) -> str:
 
 def same_page(own: str, other: str) -> bool:
     """Tells, by the addresses alone, whether the declared address `other` of a page fetched as `own` certainly names the same
-    page. Their paths must be equal, apart from upper case, a final "/" and names such as index.html. `other` must have no
-    parameters that `own` lacks, and those that it leaves out must neither be numbers nor be named like page numbers ("page" …).
-    Without this check, a site that declares its first page or home page as the address of every page would hide all other pages.
+    page. The paths must be equal, apart from case, a final "/" and names such as index.html. `other` must have only parameters of
+    `own`. Those that it lacks must not have numbers as values or names like "page". Otherwise, a site that declares its home page
+    as the address of every page would hide all other pages.
 
     >>> same_page("http://a.example/t/?ref=top", "http://a.example/t")
     True

@@ -130,9 +130,9 @@ class TopicCrawler:
         return Stored(links=self._follow(run, session, now))
 
     def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str:
-        """Called by the engine when no address waits in the frontier. Reports addresses that were dropped from the frontier to
-        the strategy, takes chosen pages from the archive if it has them, and returns the other chosen addresses, which must be
-        requested, as links to add to the frontier; () to be called again; or, as a string, a code of the reason why the run
+        """Called by the engine when no address waits in the frontier. Reports addresses dropped from the frontier to the
+        strategy, and processes chosen pages that the archive has. Returns one of three results: the chosen addresses that must
+        be requested, as links for the frontier; () to be called again; or, as a string, the code of the reason why the run
         ends."""
         session = self.session(run)
         if sql.fetch(_EDITED, (session.run_id,)):
@@ -174,9 +174,9 @@ class TopicCrawler:
         return reason
 
     def _follow(self, run: Run, session: Session, now: datetime) -> list[NewUrl]:
-        """Chooses the next addresses after the outcome of a request, and returns those to be requested as links for the frontier;
-        [] if a budget is used up. Applies changes that the operator made to the run first. Chosen pages that are in the archive
-        are taken from it and processed, until enough addresses for the network are chosen or FOLLOW_SECONDS have passed."""
+        """Chooses the next addresses after the outcome of a request, and returns those to request, as links for the frontier; []
+        if a budget is used up. First applies the operator's edits of the run. Chosen pages that the archive has are processed
+        at once, until enough addresses for the network are chosen or FOLLOW_SECONDS have passed."""
         if session.edited:
             self._edits(session, now)
         if session.options.source == "net":
@@ -224,10 +224,10 @@ class TopicCrawler:
         return session.addresses[parent]
 
     def _recall(self, run: Run, session: Session, url: str, now: datetime) -> bool:
-        """Takes the page of an address from the archive and processes it. Returns True if the address is dealt with. Returns
-        False if it must be requested from the network: the run uses only the network, or it uses both and the archive has no
-        page of it that another run stored and that is younger than the option `fresh_days`. In a run from the archive alone, an
-        address without such a page of any age is counted as failed."""
+        """Takes the page of an address from the archive and processes it. Returns False if the address must be requested from the
+        network, otherwise True. Only pages that other runs stored are used. By the option `source`:
+        - "net": always False. "mixed": False without a page, or if it is older than `fresh_days` (0: of any age).
+        - "archive": an address without a page is counted as failed."""
         options = session.options
         if options.source == "net":
             return False

@@ -80,13 +80,11 @@ def tunnel_lengths(steps: Sequence[Step], on_topic: frozenset[str]) -> Counter[i
 
 
 class SimilarityJudge:
-    """Computes the Dolphin patent's measure of a run: cosine similarity of pages to the topic, with weights w_kd = f_kd (1 +
-    ln(|S| / n_k)) over a set S of pages. f_kd is the number of occurrences of word k in page d, n_k the number of pages of S with
-    the word.
+    """Computes the Dolphin patent's measure of a run: the cosine similarity of pages to the topic.
 
-    S are the pages given as `pages`, here those of all compared runs together, so that every run is measured with the same
-    weights (variant E1 of ALGORITHMS). `topic` maps words to counts, `pages` URLs to such mappings. A topic word that occurs in
-    no page counts as occurring in one. `pulse` is called for every page."""
+    The weight of word k in page d is w_kd = f_kd (1 + ln(|S| / n_k)): f_kd is its number of occurrences, S the set `pages`, n_k
+    the number of pages of S with the word (at least 1). In variant E1 of ALGORITHMS, S are the pages of all compared runs
+    together. `topic` maps words to counts, `pages` URLs to such mappings. `pulse` is called for every page."""
 
     def __init__(
         self, topic: Mapping[str, float], pages: Mapping[str, Mapping[str, int]], pulse: Callable[[], None] | None = None
@@ -125,9 +123,9 @@ class SimilarityJudge:
 
 
 def growing_similarity(topic: Mapping[str, float], pages: Sequence[Mapping[str, int]], checkpoints: int) -> list[float]:
-    """Returns the mean similarity of a run's first pages at each size in `marks(len(pages), checkpoints)`, as the Dolphin patent
-    defines it (variant E2 of ALGORITHMS): the set S of pages, from which word weights are computed too (see `SimilarityJudge`),
-    consists of these first pages only. `pages` are the word counts of the pages in order."""
+    """Returns the mean similarity of a run's first pages at each size in `marks(len(pages), checkpoints)`. As the Dolphin patent
+    defines it, word weights (see `SimilarityJudge`) are computed from these first pages only (variant E2 of ALGORITHMS). `pages`
+    are the word counts of the pages in order."""
     values = []
     for size in marks(len(pages), checkpoints):
         part = {str(n): counts for n, counts in enumerate(pages[:size])}

@@ -64,16 +64,15 @@ def otsu_means(scores: Vector) -> tuple[float, float]:
 
 
 class Feedback:
-    """Scores pages, which are numbered in the order of their arrival. `rank` computes the scores of all pages again, by the words
-    that the pages most similar to the topic have and others do not.
+    """Scores pages by Rocchio's method with pseudo relevance feedback: by the words that the pages most similar to the topic have
+    and others do not. Pages are numbered in the order of their arrival; `rank` computes the scores of all pages again.
 
-    Rocchio's method with pseudo relevance feedback. Texts are vectors of (1 + ln f) * idf weights by word, scaled to length 1 (f:
-    number of occurrences). A page's own score is its inner product with v = half the centroid of the samples + half the centroid
-    of the up to 20 pages nearest to the samples - the centroid of all pages. If the operator marked pages (`mark`), the centroid
-    of those on topic is added to v and half the centroid of those off topic is subtracted, after the centroid of all pages was
-    subtracted from each. The final score also has a part from the page's siblings (other pages linked from the same pages), see
-    `_with_siblings`. `samples` are the samples' word counts; `marked` are pages that the operator marked in earlier runs, as
-    pairs of word counts and whether the page is on topic."""
+    Texts are vectors of (1 + ln f) * idf weights by word, scaled to length 1 (f: number of occurrences). A page's own score is
+    its inner product with v, the sum of two terms:
+    - half the centroid of the samples + half that of the up to 20 pages nearest to the samples - that of all pages;
+    - the centroid of pages marked on topic - half that of pages marked off topic, the centroid of all pages subtracted from each.
+    The final score also has a part from the page's siblings (`_with_siblings`). `samples` are word counts. `marked` are pages
+    that the operator marked in earlier runs, as pairs of word counts and whether the page is on topic."""
 
     def __init__(
         self, samples: Sequence[Mapping[str, float]], marked: Sequence[tuple[Mapping[str, float], bool]] = ()
@@ -177,8 +176,8 @@ class Feedback:
 
     def _with_siblings(self, own: Vector, parents: Rows, children: Rows) -> Vector:
         """Computes final scores, indexed by page number: z(own) + SIBLINGS * z(beside), where z standardises values over all
-        pages. `beside` of a page is the mean, over the pages that link to it, of the mean own score of the other pages that
-        they link to, shrunk towards the overall mean. `parents` and `children` are as in `rank`.
+        pages. For each page that links to the scored one, the mean own score of its other targets is shrunk towards the overall
+        mean; `beside` is the mean of these. `parents` and `children` are as in `rank`.
         """
         size, mean = len(own), float(own.mean())
         count, total = np.bincount(parents, minlength=size), np.bincount(parents, weights=own[children], minlength=size)

@@ -75,10 +75,10 @@ def area(outcome: Outcome, pages: int, wanted: int) -> float:
 
 
 def gathered(outcomes: Sequence[tuple[Cell, Outcome]], pages: int) -> list[dict[str, Any]]:
-    """Combines the results of each entry over its draws. Returns a dictionary for each entry with the keys of `Outcome.as_json`,
-    their values being means over the draws (see `_mean_of`). Further keys: `areas` is the area under the recall curve in each
-    draw, `area` their mean; the 95 % intervals of the means of area and harvest rate are None for a single draw. `pages` is the
-    number of fetches of a run."""
+    """Returns one dictionary per entry, with the keys of `Outcome.as_json`; their values are means over its draws (see
+    `_mean_of`). Further keys: `draws`, their number; `areas`, the areas under their recall curves; `area`, the mean of these.
+    `area_interval` and `harvest_interval` are 95 % intervals of the mean area and harvest rate, None for a single draw. `pages`
+    is the number of fetches of a run."""
     rows = []
     for entry in dict.fromkeys(cell.entry for cell, _ in outcomes):
         own = [outcome for cell, outcome in outcomes if cell.entry == entry]

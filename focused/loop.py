@@ -83,11 +83,11 @@ class Walk:
 
     def judge(self, node: Node, content: Content) -> tuple[Page, int | None] | None:
         """Scores the page that was fetched for a node, and adds its words to the topic's document frequencies. Returns the page,
-        and the number (from 0) of the earlier page that it nearly duplicates (None if it is no duplicate). A near-duplicate is a
-        page whose SimHash differs in at most 3 bits from that of the earlier page; it counts as a page, but `expand` follows only
-        its new links.
+        and the number (from 0) of the earlier page that it nearly duplicates: one whose SimHash differs in at most 3 bits (None
+        without one).
 
-        Returns None instead of the pair if the node's URL redirects to a page that was already fetched."""
+        Returns None instead of the pair if the node's URL redirects to a page that was already fetched; the node has then
+        failed."""
         if content.url != node.url:
             known = self.graph.node(content.url)
             if known is not None and known.state == State.FETCHED:

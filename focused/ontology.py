@@ -126,9 +126,9 @@ def read_csv(text: str) -> Ontology:
 
 
 def read_turtle(data: bytes) -> Ontology:
-    """Reads an ontology from RDF in Turtle: concepts are all resources with a label (rdfs:label, skos:prefLabel, altLabel or
-    hiddenLabel, in any language) or in skos:broader, skos:narrower or rdfs:subClassOf. Raises ValueError if the data is
-    not Turtle, has no concept, or the broader concepts form a cycle."""
+    """Reads an ontology from RDF Turtle. Concepts are resources with a label (rdfs:label, skos:prefLabel, altLabel, hiddenLabel;
+    any language) or in a relation (skos:broader, skos:narrower, rdfs:subClassOf). Raises ValueError if the data is not Turtle or
+    has no concept, or for a cycle of broader concepts."""
     import rdflib  # imported here because it takes a fifth of a second and is only needed for reading an ontology
 
     graph = rdflib.Graph()
@@ -182,12 +182,12 @@ def _highest_first(broader: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
 
 class OntologySimilarity:
     """Computes s(a, b), the similarity of two words, in [0, 1]: 1 for equal words, otherwise the greatest similarity of a concept
-    of a and a concept of b, where the concepts of a word are those whose labels contain it; 0 if a word has none.
+    of a and a concept of b. A word's concepts are those whose labels contain it; s is 0 if a word has none.
 
-    The similarity of two concepts is 2 depth(lcs) / (depth(C1) + depth(C2)) times |Up(C1) ∩ Up(C2)| / max(depth(C1), depth(C2))
-    (Wu and Palmer, and eq. (10) of the ant colony paper). depth is 1 for a root, and counts concepts along the longest path from
-    a root; Up(C) are the concepts above C and C itself; lcs is the deepest concept in both Up(C1) and Up(C2); if there is none,
-    the similarity is 0. `words` are all words that occur in labels."""
+    The similarity of two concepts is 2 depth(lcs) / (depth(C1) + depth(C2)) times |Up(C1) ∩ Up(C2)| / max(depth(C1), depth(C2)),
+    the latter at most 1 (Wu and Palmer, and eq. (10) of the ant colony paper). Up(C): C and the concepts above it. lcs: the
+    deepest concept in both Up(C1) and Up(C2); without one the similarity is 0. depth: number of concepts on the longest path from
+    a root, 1 for a root. `words` are all words that occur in labels."""
 
     def __init__(self, ontology: Ontology, tokenizer: Tokenizer) -> None:
         self._concepts: dict[str, list[str]] = {}

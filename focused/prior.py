@@ -65,7 +65,7 @@ class FrontierSamples:
 def value_of(lesson: Lesson) -> Callable[[str], float | None]:
     """Returns a function from a URL to the true value of its page; None if the recorded web of `lesson` does not contain it. A
     page's own value is the mean of its label (1 if relevant, else 0) and its reward min(1, Sim / 2 tau) (see `adaptive.reward`).
-    The true value adds half the mean own value of the five best pages that it links to (missing ones count as 0)."""
+    The true value is this plus half the mean of the five best own values of linked pages (0 if missing)."""
     relevance = Relevance(lesson.topic)
     own: dict[str, float | None] = {}
     whole: dict[str, float | None] = {}

@@ -152,9 +152,9 @@ class Relevance:
         return self._softly(counts) if self._measure is not None else self._against(self._vector, self._norm, counts)
 
     def alike(self, word: str) -> float:
-        """Returns the weight of a word that is not among the topic's words: ontology_weight times the greatest product s(word, t)
-        * weight(t), where t are the KNOWN_WORDS heaviest topic words that the ontology contains, and s is that of eq. (10) of the
-        ant colony paper; 0 without an ontology or if it does not contain the word."""
+        """Returns the weight of a word that is not among the topic's words; 0 without an ontology or if it does not contain the
+        word. The weight is ontology_weight times the greatest s(word, t) * weight(t), where t are the KNOWN_WORDS heaviest topic
+        words in the ontology and s is that of eq. (10) of the ant colony paper."""
         if self._measure is None or word not in self._measure.words:
             return 0.0
         found = self._alike.get(word)

@@ -11,14 +11,13 @@ from crawlmgr.web.url import canonical
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic as every strategy sees it; relevance labels for evaluation are not part of it.
+    """A topic as every strategy sees it, without relevance labels for evaluation.
 
-    `documents` are the texts of samples. `keywords` map words to weights in (0, 1], and so does `near`, the near-topic lexicon of
-    words on pages that lead to relevant ones. `negative` words lower a page's score, `url_words` are searched for in URLs,
-    `user_words` are kept whole in tokenisation. `threshold` is the similarity from which a page is relevant; if None, it is
-    computed from the samples. `ontology` is in the form of `Ontology.as_json`, {} for none; `ontology_weight` in [0, 1] is the
-    weight of words that it relates to the topic's words. `marked` are pages of earlier runs that the operator marked: pairs of
-    their words separated by spaces, and whether they are on topic."""
+    `documents` are the texts of samples. `keywords` map words to weights in (0, 1], and so does `near` for words on pages that
+    lead to relevant ones. `negative` words lower a page's score, `url_words` are searched for in URLs, tokenisation keeps
+    `user_words` whole. A page is relevant from the similarity `threshold`; None: computed from the samples. `ontology` is as from
+    `Ontology.as_json`, {} for none. `ontology_weight`, in [0, 1], is the weight of words that it relates to the topic's words.
+    `marked` are pages that the operator marked in earlier runs: (words separated by spaces, whether on topic)."""
 
     name: str
     seeds: tuple[str, ...]

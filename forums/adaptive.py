@@ -25,20 +25,19 @@ __all__ = ("AdaptiveLoop", "Choice", "LoopOptions", "LoopSources", "Outlook", "R
 class AdaptiveLoop:
     """The adaptive policy: decides which boards to visit now, with exactly `visits_per_day` visits between two midnights.
 
-    It is created from rates and past events, and again when the rates change (once a day), with the same `Budget`. `due(now)` (or
-    `choose`) is called every few minutes and returns the boards to visit. A board counts as being visited until `observe` (or
-    `missed`, for a failure) reports the result. Crawls and the simulator use this same class.
+    When the rates change (once a day), it is created again with the same `Budget`. `due(now)` (or `choose`) is called every few
+    minutes and returns the boards to visit. A board counts as being visited until `observe` (or `missed`, for a failure) reports
+    the result.
 
-    A board is visited if the day's plan allows another visit and the board's priority, its index, is above the price. The plan
-    spreads the visits over the day in proportion to the sum over the boards of sqrt f_i (f_i: rate of board i). index_i =
-    N_i(x) x / 2: the weighted events N_i expected in the x hours since the last visit, times half that time, their mean wait.
-    The delay is least if all boards are visited at equal indices (square-root law).
+    A board is visited if the day's plan allows another visit and its index is above the price. The plan spreads the visits over
+    the day in proportion to the sum over the boards of sqrt f_i (f_i: rate of board i). index_i = N_i(x) x / 2: the weighted
+    events N_i expected in the x hours since the last visit, times their mean wait. The delay is least if all boards are visited
+    at equal indices (square-root law).
 
-    With
-    overview sources, `choose` also returns at most one source to read, charged at its cost in visits; `record_figures` then
+    With overview sources, `choose` also returns at most one source to read, charged at its cost in visits. `record_figures` then
     records what an index page showed, `record_threads_fetched` the events of the threads that a newest list named. The index is
-    then the sum of two terms: w (t - t_e), summed over the reported posts not fetched yet (w: weight, t: now, t_e: time of the
-    post), and F_i(y) y / 2, F_i(y) being the forecast for the y hours since a visit or a source last showed the board."""
+    then a sum: w (t - t_e) over the reported posts not fetched yet (w: weight, t: now, t_e: time of the post), and F_i(y) y / 2,
+    F_i(y) being the forecast for the y hours since a visit or a source last showed the board."""
 
     def __init__(
         self,
@@ -267,8 +266,8 @@ class AdaptiveLoop:
             open_now, readable = open_now & within, self._readable_within(readable, within)
         rank = np.where(self.overdue(now), np.inf, index)
         budget = self.budget
-        # number of the day's visits that must be made by the end of this ranking: each later ranking of the day can visit every
-        # board at most once, so that together they can make at most count * rankings_left visits
+        # visits of the day that must be made by the end of this ranking: the later rankings can make at most
+        # count * rankings_left, since each can visit every board at most once
         late = budget.visits_per_day - self.count * self._pace.rankings_left(now)
         steer, step = self._steer(), self.options.price_step / self._pace.units
         spend = Spending(budget, max(target - band, late), max(target + band, late), target, steer, step)

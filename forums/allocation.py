@@ -125,9 +125,9 @@ def _gains(costs: Floats, extra: int) -> Floats:
 
 
 def _max_visits(costs: Floats, extra: int) -> int:
-    """Returns an upper bound of the number of visits that `greedy` gives one board if it distributes `extra` visits beyond one
-    per board. It is the number of columns of `costs`, plus 2, plus twice the largest share if all visits are divided in
-    proportion to the square roots of the last column."""
+    """Returns an upper bound of the number of visits that `greedy` gives one board from `costs` and `extra` visits beyond one per
+    board: the number of columns of `costs`, plus 2, plus twice the largest share of all visits divided in proportion to the
+    square roots of the last column."""
     roots = np.sqrt(np.maximum(costs[:, -1], 0.0))
     share = roots.max() / roots.sum() if roots.sum() > 0 else 1.0
     return int(costs.shape[1]) + 2 + math.ceil(2 * share * (extra + len(costs)))

@@ -238,9 +238,8 @@ def selector(row: HtmlElement, element: HtmlElement, rows: Sequence[HtmlElement]
     """Returns a selector, relative to a row, that finds `element` as the first match in its own row, and something in as many of
     `rows` as possible.
 
-    source: "text" or the attribute that holds the value; nth: number of the text node in the element. Class names are tried
-    first, then an ancestor's class, then the path from the row. A text after a child element is not an element of its own and is
-    selected by XPath; attributes other than those of times are selected by `::attr`.
+    source: "text" or the attribute that holds the value; nth: number of the text node in the element. The result is a CSS
+    selector, with `::attr` for attributes other than those of times; an XPath if no CSS selector fits, or for nth > 1.
     """
     if source == "text" and nth > 1:
         return f"{_path(row, element)}/text()[{nth}]"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 MIN_THETA, MAX_THETA, USUAL_THETA = 0.01, 1.0, 0.5  # bounds and default of theta, a reply's weight relative to a new thread
 MIN_IMPORTANCE, MAX_IMPORTANCE = 0.01, 1000.0
-FIRST_DOUBT = 0.3  # initial `doubt` of an overview source: a board keeps this share of the priority computed without sources
+FIRST_DOUBT = 0.3  # initial `doubt` of an overview source: a board's priority is at least this share of that without sources
 THETA_BOUNDS = f"theta lies between {MIN_THETA:g} and {MAX_THETA:g}"
 IMPORTANCE_BOUNDS = f"an importance lies between {MIN_IMPORTANCE:g} and {MAX_IMPORTANCE:g}"
 

@@ -17,9 +17,8 @@ BISECTIONS = 100
 class Bound:
     """A lower bound of the total delay of any policy with `budget` visits, found by pricing visits (Lagrangian relaxation).
 
-    bound: weighted event-hours over the whole time. price: weighted event-hours charged per visit for which the bound was found;
-    delay and visits: those of the best placement of visits at this price. If `visits` equals the budget, `delay` equals the
-    bound.
+    bound: weighted event-hours over the whole time. price: the price of a visit that gave the bound, in weighted event-hours.
+    delay, visits: those of the best placement of visits at this price; `delay` equals the bound if `visits` equals the budget.
     """
 
     bound: float
@@ -38,8 +37,8 @@ def priced(times: Floats, weights: Floats, price: float) -> tuple[float, int]:
     weight = np.concatenate([[0.0], np.cumsum(weights)]).tolist()
     moment = np.concatenate([[0.0], np.cumsum(weights * times)]).tolist()
     value, visits = [0.0], [0]
-    # numbers a of the events after which the previous visit may have been made: those whose line y(t) = f[a] + S_a - t W_a (f and
-    # W_a as above; S_a: the sum of weight times time over the events 1..a) is part of the lower hull of all lines
+    # Events a after which the previous visit may have been made: their line y(t) = f[a] + S_a - t W_a is part of the lower hull
+    # of all lines. f and W_a as above; S_a: the sum of weight * time over the events 1..a.
     hull = [0]
     head = 0
     for number, moment_now in enumerate(times.tolist(), start=1):
@@ -70,11 +69,11 @@ def _covered(value: list[float], moment: list[float], weight: list[float], a: in
 
 
 def bound(board: Ints, times: Floats, weights: Floats, budget: int) -> Bound:
-    """Returns a lower bound of the delay: for a price per visit, each board's delay + price * visits is minimised (`priced`); the
-    sum of the minima - price * budget is a bound, and the price at which it is largest is found by bisection.
+    """Returns a lower bound of the delay of any policy with `budget` visits in total, at any times.
 
-    board, times (seconds, ascending) and weights: one entry per event. Valid for any policy with `budget` visits in total, at any
-    times; equal to the optimum if some price uses the budget exactly. Raises ValueError for a budget below 1.
+    With a price per visit, each board's delay + price * visits is minimised (`priced`); the sum of the minima - price * budget is
+    a bound (Lagrange relaxation). Bisection finds the best price. If it uses the budget exactly, the bound is the optimum. board,
+    times (seconds, ascending) and weights: one entry per event. Raises ValueError for a budget below 1.
     """
     if budget < 1:
         raise ValueError("the bound needs at least one visit")

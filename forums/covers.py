@@ -10,21 +10,21 @@ import numpy as np
 from forums.events import Bools, Floats, Ints
 from forums.overview_values import Source
 
-# a row is taken not to count a hidden board (one without a row) if this number of consecutive visits of the board found
-# posts that are missing in the row's figures
+# A hidden board has no row. If this number of consecutive visits of it found posts that are missing in a row's figures, the
+# row is taken not to count it.
 APART_AT = 2
 
 
 class Covers:
     """Tells which boards' posts each row of an overview source (such as a forum's index page) may count.
 
-    A row shows the numbers of one board, and often includes those of sub-boards that have no row (hidden boards). Each row is
-    paired with its board, then with its hidden boards; all arrays have one entry per pair, in the order of the rows, except `own`
-    (the index of each row's first pair) and `bounds` (the same, with the number of pairs appended).
+    A row shows the numbers of one board, often including those of sub-boards without a row (hidden boards). The arrays have an
+    entry for each pair of a row and a board: in the order of the rows, each with its own board, then with its hidden boards.
+    `own` holds the index of each row's first pair, `bounds` the same with the number of pairs appended.
 
-    `as_of`: time (epoch seconds) up to which the row's numbers include the board's posts, nan if the row was not shown. `open`:
-    whether the board was not visited since the row showed a change. `apart`: number of consecutive visits of a hidden board that
-    found posts missing in the row's numbers; from APART_AT on, the row is taken not to count that board.
+    - `as_of`: time (epoch seconds) up to which the row's numbers include the board's posts; nan if the row was not shown.
+    - `open`: whether the row has shown a change since the board's last visit.
+    - `apart`: how many consecutive visits of a hidden board found posts missing; from APART_AT on, the row does not count it.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:
@@ -71,10 +71,10 @@ class Covers:
         return found
 
     def shares(self, pairs: Ints, values: Floats) -> Floats:
-        """Returns the estimated part, in [0, 1], that each of these pairs (row of a source, board) has in the posts of its row.
+        """Returns, for each of these pairs (row of a source, board), the board's estimated share in [0, 1] of the row's posts.
 
-        `values` are (n,), one per board. The shares of the given pairs of one row sum to 1: they are in proportion to the values
-        of the boards, or equal if these are all 0.
+        values: (n,), one per board. The shares of a row's given pairs sum to 1, in proportion to the values, or equal if these
+        are all 0.
         """
         found = values[self.board[pairs]]
         sums = np.bincount(self.row[pairs], found, len(self.own))[self.row[pairs]]

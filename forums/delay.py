@@ -20,8 +20,8 @@ class Delays:
 
 
 def event_delays(board: Ints, times: Floats, visit_board: Ints, visit_times: Floats, horizon: float) -> Delays:
-    """Returns how long each event waited: D = c - t with c the first visit of the event's board at or after t, in hours. Eq. (1)
-    and (2).
+    """Returns how long each event waited, in hours: D = c - t, c: its board's first visit at or after t. Eq. (1), (2) of the
+    forum paper.
 
     board, times: one entry per event; visit_board, visit_times: one entry per visit, in any order. Times are in seconds on one
     clock. An event that no visit finds waits until `horizon`.
@@ -61,10 +61,10 @@ class DelaySummary:
 
 
 def summarise(delays: Delays, weights: Floats, days: float, target_hours: float = 1.0) -> DelaySummary:
-    """Summarises delays by eq. (3) and (4) of the forum paper: total = sum of weight * delay. An event's weight is the importance
-    W_i of its board for a new thread, and theta * W_i for a reply.
+    """Summarises delays by eq. (3) and (4) of the forum paper: total = sum of weight * delay.
 
-    weights: one per event, as in `delays`. days: length of the period, by which the total is divided.
+    weights: one per event, W_i (its board's importance) for a new thread and theta * W_i for a reply. days: length of the period,
+    by which the total is divided. target_hours: delay up to which found events count in `share_within_target`.
     """
     if not len(delays.hours):
         return DelaySummary(0, 0.0, None, None, None, None, 0)

@@ -38,10 +38,9 @@ REDELIVERY_SECONDS = 600.0
 class FetchSetup:
     """The settings of one experiment: `days` from `start` (epoch seconds) in cycles of `cycle_hours`.
 
-    fetches: number of threads that the predicting policies fetch per cycle; if None, eic fetches everything that is due, and
-    rate, hazard and oracle fetch as many threads as changed in a mean cycle of the history. interrupted_share: share of bic's
-    visits that are interrupted and continued ten minutes later. history_days: length of the history before `start` that
-    predictions are fitted on.
+    fetches: threads per cycle that each policy except bic fetches. If it is None, eic fetches all that are due, and the others
+    fetch as many as changed in a mean cycle of the history. interrupted_share: share of bic's visits that are interrupted and
+    continued ten minutes later. history_days: length of the history before `start` that predictions are fitted on.
     """
 
     start: float
@@ -142,10 +141,10 @@ class _Store:
 
 
 class ListVisits:
-    """Policy bic: reads every board's list from the top until its stop test ends the visit, and fetches what changed.
+    """Policy bic: reads every board's list from the top until the crawler's stop test ends the visit, and fetches what changed.
 
-    The visits are those of the real crawler (`forums.incremental`), on lists with rounded times, pinned and shifted rows and
-    deleted posts; some are interrupted and continued later.
+    Visits use the crawler's code (`forums.incremental`), on lists with rounded times, pinned and shifted rows and deleted posts.
+    Some are interrupted and continued later.
     """
 
     def __init__(self, store: _Store, setup: FetchSetup, rng: np.random.Generator) -> None:
@@ -261,11 +260,11 @@ def simulate_fetch(
     model: HazardModel | None = None,
     pulse: Callable[[], None] = lambda: None,
 ) -> list[DayFigures]:
-    """Runs one policy over the experiment and returns its results by day; equal seeds give every policy the same deletions and
-    rounding.
+    """Runs one policy over the experiment and returns its results by day. Equal seeds give equal deletions and boards with
+    relative times.
 
-    `model` is a fitted hazard model, to avoid fitting it again; `pulse` is called before each cycle and may raise an exception to
-    end the simulation. Raises ValueError for an unknown policy.
+    `model` is a fitted hazard model (None: fitted if needed). `pulse` is called before each cycle and may end the simulation by
+    an exception. Raises ValueError for an unknown policy.
     """
     if policy not in POLICIES:
         raise ValueError(f"unknown policy {policy!r}")

@@ -14,8 +14,7 @@ from forums.intensity import DAY_HOURS, Intensity
 
 Arrays = dict[str, "Floats | Bools | Ints"]
 
-# maximum number of pairs of board and moment for which a forecast of visits computes values at once, so that they fit in the
-# processor's cache; values for later moments are computed on demand
+# number of (board, moment) pairs whose values `Foreseen` computes at once: few enough for the processor's cache
 ROWS_AT_ONCE = 8192
 
 
@@ -23,10 +22,10 @@ ROWS_AT_ONCE = 8192
 class ForecastOptions:
     """Constants of the forecast, tuned on public logs.
 
-    kernel: parameters of self-excitation for a site without own history. floor_per_day: least weighted events per day expected on
-    a board. clock_floor: least activity of an hour relative to the mean hour. own_share: weight, in [0, 1], of the kernel fitted
-    to the site's own events against `kernel`. fit_after_days: events in this many first days of the history only excite later
-    ones and are not themselves fitted; boards with a shorter history are left out of the fit.
+    kernel: parameters of self-excitation. own_share: weight, in [0, 1], of those fitted to the site's own events; `kernel` has
+    the rest. floor_per_day: least weighted events per day expected on a board. clock_floor: least activity of an hour relative to
+    the mean hour. fit_after_days: the fit omits events in this many first days of the history, which only excite later ones, and
+    boards with a shorter history.
     """
 
     kernel: Kernel = POOLED

@@ -38,11 +38,10 @@ class Row:
 class BoardFacts:
     """The board's state after the last complete visit, and the limits of this visit.
 
-    watermark: newest last reply that a complete visit has processed; None before the first complete visit, and for a visit that
-    is to read farther back than those before. since: if the watermark is None, unknown threads with an older last reply are not
-    fetched; None: no limit. slack_seconds: by how much a last reply must be older than the watermark to end the visit.
-    resume_url, resume_page: the last list page that an interrupted visit read, "" for none; it is read again, because rows may
-    have moved up meanwhile.
+    watermark: newest last reply that a complete visit has processed; None before the first complete visit, and if this visit is
+    to read farther back than earlier ones. since: in these cases, unknown threads with an older last reply are not fetched; None:
+    no limit. slack_seconds: by how much a last reply must be older than the watermark to end the visit. resume_url, resume_page:
+    last list page that an interrupted visit read ("" for none), to read again, as rows may have moved up.
     """
 
     watermark: datetime | None
@@ -58,14 +57,13 @@ class VisitState:
     """The state of a visit between two list pages; `to_json` and `from_json` are inverse.
 
     `stopped_by` (code of the reason for ending) and `complete` refer to the list. `owing` counts, by reason, threads whose pages
-    could not be read; they stay pending, and the visit reports them. `doubts` counts doubtful readings by code. `told` holds two
-    numbers of threads: those whose number of posts agreed with the reply count in their row, and those that could be compared.
-    `reach`: time (ISO) before which last replies were too old to fetch, "" in a visit that reads only what is new.
+    could not be read; they stay pending. `doubts` counts doubtful readings by code. `told`: the number of threads that have as
+    many posts as the reply count in their row says, and the number compared. `reach`: time (ISO) before which last replies were
+    too old to fetch, "" in a visit that reads only what is new.
 
-    A page may link several candidates for its next page. `spare` lists those not chosen on the last page, as pairs of position in
-    the page ("numbers", "word" …) and address; they are tried if the chosen one shows no new rows. `way` is the position of the
-    candidate being tried, "" for the first choice; `proved` the position of a candidate that had new rows, which the site's model
-    then prefers.
+    A page may link several candidates for its next page. `spare` lists those not followed, as [position ("numbers", "word" …),
+    address]; they are tried if the one followed shows no new rows. `way`: position of the one being tried, "" for the first
+    choice. `proved`: position of one that had new rows; the site's model then prefers it.
     """
 
     phase: str = "fresh"
@@ -131,13 +129,12 @@ def signature(row: Row) -> dict[str, Any]:
 
 
 def differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Tells whether two signatures of a thread show a change. A component counts only if both have it.
+    """Tells whether two signatures of a thread show a change. Only components that both have are compared:
 
-    Counts, newest post and last author differ when they are unequal (a deletion lowers the count). Times are rounded: two
-    absolute times differ when they are at least the coarser one's precision apart. A relative time does not count if the reply
-    count or the newest post is known on both sides; otherwise it must differ by more than the sum of both precisions and a
-    minute.
-    """
+    - Reply count, newest post, last author: any difference (a deletion lowers the count).
+    - Two absolute times: at least the coarser precision apart, as they are rounded.
+    - Times of which one is relative: more than both precisions and a minute apart; ignored if reply counts or newest posts were
+      compared."""
     for name in ("n", "l", "a"):
         if name in old and name in new and old[name] != new[name]:
             return True

@@ -14,13 +14,13 @@ from forums.overview_values import FLAG_WEIGHT
 LIKELY = (1 / 6, 5 / 6)  # a visit's likely span: between these quantiles of its time, thus with a probability of two thirds
 PATHS, POSTS = 32, 10  # number of simulated futures per board, and of posts in each
 FINE_STEPS, FINE_HOURS, COARSE_STEPS, FARTHEST_HOURS = 120, 6.0, 40, 96.0
-# ends of the likely span of a board's second and later visits, as multiples of the time from now to the expected visit, without
-# overview sources; measured on replayed logs
+# likely span of a board's visits after the next one, without overview sources: the time from now to the expected visit times
+# these factors; measured on replayed logs
 LATER = (0.95, 1.1)
 LATER_BY_LOOKS = (0.85, 2.6)  # the same as LATER for loops that also read overview sources
-BURSTS = 1.0  # shape of the gamma distribution of the ratio of actual to forecast posts, because posts come in bursts
-# standard deviations of the logarithms of two forecasts: of the priority from which boards are visited, two hours ahead
-# (PRICE_SPREAD), and of the time until the next reading of an overview source (LOOKS_SPREAD)
+BURSTS = 1.0  # posts come in bursts: actual / forecast posts follows a gamma distribution of this shape and mean 1
+# standard deviations of logarithms in simulated futures: PRICE_SPREAD of the priority at which boards are visited, from two
+# hours ahead on; LOOKS_SPREAD of the time until an overview source is read
 PRICE_SPREAD, LOOKS_SPREAD = 0.35, 0.4
 # BOARDS_AT_ONCE: number of boards simulated together. MAX_DRAWN: largest number of boards that are simulated; for further boards
 # the span of the next visit is its expected time, plus and minus one time step.
@@ -28,13 +28,11 @@ BOARDS_AT_ONCE, MAX_DRAWN = 100, 500
 
 
 def spans(loop: AdaptiveLoop, outlook: Outlook, readings: Floats, now: float, step_seconds: float) -> tuple[Floats, Floats]:
-    """Returns the first and last time of a likely span for each expected visit, epoch seconds, (visits,) each.
+    """Returns the first and last time of the likely span of each expected visit, epoch seconds, (visits,) each.
 
-    readings: expected times of readings of overview sources, epoch seconds. step_seconds: the time step of `outlook`, by which
-    spans are widened. Without overview sources, the next visit of a board is nearly certain, while later ones depend on what
-    visits find. With overview sources, the arrivals of posts are simulated from the forecast; in each simulation the next visit
-    is made when the sum of w (t - t_e) over the board's posts (weight w, posted at t_e) reaches the priority of the board at its
-    expected visit.
+    readings: expected times of readings of overview sources, epoch seconds. step_seconds: time step of `outlook`, by which spans
+    are widened. A board's next visit is nearly certain without overview sources; with them, its span is simulated (`_crossings`),
+    for up to MAX_DRAWN boards. Later visits have fixed spans relative to the time until the visit (LATER, LATER_BY_LOOKS).
     """
     before = _earlier_of_board(outlook.board)
     ahead = np.maximum(outlook.moments - now, step_seconds)
@@ -62,9 +60,9 @@ def _earlier_of_board(board: Ints) -> Ints:
 
 
 def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, readings: Floats, now: float) -> tuple[Floats, Floats]:
-    """Returns the earliest and latest likely time of the next visit of each board (numbers in `board`), in epoch seconds. Futures
-    are simulated; in each, a board is visited when its priority reaches `price`, and the result are the quantiles LIKELY of these
-    times. readings: when overview sources are expected to be read, epoch seconds."""
+    """Returns the earliest and latest likely time (quantiles LIKELY) of each board's next visit, in epoch seconds, by simulation:
+    a board is visited when its priority reaches `price`, or its longest wait is over. board: numbers; price: one per board;
+    readings: times at which overview sources will be read, epoch seconds."""
     overview = loop.overview
     assert overview is not None  # noqa: S101 - only called for loops with sources
     hours = np.concatenate(
@@ -107,11 +105,11 @@ def _forecasts(loop: AdaptiveLoop, board: Ints, moments: Floats) -> tuple[Floats
 
 
 def _seen_until(readings: Floats, now: float, hours: Floats, scale: float) -> Floats:
-    """Returns for each time in `hours` when an overview source was last read before it; 0 if not since now. Both are in hours
-    from now.
+    """Returns when an overview source was last read before each time in `hours`; 0 if never from now on. Times are in hours from
+    now.
 
     readings: expected times of the readings, epoch seconds; scale: factor by which their distances from now are multiplied. After
-    the last of them, readings are assumed to go on at their mean interval.
+    the last, readings go on at their mean interval.
     """
     if not len(readings):
         return np.zeros(len(hours))

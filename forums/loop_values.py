@@ -18,13 +18,13 @@ from forums.overview_values import Source
 class LoopOptions:
     """Constants of the adaptive policy, tuned on public logs.
 
-    band: share of the day's visits by which the loop may be ahead of or behind its plan; it shrinks to 0 over the last
-    `closing_hours` of the day. steer: how strongly the price of a visit rises when more visits were made than planned;
-    index_steer: the same for a loop that reads index pages. price_step: each visit moves the price towards the visit's value (the
-    board's index) by the share price_step / n of the difference, n the number of boards (those of one newest list count as one).
-    tick_seconds: time between two rankings (decisions); the last one before midnight uses the rest of the day's visits. eta:
-    value of reading an index page, as a share of the forecast weighted event-hours of the boards it shows. longest_wait_hours: a
-    board is visited after so many hours even if overview sources showed nothing new.
+    - band: share of the day's visits by which the loop may deviate from its plan; shrinks to 0 over the last `closing_hours`.
+    - steer: how strongly visits beyond the plan raise the price of a visit; index_steer: the same if index pages are read.
+    - price_step: a visit moves the price towards its value (the board's index) by price_step / n of the difference. n: number of
+      boards (those of one newest list count as one).
+    - tick_seconds: time between two rankings (decisions); the last one before midnight uses the rest of the day's visits.
+    - eta: value of reading an index page, as a share of the forecast weighted event-hours of the boards it shows.
+    - longest_wait_hours: a board is visited after so many hours even if overview sources showed nothing new.
     """
 
     forecast: ForecastOptions = ForecastOptions()

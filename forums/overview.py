@@ -18,13 +18,13 @@ Arrays = dict[str, "Floats | Bools | Ints"]
 class Overview:
     """What S overview sources have reported about n boards since the boards' last visits, and whether the sources are trusted.
 
-    Per board: `look`, the time up to which its counts are known; `known`, the weight of its reported but unfetched posts;
-    `_moment`, the sum of weight times posting time (hours) over them. A row is a pair of a source and a board that it shows; rows
-    are sorted by source. Per row: the figures shown last (`threads`, `posts`, `latest`), the posts reported (`told`; `guessed` if
-    the source gave no number) and found by visits (`found`) since the last comparison, and contradictions (`wrong`). `covers`:
-    boards that a row counts, its own and sub-boards without a row; its reported posts are divided among them by forecast.
-    A visit whose posts differ from those reported is a contradiction, unless the source's learned lag, at most LONGEST_LAG_HOURS,
-    explains it. A row or source with many contradictions is ignored until test readings (probes) agree with visits again.
+    A row is a pair of a source and a board that it shows; rows are sorted by source. Reported posts of a row are divided among
+    the boards that it counts (`covers`: its own, and sub-boards without a row) by forecast.
+    - Per board: `look`, the time up to which its counts are known; `known`, the weight of its reported but unfetched posts;
+      `_moment`, the sum of their weights times posting times (hours).
+    - Per row: the figures shown last (`threads`, `posts`, `latest`); posts reported (`told`; `guessed` without a number) and
+      found by visits (`found`) since the last comparison; contradictions (`wrong`), unless a lag of up to LONGEST_LAG_HOURS
+      explains them. A row or source with many is ignored until test readings (probes) agree.
     """
 
     def __init__(self, sources: Sequence[Source], last_visit: Floats, new_weight: Floats, reply_weight: Floats) -> None:
@@ -113,11 +113,11 @@ class Overview:
         return held, self._moment[held] / self.known[held] * HOUR_SECONDS, self.known[held]
 
     def gains(self, forecast: Floats, index: Floats, now: float, open_now: Bools, eta: float) -> tuple[Floats, Floats]:
-        """Returns the weighted event-hours gained by reading each source now, (sources,), and the contribution of each (row,
-        board) pair, (pairs,): eta * forecast of the board for an index page, its index for a newest list, both multiplied by
-        ((y - lag) / y)^2 (0 for y below the source's lag) and by 1 - `doubt`. forecast: (n,), F_i(y) y / 2, where F_i(y) is the
-        number of weighted events expected on board i in the y hours since it was last shown; index: (n,), the boards' priority
-        for visits. Boards that are false in `open_now`, (n,), do not count."""
+        """Returns the weighted event-hours gained by reading each source now, (sources,), and the part of each (row, board) pair,
+        (pairs,). A part is eta * forecast of the board for an index page, its index for a newest list, times ((y - lag) / y)^2 (0
+        for y below the source's lag) and 1 - `doubt`; 0 for untrusted pairs and boards that are false in `open_now`, (n,). y:
+        hours since the board was last shown. forecast: (n,), F_i(y) y / 2, F_i(y) being the weighted events expected on board i
+        in y hours. index: (n,), priorities for visits."""
         board, source = self.covers.board, self._source[self.covers.row]
         y = self.hours_since_look(now)[board]
         fresh = np.divide(np.maximum(y - self.lag_hours[source], 0.0), y, out=np.zeros(len(y)), where=y > 0) ** 2
@@ -149,9 +149,9 @@ class Overview:
 
     def read(self, source: int, figures: Figures, now: float, waiting: Floats) -> ReportedEvents:
         """Processes the figures that source number `source` showed at `now`. Returns the new posts of boards whose figures are
-        trusted, as events for the forecast, spread evenly between the time up to which a board's posts were known and its last
-        post. waiting: (n,), the weight of each board's posts expected since then. The posts of a row that counts several boards
-        are divided in proportion to it; it also serves as their weight if the row shows only that there are new posts."""
+        trusted, as events for the forecast. They are spread evenly from the time up to which a board's posts were known to its
+        last post. waiting: (n,), expected weight of each board's posts since then. In proportion to it, a row's posts are divided
+        among its boards; their weight is `waiting` itself if the row shows only that there are new posts."""
         rows, covers = self.rows(source), self.covers
         pairs = covers.of(rows)
         self.read_at[source] = now
@@ -210,9 +210,9 @@ class Overview:
         return np.where(flag, 0.0, new), posts, weight
 
     def _others(self, source: int, taken: Ints, new: Floats, posts: Floats) -> None:
-        """Adds new threads and posts that a source reported to the stored figures of other sources for the same board, so that
-        those do not report these posts again. taken: indices into `covers` of the pairs (row, board) that reported something;
-        rows that cover several boards are ignored. new, posts: numbers of new threads and new posts for each row of `source`."""
+        """Adds new threads and posts that a source reported to what other sources showed last of the same boards, so that these
+        sources do not report them again. taken: indices into `covers` of the pairs (row, board) that reported something, ignored
+        if the row covers several boards. new, posts: numbers of new threads and posts for each row of `source`."""
         if len(self) < 2 or not len(taken):
             return
         covers, count = self.covers, len(self.known)
@@ -319,7 +319,7 @@ class Overview:
         if (not found and not self.told[row]) or not self.covers.counted()[pair]:
             return
         if self.covers.hidden[pair] and self.told[row] - self.found[row] < found and not self.guessed[row]:
-            self.covers.apart[pair] += 1  # perhaps the row never counts this hidden board, rather than being out of date
+            self.covers.apart[pair] += 1  # perhaps the row is not out of date, but never counts this hidden board
             if not len(elsewhere):
                 self._reset_comparison(row)
             return
@@ -371,13 +371,13 @@ class Overview:
         self.known[board] = self._moment[board] = 0.0
 
     def _judge(self, row: int, earlier: Floats, as_of: float) -> None:
-        """Compares the numbers in a row (what one source shows of one board) with the posts that visits found, and adjusts the
-        trust in row and source. Missing posts count as a longer lag of the source, if that explains them. earlier: sorted times
-        of the posts that the last visit found and the row should have shown; as_of: the time of the numbers in the row."""
+        """Compares the new posts that a source reported in a row with those that visits found, and adjusts the trust in row and
+        source. Unreported posts only raise the lag of the source if at most LONGEST_LAG_HOURS explain them. earlier: sorted times
+        of the posts that the last visit found and the row should have shown; as_of: the time of the row's numbers."""
         source, told, found = int(self._source[row]), float(self.told[row]), float(self.found[row])
         missing = int(round(found - told))
         lag = self.lag_hours[source]
-        if self.newest[source]:  # the threads of a newest list are fetched with it, so any further post found contradicts it
+        if self.newest[source]:  # the threads shown were fetched with the list: an older post found since contradicts it
             right = not found
         elif self.guessed[row] and told:  # the source did not say how many posts are new
             right = found > 0

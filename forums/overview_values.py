@@ -11,16 +11,16 @@ import numpy as np
 from forums.bounds import FIRST_DOUBT
 from forums.events import Floats, Ints
 
-DOUBTED_AT = 2  # number of contradictions from which a source's figures of a board are ignored; an agreement halves the number
-SOURCE_DOUBTED_AT = 3  # after this number of consecutive contradictions to visits, over all its boards, a source is ignored
+DOUBTED_AT = 2  # a source's figures of a board are ignored from this number of contradictions to visits; agreement halves it
+SOURCE_DOUBTED_AT = 3  # a source is ignored after this number of successive contradictions by visits of any of its boards
 MAX_WRONG = 8
-LONGEST_LAG_HOURS = 1.0  # posts missing from a source are no contradiction if a lag of its figures up to this explains them
+LONGEST_LAG_HOURS = 1.0  # posts missing in a source are no contradiction if they are explained by a lag of at most this
 PROBE_DAYS, LONGEST_PROBE_DAYS = 2.0, 8.0
 MIN_DOUBT = 0.02  # smallest `doubt` of a source (see `Overview.doubts`)
 FLAG_WEIGHT = 0.65  # an event's mean weight, relative to a new thread's, assumed if a page only shows that something is new
 FINENESS_SECONDS = 60.0  # precision of the times that pages show
-# Maximum number of events by which one reading of a board enters the forecast. Each reported post is one event; if there are more
-# posts, their total weight is divided among this number of events.
+# Maximum number of events that one reading of a board adds to the forecast. Each reported post is one event; of more posts, the
+# total weight is divided among this number of events.
 MAX_EVENTS = 500
 
 

@@ -15,7 +15,7 @@ from forums.law import HOUR_SECONDS
 
 PLAN_STEPS = 96
 _BOUNDS = np.arange(PLAN_STEPS + 1.0)
-PAUSE_TICKS = 10  # a gap of more rankings than this is a pause, after which the rest of the day is planned again
+PAUSE_TICKS = 10  # after a gap of more ranking intervals than this, the rest of the day is planned again
 
 
 @dataclass(slots=True)
@@ -26,8 +26,8 @@ class Budget:
     number of visits charged today. last_tick: epoch seconds of the last ranking, None before the first. day: number of the local
     day, in days since 1970.
 
-    After a late start, a pause or a change of the budget, the rest of the day is planned again from that moment. from_used: the
-    visits counted as charged before it. from_plan: share of the day's visits planned before it, in [0, 1]. Both are 0 otherwise.
+    After a late start, a pause or a change of the budget, the rest of the day is planned again. from_used: the visits counted as
+    charged until then. from_plan: share of the day's visits planned until then, in [0, 1]. Otherwise both are 0.
     """
 
     visits_per_day: int
@@ -56,9 +56,9 @@ class Budget:
 class Spending:
     """The visits that one ranking may make, and the rule by which it decides on each.
 
-    At the end of this ranking, at least `least` and at most `most` of the day's visits must be used. Between the two, a visit is
-    made if its value is at least the price times exp(steer (visits used - target) / visits a day), so that visits beyond `target`
-    need a higher value. step: share by which the price moves towards the value of each visit made.
+    At the end of this ranking, at least `least` and at most `most` of the day's visits must be used. In between, a visit needs a
+    value of at least price * exp(steer * (visits used - target) / visits a day): more than the price beyond `target`, less below
+    it. step: share by which the price moves towards the value of each visit made.
     """
 
     budget: Budget
@@ -74,9 +74,9 @@ class Spending:
 
     def accept(self, value: float, cost: int, *, forced: bool) -> bool:
         """Returns whether to make a visit of a board or a reading of an overview source. If so, charges `cost` visits to the
-        budget and moves the price, from which the least accepted value is computed, towards `value`.
+        budget and moves the price, on which the decision depends (see the class), towards `value`.
 
-        value: weighted event-hours gained per visit charged. forced: accept any value, unless `cost` exceeds `visits_left()`.
+        value: weighted event-hours gained per visit charged. forced: accept any value. False if `cost` > `visits_left()`.
         """
         budget = self.budget
         if cost > self.visits_left():

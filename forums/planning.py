@@ -169,8 +169,8 @@ def expectations(rates: Floats, board: Ints, previous: Floats, now: Floats) -> E
     """Returns what visits at `now` are expected to find on boards last visited at `previous`.
 
     board, previous and now: one entry per visit; hours on one clock, which may exceed 24. rates: (n, bins), weighted events per
-    hour by hour of the day. The busy hours of a visit are adjacent bins around the one with the highest rate since the last
-    visit, at most six hours back, whose rates are at least 0.7 of that rate.
+    hour by hour of the day. The busy hours of a visit are the bin with the highest rate since the last visit, within six
+    hours, and the bins adjoining it with at least 0.7 of that rate.
     """
     intensity = Intensity.of(rates)
     start = np.maximum(previous, now - LONGEST_HOURS)

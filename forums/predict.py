@@ -68,11 +68,11 @@ class ThreadHistory:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The state of m threads when each was last fetched; one entry per thread, durations in operational hours unless stated.
+    """The state of m threads when each was last fetched, one entry per thread.
 
-    replies: posts after the first; age: time since the first post; silence: time since the last known post; recent: posts in the
-    6, 24 and 168 clock hours before the fetch, (m, 3); gap_hours: mean clock hours between posts (nan without a reply); last:
-    epoch seconds of the last known post.
+    replies: posts after the first; age, silence: operational hours (see the module) since the first and the last known post;
+    recent: posts in the 6, 24 and 168 clock hours before the fetch, (m, 3); gap_hours: mean clock hours between posts (nan
+    without a reply); last: epoch seconds of the last known post.
     """
 
     replies: Floats
@@ -103,12 +103,12 @@ def facts(history: ThreadHistory, threads: Ints, fetched: Floats) -> Facts:
 
 
 def overdue(known: Facts, now: float, board_gap_hours: Floats) -> Floats:
-    """Returns how far each thread is past its predicted next change, in units of its mean gap, (m,); it is due from 0 on. This is
-    EIC, the forum paper's baseline.
+    """Returns how far each thread is past its predicted next change, in units of its mean gap between posts, (m,); from 0 on it
+    is due.
 
-    The next change is expected at t_last + (t_last - t_first) / n, where t_first and t_last are the times of the first and last
-    known post and n the number of replies; for threads without reply at t_last plus the board's mean gap (board_gap_hours, one
-    per thread). Ranking threads by this relative lateness is not in the paper.
+    As in EIC, the forum paper's baseline, the next change is expected one mean gap after the last known post. With n replies, the
+    mean gap is (last - first known post) / n; without replies it is that of the board (board_gap_hours, one per thread). now:
+    epoch seconds. Ranking threads by this relative lateness is not in the paper.
     """
     gap = np.maximum(np.where(np.isnan(known.gap_hours), board_gap_hours, known.gap_hours), 1.0 / 60.0)
     return (now - known.last) / HOUR_SECONDS / gap - 1.0
@@ -169,12 +169,12 @@ class HazardModel:
 
 
 def train(history: ThreadHistory, start: float, stop: float, rng: np.random.Generator, samples: int = SAMPLES) -> HazardModel:
-    """Fits the hazard model to `samples` random triples (thread, time of fetch, now) within [start, stop), epoch seconds; nothing
-    after `stop` is used.
+    """Fits the hazard model to up to `samples` random triples (thread, time of fetch, now) within [start, stop), epoch seconds;
+    nothing after `stop` is used.
 
-    Each triple starts at a random post; the fetch follows after a log-uniform time (at most 60 days), now after another (at most
-    14 days), so that young, busy and silent threads all occur. The model learns the number of posts between fetch and now. If
-    these sum to fewer than MIN_REPLIES, a model without weights is returned (see `HazardModel`).
+    The fetch is up to 60 days after a random post, and now up to 14 days after the fetch; both times are log-uniform, so that
+    young, busy and silent threads all occur. The model learns the number of posts between fetch and now. If these sum to fewer
+    than MIN_REPLIES, a model without weights is returned (see `HazardModel`).
     """
     inside = np.flatnonzero((history.times >= start) & (history.times < stop - HOUR_SECONDS))
     if not len(inside):

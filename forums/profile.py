@@ -24,11 +24,11 @@ EPOCH_WEEKDAY = 3  # weekday (0 is Monday) of the day 0: 1970-01-01 was a Thursd
 class ProfileOptions:
     """How a history is converted to rates.
 
-    window_days: length of the history used. half_life_days: an event that many days old counts half (None: all days alike). bins:
-    parts of a day (24: one hour, the forum paper's K). smooth_bins: width of the cyclic moving mean over the bins (1: none).
-    kappa_factor: multiplies the strength kappa with which a board's rhythm is shrunk to its site's, as found by maximum
-    likelihood; 0: no shrinkage, infinity: all boards of a site share one rhythm. prior_days: weight of the prior rate in days of
-    history; prior_per_day: that rate, weighted events per day.
+    window_days: length of the history used. half_life_days: age at which an event counts half (None: all count alike). bins:
+    parts of a day (24: one hour each, the forum paper's K). smooth_bins: width of the cyclic moving mean over the bins (1: none).
+    kappa_factor: factor on kappa (see `dirichlet_kappa`), with which a board's rhythm is shrunk to its site's; 0: no shrinkage,
+    infinity: all boards of a site share one rhythm. prior_days: weight of the prior rate in days of history; prior_per_day: that
+    rate, weighted events per day.
     """
 
     window_days: float = 20.0
@@ -48,11 +48,11 @@ class ProfileOptions:
 class BoardProfiles:
     """Estimates for n boards.
 
-    rates: (n, bins), weighted events per hour, f_i = WP_i SC_i / K with weights WP, shapes SC and K hours per bin. weights: (n,),
-    WP of eq. (5), weighted events a day. new_per_day, replies_per_day: (n,), new threads Ng and replies Nr a day. shape: (n,
-    bins), SC of eq. (7), the share of a board's events in each part of the day; each row sums to 1. kappa: strength of the
-    shrinkage, as the number of events for which the site's rhythm counts in each board's shape. dispersion: (n,), variance over
-    mean of the events a day (1 for a Poisson process; nan without events). days: length of the history used.
+    - rates: (n, bins), weighted events per hour, f_i = WP_i SC_i / K, K hours per bin. days: length of the history used.
+    - weights: (n,), WP of eq. (5), weighted events a day. new_per_day, replies_per_day: (n,), new threads Ng, replies Nr a day.
+    - shape: (n, bins), SC of eq. (7), the share of a board's events in each part of the day; each row sums to 1.
+    - kappa: strength of the shrinkage: the site's rhythm counts like this number of events in each board's shape.
+    - dispersion: (n,), variance over mean of the events a day (1 for a Poisson process; nan without events).
     """
 
     rates: Floats
@@ -145,12 +145,12 @@ def estimate(
 ) -> BoardProfiles:
     """Estimates each board's rates from the events in the `window_days` before `end_hour` (hours since 1970 on the local clock).
 
-    The shape of a board (its share of events in each part of the day) is shrunk to its site's: p = (n s + kappa pool) / (n +
-    kappa), where s are the board's own shares by eq. (7), n the number of its events, pool the site's shares, and kappa
-    `dirichlet_kappa` of the site times `kappa_factor`. The rate is by eq. (5) WP = W (Ng + theta Nr), with a Gamma prior:
-    (weighted events + prior_days * prior_per_day) / (days + prior_days). A site without events gets a constant rate over the day,
-    the prior rate. importance, site: one entry per board, W and site number. days_known: length of the existing history if it is
-    shorter than the window.
+    - Rate: WP = W (Ng + theta Nr), eq. (5) of the forum paper, with a Gamma prior: (weighted events + prior_days * prior_per_day)
+      / (days + prior_days). A site without events gets the prior rate, constant over the day.
+    - Shape (share of events in each part of the day), shrunk to that of the site: p = (n s + kappa pool) / (n + kappa). s are the
+      board's shares by eq. (7), n is the number of its events, pool the site's shares, kappa `dirichlet_kappa` of the site times
+      `kappa_factor`.
+    importance, site: one entry per board, W and site number. days_known: length of a history shorter than the window.
     """
     days = min(options.window_days, days_known) if days_known is not None else options.window_days
     start = end_hour - days * DAY_HOURS
@@ -275,9 +275,9 @@ def dispersion(board: Ints, local_hours: Floats, boards: int, start_hour: float,
 class Settling:
     """How far the estimates from the last `days` days of history differ from those of the longest history tried.
 
-    weights_off: sum |w_d - w| / sum w, with the boards' weights w_d from these days and w from the longest history. shapes_off:
-    total variation distance, in [0, 1], between a board's rate shape over the day estimated from these days and from the longest
-    history, as a mean over the boards weighted by w.
+    weights_off: sum |w_d - w| / sum w over the boards, with a board's weight w_d from these days and w from the longest history.
+    shapes_off: total variation distance, in [0, 1], between the two estimates of the shape of a board's rate over the day; mean
+    over the boards, weighted by w.
     """
 
     days: float

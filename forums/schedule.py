@@ -51,12 +51,12 @@ def even_hours(visits: Ints) -> tuple[Ints, Floats]:
 
 
 def equal_area_hours(rates: Floats, visits: Ints, blocks_more: int) -> tuple[Ints, Floats]:
-    """Returns hours between which equal shares of a board's events are posted: step 2 of algorithm BRA of the forum paper,
-    corrected. The result is two parallel arrays with one entry per visit: the board's number, and the hour.
+    """Returns visit hours that divide a board's events into equal shares: step 2 of algorithm BRA of the forum paper, corrected.
+    The result is two parallel arrays with one entry per visit: the board's number, and the hour c_k.
 
-    Q(t) is the share of a day's events before hour t, m the board's number of visits. With blocks_more = 1, the hours are the
-    inner borders of the paper's m + 1 blocks: c_k = Q^-1(k / (m + 1)), k = 1 … m. With 0, there are m blocks around the clock and
-    c_k = Q^-1((k - 1/2) / m), which is the paper's rule without an additional visit at midnight.
+    Q(t) is the share of a day's events before hour t, m the board's number of visits, k = 1 … m.
+    - blocks_more = 1: c_k = Q^-1(k / (m + 1)), the inner borders of the paper's m + 1 blocks.
+    - blocks_more = 0: c_k = Q^-1((k - 1/2) / m), m blocks around the clock: the paper's rule without one more visit at 24:00.
     """
     board, step = grid(visits)
     share = step / (visits[board] + 1.0) if blocks_more else (step - 0.5) / visits[board]
@@ -133,11 +133,11 @@ def bra(demand: Demand, visits_per_day: int, blocks_more: int = 0) -> Timetable:
 
 def bra_literal(demand: Demand, visits_per_day: int) -> Timetable:
     """Returns the timetable of algorithm BRA as printed in the forum paper: each board's visits by eq. (6), simply rounded; at
-    most one visit an hour.
+    most one visit an hour. The budget is not used up; boards may get none.
 
     The paper's loop over the hours j = 1 … 24 adds the hour's share sc[j] of the events only when it emits no visit, so that the
-    share of an hour with a visit is lost. The time of a visit within the hour, for which the paper has no formula, is
-    interpolated in the hour added last. It uses fewer visits than allowed, and boards may get none at all.
+    share of an hour with a visit is lost. The paper has no formula for the time of a visit within the hour; here it is
+    interpolated in the last hour whose share was added.
     """
     weights = demand.weights
     share = shares(weights)
@@ -172,13 +172,11 @@ def _by_hour(rates: Floats) -> Floats:
 
 
 def bra_method1(demand: Demand, visits_per_day: int) -> Timetable:
-    """Returns the timetable of the forum paper's method 1, for comparison: visits by eq. (6), hours by the recursion of eq. (9)
-    from the best first hour.
+    """Returns the timetable of the forum paper's method 1, for comparison: visits by eq. (6), hours by the recursion of eq. (9).
 
     c_(i+1) = c_i + (F(c_i) - F(c_(i-1))) / f(c_i) with c_0 = 0, where c_i is the hour of visit i, f the board's rate and F its
-    integral from midnight. The first hour c_1, which the paper leaves open, is the one of a 15-minute grid with the lowest cost
-    of the day. If no first hour gives all visits before 24:00 (the rate falls to 0, or the steps pass midnight), the board gets
-    the hours of `equal_area_hours`.
+    integral from midnight. The paper leaves c_1 open; here it is the hour of a 15-minute grid with the lowest cost of the day. A
+    board for which no c_1 puts all visits before 24:00 gets the hours of `equal_area_hours`.
     """
     intensity = Intensity.of(demand.rates)
 

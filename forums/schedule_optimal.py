@@ -83,13 +83,12 @@ def closed_form_hours(rates: Floats, visits: Ints, phase: float = 0.0) -> tuple[
 
 
 def polish(intensity: Intensity, board: Ints, hours: Floats, sweeps: int = SWEEPS) -> Floats:
-    """Improves hours by coordinate descent: each visit is moved to the exact optimum between the visits before and after it.
-    Returns the new hours.
+    """Improves visit hours by coordinate descent, in at most `sweeps` sweeps, and returns the new hours: each visit is moved to
+    the exact optimum between the visits before and after it. The expected delay never rises.
 
-    board and hours: one entry per visit, the visits of a board together and ascending. Inside a bin of rate f the best hour is c
-    = (f c_next + F(c_prev) - F(bin) + f bin) / (2 f), clipped to the bin. Here `bin` is the begin of the bin, F the integral of
-    the rate, and c_prev and c_next are the neighbouring visits. All bins between c_prev and c_next are tried. A board whose
-    visits no longer move is left out of later sweeps. The expected delay never rises.
+    board and hours: one entry per visit, the visits of a board together and ascending. For a bin that begins at b and has the
+    rate f, the best hour between neighbouring visits p and n is (f n + F(p) - F(b) + f b) / (2 f), clipped to the bin; F is the
+    integral of the rate. All bins between p and n are tried.
     """
     hours = np.asarray(hours, dtype=float).copy()
     visits = np.bincount(board, minlength=len(intensity.rates))
@@ -144,7 +143,7 @@ def _best_between(intensity: Intensity, board: Ints, low: Floats, now: Floats, h
     first = np.floor(low / intensity.width)
     spans = (np.floor(high / intensity.width) - first).astype(np.int64) + 1
     start = np.cumsum(spans) - spans
-    # one entry for each visit and each bin of the rates between the visits before and after it
+    # one entry for each visit and each bin of the rates that overlaps [low, high]
     row = np.repeat(np.arange(len(board)), spans)
     slot = first[row] + (np.arange(len(row)) - start[row])
     owner, left, right, edge = board[row], low[row], high[row], slot * intensity.width
@@ -161,10 +160,10 @@ def _best_between(intensity: Intensity, board: Ints, low: Floats, now: Floats, h
 
 
 def polished_closed_form(intensity: Intensity, visits: Ints, phases: int = PHASES) -> tuple[Ints, Floats]:
-    """Returns visit hours for any numbers of visits, as parallel arrays (board number, hour) with one entry per visit. The closed
-    form is computed for several phases and improved by a few sweeps each; the best result of each board is then optimised fully.
+    """Returns visit hours for any numbers of visits, as parallel arrays (board number, hour) with one entry per visit.
 
-    Boards are independent: they are processed in blocks, in arrays that fit in the processor's cache.
+    For each board, the closed form is computed for several phases and improved by a few sweeps each; the best result is then
+    optimised fully.
     """
     parts = []
     for first in range(0, max(len(visits), 1), BLOCK_BOARDS):
@@ -216,12 +215,12 @@ def expected_cost(intensity: Intensity, table: Timetable) -> Floats:
 
 
 class OptimalPlanner:
-    """Timetables of least expected delay for one set of rates, with any budget. What does not depend on the budget is computed
+    """Timetables of least expected delay for one set of rates and any budget; what does not depend on the budget is computed
     once.
 
-    exact=True: the dynamic programme on 15-minute steps for up to 24 visits per board, visits allocated greedily, hours improved
-    by local search. exact=False: the closed form, started from several phases, with hours improved likewise; only the rates are
-    stored (used for thousands of boards, and to answer fast when an operator changes the budget).
+    exact=True: visits are allocated greedily. Hours are found by the dynamic programme on 15-minute steps (above 24 visits per
+    board by the closed form), then by local search. exact=False: closed form and local search for all; stores only the rates.
+    This serves thousands of boards, and operators who change the budget.
     """
 
     def __init__(self, demand: Demand, exact: bool = True, pulse: Callable[[], None] = lambda: None) -> None:

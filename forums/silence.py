@@ -16,7 +16,7 @@ BEYOND_LONGEST = 2.0
 
 DROP = 0.3
 DROP_DAYS = 2  # the items of this number of most recent days are compared with those of the same weekdays in earlier weeks
-DROP_WEEKS = 4  # number of weeks before the last DROP_DAYS days from which the same weekdays are taken for the comparison
+DROP_WEEKS = 4  # number of earlier weeks with whose same weekdays the last DROP_DAYS days are compared
 DROP_RECORD_HOURS = 24 * (7 * DROP_WEEKS + 2 * DROP_DAYS)
 DROP_LEAST_EXPECTED = 10.0
 DROP_DEVIATIONS = 3.0
@@ -72,10 +72,10 @@ def find_drop(counts: Ints) -> Drop | None:
     """Returns a drop of 30 % or more at the end of a record of hours, None if there is none or the record is too short.
 
     counts: (n,) new items of each hour, oldest first, up to the last hour that visits have covered; at least 32 days of them. The
-    last two days are compared with the mean of the same weekdays of the four weeks before. Forums are uneven: the logarithm of
-    the ratio must also lie three standard deviations (of the logarithm of all two-day sums of those weeks) below zero, and ten
-    items must have been expected. On event logs of two forums this gives four to six false alarms a year, and detects within two
-    days two thirds of the cases in which 60 % of the posts are no longer seen.
+    last two days are compared with the mean of the same weekdays of the four weeks before, which must be ten items or more. The
+    logarithm of the ratio must also be three standard deviations (of the logarithms of all two-day sums of those weeks) below 0.
+    On two forums' logs this gives four to six false alarms a year. If 60 % of the posts are no longer seen, two thirds of the
+    cases are detected within two days.
 
     >>> find_drop(np.tile([0, 2, 3, 1], 200))
     >>> find_drop(np.concatenate([np.tile([0, 2, 3, 1], 188), np.tile([0, 1, 1, 1], 12)]))

@@ -278,9 +278,9 @@ class Simulation:
                 return np.unique(self.events.board[rows[first]])
 
     def _tick(self, loop: AdaptiveLoop, log: BoardLog, now: float, trace: _Trace, shows: Shows) -> None:
-        """Simulates one ranking of the boards by the policy `loop` at the time `now`, and what it chooses: visits, and the
-        reading of an overview source. If the source is a newest list, the threads that it names are fetched; if it is an
-        index page, a second ranking uses the figures it shows (`shows`). The actions are added to `trace`."""
+        """Simulates one ranking of the boards by the policy `loop` at the time `now`. Visits the boards that it chooses and reads
+        the overview source, if it chooses one: a newest list causes the threads that it names to be fetched, the figures of an
+        index page (`shows`) a second ranking. The actions are added to `trace`."""
         readable = np.ones(1, dtype=bool) if loop.overview is not None else None
         due, source = loop.choose(now, None, readable)
         if len(due):

@@ -65,7 +65,7 @@ def day(policy: str, basis: Basis, visits_per_day: int, planner: OptimalPlanner 
     """Returns the timetable of a policy. For the adaptive policy, which has none, it is that of the optimal policy.
 
     `planner`: computes the exact optimum for the rates of `basis`; without it, `quick_optimal` approximates it. The rules of the
-    forum paper plan from rates without shrinkage, as in operation. Raises ValueError for an unknown policy.
+    forum paper use `basis.plain`, rates without shrinkage. Raises ValueError for an unknown policy.
     """
     if policy in PAPER:
         return PAPER[policy](Demand(basis.plain), visits_per_day)
@@ -85,8 +85,8 @@ def expected(table: Timetable, basis: Basis) -> Floats:
 def curve(policy: str, basis: Basis, numbers: Sequence[int]) -> list[float]:
     """Returns the expected delay of all boards, weighted event-hours a day, at each number of visits a day.
 
-    The optimal curve is computed at every second number beyond four visits a board, and at the ends; for the numbers between,
-    visits times delay (nearly constant there) is interpolated over the logarithm of the visits.
+    Beyond four visits a board, the optimal curve is computed only at every second number and at the end. In between, delay times
+    visits (nearly constant there) is interpolated over the logarithm of the visits.
     """
     last, smooth = len(numbers) - 1, SMOOTH_FROM * len(basis.rates)
     places = [at for at, number in enumerate(numbers) if policy in PAPER or number <= smooth or at % 2 == 0 or at == last]
@@ -116,9 +116,9 @@ def visits_per_board(table: Timetable) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The requests per day that a plan's visits need. asked: requests of all sites; allowed: the sum of the sites' limits (inf if
-    one has none). over: number of sites that need more than their limit. visits: number of visits per day that are possible if
-    these sites keep to their limits."""
+    """The requests per day that a plan's visits need, compared with the limits of its sites. asked: requests needed, of all
+    sites. allowed: sum of the limits (inf if a site has none). over: number of sites that need more than their limit. visits:
+    visits per day that the limits allow."""
 
     asked: float
     allowed: float

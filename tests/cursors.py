@@ -1,10 +1,9 @@
-"""An SQLite connection for tests that refuses to write while one of its cursors has unread rows.
+"""An SQLite connection for tests that refuses to write while a cursor of the same thread has unread rows.
 
 SQLite lets a connection with an unfinished SELECT write only while no other connection has written since the SELECT began; after
 that it fails with "database is locked" at once, whatever the busy timeout. Tests usually have only one connection and would not
-notice such code, so this connection always refuses. With an in-memory database the live server of a browser test uses the
-test's connection from another thread. With a database file the server has its own connection, so only cursors of the writing
-thread count.
+notice such code, so this connection always refuses. Cursors of other threads do not count, because the live server of a browser
+test uses the test's connection with an in-memory database, but has its own with a database file.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class WatchedConnection(sqlite3.Connection):
         self._make_probe()
 
     def _make_probe(self) -> None:
-        # SQLite refuses to replace a function exactly while a statement is unfinished; this is used as the check.
+        # SQLite refuses to replace a function if and only if a statement is unfinished; `check` uses this.
         super().create_function("no_cursor_is_open", 0, int)
 
     def cursor(self, factory: type[sqlite3.Cursor] = sqlite3.Cursor) -> sqlite3.Cursor:  # type: ignore[override]
@@ -55,7 +54,7 @@ class WatchedConnection(sqlite3.Connection):
             return  # the check below cannot tell which thread's statement is unfinished
         try:
             self._make_probe()
-        except sqlite3.OperationalError:  # also if the full-text index runs a statement inside this transaction
+        except sqlite3.OperationalError:  # also after an insert into a full-text index in this transaction
             open_ones = "; ".join(sorted(one.statement[:200] for one in self._unfinished[here]))
             raise OpenCursor(f"{open_ones} is open over a write: {statement[:200]}") from None
 

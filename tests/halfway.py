@@ -26,8 +26,8 @@ WORDS = "rusty pump"
 
 
 def tell() -> None:
-    """Prints tables and rows: of a new empty database; of a 0.1.0 database after `migrate`; and of the same after a further
-    `migrate` without a record that the squashed migrations were applied."""
+    """Prints the tables of a new database, and tables and rows of a 0.1.0 database after `migrate` and after a further `migrate`
+    without a record that the squashed migrations were applied."""
     told: dict[str, Any] = {"fresh": tables()}
     take_away()
     fill(old_chain(RELEASED))

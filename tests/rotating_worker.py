@@ -1,5 +1,5 @@
-"""Runs a command as a process whose WARC files are full after the first page, and kills the process (SIGKILL) at a given moment
-of a file change: `python -m tests.rotating_worker MOMENT forum crawl 1 --json`; with MOMENT "never" it ends normally."""
+"""Runs a command in a process whose WARC files are full after the first page; kills it (SIGKILL) at a MOMENT of the change to the
+next file ("never": not at all). Usage: `python -m tests.rotating_worker MOMENT forum crawl 1 --json`."""
 
 from __future__ import annotations
 

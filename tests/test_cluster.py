@@ -1,5 +1,5 @@
-"""Tests of a cluster of two nodes with PostgreSQL, also with Redis or a connection pool: they work on all three kinds of crawl. A
-backup made while crawls are active is restored on an empty machine: all rows are there, and the crawls run on to their ends."""
+"""Tests of two nodes that share PostgreSQL (alone, with Redis, or with a connection pool): they work on all three kinds of crawl.
+A backup with unfinished crawls is restored on an empty machine: all rows are there, and the crawls run on to their ends."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_backup_of_a_cluster_fills_an_empty_machine_where_its_crawls_go_on(dat
             assert wait_for(lambda: all(pages >= 30 for pages in under_way(one).values()) and len(under_way(one)) == 3, every=0.05), one.told()
             one.drain(*NODES)
             give_up(commands)
-            assert under_way(one), "every crawl ended before its nodes were drained"  # on a loaded machine the shortest crawl may have ended
+            assert under_way(one), "every crawl ended before its nodes were drained"  # not all three: the shortest may be over
             moved = one.json("archive", "move")
             assert moved["moved"] + one.rows("SELECT COUNT(*) FROM crawlmgr_warcfile WHERE place <> ''")[0][0] > 0
             made = one.json("backup", str(tmp_path / "all.tar"))

@@ -47,8 +47,8 @@ class SmallDisk:
         (self.path / "filler").unlink()
 
     def copy(self, place: Path) -> Path:
-        """Copies the disk's content to `place`, for programs that resolve symbolic links: from `path`, which begins with a link
-        in /proc, they would reach this process's own folder instead."""
+        """Copies the disk's content to `place`, for programs that resolve symbolic links: they would resolve the link in /proc
+        with which `path` begins, and reach this process's own folder."""
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(self.path, place)
         return place
@@ -107,7 +107,7 @@ def test_a_disk_that_fills_up_ends_a_crawl_in_one_line_and_loses_nothing(
     with ForumServer(forum) as server:
         added = disk.manage(environment, "forum", "add", server.url, "--allow-private", "--delay", "0", "--json")
         assert added.returncode == 0, added.stderr
-        disk.fill(left if "DATABASE_URL" not in environment else left // 10)  # PostgreSQL's tables do not use this disk
+        disk.fill(left if "DATABASE_URL" not in environment else left // 10)  # PostgreSQL stores less on this disk
         full = disk.manage(environment, "forum", "crawl", "1", "--json")
         said = _said(full)
         assert len(said) == 1 and any(word in said[0] for word in ("disk", "No space left")), full.stderr

@@ -23,7 +23,7 @@ INDEX = "SELECT w.name, p.warc_offset, p.url, p.run_id FROM crawlmgr_page p JOIN
 
 def worked(environment: dict[str, str], moment: str, site: str) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, "-m", "tests.rotating_worker", moment, "forum", "crawl", site, "--delay", "0", "--allow-private", "--json"]
-    for _try in range(int(PATIENCE_SECONDS)):  # each start of the command takes a second or more; the lease of the killed one lasts three
+    for _try in range(int(PATIENCE_SECONDS)):  # until the lease (3 s) of the killed process ends; a try takes 1 s or more
         done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
         if "the run is free again" not in done.stderr:
             break

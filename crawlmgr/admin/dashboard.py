@@ -21,7 +21,7 @@ from crawlmgr.reads import status as status_reads
 from crawlmgr.services import demonstration, holds, queue
 
 RUNS_SHOWN = 8
-MIN_ENDED = 4  # minimum number of ended runs listed; otherwise as many as active runs are listed
+MIN_ENDED = 4  # as many ended runs as active ones are listed, but at least this number
 ALARM_LINKS = {"no_workers": "workers", "disk_low": "archive"}
 ALARM_WORDS = {"no_contact": "no_contact_set", "disk_low": "disk_full"}
 

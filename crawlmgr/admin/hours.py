@@ -40,11 +40,11 @@ Planned = Callable[[Collection[int], datetime, datetime, ZoneInfo], dict[int, li
 class Timed:
     """A kind of scheduled item, as the views of working hours need it.
 
-    `what` is its name. `view` is the view of one item and `see` the permission for it. `start` is the view of the button
-    that starts an item and the permission for it. `find` returns the item's name, address and key in the navigation tree;
-    None if it was deleted. `change` is the permission to set its working hours, `zone` returns their default time zone, and
-    `planned` the next starts of those items that have a plan of visit times instead of an interval. With `single` there is only
-    one item of the kind, and its addresses contain no id."""
+    `what`: its name. `view`, `see`: the view of one item and the permission for it. `start`: the view of the button that starts
+    an item, and the permission for it. `find`: returns an item's name, address and key in the navigation tree; None if it was
+    deleted. `change`: the permission to set working hours. `zone`: returns an item's default time zone. `planned`: returns the
+    next starts of items that have a plan of visit times instead of an interval. `single`: there is only one item, and its
+    addresses contain no id."""
 
     what: Any
     view: str

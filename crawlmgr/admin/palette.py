@@ -45,11 +45,11 @@ queries."""
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """An action on items of a kind. `words` are the words that users type for it, English and Chinese, in lower case.
+    """An action on items of a kind: a POST of `fields` to the view named `view`, or a link to that view if `opens`.
 
-    The action is a POST of `fields` to the view named `view`; with `opens` it is a link to that view. If `query` is set, the
-    item's id is in the query parameter of this name, and `arguments` are the arguments of the view's address. `find` finds the
-    items that the action applies to, if it does not apply to all of the kind. `whole`: the action concerns no single item."""
+    `words`: what users type for it, in English and Chinese, in lower case. `find` finds the items that it applies to (None: all).
+    The address normally contains the item's id. If `query` is set, the id is in this query parameter, and `arguments` are the
+    view's arguments. With `whole` the action concerns no single item, and the address contains no id."""
 
     text: str | Promise
     words: tuple[str, ...]

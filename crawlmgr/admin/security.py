@@ -10,9 +10,8 @@ from crawlmgr import per_request
 from crawlmgr.admin import errors
 
 # Scripts may evaluate expressions because django-unfold ships Alpine's standard build, which compiles template attributes to
-# functions. Alpine's build for strict policies accepts only single expressions over its own data, but unfold's templates use
-# statements and browser globals ("sidebarDesktopOpen = !sidebarDesktopOpen; localStorage.setItem(…)", "if (…) …"), so its
-# menus, tabs and lists would not work. Inline scripts stay forbidden all the same, and script-src allows this site only.
+# functions. Alpine's build for strict policies cannot run unfold's templates, which use statements and browser globals such as
+# `localStorage`. Inline scripts stay forbidden all the same, and script-src allows this site only.
 _BASE = (
     "default-src 'none'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"

@@ -61,9 +61,9 @@ def delete(request: HttpRequest, table: Table, rows: Rows, name: str, usual: str
 def carry_out(
     request: HttpRequest, table: Table, rows: Rows, verbs: Mapping[str, Verb], usual: str, success_text: Callable[[int], str]
 ) -> HttpResponse:
-    """Applies the submitted action to each selected row (at most MAX_TICKED), or schedules or cancels deletions (see `delete`),
-    and redirects to the list. Rows for which the action is not possible now are skipped and counted in a message. `verbs` are
-    functions by action; `success_text` returns the message of success, given the number of changed rows."""
+    """Applies the submitted action, a function in `verbs`, to the selected rows (at most MAX_TICKED); deletions are only
+    scheduled (see `delete`). Redirects to the list, whose plain address is `usual`. Rows that cannot be changed now are skipped
+    and counted in a message. `success_text(n)`: message for n changed rows, with a placeholder for n."""
     wish, needed = request.POST.get("do", ""), {one.do: one.permission for one in table.actions}
     if table.deletes and wish in (DELETE, UNDO):
         return delete(request, table, rows, "name", usual)

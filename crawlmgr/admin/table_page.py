@@ -23,7 +23,7 @@ from crawlmgr.services import deletions, export_formats
 SIZE = 30
 AT_A_TIME = 500  # number of rows read per query when a file is written
 MAX_COUNTED = 10_000
-# limit for a search, above which "more than 1,000" is shown; it is lower, because counting a search's rows reads each of them
+# lower limit for searches, above which "more than 1,000" is shown: counting the rows found reads each of them
 MAX_COUNTED_BY_SEARCH = 1_000
 MAX_GONE = 20  # above a list, at most this many of the deletions that can still be undone are shown
 

@@ -81,11 +81,11 @@ def _attributes(values: Iterable[tuple[str, Any]], context: Context) -> str:
 
 
 class AttributesNode(Node):
-    """`row` and `cell`: attributes of the row, or of the cell of a column, if their condition holds (`… if condition`).
+    """The template tag `row` or `cell` (`kind`): gives its options as attributes to a table's rows or a column's cells, if the
+    `condition` holds (None: always). Classes are added to those of the column.
 
-    Every option is an attribute; classes are added to those of the column. `kind` is the tag's name, "row" or "cell";
-    `condition` is None if there is none. The table or column that contains the tag puts its `nodes` into the start tag of a row
-    or cell. The tag itself is rendered only if it stands in the wrong place, inside another tag, which is an error."""
+    The table or column that contains the tag puts its `nodes` into the start tag. Rendering the tag itself raises
+    TemplateSyntaxError, because it then stands inside another tag."""
 
     def __init__(self, kind: str, options: Options, condition: TokenBase | None) -> None:
         self.kind, self.options, self.condition = kind, options, condition
@@ -184,11 +184,10 @@ class _Given(NamedTuple):
 class TableNode(Node):
     """`table rows as name[, name] [options] … [empty …] endtable`: a table with a line for each of the rows; see the module.
 
-    The option `class` adds classes to the table; `wrap` sets the classes of the element around it ("scroll" if the option is
-    missing, no element if it is ""); every other option becomes an attribute of the table. `names` are the loop variables, as in
-    Django's `for`: several names unpack each row. `row` are the nodes of a row's start tag. Without rows (None or empty) `empty`
-    is shown instead of the table, or a table with headings only if `empty` is None. If no shown column has a heading, the table
-    has no `<thead>`."""
+    The option `class` adds classes to the table; `wrap` sets the classes of the element around it ("scroll" by default, no
+    element if it is ""); all other options become attributes of the table. `names` are the loop variables, as in Django's `for`.
+    `row` are the nodes of a row's start tag. If there are no rows (None or empty), `empty` is shown instead of the table; if
+    `empty` is None, the table is shown with headings only. If no shown column has a heading, there is no `<thead>`."""
 
     def __init__(
         self,

@@ -45,9 +45,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Measures all pages (views and queries). Returns `pages` (rows with the median CPU milliseconds on both databases and their
-    ratio, the largest first), `left_out` (reason by address that cannot be measured), `rows` (sizes of the large database) and
-    `limits` (see `dearest`). The databases take turns for each page, so that other load on the machine affects both."""
+    """Measures all pages (views and queries) on both databases in turns, so that other load on the machine affects both. Returns
+    `pages` (median CPU milliseconds on each database and their ratio, the largest ratio first), `left_out` (reason by address
+    that cannot be measured), `rows` (numbers of rows of the large database) and `limits` (see `dearest`)."""
     folder = Path(options["data"] or settings.DATA_DIR / "bench-desk")
     sides: dict[str, _Side] = {}
     with ExitStack() as stack:

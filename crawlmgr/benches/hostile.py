@@ -94,9 +94,9 @@ def _memories() -> list[Any]:
 
 def measured(reader: Reader, case: Case, largest: int, rounds: int) -> dict[str, Any]:
     """Measures one parser on one case, for input sizes that double from SMALLEST up to at most `largest`; the fastest of `rounds`
-    measurements counts. If doubling a size multiplies the time by more than ENOUGH, both sizes are measured again, to rule out
-    noise. Returns `sizes`, `seconds` (CPU seconds for each), `growth` and `read_otherwise_from` (sizes from which the input is
-    read as another kind of page)."""
+    measurements counts. If the time grows by more than ENOUGH at a doubling, both sizes are measured again, to rule out noise.
+    Returns `sizes`, `seconds` (CPU, for each), `growth` (see there) and `read_otherwise_from` (sizes from which the input is read
+    as another kind of page)."""
     sizes = [SMALLEST]
     while sizes[-1] * 2 <= largest:
         sizes.append(sizes[-1] * 2)

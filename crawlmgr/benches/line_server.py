@@ -62,9 +62,8 @@ class Web:
     """Makes the pages of all hosts, and keeps for each host the number of requests, the maximum number at the same time, and the
     shortest interval between the starts of two.
 
-    On a busy machine the event loop notices a request late. To measure the interval between two requests, the earlier one is
-    therefore dated back to `ticks[0]`, the oldest of the last few ticks of a timer, so that the reported interval is never too
-    short; it may be some hundredths of a second too long."""
+    A busy event loop notices requests late. The interval is therefore measured from `ticks[0]`, the oldest of the last timer
+    ticks at the earlier request: it is never too short, and may be some hundredths of a second too long."""
 
     def __init__(self, hosts: int, seconds: float, size_bytes: int, vary: bool = False, pages: int = PAGES) -> None:
         self.hosts, self.seconds, self.vary, self.pages = hosts, seconds, vary, pages

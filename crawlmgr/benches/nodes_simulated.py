@@ -118,11 +118,10 @@ class _Node:
 
 @dataclass(slots=True)
 class Outcome:
-    """The result of a simulation. `throughput` is the number of addresses fetched in the measured period, divided by what all
-    nodes could fetch while they were up; `utilisation` is the same for each node; `repeated` counts pages fetched again after
-    failures, `too_soon` batches begun before the host's delay was over; `held` are the seconds for which each
-    batch was leased, `warm_seconds` the time until the end of the first minute with at least 90 % of the full speed, None if
-    there was none."""
+    """The result of a simulation. `throughput`: addresses fetched in the measured period, divided by what all nodes could fetch
+    while they were up; `utilisation`: the same by node. `repeated`: pages fetched again after failures. `too_soon`: batches begun
+    before the host's delay was over. `held`: seconds for which each batch was leased. `warm_seconds`: time to the end of the
+    first minute with at least 90 % of the full speed, None without one."""
 
     fetched: int = 0
     repeated: int = 0

@@ -16,7 +16,7 @@ DAYS_BEFORE = 40
 NEW_THREAD_SHARE = 0.08
 REACH = 4.0  # mean position in the list (0 is the top) of the thread that gets the next reply; exponentially distributed
 LONGEST = 80
-# number of additional posts soon after the start, so that a second visit finds new ones; their mean delay after the start (s)
+# additional posts soon after the start, for a second visit to find: their number, and their mean time after the start
 BUSY_POSTS, BUSY_MEAN_SECONDS = 48, 180.0
 
 

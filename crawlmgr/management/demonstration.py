@@ -37,10 +37,10 @@ class DeskPage(NamedTuple):
 class Part(Protocol):
     """One crawler's part of the demonstration, as `demo` calls it.
 
-    `kept` returns the website of an earlier demonstration, None if there was none. `add` adds the website to the database,
-    `finish` crawls it and returns figures to print; `add` and `finish` reuse objects of an earlier demonstration. `pages`
-    returns pages of the desk to recommend. `leave` is called when `demo` ends, `remove` deletes everything and returns the
-    names of what was deleted.
+    - `kept` returns the website of an earlier demonstration; None if there was none.
+    - `add` adds the website to the database, `finish` crawls it and returns figures to print; both reuse earlier objects.
+    - `pages` returns views of the web interface to recommend. `leave` pauses scheduled visits when `demo` ends.
+    - `remove` deletes all but archived pages; returns a line for each website.
     """
 
     def kept(self) -> Served | None: ...

@@ -130,9 +130,9 @@ def _await_nodes(run: Run, bar: Any) -> str:
 def begun(create: Callable[[], Run], of: str, *, by_nodes: bool) -> Run:
     """Starts a run with `create` and returns it; `of` names the crawled object in messages.
 
-    Another active run may prevent that. If it has the same parameters or was interrupted, it is resumed if needed and returned
-    instead. If it does other work, such as a scheduled visit, this call waits for its end, and works on it itself unless
-    `by_nodes` is True. Raises Stopped, CommandError, and what `create` raises except runs.Busy.
+    An active run may prevent that. If it has the same parameters or was interrupted, it is returned instead, resumed if needed.
+    If it does other work, such as a scheduled visit, this call waits for its end, working on it unless `by_nodes`, and tries
+    again. Raises Stopped, CommandError, and what `create` raises except runs.Busy.
     """
     while True:
         try:

@@ -13,14 +13,13 @@ class NodeState(models.TextChoices):
 
 
 class Node(models.Model):
-    """A worker node: the worker processes of one machine. Its tasks write `heartbeat`, which therefore stops when the node stops
-    taking tasks.
+    """A worker node: the worker processes of one machine. Its tasks write `heartbeat`; a node without a recent one is lost or, if
+    it was draining, drained.
 
-    `state` is what the operator requested: a paused node takes no runs until it is resumed; a draining one exits when it has none
-    left, and takes work again when it is restarted. A node without recent heartbeat is lost, whatever its state. `name`
-    identifies it in leases and locks; users see `label` if one is set. `minutes` holds [minute since the epoch, pages] for each
-    minute of the last hour, `levels` [minute, number of runs it works on, bytes of memory or None]. `dispatched` is when it last
-    ran the dispatcher.
+    `state` is what the operator requested. A paused node takes no runs until it is resumed. A draining one exits when it has no
+    runs left, and takes work again when it is restarted. `name` identifies it in leases and locks; users see `label` if one is
+    set. For each minute of the last hour, `minutes` holds [minute since the epoch, pages], and `levels` [minute, number of runs
+    held, bytes of memory or None]. `dispatched` is when it last ran the dispatcher.
     """
 
     name = models.CharField(_("node"), max_length=120, unique=True)

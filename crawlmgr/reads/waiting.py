@@ -36,9 +36,9 @@ class Waiting(NamedTuple):
 
 
 def no_free_worker(now: datetime) -> tuple[str, int]:
-    """Returns why no worker takes a run that waits for one, as a code and a number: ("no_workers", 0) if no node is alive,
-    ("nodes_paused", number of nodes alive) if all of these are paused or draining, ("workers_busy", number of their workers) if
-    each of the others' workers has a run; ("", 0) if a worker is free, which takes the run within moments."""
+    """Returns why no worker takes a waiting run, as a code and a number. ("no_workers", 0): no node is alive. ("nodes_paused",
+    nodes alive): all of them are paused or draining. ("workers_busy", workers of active nodes): each of these has a run. ("", 0):
+    a worker is free and takes the run within moments."""
     nodes = list(Node.objects.filter(standing.are_alive(now)))
     takers = [node for node in nodes if node.state == NodeState.ACTIVE]
     if not takers:

@@ -58,10 +58,9 @@ class Archive:
     def write(self, response: FetchResponse, now: datetime, revisit: Page | None = None) -> tuple[WarcFile, RecordPointer] | None:
         """Appends an exchange and returns its WARC file and the position of the response record; None if there was no response.
 
-        With `revisit`, an earlier page with the same content, only a revisit record that refers to the record of that page is
-        written, or the whole response if the record of that page cannot be read. Cookies, credentials and all other headers from
-        a site's settings are left out, so that readers of the archive cannot log in with them. Raises DiskLow if the disk is
-        nearly full."""
+        revisit: an earlier page with the same content; only a revisit record that refers to its record is written, or the whole
+        response if that cannot be read. Headers from a site's settings, such as cookies and credentials, are left out, so that
+        readers of the archive cannot log in with them. Raises DiskLow if the disk is nearly full or a write fails."""
         if not response.status:
             return None
         if self.written % CHECK_SPACE_EVERY == 0 and shutil.disk_usage(settings.ARCHIVE_DIR).free < settings.MIN_FREE_BYTES:

@@ -26,9 +26,9 @@ Pulse = Callable[[], None]
 class ExportJob:
     """Implements `crawlmgr.jobs.Job` for the run of an export.
 
-    The run's `result` holds the progress: the key of the last object exported (`at`), the last key to export (`until`), the
-    number of rows, and the state of the writer; at the end the name of the file. The complete file is renamed to its name
-    before it is recorded in the database: after a kill in between, the next attempt finds the file and uses it."""
+    The run's `result` holds the progress: the keys of the last object exported (`at`) and of the last one to export (`until`),
+    the number of rows and the writer's state; at the end the file's name. If a kill leaves a complete file, the next attempt uses
+    it."""
 
     def __init__(self, run: Run) -> None:
         self.run = run

@@ -45,13 +45,11 @@ class Filter:
 class Table:
     """Definition of an exportable table.
 
-    `query` returns the filtered objects, in any order. `values` are Django look-ups whose values are read for each object;
-    without them the object itself is read. `expand` makes the rows of an object from what was read, given the columns; if it is
-    None, the values that were read are the object's only row. `found` returns the columns if they depend on the exported data;
-    `columns` are then those that are always present. `kinds` gives the type of each column that is not text ("time", "integer",
-    "real" or "boolean"), for typed formats. `plain` is a table with the same rows and fixed columns, for API clients that read
-    page by page. `day` and `site` name the columns with the time and the address by which the rows can be divided into
-    partitions ("" for none).
+    `query` returns the filtered objects. `values`: Django look-ups that are read for each object; if empty, the object itself is
+    read. `expand` makes an object's rows for the given columns from what was read; None: the values are its only row. `columns`
+    are always present; `found` returns all columns if they depend on the data. `kinds`: the type of each column that is not text
+    ("time", "integer", "real" or "boolean"). `plain`: a table with the same rows and fixed columns, for API clients that read
+    page by page. `day`, `site`: the columns with the time and the address by which rows can be partitioned ("" for none).
     """
 
     columns: Sequence[str]

@@ -137,8 +137,8 @@ def claim_many(
     run_id: int, fence: int, now: datetime, seconds: float, most: int, *, node: str = "", spare: int = 0,
     early_seconds: float = 0.0, last: Collection[int] = (),
 ) -> list[Url]:
-    """Claims the waiting addresses with the highest priority, on the hosts that have waited longest among those that may be
-    requested now and have a free connection. Claims one address per host, and on hosts without a delay one for each free
+    """Claims the waiting addresses with the highest priority on each host that may be requested now and has a free connection;
+    the hosts that have waited longest come first. Claims one address per host, and on hosts without a delay one for each free
     connection. If nothing can be claimed, `next_turn` tells when something can.
 
     The next request times of the hosts are advanced and the addresses are claimed in one transaction (the caller's if there

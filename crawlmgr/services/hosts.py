@@ -199,10 +199,9 @@ def settle(
     """Updates a host after a response (success, Retry-After or failure) received at `now`: its next allowed request time, its
     failures in a row, and its sums of requests, bytes and errors.
 
-    The crawl delay counts from `sent_at`, the time when the request was sent (default: `now`). With `hours`, the hourly sums
-    are collected there and written by the caller at the end of its transaction. `host` is the caller's copy of the row,
-    whose failures and delays are updated. A plain success needs only one statement if that copy is current and no
-    Retry-After is in force."""
+    `host` is the caller's copy of the row; its failures and delays are updated too. The crawl delay counts from `sent_at`, the
+    time when the request was sent (default: `now`). With `hours`, the hourly sums are collected there, and the caller writes them
+    at the end of its transaction."""
     failed = response.failure is not None or response.status >= 500 or response.status == 429
     sums = (1 + len(response.redirects), response.received_bytes, int(failed))
     if hours is not None:

@@ -46,7 +46,7 @@ name."""
 TASKS = frozenset((SLICE, TICK, REFUSED, ALARMS, MOVE, *(task for _name, task, _kind in SCHEDULES)))
 """The functions that a worker may be asked to call."""
 
-# With this signal, django-q2 would call any function that a stored task result names as its hook.
+# Otherwise django-q2 would call any function that a stored task result names as its hook.
 post_save.disconnect(call_hook, sender=Task)
 
 

@@ -68,11 +68,10 @@ class Sharing(Brokers):
 
 
 class Broker(Sharing, ORM):
-    """django-q2's ORM broker, with several kinds of tasks in one queue, distinguished by their keys.
+    """django-q2's ORM broker, with several kinds of tasks in one queue, distinguished by their keys:
 
-    `crawl` is a task without a key of its own. `crawl/run/7` is a slice of run 7, so that one query tells whether one is queued.
-    `crawl/node/n` and `crawl/files/n` are tasks that only node n takes. `crawl/node/n`, a heartbeat, is taken before all others,
-    because it must neither wait behind hours of work nor be sent by another node.
+    - `crawl/run/7` is a slice of run 7 (one query tells whether one is queued), `crawl` a task without a key of its own.
+    - `crawl/node/n` (a heartbeat, taken before all others) and `crawl/files/n` (moving files) are taken only by node n.
 
     All tasks of a cluster's workers pass through `dequeue`: a task that calls anything but a function of `TASKS` with plain
     arguments, or that this installation did not sign, is deleted and reported."""
@@ -122,9 +121,9 @@ class Broker(Sharing, ORM):
         return OrmQ.objects.using(Conf.ORM)
 
     def _anything_free(self, own: str, files: str, now: datetime) -> bool:
-        """Tells whether there is a task that this node may take, in one plain SQL statement: a cluster asks five times a
-        second, mostly in vain, and the ORM query that takes a task costs thirty times as much to build. If the statement
-        finds the connection broken, it is repeated once on a new connection."""
+        """Tells whether there is a task that this node may take. `own` and `files` are the keys of tasks for this node only. Uses
+        one plain SQL statement, because idle clusters ask five times a second. If the connection is broken, repeats it once on a
+        new one, except inside a transaction."""
         database = connections[Conf.ORM]
         table, shared = OrmQ._meta.db_table, f"{self.list_key}/run/%"
         asked = (

@@ -83,9 +83,9 @@ _YEARWORD = re.compile(r"(?<=[\dE]) ?a(?![a-z])")
 
 
 def _settle(coded: str) -> str:
-    """Settles ambiguous codes in `coded`, a text whose words are codes: each `Q`, `N` and `a` is replaced by the code that fits
-    the codes beside it. A number followed by `O` (month) is replaced by the code of that month, and a word for "year" after a
-    year is removed. Returns the new text."""
+    """Replaces ambiguous codes in `coded` (see `dates_words`) by those that fit the codes beside them: `Q` ("ago" or August), `N`
+    (March or Tuesday), `a` ("one" or "year"). A number before `O` becomes the code of that month. A word for "year" after a year
+    is removed."""
     coded = _NAMED_YEAR.sub("", coded)
     if "Q" in coded:
         coded = re.sub(r"(U\d+;|[HIDYS]) ?Q", r"\1 G", coded).replace("Q", "M08")

@@ -197,9 +197,9 @@ def _full_year(text: str | None) -> int | None:
 
 
 def _with_clock(coded: str, found: re.Match[str], time: TimeParts, whole: bool) -> TimeParts | None:
-    """Returns `time`, the date found at `found` in the text `coded` (see `canonical`), completed by a clock time next to it, if
-    any. None if the clock time is impossible, or if the parts found are too few to be a time. With `whole`, also None if the text
-    contains more than a date, a clock time, a weekday, punctuation and labels such as "Posted"."""
+    """Returns `time`, the date matched by `found` in the text `coded` (see `canonical`), completed by a clock time or weekday
+    next to it. None if the clock time is impossible or the parts are too few to be a time. With `whole`, also None if the text
+    contains anything but a date, a clock time, a weekday, punctuation and labels such as "Posted"."""
     gap = _BETWEEN.match(coded, found.end())
     clock = _CLOCK.match(coded, gap.end() if gap else found.end())
     start, end = found.start(), found.end()

@@ -146,12 +146,11 @@ def zone_name(offset_seconds: int, language: str, at: datetime) -> str:
 
 
 def offset_of_pairs(pairs: Iterable[Pair]) -> tuple[int, float] | None:
-    """Returns the offset from UTC (in seconds, a multiple of 15 minutes) for which the total weight of the pairs that allow it is
-    greatest, and this weight divided by that of all usable pairs; None without usable pairs (pairs with more than six hours of
-    slack are not usable).
+    """Returns the offset from UTC that the pairs (see `Pair`) support most, and its share of the total weight, in [0, 1].
 
-    A pair allows every offset from naive - true to naive - true + slack_seconds, with a tolerance of about a minute on either
-    side. Pairs with less slack have more weight; of equally good offsets, whole hours are preferred.
+    The offset is in seconds, a multiple of 15 minutes. A pair allows the offsets from naive - true to naive - true +
+    slack_seconds, with a tolerance of about a minute on either side. Pairs with less slack have more weight; those with more than
+    six hours of slack are not usable. Of equally good offsets, whole hours are preferred. None if no usable pair allows one.
     """
     votes: defaultdict[int, float] = defaultdict(float)
     weight_of_all = 0.0
@@ -181,12 +180,11 @@ def guess_timezone_offset(
 ) -> ZoneGuess:
     """Guesses the time zone of a site's pages from the strongest evidence available; UTC with the kind `none` if there is none.
 
-    `texts` are short texts of its pages (footers, the line with the current time). `pairs` are times given twice (see `Pair`).
-    `newest` is the newest time on its pages, read as if it were UTC: an offset that would place it after `fetched_at` is too
-    small. `language` is that of the pages' interface ("zh-hans", "de"); it only breaks ties or, for a language
-    with one zone, is the last resort. `recent` are the newest distinct times of its lists, read as if they were UTC: a zone east
-    of UTC makes every one of them older, and a busy site has not been silent for all those hours.
-    """
+    - `texts`: short texts of the pages that may state the zone, such as footers. `pairs`: times given twice (see `Pair`).
+    - `newest`: the newest time on the pages, read as UTC. An offset that would place it after `fetched_at` is too small.
+    - `language` of the interface ("zh-hans", "de"): decides among zones that fit. A language of one zone is the last resort.
+    - `recent`: newest distinct times of lists, read as UTC. The language's zone is not used if by it the site had been silent for
+      improbably long."""
     ahead = (newest - fetched_at).total_seconds() if newest is not None else -float(_LARGEST)
     for text in texts:
         named = _NAMED.search(text)

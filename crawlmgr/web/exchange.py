@@ -54,14 +54,13 @@ class HopRefused(Exception):
 class FetchSettings:
     """Settings for the requests to a site. Times are in seconds, sizes in bytes.
 
-    `accepted_types` are prefixes of the media type ("text/", "application/xhtml"); an empty tuple accepts all. `cookies` and
-    `headers` belong to the requested site: they are not sent to another host after a redirect, and if `own_origins`
-    ("https://a.example", …) are given, they are sent to those only. `allow_private` lists the private addresses that may be
-    connected to (see `guard.check_address`). `private_only` refuses every public address: an installation whose user agent
-    names no contact may only connect to its own network. `proxy_private`: the proxy itself may have a private address.
-    `proxy_resolves`: the proxy resolves host names, including ones unknown here; without it the proxy is only asked for names
-    whose addresses were checked here (for https it is asked for the checked address itself). `ca_file` names a file of CA
-    certificates to trust instead of the public ones.
+    - `accepted_types`: prefixes of the media type ("text/", "application/xhtml"); empty: all.
+    - `cookies`, `headers`: not sent to another host after a redirect; with `own_origins` ("https://a.example", …), to those only.
+    - `allow_private`: private addresses that may be connected to (see `guard.check_address`); `proxy_private`: also the proxy's.
+    - `private_only`: public addresses are refused, because the user agent names no contact.
+    - `proxy_resolves`: the proxy resolves host names, including ones unknown here. Without it, the proxy is only asked for names
+      whose addresses were checked here (for https, for the checked address itself).
+    - `ca_file`: a file of CA certificates to trust instead of the public ones.
     """
 
     user_agent: str

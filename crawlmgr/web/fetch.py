@@ -212,11 +212,11 @@ class _Origin:
 
 
 class Fetcher:
-    """Fetches pages for any number of threads; connections and cookies are kept per scheme, host and port. `clock` returns the
-    time stored in `fetched_at`. `on_hop(url)` is called before each redirected request and may wait (for robots.txt, or for the
-    host's next allowed request time); HopRefused raised by it ends the exchange with `Failure.refused_hop`. The total time-out
-    applies to each request of a redirect chain and does not include that wait. `on_sent()` is called in the requesting thread
-    whenever a request has been sent. `memory` limits the bytes of response bodies that all threads together hold in memory."""
+    """Fetches pages for any number of threads; connections and cookies are kept per scheme, host and port.
+    - clock: gives the time for `fetched_at`. memory: limits the bytes of bodies that all threads together hold in memory.
+    - on_hop(url): called before each redirected request; may wait, for robots.txt or the host's next allowed request time. If it
+      raises HopRefused, the exchange ends with `Failure.refused_hop`. The time-out, one per request, excludes this wait.
+    - on_sent(): called in the requesting thread whenever a request has been sent."""
 
     def __init__(
         self,
@@ -382,10 +382,10 @@ class Fetcher:
 
 
 def _check_target(exchange: Exchange) -> None:
-    """Applies the address guard to the site that is requested through a proxy. Raises AddressRefused, or OSError if the host name
-    cannot be resolved here. With the setting `proxy_resolves`, a name that cannot be resolved here is allowed, although the
-    address that the proxy finds for it stays unknown. Without it, the checked address is stored in `exchange.proxy_target`, and
-    an https tunnel leads to that."""
+    """Checks the address of a site that is requested through a proxy. Raises AddressRefused if the address guard refuses it.
+
+    With the setting `proxy_resolves`, a host name that cannot be resolved here is allowed. Without it, such a name raises
+    OSError; any other name's checked address is stored in `exchange.proxy_target`, to which an https tunnel is then opened."""
     host, port = exchange.parts.host.strip("[]"), exchange.parts.effective_port
     try:
         addresses = _resolve_within(host, port, exchange.seconds_left(exchange.settings.connect_timeout_seconds))

@@ -236,9 +236,9 @@ def check_entries(entries: frozenset[str]) -> None:
 def check_address(ip: str, host: str, port: int, allow: frozenset[str] = frozenset()) -> None:
     """Raises AddressRefused unless a connection to the IP address `ip`, made for `host:port`, is allowed.
 
-    Public addresses always are. `allow` lists exceptions: "host:port" or "host" (a name or a literal address) allows only the
-    host that the URL names, so that neither another name of the same address nor a redirect to another host is allowed; a
-    network such as "10.0.0.0/8" allows every host with an address in it. Raises ValueError for an invalid exception.
+    Public addresses always are. `allow` lists exceptions. "host:port" or "host" (a name or a literal address) allows connections
+    for this host only, not for another name of the same address. A network such as "10.0.0.0/8" allows every host with an address
+    in it. Raises ValueError for an invalid exception.
     """
     reason = refusal(ip)
     if reason is None:

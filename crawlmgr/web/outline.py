@@ -47,12 +47,12 @@ class Piece(NamedTuple):
 class Outline:
     """The elements of a page in document order, as parallel lists indexed by node number.
 
-    `ends[i]` is the number of the first node after the sub-tree of node i. `paths[i]` is a number for the tag path from the
-    root to i; nodes with equal tag paths have equal numbers. `shapes[i]` is the tag name with the class names that similar
-    elements share (see `lasting_classes`), `ordinals[i]` the index of i among its siblings with the same shape. `pieces` are
-    the texts in document order; those in the sub-tree of i are `pieces[piece_from[i]:piece_to[i]]`. `rowspan_counts` holds, for
-    table rows whose first columns are taken by cells of earlier rows (rowspan), the number of these cells, which count in the
-    ordinals of the row's own cells. `is_cut` is True if the page was larger than the limits, so that its end is missing.
+    `ends[i]` is the number of the first node after the sub-tree of node i. `paths[i]` is a number for the tag path from the root
+    to i, the same for equal paths. `shapes[i]` is the tag name with the class names that similar elements share (see
+    `lasting_classes`), `ordinals[i]` the index of i among its siblings with the same shape. `pieces` are the texts in document
+    order; those in the sub-tree of i are `pieces[piece_from[i]:piece_to[i]]`. `rowspan_counts`: for a table row into whose first
+    columns cells of earlier rows extend (rowspan), their number; the ordinals of the row's own cells count them too. `is_cut`:
+    the page exceeded the limits, so that its end is missing.
     """
 
     def __init__(self) -> None:

@@ -322,9 +322,9 @@ def _last(group: PageGroup, links: list[PageLink], numbered: dict[int, str]) -> 
 
 
 def _without_group(links: list[PageLink], pages: list[Address], follow: str | None) -> PageLinks:
-    """Returns the result for a page without a row of page numbers: `follow` is the next page, and the last page
-    comes from a link that says "last". If a single link "1" leads to the first page and the current number is shown beside it
-    without a link, as on the second page of two, both are included."""
+    """Returns the result for a page without a row of page numbers. `follow` is the next page; the last page is that of a link
+    "last". If the only numbered link is "1" and the current number stands beside it as plain text, as on the second page of two,
+    the first page and this number are included."""
     last = _last_by_word(links, pages)
     for link in links:
         if link.number == 1 and any(_first_of(page, link.target) for page in pages):

@@ -12,8 +12,8 @@ from lxml.html import HtmlElement
 from crawlmgr.web.pagination_urls import Address, Slot, page_of, relation, similarity, slots
 from crawlmgr.web.pagination_words import CURRENT_NAME, PAGER_NAME, page_number
 
-# Least score (see `_score`) of a group of links that is accepted as the page's pagination. For a group with a single page number
-# this requires addresses similar to the page's own; less similarity is enough inside an element that is named as a pager.
+# Least score (see `_score`) of a group of links that is accepted as the page's pagination. A group with a single page number only
+# reaches it if its addresses are similar to the page's own, and more easily inside an element that is named as a pager.
 _MIN_SCORE = 2.5
 _MAX_GROUPS = 60  # at most this many groups are examined in detail, those with the highest scores
 SURE = 0.99

@@ -30,8 +30,8 @@ _NOISE = re.compile(
     re.I,
 )
 _SIZE = re.compile(r"limit|page_?size|pp|per_?page|show|count|num|rows|\w*range|max-results", re.I)
-# Usual numbers of threads or posts per page. If only one numbered link is known, the number in its address is believed to count
-# entries only if it grows by one of these from page to page.
+# Usual numbers of threads or posts per page. If only one numbered link is known (page n, number u in its address), u is taken
+# to count entries only if u / (n - 1) is one of these.
 _STEPS = frozenset((5, 8, 10, 12, 15, 16, 18, 20, 24, 25, 30, 32, 35, 36, 40, 45, 48, 50, 60, 64, 75, 80, 90, 96, 100, 150, 200))
 _TAIL = re.compile(r"\d+$")
 _ROUTED = re.compile(r"[^=&]*[/\d][^=&]*(?:&|$)")

@@ -29,10 +29,9 @@ def _level(page: Outline, anchors: Sequence[int], widest: Sequence[int]) -> int 
     """Returns the number (in `page.paths`) of the tag path that the records' top elements have in common; None if no path fits.
     `widest` is parallel to `anchors`: the highest ancestor of each anchor that contains no anchor of another record.
 
-    Each anchor votes for the tag path of its node in `widest`. A path is eligible if it has at least two votes and 60 % of the
-    anchors have an ancestor with this path, at or below their node in `widest`. The path with most votes wins, the deeper one
-    in a tie. Without the 60 %, groups of the list that hold a single record each could win the vote, and their headings would
-    be taken into the records.
+    Each anchor votes for the path of its node in `widest`. The path with most votes wins, the deeper one in a tie. It needs two
+    votes, and 60 % of the anchors must have it on the way up to their node in `widest`. Otherwise groups that hold a single
+    record each could win, and their headings would be taken into the records.
     """
     votes = Counter(page.paths[node] for node in widest)
     depth = {page.paths[node]: page.depths[node] for node in widest}
@@ -67,9 +66,9 @@ def siblings_of_tops(page: Outline, tops: list[int]) -> list[Record]:
     """Completes the records of flat layouts, in which a record consists of several siblings, and returns all records in the order
     of `tops`.
 
-    `tops` are the top nodes of the records found so far, in document order. If they are siblings with mostly equal numbers of
-    other nodes between them, these nodes are added to the records. The nodes before the first of `tops` show how many of the
-    nodes between two tops belong to the second one (`_leading`).
+    `tops` are the top nodes of the records found so far, in document order. If they are siblings, mostly with equal numbers of
+    nodes in between, these nodes are added to the records. Those that resemble the nodes before the first top belong to the top
+    after them (`_leading`), the rest to the top before.
     """
     gaps: Counter[int] = Counter()
     between: dict[int, list[int]] = {}
@@ -127,8 +126,8 @@ def _leading(page: Outline, tops: list[int], between: dict[int, list[int]], usua
     """Returns how many siblings before each of `tops` (the main elements of the records) belong to its record. `between` maps
     each top to the nodes between it and the next one; `usual` is the most frequent number of these nodes.
 
-    Counts backwards from the first top while the siblings look like those before a later top. Returns 0 if all `usual` nodes were
-    counted and similar nodes follow the last top: these nodes then belong to the top before them."""
+    Counts the siblings before the first top, from the nearest on, that look like those before a later top. 0 if these are `usual`
+    many and similar nodes follow the last top: they then belong to the preceding top."""
     model = next((run for run in between.values() if len(run) == usual), [])
     ahead = _preceding(page, tops[0])
     lead = 0
@@ -151,11 +150,11 @@ def records_around(
 ) -> list[tuple[Hashable, Record]]:
     """Finds the record around the anchors of each key, and returns (key, record) pairs in document order.
 
-    `anchors` are (node, key) pairs in document order; nodes with the same key belong to the same record, whose position is that
-    of the first. A record is the highest sub-tree that contains anchors of one key only, reduced to the tag path that the
-    records have in common; in a flat layout the siblings between records are added. Keys whose anchors are inside the record of
-    another key (sub-boards named in a board's row) get no record. If there is only one key, its record is the first anchor or
-    its nearest ancestor for which `lone` returns true; the result is empty if there is none.
+    `anchors` are (node, key) pairs in document order; nodes with the same key belong to one record, whose position is that of the
+    first. A record is the highest sub-tree with anchors of one key only, reduced to the tag path that the records share. In a
+    flat layout it also contains the siblings up to the next record. Keys whose anchors are inside the record of another key
+    (sub-boards named in a board's row) get no record. A single key's record is its first anchor or the nearest ancestor for which
+    `lone` returns True; the result is empty if there is none.
     """
     first: dict[Hashable, int] = {}
     for node, key in anchors:

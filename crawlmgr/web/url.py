@@ -24,7 +24,7 @@ _INNER_OR_BACKSLASH = re.compile(r"[\x00-\x20\\]")
 _INNER = {ord(char): None for char in "\t\n\r"}  # translation table that removes tabs and line breaks
 _QUERY_SAFE = "/:@!$&()*+,;=-._~%[]|\\?{}^`"
 _SAFE = re.compile(r"[A-Za-z0-9/:@!$&()*+,;=._~?-]*")  # characters that are never escaped in a path or query
-# Percent-escapes, except after a "%" that begins none: unescaping "%34" in "%%34%31" would create a new escape.
+# Percent-escapes, except after "%" or "%" and a hex digit: unescaping "%%34%31" would make a new escape, "%41".
 _PERCENT = re.compile(r"(?<!%)(?<!%[0-9a-fA-F])%([0-9a-fA-F]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _DOT_SEGMENT = re.compile(r"(?:^|/)(?:\.|%2[eE]){1,2}(?:/|$)")

@@ -106,8 +106,8 @@ class JobPool(Generic[Key, Value]):
                 given = self._jobs.get(timeout=IDLE_SECONDS)
             except queue.Empty:
                 with self._lock:
-                    # 0 means that `start` has just reserved the last idle thread, perhaps this one, for a job that it is about to
-                    # put into the queue
+                    # No thread is idle: `start` has just reserved the last one, perhaps this one, for a job that it puts into
+                    # the queue next.
                     if self._idle == 0:
                         continue
                     self._idle -= 1

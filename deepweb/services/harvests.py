@@ -123,11 +123,11 @@ def next_links(run: Run, sessions: Sequence[HarvestSession], options: HarvestOpt
 
 
 def _for_coverage(session: HarvestSession) -> Ask | None:
-    """Returns the next random probe of a harvest that is to end at a given share of the database (option `coverage`), which needs
-    an estimate of the size before it ends. None if no probe is due or the harvest has no such option.
+    """Returns the next random probe of a harvest that ends at a given share of the database (option `coverage`); the probes serve
+    to estimate the size. None if no probe is due or the option is not set.
 
-    Sets the reason for ending when the share is reached even for the upper bound of the size. If the probes give no upper bound,
-    they are repeated after twice as many queries."""
+    Sets the reason for ending once the records reach this share of the size's upper bound. If the probes give no upper bound,
+    they are repeated when the number of queries has doubled."""
     wanted, state = session.options.coverage, session.state
     if wanted is None or "ending" in state or len(session.log) < int(state.get("size_from", COVERAGE_FROM)):
         return None
@@ -228,8 +228,8 @@ def finish(session: HarvestSession, now: datetime) -> list[NewUrl]:
 def _details(session: HarvestSession) -> list[NewUrl]:
     """Returns the requests for detail pages, at most as many as the options allow.
 
-    If fewer than 90 % of the records that the probes found contain the probe's word in the fields shown in lists of results, a
-    sample of these records comes first. The other records follow in the order in which they were found."""
+    A sample of the records that the probes found comes first, unless at least 90 % of these records show the probe's word in the
+    lists of results. The other records follow in the order in which they were found."""
     limit = MAX_QUEUED if session.options.details is None else min(session.options.details, MAX_QUEUED)
     if limit == 0:
         return []

@@ -100,9 +100,9 @@ class NextQuery:
         return self._trial()
 
     def _may_show_everything(self, valid: int) -> bool:
-        """Tells whether to try a query with an empty word, which may return all records: always on a filter form (field,
-        operator, value), never on another form with required choices. On any other form it depends on `valid`, the number of
-        words that returned records: 0 after at least two words, or at least 3 while no answer seems to be truncated."""
+        """Tells whether to try a query with an empty word, which may return all records. Filter forms (field, operator, value):
+        always. Other forms with required choices: never. Otherwise: after at least two queries of which none returned records, or
+        if at least 3 words (`valid`) returned records and no answer seems to be truncated."""
         if self._session.way.is_filter or self._session.parts:
             return self._session.way.is_filter
         if not valid:
@@ -110,9 +110,9 @@ class NextQuery:
         return valid >= UNCUT_BEFORE_EVERYTHING and likely_cut(self._session.seen.outcomes) is None
 
     def _paper_seed(self) -> Ask | str | None:
-        """Returns a query for the next of the deep-web paper's seed words; each is queried once, whatever it returns. After the
-        last: None if any records were found, so that the paper's rounds begin; otherwise the first query of the next way of
-        submitting the form or, if no way is left, a reason code to end the harvest."""
+        """Returns a query for the next of the deep-web paper's seed words; each is queried once. After the last word, returns
+        None if any records were found: the paper's rounds begin. Otherwise the form's next way of submission is tried: returns
+        its first query or, if no way is left, a reason code to end the harvest."""
         words = list(self._session.options.seed_terms) or paper_words(
             cluster_terms(self._session.harvest.form), page_words(self._session.harvest.form.words)
         )

@@ -71,10 +71,10 @@ def _paper(session: HarvestSession, refused: frozenset[Term]) -> PaperPolicy:
 
 
 def best_of_all(session: HarvestSession, policy: Policy) -> Choice | None:
-    """Returns the next query; None if there is none. For a form with a text box whose answers so far were all complete, it is the
-    best single word. Otherwise queries that set other inputs (choices, ranges) are considered as well. `FreshPolicy` then
-    combines words with choices and returns the first query of the best plan for all remaining ones (`first_of_plan`); for other
-    policies, and forms without a text box, it is the query expected to bring most new records."""
+    """Returns the next query; None if there is none. If a text box is the only input, or all answers to a form with one were
+    complete, this is the best single word. Otherwise queries that set other inputs (choices, ranges) are considered too:
+    `FreshPolicy` takes the first query of the best plan for all remaining ones (`first_of_plan`). Without a text box or seen
+    records, with `session.parts` or another policy, it is the query expected to bring most new records."""
     seen, box = session.seen, session.asking.box
     choice, gain = _best_word(session, policy)
     cut = any(not outcome.is_whole for outcome in seen.outcomes)

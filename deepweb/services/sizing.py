@@ -109,9 +109,9 @@ def _known_records(session: HarvestSession, fields: Mapping[int, Mapping[str, An
 
 
 def _searched_columns(session: HarvestSession, fields: Mapping[int, Mapping[str, Any]]) -> set[str]:
-    """Returns the names of the record fields that the text box searches. A field counts as searched if the complete answers to
-    single words contain at least 90 % of the records with the word in that field; per answer, at most three found and three
-    missed records count. `fields` are the complete fields of records, by id."""
+    """Returns the names of the record fields that the text box searches: of the records with a queried word in this field, the
+    complete answers to single words contain at least 90 %. An answer counts with at most three found and three missed records.
+    `fields` are the complete fields of records, by id."""
     counts: dict[str, list[int]] = {}
     for term, found in _whole_answers(session):
         for name, (hits, misses) in hits_of(fields, found, term.value.casefold(), session.asking.mode).items():

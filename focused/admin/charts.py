@@ -72,9 +72,9 @@ def tunnels(lengths: Mapping[int, int]) -> Chart:
 
 
 def walked(reasons: Sequence[reads.Reason]) -> list[Chart]:
-    """Makes the charts of a run whose strategy scores links by three objectives (relevance of the anchor, of the page and of the
-    target). A scatter chart of the links in `reasons` shows the first and the third objective; colours distinguish the Pareto
-    fronts over all three. If the strategy uses pheromone, the first chart shows that of each link when it was chosen."""
+    """Makes the charts of a run whose strategy scores links by three objectives: relevance of the anchor, of the page and of the
+    target. A scatter chart shows the links in `reasons` by anchor and target; colours mark the Pareto fronts over all three. If
+    the strategy uses pheromone, a chart of the pheromone of each link when it was chosen comes first."""
     scored = [one for one in reasons if {"anchor", "page", "target"} <= one.parts.keys()]
     found = [_fronts(scored)]
     if any("pheromone" in one.parts for one in scored):

@@ -61,7 +61,7 @@ def crawl(request: HttpRequest, pk: int) -> HttpResponse:
     scope = options.pop("scope", {})
     wrong: dict[str, Mapping[str, str]] = {"p": {}, "o": {}}
     if request.method == "POST":
-        # if the names differ, the submitted parameter fields are those of another strategy than the selected one
+        # `shown` is the strategy whose parameter fields were submitted; those of another one are not read
         if request.POST.get("shown", name) == name:
             values, wrong["p"] = fields.read(own, request.POST, "p_")
         options, wrong["o"] = fields.read(general, request.POST, "o_")

@@ -60,9 +60,9 @@ def judged(
     topic: Topic, archive: Archive, labels: Mapping[str, Label], left_out: frozenset[str], marks: int
 ) -> dict[str, float]:
     """Computes the AUC (area under the ROC curve) of three scores over the labelled pages of a recorded web: similarity, the
-    learning judge's score, and that score after `marks` pages were marked correctly. Returns the figures by the names in SIDES.
+    learning judge's score, and that score after `marks` pages were marked correctly. Returns them by the names in SIDES.
 
-    Samples, seeds and the pages in `left_out` are excluded from all figures, marked pages only from the last one."""
+    Samples, seeds and the pages in `left_out` are not counted, in the third AUC also not the marked pages."""
     pages = [page for url in archive.urls() if (page := archive.get(url)) is not None and page.words]
     relevance = Relevance(topic)
     feedback = Feedback(relevance.samples)

@@ -146,11 +146,11 @@ def _row(
 
 
 def _summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns a row for each strategy with means over the topics: the recall at each share of the pages, and the area under the
-    recall curve. `near_best`: number of topics in which its recall at 25 % of the pages is at most 3 points below that of the
-    best strategy without trained prior. `within_5_percent`: number of topics in which it finds at least 95 % of the pack's
-    reference figure. `above_best_first`: by how much its mean recall at 25 % exceeds that of `best_first`, with a 95 %
-    interval (paired bootstrap over topics)."""
+    """Returns a row for each strategy: means over the topics of recall and area, and comparisons at 25 % of the pages:
+
+    - `near_best`: topics where its recall is at most 3 points below that of the best strategy without trained prior;
+    - `within_5_percent`: topics where it finds at least 95 % of the pack's reference figure, None without one;
+    - `above_best_first`: mean gain in recall over `best_first`, with a 95 % interval (paired bootstrap)."""
     summary = []
     base = [_recall(row) for row in rows if row["strategy"] == "best_first"]
     best: dict[tuple[str, str], float] = {}

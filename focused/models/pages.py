@@ -48,11 +48,11 @@ class TopicPage(models.Model):
     """One step of a run: a page, an address that could not be fetched, one that led to a page already fetched, or an operator's
     edit (`kind`).
 
-    `step` numbers all steps, `number` the pages from 0; `mark` is a random number that identifies the step. `words` is the page's
-    text as words (compressed if `packed`); `why` holds the parts of its priority when it was chosen; `relevant_so_far` counts the
-    run's relevant pages up to this step, so that the harvest curve is one index scan; `off_topic_run` is the number of
-    consecutive off-topic pages that end with this one; `tunnel` is the number of off-topic pages between this relevant page and
-    the relevant page it was reached from; `marked` is the operator's mark, if any.
+    - `step` numbers all steps, `number` the pages from 0. `mark` is a random number that identifies the step.
+    - `marked` is the operator's mark: on topic or not, None without one.
+    - `words` is the page's text as words (compressed if `packed`); `why` holds the parts of its priority when it was chosen.
+    - `relevant_so_far` counts the run's relevant pages up to this step, `off_topic_run` the consecutive off-topic pages that end
+      with it, `tunnel` the off-topic pages between this relevant page and the relevant page it was reached from.
     """
 
     class Kind(models.IntegerChoices):

@@ -59,16 +59,15 @@ def start(
     samples: int = 1,
     growing: bool = False,
 ) -> Comparison:
-    """Creates a comparison of strategies (name to parameters) over the WARC files with the ids `files`, with `pages` fetches for
-    each, and queues the jobs that compute it. Raises ValueError with a one-line message if a choice is invalid.
+    """Creates a comparison of strategies over the WARC files with the ids `files`, with `pages` fetches for each, and queues the
+    jobs that compute it. Raises ValueError with a one-line message if a choice is invalid.
 
-    With several `draws` each strategy is run once per draw, with different random numbers and with random order among URLs of
-    equal priority. A name is that of a strategy; a second word in it distinguishes several entries of one strategy: "dolphin
-    links". With a `sweep` (a name in SWEEPS), its entries are compared as well. `labels` is the text of a file of relevance
-    labels (see `comparison.read_labels`); if it is "", pages count as relevant by their similarity to the topic. With labels, the
-    topic's samples are chosen `samples` times, the topic's own first, then at random among relevant pages; with each choice all
-    `draws` are run. `growing` computes the word weights of the similarity curve from what each run had fetched so far, not from
-    all runs' pages."""
+    - strategies: parameters by name; a second word in a name distinguishes several entries of one strategy: "dolphin links".
+    - sweep: name in SWEEPS whose entries are compared as well; "" for none.
+    - draws: runs of each strategy; if several, with different random numbers and random order among URLs of equal priority.
+    - labels: text of a file of relevance labels (see `read_labels`); "": pages similar to the topic count as relevant.
+    - samples: choices of the topic's samples, each with all draws (needs labels): its own, then relevant pages at random.
+    - growing: the similarity curve's word weights come from what each run had fetched so far, not from all runs' pages."""
     strategies = _with_sweep(strategies, sweep)
     if not 1 <= pages <= MAX_PAGES:
         raise ValueError(f"pages lies between 1 and {MAX_PAGES}")

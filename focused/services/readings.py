@@ -1,8 +1,7 @@
-"""The reading of a topic's samples, which is what is computed from them: TextRank keywords of each sample, and the topic's vector
-and threshold.
+"""Computes the "reading" of a topic's samples: TextRank keywords of each sample, and the topic's vector and threshold.
 
-The result is computed once for each state of samples and words (by a worker's run if the samples are long) and stored, so that
-web pages that show a topic never process its samples."""
+It is computed once for each state of samples and words, by a worker's run if the samples are long, and stored, so that web pages
+that show a topic never process its samples."""
 
 from __future__ import annotations
 

@@ -143,10 +143,10 @@ def remove(keys: Sequence[int]) -> None:
 
 
 def find(query: Query, run_ids: Sequence[int] = (), *, topic: int | None = None, start: int = 0, limit: int = 25) -> Hits:
-    """Searches the pages of the runs `run_ids`, or of all runs of the topic with the id `topic`. Returns the matching pages from
-    index `start` on, at most `limit`, best first (BM25; on PostgreSQL ts_rank); a page that several runs fetched is listed once,
-    in its newest version. No hits if the query requires no word. If more than MAX_RANKED match, only the newest of them are
-    counted and ranked, so that the search for a word that is on every page takes no longer than another."""
+    """Searches the pages of the runs `run_ids`, or of all runs of the topic with the id `topic`. Returns at most `limit` matching
+    pages from index `start` on, best first (BM25; on PostgreSQL ts_rank). A page that several runs fetched is listed once, in its
+    newest version. A query without a required word has no hits. If more than MAX_RANKED pages match, only the newest are counted
+    and ranked, which limits the time of a search."""
     places = [topic_word(topic)] if topic is not None else [run_word(pk) for pk in run_ids]
     if not query.wanted or not places:
         return Hits(0, ())

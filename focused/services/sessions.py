@@ -278,7 +278,7 @@ def _replay(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
         session.steps, session.mark = step.step, step.mark
         _breathe(session, pulse)
     if Url.objects.filter(run_id=row.pk, state__in=(UrlState.WAITING, UrlState.CLAIMED)).exists():
-        session.choose()  # addresses that wait in the frontier had been chosen before the process ended
+        session.choose()  # repeats the choice of the waiting addresses, made before the process ended
 
 
 def _breathe(session: Session, pulse: Callable[[], None]) -> None:

@@ -37,9 +37,8 @@ class Listing:
 
 
 def wanted(session: Session, item: Url) -> list[NewUrl]:
-    """Returns the sitemaps that the robots.txt of a host names, as links to request. Called after a page of the host has arrived;
-    [] if the run's options do not ask for sitemaps, for hosts without seeds, for hosts whose robots.txt was not read, and for
-    hosts for which it was called before."""
+    """Returns the sitemaps that the robots.txt of a host names, as links to request. Called after each page of the host; only the
+    first call returns any. [] if the run's options ask for no sitemaps, the host has no seed, or its robots.txt was not read."""
     if not session.options.sitemaps:
         return []
     key = host_key(item.url)

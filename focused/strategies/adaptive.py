@@ -102,19 +102,16 @@ def greatest(scores: Vector, number: int) -> Rows:
 
 
 class Adaptive(Strategy):
-    """Orders links by score = w . (features - mean) / spread. The weights w are fitted to the fetched pages by ridge
-    regression, which keeps them near those of the prior (weights trained on other webs).
+    """Orders links by score = w . (features - mean) / spread. After every few fetches all open links are scored and the best few
+    are chosen. The weights w are fitted to the fetched pages by ridge regression, which keeps them near those of the prior
+    (weights trained on other webs).
 
-    After every few fetches all open links are scored and the best few are chosen. A page's reward y is r = min(1, Sim / 2 tau)
-    (Sim: its similarity to the topic, tau: the threshold), raised to a power that grows as relevant pages are found
-    (`exponent`). After 60 relevant pages (with the parameter `feedback`), or marks by the operator, y is 3/4 r plus 1/4 of the
-    learning judge's score. The regression predicts for a link the credit of its page, G = y + tunnel * mean(G of the pages
-    fetched from it), so that pages that lead to relevant pages are rewarded. Mean and spread (standard deviation) are those of
-    the fetched links' features, in which the prior counts as 30 pages. Two of the features, age and rank, favour links that have
-    waited long and links from relevant pages.
+    The regression predicts the credit of a link's page, G = y + tunnel * mean(G of the pages fetched from it). The page's own
+    reward y is a power (`exponent`) of r = min(1, Sim / 2 tau), with its similarity Sim to the topic and the threshold tau.
+    After 60 relevant pages (with the parameter `feedback`), or marks by the operator, y is 3/4 r plus 1/4 of the learning judge's
+    score. Mean and spread (standard deviation) are those of the fetched links' features; the prior counts as 30 pages in them.
 
-    The links are kept in memory even if the graph is in a database, so that the order is the same in both cases. A run is
-    resumed by passing its stored pages to a new object.
+    A run is resumed by passing its stored pages to a new object.
     """
 
     name = "adaptive"

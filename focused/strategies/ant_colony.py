@@ -35,19 +35,17 @@ class Ant:
 
 
 class AntColony(Strategy):
-    """Lets ants start on chosen pages and take up to `depth` links each; the links that they choose are fetched if their score is
-    at least eta, a quantile of the waiting links' scores.
+    """Lets ants start on chosen pages and take up to `depth` links each. A link that an ant chooses is fetched if its score is at
+    least eta, a quantile of the waiting links' scores.
 
-    The score of link l is R(l) = h1 R(anchor) + h2 R(page) + h3 R(target), R being relevance. Until the target is fetched,
-    R(target) is estimated from pages whose URLs have the same pattern and from the page's other links. After each cycle the
-    pheromone of a link, tau, becomes (1 - rho) tau + the sum, over the ants that took it, of the mean relevance of their paths,
-    within [0.01, 5]. The start pages of the next cycle are visited pages with open links: each is represented by its best open
-    link; those on the best Pareto fronts are selected, spread as widely as possible. After a cycle that fetched nothing, the best
-    of all open links is fetched.
-
-    Links to pages already fetched are followed, guided by pheromone, only if a page has no others. If they competed equally
-    (`revisit`), ants would stay on known paths. A start page of its own for each ant, as in the paper, makes each cycle too
-    shallow; with three start pages for all ants together, more relevant pages of recorded sites were found."""
+    - Score of link l: R(l) = h1 R(anchor) + h2 R(page) + h3 R(target), R being relevance. Until the target is fetched, R(target)
+      is estimated from pages whose URLs have the same pattern and from the page's other links.
+    - Pheromone of a link, within [0.01, 5]: after each cycle, tau becomes (1 - rho) tau + the sum, over the ants that took it, of
+      the mean relevance of their paths.
+    - Start pages: the visited pages whose best open links are on the best Pareto fronts, spread as widely as possible. All ants
+      together have `starts` of them; in the paper each ant has its own.
+    - After a cycle that fetched nothing, the best of all open links is fetched.
+    - Links to fetched pages are followed only from pages that have no others, unless `revisit` is set."""
 
     name = "ant_colony"
     title = gettext_noop("Ant colony")
@@ -378,9 +376,9 @@ class AntColony(Strategy):
         return np.concatenate([fresh, np.array(on, dtype=np.intp)])
 
     def _starts(self) -> list[str]:
-        """Returns the URLs of the pages on which ants start in the next cycle: visited pages whose best open links are on the
-        best Pareto fronts of the three objectives (R(anchor), R(page), R(target)), spread as widely as possible. If no visited
-        page has open links, all pages are candidates; an empty list if no link is open."""
+        """Returns the URLs of the pages on which ants start in the next cycle: pages visited by ants whose best open links are on
+        the best Pareto fronts of (R(anchor), R(page), R(target)), spread as widely as possible. If these have no open links, all
+        pages with open links are candidates; an empty list if no link is open."""
         waiting = [page for page in self._waiting if self._links.leads_on(page)]
         rows = np.concatenate([self._links.rows(page) for page in waiting]) if waiting else self._links.open_rows()
         rows = self._best_of_pages(rows[self._links.is_open(rows)])

@@ -17,9 +17,7 @@ class BestFirst(Strategy):
     `anchor`. If several pages link to a URL, the greatest of the values is its priority. The parameter `off_topic` determines
     whether links of off-topic pages are ordered like all others, follow after all others, or are dropped.
 
-    With a = 0 all links of a page have the same priority, as in the tunnelling paper. The default a = 0.4 found the most
-    relevant pages of several values from 0 to 0.4, both on recorded university sites and on a Chinese manual, whose pages have
-    many links."""
+    With a = 0 all links of a page have the same priority, as in the tunnelling paper."""
 
     name = "best_first"
     title = gettext_noop("Best first")

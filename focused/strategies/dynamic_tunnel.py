@@ -23,20 +23,19 @@ TUNNEL = "tunnel"
 
 
 class DynamicTunnel(Tunnelling):
-    """Orders a crawl by two queues: links of relevant pages, ordered by Sim(page), the page's similarity to the topic, and
-    links of off-topic pages, ordered mainly by R(link), the link's relevance. After a link of the second queue at most k more
-    off-topic steps may follow.
+    """Orders a crawl by two queues: links of relevant pages by Sim(page), the page's similarity to the topic; links of off-topic
+    pages by R(link), the link's relevance, and Sim(page). By default a tenth of the fetches goes to the second queue.
 
-    After a relevant page k is infinite. The first off-topic page after it sets k to the parameter `depth` and subtracts one for
-    every link; each further off-topic page subtracts one for a link unless R(link) >= tau_u (the parameter `hold`). Links for
-    which k is used up, or which follow `cap` consecutive off-topic pages, are kept until no other link waits, or dropped
-    (parameter `beyond`). Links of off-topic pages to hosts with `host_budget` off-topic pages since their last relevant one are
-    kept until no other link waits. R = w1 R_anchor + w2 R_context + w3 R_url, eq. (3) of the tunnelling paper, over the topic's
-    words and the near-topic lexicon. R decides whether a link keeps its k; the order within tunnels uses R and Sim(page)
-    together, because anchors such as "CS 384G" on a nearly relevant page are not informative on their own.
+    R = w1 R_anchor + w2 R_context + w3 R_url, eq. (3) of the tunnelling paper, over the topic's words and the near-topic lexicon.
+    k is the number of off-topic steps that may still follow:
 
-    By default a tenth of the fetches goes to links of off-topic pages. With this share more relevant pages were found than with a
-    fifth, and more than by `best_first` if all seeds are far from relevant pages."""
+    - A relevant page makes it infinite.
+    - The first off-topic page after it sets k to the parameter `depth` and subtracts one for every link.
+    - Each further off-topic page subtracts one for a link unless R(link) >= tau_u (the parameter `hold`).
+
+    Links for which k is used up, or which follow `cap` consecutive off-topic pages, are kept until no other link waits, or
+    dropped (parameter `beyond`). Links of off-topic pages to hosts with `host_budget` off-topic pages since their last relevant
+    one are kept until no other link waits."""
 
     name = "dynamic_tunnel"
     title = gettext_noop("Dynamic tunnels")

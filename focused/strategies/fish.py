@@ -16,12 +16,12 @@ from focused.strategies.base import Strategy
 
 
 class Fish(Strategy):
-    """Assigns to links a potential (their priority) and a number of remaining steps. With the parameters width, factor and depth:
-    the first width * factor links of a relevant page get potential 1 and `depth` steps; the first `width` links of an off-topic
-    page get potential 0.5 and one step less than the page itself.
+    """Gives links a potential (their priority) and a number of remaining steps, by the parameters width, factor and depth:
 
-    The other links of a page get the same number of steps and potential 0. The links of an off-topic page without remaining steps
-    are dropped. With the parameter `front` the links of the newest relevant page precede those of earlier ones."""
+    - Relevant page: its first width * factor links get potential 1, and all its links `depth` steps.
+    - Off-topic page: its first `width` links get potential 0.5, and all its links one step less than the page has. The links of a
+      page without remaining steps are dropped.
+    - Other links get potential 0. With `front`, links of the newest relevant page precede those of earlier ones."""
 
     name = "fish"
     title = gettext_noop("Fish search")

@@ -46,14 +46,13 @@ def file_template(file: str, query: str) -> str:
 
 
 class LinkTable:
-    """Stores all links of a run, a row for each. A row is open until the link's target is fetched or its fetch fails; then it
-    is closed.
+    """Stores all links of a run, a row for each: R(anchor), R(page) and R(target), where R is relevance to the topic. A row is
+    open until the link's target is fetched or its fetch fails.
 
-    Stored for each row are R(anchor), R(page), and a prior of R(target) from the link's words, where R is relevance to the
-    topic. R(target) is the target's own relevance once it is fetched. Until then it is estimated by the mean over the n fetched
-    pages whose URLs have the same pattern (`template`), shrunk towards the prior: (sum + weight * prior) / (n + weight). With
-    `siblings`, the mean over the closed links of the link's page is in turn shrunk towards this estimate, because in a list of
-    people or courses the results of some entries predict those of the others.
+    As long as a target is not fetched, its R is estimated: the mean over the n fetched pages whose URLs have the same pattern
+    (`template`) is shrunk towards a prior from the link's words, (sum + weight * prior) / (n + weight). With `siblings`, the mean
+    over the closed links of the link's page is in turn shrunk towards this estimate, because entries of a list predict each
+    other.
     """
 
     def __init__(self, weight: float = 5.0, *, siblings: bool = False) -> None:

@@ -49,11 +49,11 @@ MAX_CLOSED (a quarter) of all columns."""
 
 
 class Means(NamedTuple):
-    """Mean rewards from which features are computed. `pages` is the number of pages fetched. `reward` (the page's reward) and
-    `siblings` (mean reward of the pages that the page's links led to) are indexed by page; `templates` and `hosts` by the
-    number of the URL pattern or host; `words` (relative to the mean of all pages) by the word's hash bucket. All
-    means but `reward` are shrunk, because few values may lie behind them: `siblings` towards the average of the page's own reward
-    and the mean of all pages, the others towards the mean of all pages."""
+    """Mean rewards from which features are computed. `pages` is the number of pages fetched. `reward` (the page's own) and
+    `siblings` (mean of the pages that its links led to) are indexed by page, `templates` and `hosts` by the number of the URL
+    pattern or host, `words` (relative to the mean of all pages) by hash bucket. Because few values may lie behind them, all but
+    `reward` are shrunk: `siblings` towards the average of the page's `reward` and the mean of all pages, the others towards the
+    mean of all pages."""
 
     pages: int
     reward: Vector

@@ -14,12 +14,11 @@ from focused.strategies.base import Strategy
 
 
 class Shark(Strategy):
-    """Orders links by potential = gamma inherited + (1 - gamma) neighbourhood.
+    """Orders links by potential = gamma inherited + (1 - gamma) neighbourhood. Sim is the similarity to the topic.
 
-    inherited is delta Sim(page) if Sim(page), the page's similarity to the topic, is above the parameter `similar` (0 by
-    default), otherwise delta times the inherited score of the page. neighbourhood = beta anchor + (1 - beta) context, where
-    anchor and context are the similarities of the link's anchor and of the words around it to the topic; context is 1 if the
-    anchor's similarity is above 0. The links of pages more than `depth` steps beyond the last similar page are dropped.
+    inherited is delta Sim(page) if Sim(page) > `similar`, otherwise delta times the page's own inherited score. neighbourhood is
+    beta Sim(anchor) + (1 - beta) context. context is 1 if Sim(anchor) > 0, otherwise the Sim of the words around the link. Links
+    of pages more than `depth` steps beyond the last similar page are dropped.
     """
 
     name = "shark"

@@ -23,8 +23,8 @@ Vector = NDArray[np.float64]
 
 
 def enter(tests: Vector, library: Vector, seeds: Vector) -> NDArray[np.bool_]:
-    """Returns a Boolean array that tells for each row of `tests` whether its link enters the library: whether its distance to the
-    nearest row of `seeds` (the reference points) is below the mean of these distances over the rows of `library`.
+    """Returns a Boolean array that tells for each row of `tests` whether its link enters the library: if its distance to the
+    nearest row of `seeds` (the reference points) is below the mean of these distances for the rows of `library`.
 
     All rows are vectors of objectives, distances are Euclidean. Every link enters an empty library."""
     if len(library) == 0:
@@ -40,12 +40,11 @@ def to_seeds(points: Vector, seeds: Vector) -> Vector:
 
 
 class SpaceEvolution(Strategy):
-    """Evolves a library of links in cycles. In each cycle the open links on the fetched pages of the library are tested; links
-    that pass (`enter`) join the library, which keeps the best by Pareto rank, and up to `pages` of its unfetched links, far apart
-    from each other in objectives, are fetched.
-
-    The objectives of a link are those of the ant colony strategy: R(anchor), R(page) and the estimated R(target), where R is
-    relevance to the topic."""
+    """Evolves a library of links in cycles. Each cycle
+    - tests the open links on the fetched pages of the library, or all open links if there are none;
+    - adds those that pass (`enter`) and keeps the library's best links by Pareto rank;
+    - fetches up to `pages` unfetched links of the library whose objectives are far apart.
+    The objectives of a link, as in the ant colony strategy, are the relevances R of its anchor, page and target (estimated)."""
 
     name = "space_evolution"
     title = gettext_noop("Space evolution")

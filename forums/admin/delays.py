@@ -47,10 +47,10 @@ class ReportForm(forms.Form):
 class Report:
     """The figures of the report, for one site or all, over the number of days chosen in the form.
 
-    found: the boards, and the posts fetched in this period with their delays. expected: expected and measured delays of the
-    plan's visits. era_hours: the delay in hours that each of these posts would have had if the same number of visits per day
-    (`visits_per_day`, over all boards) had been divided equally. delay, era: summaries of the measured delays and of era_hours.
-    target: hours within which a post counts as found in time. waiting: posts shown by overview sources and not fetched yet.
+    found: the boards, and the fetched posts with their delays. delay: summary of these delays. era_hours, era: the same posts'
+    delays in hours, and their summary, if as many visits per day (`visits_per_day`, over all boards) had been divided equally.
+    expected: for the planned visits, the delays that were expected and those measured. target: hours within which a post counts
+    as found in time. waiting: posts shown by overview sources and not fetched yet.
     """
 
     found: reads.Found

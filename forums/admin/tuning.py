@@ -334,10 +334,10 @@ def _replayed(request: HttpRequest, plan: Plan, known: reads.Known, pk: int, now
 
 
 def _replay(plan: Plan, known: reads.Known, now: datetime) -> dict[str, Any]:
-    """Returns what each policy would have achieved on the last days of stored posts: `rows` (visits per day, delays and their
-    ratio to era's, one row per policy), `test_days` and `history_days` (lengths of the test and the history before it), the
-    number of `boards`, and the figures of `_comparison`; `problem` is "". If this cannot be computed, only `problem`, the code of
-    the reason ("too_large" or, with the `days` stored, "too_short")."""
+    """Returns what each policy would have achieved on the last days of stored posts: `rows` (one per policy: visits per day,
+    delays, and the delay's ratio to that of policy era), `test_days` and `history_days` (lengths of the test and of the time
+    before it), the number of `boards`, the figures of `_comparison`, and `problem` "". If that is impossible, only `problem`:
+    "too_large", or "too_short" with the `days` of stored posts."""
     if len(known.boards) > MAX_REPLAYED_BOARDS or plan.visits_per_day > reads.MAX_REPLAYED_VISITS:
         return {"problem": "too_large"}
     try:

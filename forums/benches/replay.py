@@ -57,9 +57,9 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compared(row: dict[str, Any], base: dict[str, Any]) -> dict[str, float]:
-    """Compares the delays of a policy (`row`) with those of the first policy (`base`). Returns, each with a bootstrap interval:
-    `ratio` of the measured and `simulated_ratio` of the simulated delays of the two, `agreement` (measured to simulated delay of
-    the policy) and `ratio_agreement` (`ratio` to `simulated_ratio`)."""
+    """Compares the delays of a policy (`row`) and the first policy (`base`). Returns, each with a bootstrap interval:
+    `ratio`, measured delay of `row` to that of `base`; `simulated_ratio`, the same of simulated delays; `agreement`, measured to
+    simulated delay of `row`; `ratio_agreement`, `ratio` to `simulated_ratio`."""
     daily, simulated = np.array(row["daily"]), np.array(row["simulated_daily"])
     base_daily, base_simulated = np.array(base["daily"]), np.array(base["simulated_daily"])
     found: dict[str, float] = {}

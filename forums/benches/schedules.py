@@ -23,7 +23,7 @@ from forums.simulate import OPTIMAL_PROFILE, PAPER_PROFILE, Setup, SetupError, S
 from forums.timetable import Timetable
 
 HELP = "delay of every policy against era on event logs (board,thread,kind,ts): the reference table, with a paired bootstrap"
-# for each log the first days of three periods (20 days of history, 10 of test) whose results an independent program has computed
+# first days of three periods per log (20 days of history, 10 of test); an independent program has computed their results
 WINDOWS = {
     "29th_vanilla": ("2015-06-01", "2016-01-11", "2016-05-02"),
     "gbadev_phpbb": ("2006-02-06", "2006-05-15", "2006-08-21"),

@@ -23,7 +23,7 @@ from forums.services import loops, plan_days, plans, sites
 NAME = "Riverside forum 河畔 (demo)"
 TIMEZONE = "Asia/Shanghai"
 HISTORY_DAYS = 20
-# interval of each board; the plan's visits per day follow from it: one visit every twenty minutes over all boards together
+# time between two visits of a board; over all boards of the demo's forum this makes one visit every twenty minutes
 INTERVAL_SECONDS = 7200
 DAY = timedelta(days=1)
 STEP = timedelta(seconds=loops.RANK_SECONDS * 10)  # time between two rankings in the simulated day

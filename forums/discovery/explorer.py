@@ -1,8 +1,8 @@
 """Learns a forum from 20 to 60 of its pages: returns the pages to fetch next, is given the fetched pages, and returns the model
 that it learned.
 
-It makes no requests itself, so that the crawler, the tests and the progress display take the same steps. What to fetch depends
-only on what was fetched: the same pages in the same order lead to the same plan.
+It makes no requests itself; its caller fetches the pages. What to fetch next depends only on what was fetched: the same pages in
+the same order lead to the same plan.
 """
 
 from __future__ import annotations
@@ -203,9 +203,9 @@ class Explorer:
                 return
 
     def _above_index(self, index: PageFacts) -> Iterator[Wanted]:
-        """Yields the first page of an index's breadcrumb, because `index` may list only the boards of one category. If that page
-        was already read and is no page of a forum (kind `other`), also up to two of its links that seem to lead to the forum.
-        Pages that were requested before are left out."""
+        """Yields the first page of an index's breadcrumb: `index` may list only the boards of one category. If it was read
+        already and is no forum page (kind `other`), also up to two links that seem to lead to the forum. Leaves out requested
+        pages, other hosts and `never_requested` addresses."""
         ways = [crumb.url for crumb in index.crumbs[:1]]
         for page in self._pages.values():
             if page.kind is PageKind.other and page.key in map(page_key, ways):

@@ -28,8 +28,8 @@ class LayoutChange:
     `rows` (far fewer rows per page), `roles` (fields that were present are missing; the attribute `roles` names them),
     `addresses` (threads or boards have addresses of another form).
 
-    `broken`: readings are unreliable, because nothing is found, much is skipped, or fields that identify a record are missing;
-    false if only class names or other fields have changed.
+    `broken`: readings are unreliable, for a reason other than `marks` and `roles`, or because a missing field is one that
+    identifies a record.
     """
 
     kind: str

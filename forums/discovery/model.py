@@ -49,9 +49,8 @@ class PageNumbering:
 class Layout:
     """What the sampled pages of one kind have in common.
 
-    rows: typical number of records per page. roles: fields that most pages fill. marks: class names on all pages. titles, others:
-    for lists, the shapes (address pattern and markup) of thread titles and of the other links in and beside the rows (see
-    `shapes_of`).
+    rows: typical number of records per page. roles: fields that most pages fill. marks: class names on all pages. Only for lists,
+    shapes of links (address pattern and markup, see `shapes_of`): `titles` of threads, `others` in and beside the rows.
     """
 
     kind: str
@@ -101,12 +100,12 @@ class BoardUnread:
 class SiteModel:
     """What was learned about a site.
 
-    `patterns`: for each kind of page (index, list, thread, and alias for other addresses of threads) its address shapes, with #
-    for digits and * for changing words. `timezone_evidence` and `timezone_confidence`: how the time zone was found (see
-    `ZoneGuess`). `counts_posts`: whether lists count posts (True) or replies (False), None if the sample did not show it.
-    `list_flip`, `thread_flip`: how addresses of further pages are formed. `pagers`: for each kind of page that has several
-    next-page links, where the right one is (a source of `PageReading.next_links`, such as "head"). `lessons`: how often
-    readings of related pages agreed; `rules`: selectors chosen from this (see `SiteRules.to_json`). `unread`: boards not read.
+    `patterns`: address shapes by kind of page (index, list, thread; alias: other addresses of threads), with # for digits and *
+    for changing words. `timezone_evidence`, `timezone_confidence`: see `ZoneGuess`. `counts_posts`: whether lists count posts
+    (True) or replies (False), None if unknown. `list_flip`, `thread_flip`: how addresses of further pages are formed. `pagers`:
+    by kind of page, which of several next-page links is right (a source of `PageReading.next_links`, such as "head"). `lessons`:
+    how often readings of related pages agreed; `rules`: selectors chosen from this (see `SiteRules.to_json`). `unread`: boards
+    not read.
     """
 
     name: str

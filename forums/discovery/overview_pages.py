@@ -53,9 +53,9 @@ def behind(page: PageFacts, pages: Iterable[PageFacts]) -> PageFacts | None:
 def wanted(overviews: Sequence[PageFacts], pages: Sequence[PageFacts]) -> Iterator[str]:
     """Yields the addresses to fetch in order to find the lists behind overview pages.
 
-    At first these are up to MAX_TRIED links of one overview page, the one with most links; only links are tried whose ending
-    (see `onward`) occurs on more than half of the overview pages. Once one of them has led to a list, the link with the same
-    ending is yielded for every overview page.
+    If the sample has a list that an overview page links to, these are the links with the same ending (see `onward`) on all
+    overview pages. Otherwise they are up to MAX_TRIED links of the overview page with most links, whose endings occur on more
+    than half of the overview pages.
 
     overviews: overview pages of boards; pages: all pages of the sample.
     """

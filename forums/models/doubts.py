@@ -8,13 +8,13 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Doubt(models.Model):
-    """One doubt about how one forum is read, unique by code and subject.
+    """One doubt about how one forum is read, unique by code and subject. `detail` holds the figures. `settled_at`: when an
+    operator dismissed the doubt; it stays dismissed as long as the detail stays the same. Codes:
 
-    Codes: `lesson`, a claim of the model that its pages contradict (the subject names the claim); `board_unread`, a board found
-    but not read (the subject is its address). The other codes concern the last visit of a board, whose id is the subject:
-    `rows_left_out` and `posts_left_out`, rows or posts may be missing from the list or thread pages that it read;
-    `counts_differ`, most threads had another number of posts than the list said. `detail` holds the figures. `settled_at`: when
-    an operator dismissed the doubt; it stays dismissed as long as the detail stays the same.
+    - `lesson`: the forum's pages contradict a claim of the model, named by the subject.
+    - `board_unread`: a board was found but not read; the subject is its address.
+    - `rows_left_out`, `posts_left_out`: the last visit of a board (its id is the subject) may have missed rows or posts on pages.
+    - `counts_differ`: at that visit, most threads had another number of posts than the list said.
     """
 
     site = models.ForeignKey("forums.Site", models.CASCADE, related_name="doubts")

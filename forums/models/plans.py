@@ -89,11 +89,11 @@ class LoopState(models.Model):
 
 
 class PlanDay(models.Model):
-    """One day of a plan: the data it was planned from and the delay expected. Planning the day again replaces its figures.
+    """One day of a plan: the data it was planned from and the expected delays. Planning the day again replaces its figures.
 
-    `expected_delay` is in weighted event-hours per day, under the plan's timetable (with the adaptive policy under the optimal
-    timetable), importance included; None if a board gets no visit. `era_delay` is the delay expected at the same rates if all
-    boards are visited equally often.
+    Delays are sums over all boards in weighted event-hours per day, importance included; None if a board gets no visit.
+    `expected_delay` assumes the plan's timetable (adaptive policy: the optimal one), `era_delay` equally frequent visits of all
+    boards, both at the same event rates.
     """
 
     plan = models.ForeignKey(Plan, models.CASCADE, related_name="days")
@@ -141,9 +141,9 @@ class BoardDay(models.Model):
 class PlannedVisit(models.Model):
     """A visit of a board at a time, past or future.
 
-    State: planned, then started (a run makes it; `visit` is the actual visit) or missed (a later one of its board was also due).
-    Planning again replaces planned visits except pinned ones. A pinned one with `daily` recurs every day at its local time.
-    `code` and `figures` give the reason for its time, which the web interface puts into words.
+    A visit is planned until a run makes it (started; `visit` is the actual visit), or until a later one of its board is also due
+    (missed). Planning again replaces planned visits, except `pinned` ones. A pinned visit with `daily` recurs every day at its
+    local time. `code` and `figures` give the reason for its time.
     """
 
     class State(models.TextChoices):

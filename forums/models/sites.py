@@ -13,16 +13,16 @@ DEFAULT_INTERVAL_SECONDS = 6 * 3600
 
 
 class Site(models.Model):
-    """A forum.
-
-    `settings` override the crawl settings. The site model consists of `structure`, learned from the pages, and `rules`, the
-    operator's corrections; `version` is its number. `layout` describes a detected layout change, {} for none: "at" (time), "run"
-    (id), "kind" of page, "reasons" and missing "roles" (see `LayoutChange`), "state" of learning the site again ("learning",
-    "agreed" or "disagrees"), "verdict" (reasons against the new model) and "version" (its number). The key "moved" is kept for
-    ever once the site's addresses have changed: threads not seen since are then searched under the new ones. `evidence` says for
-    each claim of the model in how many cases it held since the model was learned ({claim: {"kept": held, "of": cases, "at": time
-    of the last visit that tested it, "last": [held, cases] in that visit}}). `drop` is {} unless far fewer posts come than usual:
-    then {"items": posts of the last two days, "usual": their mean number on the same weekdays of the four weeks before}.
+    """A forum. `settings` override the crawl settings.
+    - structure (learned from pages), rules (corrections by the operator): the site model; version: its number.
+    - layout: a detected layout change, {} for none: "at" (time), "run" (id), "kind" of page, "reasons" and missing "roles" (see
+      `LayoutChange`), "state" of learning the site again ("learning", "agreed" or "disagrees"), "verdict" (reasons against the
+      new model) and "version" (its number). "moved" is kept for ever once the site's addresses have changed: threads not seen
+      since are then searched under the new ones.
+    - evidence: for each claim of the model, in how many cases it held since it was learned: {claim: {"kept": held, "of": cases,
+      "at": time of the last visit that tested it, "last": [held, cases] in that visit}}.
+    - drop: {} unless far fewer posts come than usual; then {"items": posts of the last two days, "usual": their mean number on
+      the same weekdays of the four weeks before}.
     """
 
     name = models.CharField(_("name"), max_length=200)
@@ -60,12 +60,12 @@ class Site(models.Model):
 class Board(models.Model):
     """A board of a forum.
 
-    `watermark` and the stop tests refer to the last *complete* visit; `unfinished` is the position of an interrupted one ({"url",
-    "page", "since"}), from which the next visit continues after reading what is new at the top. Delays are measured for posts
-    made after `watched_since`. Threads without a reply since `read_since` were too old to be fetched (null: not known). After
-    `failures` visits in a row that could not read its list, the adaptive policy does not visit it until `rests_until`.
-    `next_visit` is the time of the next visit; with `next_until` the visit is only likely to be between the two. `deadline_hours`
-    is the longest that a post should wait, if an operator has set one.
+    `watermark` and the stop tests refer to the last *complete* visit. `unfinished` is the position of an interrupted visit
+    ({"url", "page", "since"}), from which the next one continues after reading what is new at the top. Delays are measured for
+    posts made after `watched_since`. Threads without a reply since `read_since` were too old to be fetched (null: unknown).
+    `failures` visits in a row could not read the list; the adaptive policy then waits until `rests_until`. `next_visit`: time of
+    the next visit; if `next_until` is set, it is only likely between the two. `deadline_hours`: longest time that a post should
+    wait, null unless an operator sets it.
     """
 
     site = models.ForeignKey(Site, models.CASCADE, related_name="boards")

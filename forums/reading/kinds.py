@@ -124,10 +124,10 @@ def _in_texts(rows: RowSet, posts: PostSet) -> bool:
 
 
 def _are_writers(rows: RowSet, posts: PostSet) -> bool:
-    """Tells whether most title links of the rows are the names of the posts' authors, and one of these signs confirms it: (1) the
-    same names recur, (2) most posts show when their author joined, (3) the page's address is that of a thread, (4) the names
-    are short and the posts' texts longer. For rows that words mark as a forum's list (`RowSet.is_labelled`), (3) and (4) count
-    only if the posts describe their authors, and the result is False if the links lead to threads."""
+    """Tells whether most title links of the rows are the names of the posts' authors, and another sign confirms it: names recur,
+    most posts show when their author joined, the page's address is a thread's, or names are short and posts longer. If words mark
+    the rows as a forum's list (`RowSet.is_labelled`), the last two signs count only if the posts describe their authors, and rows
+    that lead to threads give False."""
     if rows.is_labelled and leads_to(rows.group.pattern) == "thread":
         return False
     nodes = {link.node for link in posts.writers if link is not None}

@@ -41,9 +41,9 @@ class RowSet:
 
     @cached_property
     def is_labelled(self) -> bool:
-        """Tells whether words identify the list as a forum's. At least 60 % of the rows must have a count, and header cells or
-        labels of counts must name at least two of: replies, views, topics, posts, last reply. One of the first four is enough if
-        in half of the rows a word before a time says that it is that of the last reply."""
+        """Tells whether words identify the list as a forum's. At least 60 % of the rows must have a count. Header cells and
+        labels of counts must name two of: replies, views, topics, posts, last reply. One of the first four is enough if, in half
+        of the rows, a word before a time marks it as that of the last reply."""
         if self.group.share("counts") < 0.6:
             return False
         named = (self.heads.all_roles | _count_roles(self.rows)) & {"replies", "views", "topics", "posts", "last"}
@@ -110,7 +110,7 @@ class RowSet:
         rows, n = self.rows, len(self.rows)
         found = {"address": {"board": 2.0, "thread": -2.0, "post": -1.0}.get(leads_to(self.group.pattern), 0.0)}
         if found["address"] > 0 and leads_to(self.page.pattern) == "board" and self._stand_below_page():
-            # The word "forum" in /forum/cars/my-car may only repeat the address of this page, /forum/cars.
+            # Weak evidence: the word "forum" in /forum/cars/my-car may come from this page, /forum/cars.
             found["address"] = 0.5
         named = self.heads.roles_beside(rows[-1]) | _count_roles(rows)
         if "topics" in named and named & {"posts", "comments"} and not named & {"replies", "views"}:

@@ -54,19 +54,17 @@ def read_page(
 ) -> PageReading:
     """Reads the page at `url`, fetched at `fetched_at` (aware). Never raises for a page's contents.
 
-    Pages are read by content: groups of similar links are scored as lists of boards or of threads, groups of elements around
-    times as posts, by hand-written rules and by trained models (see `TwoReadings`); the likeliest kind of page is taken.
-    `timezone` (IANA name) and `day_first` are the site's, for times without zone and dates such as 3/4/2026. With `hints`
-    false, the forum software is not recognised and not used as a hint. `expect` is the kind expected by the site's model at
-    this address, which decides close cases; `rules` are the operator's corrections; `counts_posts` tells whether the numbers in
-    the site's lists are posts (True) or replies (False), if known.
+    - hints: if False, the forum software is not recognised and not used as a hint.
+    - timezone (IANA name) and day_first: the site's, for times without zone and dates such as 3/4/2026.
+    - expect: the kind of page that the site's model expects at this address; it decides close cases.
+    - rules: the operator's corrections.
+    - counts_posts: whether the numbers in the site's lists are posts (True) or replies (False); None if not known.
+    - known: the shapes of links on the site's other lists (see `shapes_of`), used only if `expect` is a list of threads. They
+      tell which groups of links are thread titles and which are not.
 
-    `known` are the shapes of links on the site's other lists (see `shapes_of`), used only if `expect` is a list of threads.
-    Links with the shape of thread titles on those lists are taken for thread titles; a group of links whose shapes occur on those
-    lists, but never as titles, is not.
-
-    If a page exceeds the limits of `bounded_markup`, its beginning is read. A page that takes more than about 1.5 seconds of CPU
-    is of kind `other` with the evidence "over_budget"."""
+    The kind of page is chosen by the scores of hand-written rules and trained models (see `TwoReadings`). If the page exceeds the
+    limits of `bounded_markup`, its beginning is read. A page that takes more than about 1.5 seconds of CPU is of kind `other`
+    with the evidence "over_budget"."""
     return read_regions(
         html,
         url,

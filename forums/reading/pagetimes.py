@@ -100,9 +100,9 @@ class TimedPage:
         return [time for time in found if not self._is_inner(time, found)]
 
     def _with_clock(self, time: Time) -> tuple[Time, int]:
-        """Adds the time of day to a date that comes from an attribute: for "Yesterday" with its date in a tooltip, followed by
-        "06:47 AM". The time of day is searched for from the date's text on, in its line. Returns the time and the number of texts
-        used; (`time`, 0) if there is no time of day."""
+        """Adds the time of day to a date from an attribute, such as the tooltip of "Yesterday" in "Yesterday 06:47 AM". It is
+        searched for from the text "Yesterday" on, in the same line. Returns the time and the number of texts used;
+        (`time`, 0) if no time of day fits the date."""
         if time.moment.precision_seconds < 86_400 or time.line not in self.line_range:
             return time, 0
         moment, used = self._time_at(time.piece, self.line_range[time.line][1], set())
@@ -192,10 +192,9 @@ class TimedPage:
         return found
 
     def _time_at(self, at: int, end: int, covered: set[int]) -> tuple[Moment | None, int]:
-        """Returns the time that begins in text number `at`, and the number of texts over which it extends; (None, 1) if there is
-        none. "Yesterday" and "10:15" in two successive texts are one time. The time ends before text `end` (the
-        end of its line), except for a clock time on the next line (see `_with_clock_below`), and before texts in `covered`, which
-        belong to other times."""
+        """Returns the time that begins in text number `at`, and its number of texts; (None, 1) if there is none. "Yesterday" and
+        "10:15" in two successive texts are one time. It extends neither into texts in `covered`, which belong to other times, nor
+        beyond its line, which ends before text `end`; except that a clock time on the next line may belong to it."""
         pieces = self.outline.pieces
         text = pieces[at].text
         if not any(map(str.isdigit, text)) and (len(text) > 30 or not any(map(str.isalpha, text))):
@@ -222,9 +221,9 @@ class TimedPage:
         return moment, used
 
     def _with_clock_below(self, at: int, end: int) -> int:
-        """Returns the number of the text before which a time that begins in text `at` must end: normally `end`, the end of its
-        line. One text of the next line is included if it is a time of day that belongs to the date: only a line break in the
-        same element separates them, or it is in the next column of a table."""
+        """Returns the number of the text before which a time that begins in text `at` must end: `end`, where the line ends, or
+        `end + 1` if text `end` is a time of day that belongs to the date. It must be in the same element, after a line break, or
+        in the next element if the page writes all its dates so."""
         pieces = self.outline.pieces
         if not (end == at + 1 < len(pieces) and CLOCK.fullmatch(pieces[end].text)):
             return end

@@ -215,9 +215,9 @@ class PostRows:
 
     @cached_property
     def blocks(self) -> list[int]:
-        """The node of each post's element. If a post consists of several sibling elements (such as an anchor and the post after
-        it), it is the largest of them. If most of these elements have the same tag and class, a post whose element has others
-        gets its nearest ancestor with this tag and class instead, if that contains no other post."""
+        """The node of each post's element; the largest of several siblings, such as an anchor and the post after it. If most of
+        these elements have the same tag and class, a post whose element differs gets its nearest ancestor with that tag and
+        class, unless the ancestor contains another post."""
         outline = self.page.outline
         blocks = [self._largest(span) for span in self.spans]
         looks = [self._look(node) for node in blocks]

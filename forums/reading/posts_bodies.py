@@ -308,9 +308,9 @@ _WITHIN_TEXTS = frozenset({"p", "ul", "ol", "pre"})
 
 
 def paragraphs(posts: PostSpans, at: int, body: int, name: int | None) -> list[int]:
-    """Returns the nodes of the text of post number `at`. If `body` is one of several paragraphs that have no element of
-    their own around them, these are `body` and the similar siblings before and after it, up to the first that is no paragraph
-    of text or contains the post's time or its author's name (node `name`). Otherwise only `body` is returned."""
+    """Returns the nodes of the text of post number `at`: only `body`, unless this is one of several paragraphs without an element
+    around them. Then similar siblings belong to it too, in both directions up to the first that is no paragraph or contains the
+    post's time or its author's name (node `name`); quotes are left out."""
     outline, span = posts.page.outline, posts.spans[at]
     if outline.tags[body] != "p" or not span.start < body:
         return [body]

@@ -70,9 +70,9 @@ def _others(page: Page, node: int, time: Time) -> list[Time]:
 
 
 def _with_writer(page: Page, posts: PostSet) -> PostSet:
-    """Returns the single post. If its author's name is neither a link to a user nor marked by a class, the post is extended to
-    the nearest larger element that contains a name of this kind; unchanged if that element also contains the time of another
-    post, or if the post's text would become much shorter."""
+    """If the single post's author is neither a link to a user nor marked by a class, extends the post to the nearest larger
+    element with such an author. Returns it unchanged if that element also contains another post's time, or would yield a much
+    shorter text."""
     outline, span = page.outline, posts.spans[0]
     node = span.start
     if span.end != outline.ends[node] or posts.names_writer(0):

@@ -70,9 +70,9 @@ def _without_looks(column: str) -> str:
 
 
 def _add_loose(columns: dict[str, dict[int, tuple[str, int]]], points: dict[str, list[float]]) -> None:
-    """Adds a column for each group of columns whose keys differ only in sibling indices or formatting elements, since an extra
-    row or badge shifts positions in some posts. Its key is the common part of theirs with LOOSE appended; it contains the first
-    of their names in each post, and all their scores. `columns`: (name, node) by key and post; `points`: scores by key."""
+    """Adds to both arguments a column for each group of columns whose keys differ only in sibling indices or formatting elements:
+    an extra row or badge shifts positions in some posts. Its key is the common part plus LOOSE. It gets the group's first name in
+    each post and all the group's scores. `columns`: (name, node) by key and post; `points`: scores by key."""
     for column, found in sorted(columns.items(), key=lambda item: min(node for _, node in item[1].values())):
         loose = _without_looks(column) + LOOSE
         for at, value in found.items():

@@ -139,8 +139,7 @@ def groups(page: Page) -> list[Group]:
     for key in [key for key in places if "?" in key[0] and "#" in key[0].partition("?")[0]]:
         bare = (key[0].partition("?")[0], *key[1:])
         if bare in places:
-            # A list may contain addresses with and without a query: /thread/7, but /thread/9?lastmod=1234 for a thread with
-            # replies.
+            # one list: its addresses may have a query for some threads only, as /thread/7 and /thread/9?lastmod=1234
             places[bare].extend(places.pop(key))
     places = {place: kept for place, links in places.items() if (kept := _without_times(links, timed))}
     ranked = sorted(places.items(), key=lambda item: -len({link.key for link in item[1]}))[:MAX_GROUPS]
@@ -200,9 +199,9 @@ def _in_wide_row(page: Page, link: Link) -> bool:
 
 
 def _varied(links: list[Link]) -> bool:
-    """Tells whether the links name different things: there are at least half as many different texts as targets, or at least
-    four different texts and the first five addresses contain ids of threads. False if there are several targets and every text is
-    a known button label, such as "reply"."""
+    """Tells whether the links name different things: at least half as many different texts as targets, or at least four different
+    texts and ids of threads in the first five addresses. Always False if there are several targets and every text is a known
+    button label, such as "reply"."""
     texts = {link.text for link in links}
     keys = {link.key for link in links}
     if len(keys) > 1 and all(text.lower() in NOT_NAMES for text in texts):

@@ -237,9 +237,8 @@ class Row:
     def _beside(self, at: int) -> frozenset[str]:
         """Returns the roles named by the label of the value in text number `at`, and also "label"; empty if there is no label.
 
-        A label is the text after the value on the line (5 "replies") or below it in the same element, or the text before it
-        ("Replies:" 5). If there are two, the one that is alone in an element with the value is used, otherwise the one on the
-        side where most labels of the list are.
+        A label is a text before the value ("Replies:" 5) or after it (5 "replies"), see `labels`. If there are both, the markup
+        decides (see `_pairs_first`), otherwise the side on which most labels of the list are.
         """
         before, after = self.labels(at)
         if before and after:

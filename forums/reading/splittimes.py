@@ -115,10 +115,10 @@ def _is_day(text: str, dates: DateContext) -> bool:
 
 
 def _clock_of(page: Outline, leaf: SplitDate, leaves: list[SplitDate], clocks: list[int]) -> int | None:
-    """Returns the number of the text with the time of day that belongs to the date `leaf`: the only time of day in the smallest
-    element that contains the date and a time of day. None if there are several, or if that element contains another date.
+    """Returns the number of the text with the time of day of the date `leaf`; None if none is certain. The smallest element
+    around the date that contains times of day must contain only one, and no other date of `leaves`.
 
-    `leaves` are all such dates in order, `clocks` the numbers of all texts that are times of day, ascending."""
+    leaves: all dates with separate parts, in page order; clocks: the numbers of all texts that are times of day, ascending."""
     node = leaf.node
     own = bisect_left(leaves, leaf)
     for _ in range(_RECORD_LEVELS):

@@ -186,9 +186,9 @@ class ThreadRows(ThreadPeople):
 
     @cached_property
     def _addresses(self) -> list[str]:
-        """The address of each row's thread, normally that of the title. On link-sharing sites at least half of the titles lead to
-        other sites. There the address of the row's link to its discussion is taken (see `_talk_pattern`), if there are at least
-        0.6 times as many different such links as rows."""
+        """The address of each row's thread, normally that of the title. If at least half of the titles lead to other sites (on
+        link-sharing sites), it is the address of the row's link to its discussion (see `_talk_pattern`), provided that there are
+        at least 0.6 different such addresses per row."""
         own = [row.title.url for row in self.rows]
         if 2 * sum(row.title.is_local for row in self.rows) > len(self.rows):
             return own

@@ -185,13 +185,13 @@ def _replies(posts: PostSet, other: PostSet) -> bool:
 
 
 def _is_answered(page: Page, posts: PostSet, others: tuple[PostSet, ...]) -> bool:
-    """Tells whether candidate posts whose authors are uncertain (see `PostSet.is_sure`) belong to a discussion: the page has a
-    field for a reply, and at least two thirds of the posts have a line that consists of a name and a time.
+    """Tells whether candidate posts whose authors are uncertain (see `PostSet.is_sure`) belong to a discussion.
 
-    A single post needs more: the field must be a `<textarea>`, and the post's name must be on the line of its time. If the name
-    is a link that does not lead to a user, the post is rejected, because the name may be an entry of a menu. A single post is
-    always accepted if the page has a `<textarea>` and one of `others`, the other sets of posts on the page, is a reply to it
-    (see `_replies`)."""
+    - Several posts: the page has a field for a reply, and at least two thirds of the posts have a byline (`has_byline`).
+    - A single post: the page has a `<textarea>`, and the byline has name and time on one line. A name that is a link to something
+      other than a user is rejected, because it may be an entry of a menu.
+    - A single post with a byline is always accepted if the page has a `<textarea>` and one of `others`, its other sets of posts,
+      is a reply to the post (`_replies`)."""
     large = page.root.find(".//textarea") is not None
     if large and len(posts.spans) == 1 and posts.has_byline(0) and any(_replies(posts, other) for other in others):
         return True

@@ -14,7 +14,7 @@ from forums.models import Board, BoardHour, Site
 from forums.silence import Drop, Silence, find_drop, find_silence
 
 WINDOW_DAYS = 28
-RECORD_DAYS = 35  # days of posts that are read; `find_drop` needs 32 days from the first post on
+RECORD_DAYS = 35  # days read; `find_drop` needs 32 days, counted from the first post found
 VISITED_WITHIN = timedelta(days=2)
 SHOWN = 8
 HOUR = timedelta(hours=1)

@@ -19,9 +19,9 @@ LEFT_OUT, PAUSED, ALL_PAUSED, VISIT_PAUSED = "left_out", "paused", "all_paused",
 class Due:
     """The next visit of a board or forum.
 
-    `at` is its time; with `until` the visit is likely between the two. Both are None if `held` gives a reason for no visit:
-    LEFT_OUT (the board), PAUSED (the forum), ALL_PAUSED (all crawling) or VISIT_PAUSED (another visit of the forum is paused). If
-    its time has passed, `since` is that time, and `late` is true if it passed more than LATE ago.
+    `at` is its time or, with `until`, the earliest likely time. Without a visit both are None and `held` is the reason: LEFT_OUT
+    (the board), PAUSED (the forum), ALL_PAUSED (all crawling) or VISIT_PAUSED (another visit of the forum). `since` is the last
+    time (`until` or `at`) if it has passed; `late` is True if it passed more than LATE ago.
     """
 
     at: datetime | None = None

@@ -65,10 +65,10 @@ def of_model(site: Site, now: datetime) -> None:
 
 
 def after_visit(board: Board, state: VisitState, now: datetime) -> bool:
-    """Records the doubts that arise from a visit of a board, and for how many of its threads the count in the list agreed with
-    the posts read. Returns True if at least FEWEST_OF_VISIT threads were compared and too few counts agreed (see CONTRADICTED);
-    the visit must then not count as complete. Rows or posts left out by the page reader do not make a visit incomplete, because
-    some are left out on many pages that are read correctly."""
+    """Records the doubts that arise from a visit of a board, and in how many of its threads the list's count agreed with the
+    posts read. Returns True if the visit must not count as complete: at least FEWEST_OF_VISIT threads were compared, and less
+    than the share CONTRADICTED of the counts agreed. Rows or posts left out by the page reader do not matter here, because some
+    are left out on many pages that are read correctly."""
     subject = str(board.pk)
     for code in ("rows_left_out", "posts_left_out"):
         if code in state.doubts:

@@ -24,7 +24,7 @@ from forums.models import EventLog, Post, Site
 
 LARGEST_BYTES = 120_000_000  # largest uploaded log, also after decompression; larger ones are refused
 SMALL_BYTES, SMALL_POSTS = 2_000_000, 20_000  # uploads and logs of stored posts up to these sizes are read while the user waits
-FROZEN_DAYS = 240  # days of posts in a log of stored posts: enough for a test and the 160 days before it that a simulation reads
+FROZEN_DAYS = 240  # a log of stored posts covers this many days: a test and the 160 days before it, which a simulation reads
 _FILE = re.compile(r"[0-9a-zA-Z_-]{1,100}\.csv(?:\.gz)?")
 GZIP = b"\x1f\x8b"
 

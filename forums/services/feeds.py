@@ -45,9 +45,9 @@ def _at(row: incremental.Row) -> datetime:
 
 
 def changed(thread: Thread | None, row: incremental.Row) -> bool:
-    """Tells by the time of its entry `row` whether a thread may have unfetched posts: it is unknown (None), or the entry is newer
-    than both its newest fetched post and its last fetch (an entry may also be newer because of an edit, which adds no post).
-    False for a thread marked as deleted."""
+    """Tells whether a thread may have unfetched posts: True if it is unknown (None), or if its feed entry `row` is newer than
+    both its newest fetched post and its last fetch. (The entry may also be newer because of an edit.) False for a thread marked
+    as deleted."""
     if thread is None:
         return True
     if thread.gone_at is not None:

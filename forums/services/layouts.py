@@ -41,9 +41,9 @@ def _set(run: Run, site: Site, change: Mapping[str, Any]) -> None:
 
 
 def noticed(run: Run, site: Site, change: LayoutChange, now: datetime) -> bool:
-    """Reports a layout change, at most once per run. Returns True if this run should now learn the site's model again; False if
-    a change was reported in this run before, or if the model was learned again for the same reasons less than a day ago. In the
-    second case it is still True if that result was accepted and class names have changed again."""
+    """Reports a layout change and returns True if this run should now learn the site's model again. Returns False without a
+    report if a change was noticed in this run before, or if the model was learned again for the same reasons less than a day ago.
+    The second rule does not apply to changed class names if the model learned then was accepted."""
     if state_of(run):
         return False
     before = site.layout

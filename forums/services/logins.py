@@ -108,9 +108,9 @@ def cookies_for(url: str) -> dict[str, str]:
 class Membership:
     """A run's login on a site, loaded anew for each slice (the time for which a worker processes a run without interruption).
 
-    Cookies are sent with every request to the site's own host. If a page only offers a login, the login is no longer valid: the
-    page is queued again, the form is filled once per run (form page, its submission, a check), and the page is read again. If
-    that fails, or the login consists of a cookie only, it is marked as failed or expired, and the page counts as not read.
+    Cookies are sent with every request to the site's own host. If a page only offers a login, the login is invalid. The page is
+    queued again, the form is filled in once per run (form page, submission, check), and the page is read again. If that fails, or
+    the login is only a cookie, the login is marked as failed or expired, and the page counts as not read.
     """
 
     def __init__(self, site: Site) -> None:

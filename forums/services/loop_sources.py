@@ -21,7 +21,7 @@ from forums.overview_values import Figures
 
 NEVER = float("nan")
 NONE = np.zeros(0, dtype=np.int64)
-MAX_LEVELS = 20  # a parent that an index shows is searched up to this many levels above a board; beyond, it counts as missing
+MAX_LEVELS = 20  # the index row that may count a board is searched up to this many levels above it; beyond, none is assumed
 
 
 def of(site_ids: Sequence[int]) -> list[OverviewSource]:
@@ -36,12 +36,12 @@ def of(site_ids: Sequence[int]) -> list[OverviewSource]:
 def for_loop(
     sources: Sequence[OverviewSource], boards: Ints, above: Ints, site: Ints, sites: Ints, importance: Floats, theta: float
 ) -> LoopSources | None:
-    """Returns the overview sources as input of the adaptive policy, each with the boards that it has shown, or with all boards
-    of its site before its first reading. None if there are no sources.
+    """Returns the overview sources as input of the adaptive policy; None if there are none. A source has the boards that it has
+    shown (all of its site before its first reading). An index page may also count sub-boards without a row, each in the row of
+    the nearest board above.
 
-    boards: ids by board number. Parallel to it: above, the parent's number (-1: none); site, the position of the board's site in
-    `sites` (ids); importance, its importance W. theta: weight of a reply. A row of an index page may also count the posts of
-    sub-boards without a row."""
+    boards: ids by board number. Parallel to it: above, number of the parent board (-1: none); site, position of the board's site
+    in `sites` (ids); importance, W. theta: weight of a reply."""
     place = {int(pk): index for index, pk in enumerate(boards.tolist())}
     number = {int(pk): index for index, pk in enumerate(sites.tolist())}
     found = []
@@ -92,9 +92,9 @@ def _members(loop: AdaptiveLoop, boards: Ints, number: int) -> list[int]:
 
 
 def pairs(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> dict[str, Ints]:
-    """Returns the ids to which the entries of the adaptive policy's arrays about overview sources belong, stored with them: the
-    id of each source and, for each pair of a source's row and a board, the board's id and the row's number. Empty without
-    sources. `boards`: the database id of each board, by its number in the policy."""
+    """Returns the ids that belong to the adaptive policy's arrays about overview sources: each source's id ("source_ids") and,
+    for each pair of a source's row and a board, the board's id ("pair_ids") and the row's number ("pair_rows"). Empty without
+    sources. `boards`: each board's database id, by its number in the policy."""
     if loop.overview is None:
         return {}
     covers = loop.overview.covers

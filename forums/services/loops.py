@@ -23,7 +23,7 @@ from forums.services import arrays, backoff, hours, loop_sources
 from forums.services.rhythms import Rhythm, posts_per_weight, stored_events
 
 RANK_SECONDS = 60.0
-# The policy counts a ranking in the last 90 s of a day as the day's last. This is longer than RANK_SECONDS, as one may be late.
+# A ranking in the last 90 s of a day counts as its last one. This exceeds RANK_SECONDS, because a ranking may be late.
 OPTIONS = LoopOptions(tick_seconds=90.0)
 READ_SLACK = timedelta(minutes=5)
 
@@ -69,7 +69,7 @@ def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
     """Builds the adaptive policy for a plan's boards from stored posts, stores its state and returns it. Visits already charged
     to the day's budget stay charged. Called whenever the plan is made, at least once a day.
 
-    A board never visited counts as last visited when its site was added, so that a new site is not crawled all at once.
+    A board never visited counts as visited when its site was added or, if later, the history begins: else all would be due now.
     """
     since = now - timedelta(days=plan.history_days)
     last = np.array([(board.last_visit or max(since, board.site.added)).timestamp() for board in found.boards])
@@ -179,7 +179,7 @@ def store(live: Live, now: datetime) -> None:
 def report(live: Live, now: datetime) -> int:
     """Reports to the adaptive policy all board visits and readings of overview sources that ended since the last call, both those
     chosen by the policy and those requested by an operator; returns the number of those that were new to the policy."""
-    # begins READ_SLACK before the last call: visits that had ended then may not have been committed yet
+    # READ_SLACK earlier: a visit that ended before the last call may have been committed after it
     since = live.told_until - READ_SLACK
     rows = Visit.objects.filter(finished__gte=since, finished__lte=now, started__isnull=False, kind=Visit.Kind.LIST)
     visits = list(rows.only("board_id", "started", "finished", "complete", "list_pages", "arrivals").order_by("finished"))
@@ -272,9 +272,9 @@ def exhausted(site_ids: list[int], now: datetime) -> set[int]:
 
 
 def figures(live: Live, number: int, now: datetime) -> tuple[dict[str, Any], float, float]:
-    """Returns the reason for visiting the board with this number now, as three values: a dictionary of the figures to display;
-    the expected weighted number of new posts not yet fetched; and the board's rank in weighted event-hours. The dictionary
-    includes the lowest rank at which boards are visited ("price")."""
+    """Returns why the board with this number would be visited now: the figures to display; the expected weighted number of new
+    posts not yet fetched; the rank, their expected waiting in weighted event-hours. The figures include "price", the rank from
+    which boards are visited."""
     reason = live.loop.explain(number, now.timestamp())
     fixed = _fixed[live.plan.pk][1]
     share = float(fixed["raw"][number])

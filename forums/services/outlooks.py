@@ -18,8 +18,8 @@ from forums.law import HOUR_SECONDS
 from forums.models import Board, LoopState, Plan, PlannedVisit
 from forums.services import arrays
 
-# each ranking by the policy computes again the visits expected within this many hours; later expected visits stay as they were
-# computed when the day was planned
+# after a ranking, the visits expected within this many hours are computed again; later ones stay as they were computed when the
+# day was planned
 SOON_HOURS = 6.0
 MAX_NOTED = 500  # if a plan has at most this many boards, lists also show a likely time for boards without an expected visit
 FINEST_SECONDS = 60.0
@@ -63,7 +63,7 @@ def write(plan: Plan, loop: AdaptiveLoop, boards: Ints, share: Floats, now: date
         "board": boards[outlook.board],
         "at": outlook.moments,
         "posts": outlook.events * share[outlook.board],
-        # the time span is widened to include the visit's forecast time, so that the visit is listed on the day of that time
+        # the likely span always includes the expected time of the visit, so that lists show the visit on that day
         "first": np.minimum(first, outlook.moments),
         "last": np.maximum(last, outlook.moments),
         "looks": readings,

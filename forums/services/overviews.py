@@ -45,7 +45,7 @@ def note(site: Site, now: datetime) -> None:
         values["names_threads"] = one["kind"] == SourceKind.NEWEST
         OverviewSource.objects.get_or_create(site=site, url_hash=key, defaults=values)
     others = OverviewSource.objects.filter(site=site).exclude(url_hash__in=list(named))
-    # except sitemaps: those found in another sitemap are not in `named`, but must stay enabled
+    # not sitemaps: those found in another sitemap are not in `named`, but stay enabled
     others.exclude(kind=SourceKind.SITEMAP).update(enabled=False)
 
 
@@ -85,10 +85,9 @@ def begin(run: Run, now: datetime) -> list[NewUrl]:
 
 
 def _tried(run: Run, now: datetime) -> list[int]:
-    """Creates `Look` rows for fetching addresses that may be overview sources, and returns their ids; they are not charged to
-    the plan's budget. Each such address is tried until it has been read once, at most TRIES times, and only if at least
-    MIN_BOARDS boards of the site have been read completely. For a site saved before sources were searched for, the site's own
-    page is tried."""
+    """Creates `Look` rows for trying addresses that may be overview sources, and returns their ids; none if fewer than MIN_BOARDS
+    boards of the site have been read completely. They are not charged to the plan's budget. An address is tried until it has been
+    read once, at most TRIES times. If discovery did not look for sources, the site's own page is tried."""
     if Board.objects.filter(site=run.target, complete_at__isnull=False).count() < MIN_BOARDS:
         return []
     site = Site.objects.get(pk=run.target)
@@ -253,15 +252,14 @@ def _rows(reading: PageReading) -> list[feeds.Named]:
 def _newest(
     run: Run, look: Look, reading: PageReading, now: datetime
 ) -> tuple[Stored, dict[str, list[float | None]], bool]:
-    """Requests the changed threads named by a site-wide list or feed of newest threads, each in a visit of its board that fetches
-    only such threads. `look` is the record of this reading of the list or feed.
+    """Requests the changed threads of a site-wide list or feed of newest threads. `look` is the record of this reading of it.
 
-    Returns three values: the requests; by board id, [None, None, epoch seconds of the newest post], where None stands for the
-    counts of threads and posts, which are not shown; and whether the list or feed reaches back to its previous reading.
+    Returns three values:
+    - the requests, in visits of the threads' boards that fetch only these threads; none for boards that this run visits itself,
+    - by board id [None, None, epoch seconds of the newest post]: such sources do not show the counts of threads and posts,
+    - whether the list or feed reaches back to its previous reading.
 
-    A thread has changed if the row of the page differs from its stored signature. Threads of boards that this run visits anyway
-    are left to that visit.
-    """
+    A thread of a list has changed if its row differs from its stored signature; for feeds see `feeds.changed`."""
     told = look.source.kind in feeds.KINDS
     shown: dict[str, list[float | None]] = {}
     changed: dict[Board, list[tuple[incremental.Row, ThreadRecord, Thread | None]]] = {}

@@ -23,7 +23,7 @@ from forums.schedule_optimal import expected_cost
 from forums.services import hours, loops, outlooks, plans
 from forums.services.rhythms import Rhythm, posts_per_weight, rhythm
 
-TWO_DAYS_UP_TO = 20_000  # up to this number of visits per day two days are stored; with more, only the current day
+TWO_DAYS_UP_TO = 20_000  # up to this number of visits a day today and tomorrow are planned; with more, only today
 EPOCH = date(1970, 1, 1)
 VISITS_KEPT_DAYS, DAYS_KEPT_DAYS = 90, 400
 BY_RHYTHM = (Policy.LRA, Policy.BRA, Policy.OPTIMAL)
@@ -43,12 +43,11 @@ class _Visits:
 
 
 def replan(plan: Plan, now: datetime, reason: str = "asked") -> PlanDay | None:
-    """Plans the rest of today and tomorrow again; visits pinned by users and visits already due are kept.
+    """Plans the rest of today and tomorrow again, or only today if the plan has more than TWO_DAYS_UP_TO visits per day. Visits
+    pinned by users and visits already due are kept. Returns the stored day that was planned last.
 
-    Returns the stored day of tomorrow; that of today if the plan has more than TWO_DAYS_UP_TO visits per day, because then only
-    today is planned. If the plan has no board, or lets the boards be
-    visited at their intervals, planned visits that are not pinned are deleted and None is returned. reason: code that is stored
-    with the day.
+    If the plan has no board or the policy INTERVAL (a fixed interval for each board), deletes all planned visits that are not
+    pinned, and returns None. reason: code that is stored with the day.
     """
     found = rhythm(plan, now)
     _prune(plan, now)

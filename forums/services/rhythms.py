@@ -26,13 +26,12 @@ MIN_KNOWN_DAYS = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """The n boards of one plan, in the order of `boards`, with the estimates of their rates.
+    """The n boards of one plan with the estimates of their rates; arrays are (n,), in the order of `boards`.
 
-    site: (n,) indices into `sites` (ids) and `zones`. importance: (n,) W, the site's times the board's. profiles, plain: the
-    rates by local hour of the board's site, importance included; in `profiles` a board's daily rhythm is shrunk towards that of
-    its site (most for boards with few posts), in `plain` it is the board's own as in the forum paper. prior: (n,) true for boards
-    that have the other boards' mean rates for lack of history. known_days: longest history of a board. requests: (n,) mean
-    requests of a visit.
+    site: index of the board's site in `sites` (ids) and `zones`. importance: W, the site's times the board's importance.
+    profiles, plain: rates by local hour of the site, importance included. In `plain`, the daily rhythm is the board's own, as in
+    the forum paper; in `profiles`, it is shrunk towards the site's. prior: whether the board has the other boards' mean rates for
+    lack of history. known_days: longest history of a board. requests: mean requests of a visit.
     """
 
     boards: tuple[Board, ...]

@@ -188,10 +188,10 @@ def _refine(thread: Thread, refined: Sequence[tuple[Post, datetime | None, int]]
 
 
 def _rekey(thread: Thread, page: int, keys: Sequence[str], records: Sequence[PostRecord]) -> None:
-    """Assigns new keys to stored posts if a page's keys differ from theirs: a new layout may show post ids for the first time, in
-    another form, or as mere numbers. A stored post with the same author, text and time gets the new key instead of being stored
-    twice. If most keys match, only posts of this page with a digest as key are considered, since a digest changes when a relative
-    time becomes absolute."""
+    """Gives stored posts the keys that they have on the page now, so that none is stored twice: a new layout may show post ids
+    for the first time, in another form, or as mere numbers. Author, text and time identify a post. If at least half of those
+    stored under these keys have the right author, only keys of this page that are digests are replaced: digests change when a
+    relative time becomes absolute."""
     if thread.fetched_at is None:
         return
     named = dict(zip(keys, records, strict=True))
@@ -329,9 +329,9 @@ def all_stored(thread: Thread) -> bool:
 
 
 def agrees(thread: Thread, counts_posts: bool | None) -> bool | None:
-    """Tells whether the number of stored posts of a thread agrees with the number in its row of the list; up to two more are
-    allowed, since posts may have been made in the meantime. If `counts_posts` is None, it is unknown whether the number in the
-    row includes the first post, and both are accepted. None if the row shows no number."""
+    """Tells whether as many posts of a thread are stored as its row in the list shows, or up to ARRIVED_SINCE more, which may
+    have been made after the list was read. None if the row shows no number. If `counts_posts` is None, it is unknown whether that
+    number includes the first post, and both are accepted."""
     if thread.replies is None:
         return None
     stored = Post.objects.filter(thread=thread, gone_at__isnull=True).count()

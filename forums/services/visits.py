@@ -100,7 +100,7 @@ def store_list(
     stored_rows = Thread.objects.filter(site_id=visit.board.site_id, key__in=[row.key for row, _r in rows])
     if limits.since is not None:
         walk.state.reach = limits.since.isoformat()
-        # stored threads that earlier visits skipped as too old count as unknown, so that they are fetched if no longer too old
+        # threads that were stored but skipped as too old count as unknown: they are fetched if they are recent enough by now
         if visit.board.watermark is not None:
             stored_rows = stored_rows.exclude(fetched_at__isnull=True, pending=False)
     known = dict(stored_rows.values_list("key", "signature"))
@@ -289,9 +289,9 @@ def _compare(visit: Visit, thread: Thread, complete: bool, now: datetime) -> Non
 
 
 def thread_failed(run: Run, item: Url, reason: str, now: datetime, *, response: FetchResponse | None = None) -> Stored:
-    """Handles a page of a thread that could not be read. If a later page has disappeared, requests the page before it (or the
-    first). A later page without posts is handled by `_no_next_page` if all posts are stored already or other candidates for the
-    next page are left. Any other failure is recorded."""
+    """Handles a thread page that could not be read. If it is not the first page and has disappeared, the page before it (or the
+    first) is requested, once. If it is not the first and has no posts, the thread may just have no further page (see
+    `_no_next_page`). Any other failure is recorded."""
     visit = _load(item, now)
     thread = Thread.objects.get(pk=item.payload["thread"])
     vanished = reason in ("http_404", "http_410")

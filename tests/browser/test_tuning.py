@@ -34,7 +34,7 @@ def test_a_simulation_a_slider_and_a_plan(page: Any, desk: str, forum: ForumServ
     address = page.url
 
     def visits_come() -> bool:
-        return "posts an hour are expected" in page.request.get(address).text()  # requested without rendering the page, which takes a second of CPU
+        return "posts an hour are expected" in page.request.get(address).text()  # rendering would take 1 s of CPU
 
     assert wait_for(visits_come, LONGEST / 1000, 1.0)
     page.goto(address)

@@ -184,5 +184,5 @@ def test_a_slice_that_breaks_leaves_no_thread_behind(settings: LazySettings) -> 
             engine.run_slice(run.pk)
     left = [thread for thread in threading.enumerate() if thread not in before and thread.name.startswith("in-flight-")]
     for thread in left:
-        thread.join(window.IDLE_SECONDS / 2)  # an idle thread would otherwise end only later
+        thread.join(window.IDLE_SECONDS / 2)  # without a signal, an idle thread lives longer
     assert not any(thread.is_alive() for thread in left)

@@ -31,7 +31,7 @@ SINGLE = {
 # Settings, app configurations and checks: Django loads them itself; modules of every layer but PURE may import them.
 DJANGO_GROUND = {"crawlmgr.settings", "crawlmgr.apps", "crawlmgr.checks", "forums.apps", "focused.apps", "deepweb.apps"}
 STANDS_ASIDE = ("migrations", "benches")
-# Files and folders of a crawler that may use Django; all its others are in the layer PURE, without Django.
+# Files and folders of a crawler that may use Django; the other ones are in the layer PURE.
 CRAWLER_DJANGO = {"crawler", "discovery_crawler", "services", "reads"}
 
 SOCKET_MODULES = {"socket", "ssl", "socketserver", "asyncio", "http.client", "http.server", "urllib.request"}

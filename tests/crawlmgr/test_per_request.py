@@ -52,4 +52,4 @@ def test_the_home_page_reads_active_runs_and_the_pause_once(admin_client: Client
         admin_client.get("/admin/")
     statements = [query["sql"] for query in asked]
     assert sum('FROM "crawlmgr_hold"' in one for one in statements) == 1
-    assert sum("IN ('queued', 'running', 'paused')" in one for one in statements) == 1
+    assert sum("WHERE state IN ('queued', 'running', 'paused')" in one for one in statements) == 1

@@ -31,7 +31,7 @@ def test_tasks_of_the_last_minutes_by_hand() -> None:
 
 
 def test_equation_2_by_hand() -> None:
-    # k = 5: (42/1 + 67/2 + 72/3 + 78/4 + 155/5) / 5
+    # mean of (tasks in i minutes) / i, i = 1 … 5
     assert weight([42, 67, 72, 78, 155], 60) == pytest.approx((42 + 33.5 + 24 + 19.5 + 31) / 5)
     # a node started 2.5 minutes ago: its counts of the last 3, 4 and 5 minutes are divided by 2.5 instead
     assert weight([50, 100, 125, 125, 125], 2.5) == pytest.approx((50 + 50 + 50 + 50 + 50) / 5)
@@ -43,10 +43,10 @@ def test_equation_2_weighs_the_minutes_by_hand() -> None:
     the fifth."""
     sums = [137 / 60, 77 / 60, 47 / 60, 27 / 60, 12 / 60]  # 1/j + … + 1/5 for j = 1 to 5
     for back, wanted in enumerate(sums, 1):
-        counts = trailing({100 - back: 60.0}, 100.0)  # all tasks in one minute, which ended `back` - 1 minutes ago
+        counts = trailing({100 - back: 60.0}, 100.0)  # 60 tasks in the minute that ended `back` - 1 minutes ago
         assert counts == [60.0 * (i >= back) for i in range(1, 6)]
         assert weight(counts, 60) == pytest.approx(60 * wanted / 5)
-    # the five weights have the mean 1: the same number of tasks in every minute counts as in a plain mean
+    # the five weights have the mean 1: n tasks in every minute give the weight n, as a plain mean does
     assert sum(sums) / 5 == pytest.approx(1.0)
 
 
@@ -56,7 +56,7 @@ def test_shares_and_thresholds_of_three_nodes_by_hand() -> None:
     minutes = {"fast": {99: 60, 98: 60, 97: 60, 96: 60, 95: 60}, "tired": {99: 0, 98: 0, 97: 30, 96: 30, 95: 30}, "new": {99: 5}}
     up = {"fast": 60.0, "tired": 60.0, "new": 0.5}
     found = {name: weight(trailing(counts, 100.0), up[name]) for name, counts in minutes.items()}
-    # the node “tired”: (0/1 + 0/2 + 30/3 + 60/4 + 90/5) / 5 = (10 + 15 + 18) / 5
+    # tasks of “tired” in 1 … 5 minutes: (0 + 0 + 30/3 + 60/4 + 90/5) / 5 = 8.6
     assert found == {"fast": pytest.approx(60.0), "tired": pytest.approx(8.6), "new": None}
     known = filled(found)
     assert known["new"] == pytest.approx((60 + 8.6) / 2)
@@ -92,8 +92,8 @@ def test_the_next_task_goes_to_the_least_loaded_below_its_threshold() -> None:
         assert name is not None
         node.give(name, 10)
         given_to.append(name)
-    # load = tasks / weight of fast and slow: 0/40 and 0/10 (equal: the faster is taken); 10/40 and 0/10; then 10/40, 20/40, 30/40
-    # and 10/10
+    # loads (tasks / weight) of fast and slow before each choice: 0/40, 0/10 (equal: the faster is taken); 10/40, 0/10; then
+    # 10/40, 20/40 and 30/40 with 10/10
     assert given_to == ["fast", "slow", "fast", "fast", "fast"]
     assert node.best() is None and node.ranking() == []
     node.done("slow", 4)

@@ -38,7 +38,7 @@ def weighed(pages):
 def test_equation_3_is_a_dot_product(seed, c1, c2):
     rng = np.random.default_rng(seed)
     page, form = (rng.gamma(0.3, 2.0, size=(6, n)) * (rng.random((6, n)) < 0.5) for n in (30, 8))
-    form[0] = 0  # a form without any features
+    form[0] = 0  # page 0 has an empty form
     rows = joined(TwoSpaces(sparse.csr_matrix(page), sparse.csr_matrix(form)), c1, c2).toarray()
     for a in range(6):
         for b in range(6):

@@ -95,7 +95,7 @@ def test_probes_find_the_true_size_in_a_narrow_interval_although_answers_are_cut
 
 
 def test_a_site_that_matches_parts_of_words_is_recognised():
-    # "w1" also occurs inside "w12"; records contain their whole text, but only its first words count as terms.
+    # Query "w1" also finds "w12". A record's terms are its first three words: they do not explain all answers.
     rng = np.random.default_rng(4)
     texts = [" ".join(f"w{word}" for word in rng.integers(0, 400, size=6)) for _ in range(1_500)]
     words = [Term(BOX, f"w{word}") for word in range(400)]

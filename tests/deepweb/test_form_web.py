@@ -14,7 +14,7 @@ from deepweb.models import Form, Harvest, Query, QueryState, Record
 from deepweb.services import forms, harvests, sources
 from tests.deepweb.test_harvest import OPEN, now
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once]  # `once`: test_harvest covers the same use of PostgreSQL
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once]  # not run on PostgreSQL, which test_harvest covers
 RECORDS = 160
 
 
@@ -63,7 +63,7 @@ def test_few_records_are_enough_for_words_of_their_own() -> None:
 
 
 def test_nothing_is_asked_without_a_word_where_answers_are_cut() -> None:
-    _, harvest = harvested("cut_ranked", 8, records=2000, seed=901)  # the first response contains eleven records, the next is truncated
+    _, harvest = harvested("cut_ranked", 8, records=2000, seed=901)  # the first answer is complete, the next is truncated
     assert Query.objects.filter(harvest=harvest, overflowed=True).exists()
     assert not any(dict(query.terms)["q"] == "" for query in Query.objects.filter(harvest=harvest))
 

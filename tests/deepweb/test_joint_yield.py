@@ -95,12 +95,12 @@ def offers(gains: list[float]) -> list[Candidate]:
 def test_a_plan_begins_with_disjoint_queries_where_all_of_them_together_bring_more() -> None:
     words, cells = offers([30.0]), offers([25.0] * 20)
     assert first_of_plan(words, [cells], 600.0, 1) == words[0]  # with a budget of one query, the best single query
-    assert first_of_plan(words, [cells], 600.0, 20) == cells[0]  # 20 words overlap: 600 (1 - 1 / e) = 379 records; 20 cells: 500
+    assert first_of_plan(words, [cells], 600.0, 20) == cells[0]  # 20 words, which overlap: 600 (1 - 1 / e) = 379; cells: 500
     assert first_of_plan(words, [offers([5.0] * 20)], 600.0, 20) == words[0]
     assert first_of_plan([], [cells], 600.0, 3) == cells[0]
     assert first_of_plan([], [], 600.0, 3) is None
     near = [offer._replace(known=known) for offer, known in zip(offers([38.0, 36.0, 29.0]), (2, 9, 20), strict=True)]
-    assert first_of_plan([], [near], 600.0, 3) == near[1]  # near[2] has less than 0.8 of the largest yield
+    assert first_of_plan([], [near], 600.0, 3) == near[1]  # near[2]: most known records, but under 0.8 of the largest yield
 
 
 def test_no_two_queries_of_a_family_can_find_the_same_record() -> None:

@@ -1,5 +1,5 @@
-"""Additional training forms, generated or from saved pages: their weights; they are not evaluated, and a model that is evaluated
-on a domain is not trained on additional forms of this domain."""
+"""Additional training forms, generated or from saved pages. They have weights and are never evaluated; a model evaluated on a
+domain is not trained on additional forms of this domain."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ FORM = """<form action=/s><input name=q>
 
 @given(st.integers(-1_000, 10**7), st.integers(0, 10**7), st.booleans())
 def test_halves_cover_the_range_and_end(low: int, width: int, days: bool) -> None:
-    begin = 600_000 + abs(low) % 100_000  # the first date is in the year 1643
+    begin = 600_000 + abs(low) % 100_000  # days in the years 1643 to 2163
     whole = Range(begin, begin + width % 90_000, "%Y-%m-%d") if days else Range(low, low + width)
     left, right = whole.halves() or (whole, whole)
     assert (left.low, right.high) == (whole.low, whole.high) and right.low <= left.high + 1

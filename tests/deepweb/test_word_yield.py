@@ -12,8 +12,8 @@ from deepweb.word_yield import fitted, new_of
 
 
 def _asked(ranked: bool, queries: int, told: bool = False, limit: int = 60) -> tuple[Seen, float, float]:
-    """Simulates a harvest. Returns the seen records, their number as a share of the greedy oracle's, and how many times more
-    frequent words that match about `limit` records are in the database than in the seen records."""
+    """Simulates a harvest. Returns the seen records, their share of the greedy oracle's, and the ratio of all matches to seen
+    ones of words with about `limit` matches. told: answers state the number of matches."""
     database = synthetic(np.random.default_rng(5), 3_000, 3_000, limit=limit, mean_length=50.0)
     database.ranked = ranked
     policy, seen = FreshPolicy(middling_terms(database, np.random.default_rng(1), 2), limit, database.refused), Seen()

@@ -69,7 +69,7 @@ def test_a_revised_worth_gives_the_features_of_a_table_that_knew_it_from_the_fir
 
     revised, direct = table(early), table(late)
     revised.revise(np.array(late))
-    # all except the rank: links get it from their page when that is fetched, and `revise` does not change it
+    # not the rank, which links get from their page when it is fetched: `revise` does not change it
     same = [i for i, name in enumerate(FEATURES) if name != "rank"]
     assert np.allclose(revised.features()[:, same], direct.features()[:, same])
 
@@ -132,7 +132,7 @@ def test_pages_linked_beside_pages_on_topic_are_judged_better():
         for _ in range(10):
             judge.add(hashed(dict.fromkeys(draw.sample(side, 3), 1)))
     for _ in range(2):
-        # Both pages have the same words. Page 0 links to one of them and to the first ten pages, page 1 to the other pages.
+        # pages 22 and 23 have the same words; only 22 is linked from page 0, beside the ten pages on topic
         judge.add(hashed({"w3": 1, "w9": 1}))
     alone = judge.rank()
     assert alone[22] == pytest.approx(alone[23])

@@ -70,7 +70,7 @@ ZH = {
 
 
 def test_a_chinese_topic_from_the_desk_alone_start_to_export(client: Client) -> None:
-    client.force_login(user("administrator"))  # operators may not allow a private address
+    client.force_login(user("administrator"))  # needed to allow a private address
     with LocalSite() as site:
         for path, html in ZH.items():
             site.add(path, html)
@@ -306,7 +306,7 @@ def test_words_are_edited_drawn_and_tried(client: Client, crawled: Run) -> None:
     assert page.title in shown and "the archive" in shown and "Your saved scope rules let this address in." in shown
     topic.options = {"scope": {"without_paths": "*.html"}}
     topic.save(update_fields=["options"])
-    for url in (page.url, "http://a.example/b/x/b/y/b/"):  # excluded by `without_paths`, and as a crawler trap
+    for url in (page.url, "http://a.example/b/x/b/y/b/"):  # first: `without_paths` excludes it; second: a trap
         shown = client.post(f"/admin/topics/{topic.pk}/try/", {"url": url}).content.decode()
         assert "The scope rules exclude it:" in shown and "let this address in" not in shown
     assert client.post(f"/admin/topics/{topic.pk}/try/", {"url": "http://"}).status_code == 200

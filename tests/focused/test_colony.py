@@ -59,7 +59,7 @@ def test_nearest_farthest_is_the_greedy_of_the_definition(objectives, number):
 def test_nearest_farthest_covers_within_twice_the_best_radius(objectives, number):
     objectives = objectives[:9]
     if number < 4:
-        number = 4  # up to three rows are selected because each is the best in one of the three objectives
+        number = 4  # one more than the rows (up to three) that are selected as best in an objective
     scaled = normalised(objectives)
 
     def radius(centres):
@@ -67,7 +67,7 @@ def test_nearest_farthest_covers_within_twice_the_best_radius(objectives, number
 
     chosen = nearest_farthest(objectives, number)
     extremes = len(set(objectives.argmax(axis=0).tolist()))
-    free = number - extremes + 1  # number of rows to which the bound of greedy selection applies: a start and those chosen freely
+    free = number - extremes + 1  # rows of the greedy selection, for which the factor 2 is proved: a start and the rest
     best = min(radius(c) for c in itertools.combinations(range(len(scaled)), min(free, len(scaled))))
     assert radius(chosen) <= 2 * best + 1e-9
 
@@ -81,13 +81,13 @@ def test_best_spread_takes_whole_fronts_before_thinning_one_out():
 
 def test_transition_exploits_or_draws_in_proportion():
     pheromone, promise = np.array([1.0, 2.0, 1.0]), np.array([3.0, 1.0, 1.0])
-    # weights with alpha 1, beta 2: 9, 2, 1
+    # weights tau * eta^2: 9, 2, 1 (sum 12)
     assert transition(pheromone, promise, 0.5, 1, 2, 0.5, 0.99) == 0
     picks = [transition(pheromone, promise, 0.5, 1, 2, 0.51, pick) for pick in (0.0, 0.74, 0.76, 0.9, 0.95)]
     assert picks == [0, 0, 1, 1, 2]
-    assert transition(pheromone, promise, 1, 5, 1, 0.0, 0.0) == 1  # weights with alpha 5, beta 1: 3, 32, 1
+    assert transition(pheromone, promise, 1, 5, 1, 0.0, 0.0) == 1  # pheromone^5 * promise: 3, 32, 1
     assert transition(pheromone, promise, 0, 0, 0, 0.1, 0.5) == 1  # both exponents are 0: equal probabilities
-    assert transition(pheromone, 0 * promise, 0, 1, 1, 0.1, 0.5) in range(3)  # no link has any promise
+    assert transition(pheromone, 0 * promise, 0, 1, 1, 0.1, 0.5) in range(3)  # all weights 0: any link
 
 
 def colony(**values):

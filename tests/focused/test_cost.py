@@ -31,7 +31,7 @@ def test_a_page_costs_one_transaction_of_few_statements(web: TopicalWeb) -> None
         assert engine.run_slice(run.pk, on_page=seen) == RunState.FINISHED
     pages = TopicPage.objects.filter(run=run, kind=TopicPage.Kind.PAGE).count()
     assert pages > 30
-    plain = sorted(costs, key=len)[: pages // 2]  # leaves out pages whose statements include other work done just before
+    plain = sorted(costs, key=len)[: pages // 2]  # the other half may include further work since the last page
     for statements in plain:
         ends = [statement for statement in statements if statement.startswith(("BEGIN", "COMMIT"))]
         assert sum(statement.startswith("COMMIT") for statement in ends) == 1

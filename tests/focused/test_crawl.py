@@ -113,7 +113,7 @@ def test_memory_and_database_give_the_same_order_interrupted_or_not(web: Topical
         draw = random.Random(5)
         while (state := stretch(run, draw)) == RunState.RUNNING:
             if draw.random() < 0.5:
-                sessions._live.clear()  # the next slice is run by another process
+                sessions._live.clear()  # as if another process ran the next slice
         assert state == RunState.FINISHED
         orders.append(log(run))
     assert len(orders[0]) > 25

@@ -69,7 +69,7 @@ def test_a_kill_and_a_freeze_repeat_only_what_was_on_the_wire(installed: dict[st
             workers[1].send_signal(signal.SIGSTOP)
             workers.append(taking_over(lambda: crawl(environment), lambda: len(web.asked)))
             web.until(4 * HOSTS)
-            # the frozen worker continues and receives the responses to its requests, but the run now belongs to another worker
+            # the frozen worker receives its responses, but must not store them: the run now belongs to another worker
             workers[1].send_signal(signal.SIGCONT)
             web.open()
             out, err = workers[2].communicate(timeout=180)

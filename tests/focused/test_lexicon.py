@@ -63,6 +63,6 @@ def test_near_lexicon_by_hand():
         page("soup", "soup"),
     ]
     words = near_lexicon(pages, {"crawler": 1.0})
-    # weight of a word: its share of the pages on the way to "hit" (parent, grandparent) minus that of the others
+    # weight: share of the pages leading to "hit" (parent, grandparent) with the word, minus that of the others
     assert words == {"college": 1.0, "menu": 0.5, "news": 0.5}
     assert near_lexicon([page("soup", "soup")], {}) == {}

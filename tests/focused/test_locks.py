@@ -50,8 +50,8 @@ def writers(path: Path, number: int) -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.once
 def test_a_run_gone_through_again_does_not_mind_other_writers(installed: dict[str, str], tmp_path: Path) -> None:
-    """After a kill, more than 100 steps are replayed while other processes write. The lease is renewed between two steps, which
-    fails on SQLite if a database cursor is still open."""
+    """After a kill, more than 100 pages are replayed while other processes write. SQLite would refuse to renew the lease in
+    between if the replay left a database cursor open."""
     environment = {**installed, "CRAWLMGR_LEASE_SECONDS": "1", "CRAWLMGR_MIN_FREE_MB": "0"}
     database = Database(environment)
     samples = tmp_path / "samples"

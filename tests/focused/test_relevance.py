@@ -51,7 +51,7 @@ def test_threshold_by_leave_one_out():
     page, soup = log(4 / 3) + 1, log(4 / 2) + 1
     a = (1 / sqrt(1 + page**2), page / sqrt(1 + page**2))
     c = (1 / sqrt(1 + soup**2), soup / sqrt(1 + soup**2))
-    # the samples are a, a and c; first: similarity of an a to the mean of a and c; last: of c to the mean of the two a
+    # samples: a, a, c. `first`: similarity of one a to the mean of the others, a and c. `last`: of c to that of a, a.
     length = sqrt((a[0] + c[0]) ** 2 + a[1] ** 2 + c[1] ** 2)
     first = (a[0] * (a[0] + c[0]) + a[1] * a[1]) / length
     last = a[0] * c[0]

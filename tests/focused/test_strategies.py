@@ -189,7 +189,7 @@ def test_opic_hands_its_cash_on():
 
 def test_d_mixes_the_three_and_depth_falls_with_a_shorter_way():
     dolphin = start("dolphin", ["a"], alpha=0, beta=1, gamma=0)
-    assert node(dolphin, "a").priority == pytest.approx(1 / 2)  # the seed has distance 1
+    assert node(dolphin, "a").priority == pytest.approx(1 / 2)  # distance 2 (seed: 1)
     fetch(dolphin, "a", ["c"])
     assert node(dolphin, "c").priority == pytest.approx(1 / 3)
     mixed = start("dolphin", [("a", "crawler")], alpha=0.4, beta=0.3, gamma=0.3, about=topic(["s"], documents=("crawler",)))

@@ -96,8 +96,8 @@ def bodies(forum: RandomForum) -> str:
 
 
 def bar(forum: RandomForum) -> str:
-    """Returns the HTML of a list of threads. A list of items: the reply count before the title, an excerpt of the text, and user
-    names in `title` attributes."""
+    """Returns the HTML of a list of threads as list items: reply count, title, excerpt of the text, and people, whose names are
+    also in `title` attributes."""
 
     def one(t: Topic) -> str:
         first, last = t.posts[0], t.posts[-1]

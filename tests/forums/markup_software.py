@@ -155,8 +155,8 @@ def wind(forum: RandomForum) -> str:
 
 
 def cells(forum: RandomForum) -> str:
-    """Returns the HTML of a list of threads. A table inside each block: avatar, title, one line with people and a time; the count
-    alone at the right, or missing."""
+    """Returns the HTML of a list of threads. Each is a block with a table: avatar, title, one line with people and a time; at the
+    right the count or nothing."""
 
     def one(t: Topic, a: Reply, b: Reply) -> str:
         count = f"<a href='/t/{t.number}#reply{t.replies}' class=count_livid>{t.replies}</a>" if t.replies else ""

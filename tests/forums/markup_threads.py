@@ -157,8 +157,8 @@ def folded(forum: RandomForum, topic: Topic) -> str:
 
 
 def cards(forum: RandomForum, topic: Topic) -> str:
-    """Returns the HTML of a page of posts. A thread whose posts are cards with only CSS utility classes; ranks are chips near the
-    name, numbers of likes are below."""
+    """Returns the HTML of a page of posts, each a card with CSS utility classes only. Ranks are chips near the name, numbers of
+    likes are below."""
 
     def one(number: int, p: Reply) -> str:
         said = (

@@ -35,8 +35,8 @@ _stored: dict[tuple[Any, ...], list[tuple[Rows, Rows]]] = {}  # per board: its r
 
 
 def fill(site: Site, volumes: tuple[float, ...] = (40.0, 10.0, 2.0), days: int = 20, now: datetime = NOW, seed: int = 1) -> int:
-    """Stores Poisson-distributed posts of the last days with an afternoon rhythm in UTC; returns their number. The rows are
-    copied for further tests with the same arguments."""
+    """Stores Poisson-distributed posts with an afternoon rhythm in UTC, `volumes` a day by board; returns their number. Later
+    calls with the same arguments copy the rows."""
     boards = list(site.boards.order_by("position"))
     threads = [Thread.objects.create(site=site, board=one, key=f"t{one.pk}", url="x", title="t", first_seen=now) for one in boards]
     key = (volumes, days, now, seed)

@@ -46,7 +46,7 @@ def looked(**values: Any) -> Run:
 
 
 def test_an_address_starts_a_look_with_its_own_exception_only(client: Client) -> None:
-    client.force_login(user("administrator"))  # operators may not allow a private address
+    client.force_login(user("administrator"))  # needed to allow a private address
     answer = client.post("/admin/forums/add/", {"address": "http://127.0.0.1:8401/forum/", "delay_seconds": "0", "private": "on"})
     run = Run.objects.get(kind="forum-discovery")
     assert answer.headers["Location"] == f"/admin/forums/add/{run.pk}/"

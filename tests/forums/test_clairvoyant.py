@@ -9,8 +9,8 @@ from forums.clairvoyant import bound, priced
 
 
 def exact(board, hours, weights, budget):
-    """The least delay of `budget` visits in total, by trying every set of visits at event times; the last visit of each board
-    must come after its last event."""
+    """The least delay of `budget` visits in total, by trying every set of visits at event times; infinite if a board has
+    no visit at or after its last event."""
     best = np.inf
     moments = sorted(set(zip(board.tolist(), hours.tolist(), strict=True)))
     for chosen in itertools.combinations(moments, min(budget, len(moments))):

@@ -135,8 +135,8 @@ def test_a_page_without_counts_tells_of_a_board_below_too():
     st.lists(st.tuples(st.floats(0.2, 40.0), st.sampled_from(["look", 0, 2, 3])), min_size=1, max_size=14),
 )
 def test_an_honest_row_loses_no_post_and_is_never_doubted(posts, steps):
-    """For random posts, overviews and visits: the weight of the posts that the overview reports as waiting equals that of the
-    posts that were unfetched at the last reading. After a last visit of every board, no row was contradicted."""
+    """Random posts, overviews and visits: at any time, the weight of the posts that the overview reports as waiting equals that
+    of the posts it has shown and no visit has fetched. In the end, no row was contradicted."""
     overview = overview_of()
     fetched, looked = dict.fromkeys([0, 2, 3], NOW), NOW
     last = max([at for at, _what in steps], default=0.0)

@@ -141,7 +141,7 @@ def test_first_crawl_stores_everything_once_and_the_next_ones_only_what_changed(
     later = now()
     changed = [forum.reply(3, later).number, forum.reply(17, later).number, forum.open(2, later).number]
     assert changed
-    forum.reply(1, later)  # thread 1 is pinned
+    forum.reply(1, later)  # pinned: the reply does not move its row
     before = len(forum.log)
     second = crawl(site)
     lists, new, updated = sums(second)

@@ -87,7 +87,7 @@ class TestBic:
 
     def test_a_visit_reads_few_list_pages(self, log, setup):
         total = summary(simulate_fetch(log, setup, "bic"), posts_per_day(log, setup))
-        assert total.list_pages < 2 * 3 * 4 * 6  # fewer than two pages per board and cycle
+        assert total.list_pages < 2 * 3 * 4 * 6  # 2 per visit; boards, cycles a day, days
 
 
 class TestPredictions:

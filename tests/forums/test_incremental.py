@@ -88,7 +88,7 @@ class TestStops:
         assert decision.next_url == "" and visit.state.stopped_by == "watermark" and visit.state.complete
 
     def test_the_watermark_leaves_the_slack_and_the_precision_of_the_time(self) -> None:
-        for seconds, stopped_by in ((170, ""), (190, "watermark")):  # precision of 60 s and a margin of 120 s
+        for seconds, stopped_by in ((170, ""), (190, "watermark")):  # limit: 60 s precision + 120 s slack
             rows = [row(1, 1, replies=3), row(2, 10 + seconds / 3600)]
             visit = Visit(facts(), NOW)
             visit.read("u", rows, "u2", sigs(replace(rows[0], replies=2), rows[1]))

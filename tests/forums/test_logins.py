@@ -56,7 +56,7 @@ def test_a_form_login_reads_the_whole_forum_once_and_keeps_its_session(site: Sit
     assert SiteLogin.objects.get().state == LoginState.VALID and server.forum.posted == ["/login"]
     server.forum.reply(3, now())
     crawl(site)
-    assert stored() == server.forum.truth() and server.forum.posted == ["/login"]  # the session is used again
+    assert stored() == server.forum.truth() and server.forum.posted == ["/login"]  # no second login
     never_left(server)
 
 

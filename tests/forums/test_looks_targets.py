@@ -21,7 +21,7 @@ from forums.services import loops, overviews, plan_days, plans, sites
 
 TARGET = Path(__file__).resolve().parents[3] / "shared" / "targets" / "target"
 STATE = Path(os.environ.get("CRAWL_TARGETS") or Path.home() / ".cache" / "crawl-targets")
-BELOW = 1101  # random seed for which machina (a forum) puts the new thread into a sub-board, which machina's index omits
+BELOW = 1101  # with this random seed, machina (a forum) gets the new thread in a sub-board that its index omits
 OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0, "history_days": 400.0}
 
 pytestmark = [
@@ -82,7 +82,7 @@ def test_what_changed_costs_fewer_requests_than_a_look_at_every_board(running: t
         look = overviews.ask(source, datetime.now(UTC))
         crawled(site, readings=[look.pk], board_ids=[])
         asked = 1 if source.names_threads else 1 + _visit_what_was_told(plan, site)
-        known = set(site.boards.values_list("name", flat=True))  # without boards that were empty when the site was found
+        known = set(site.boards.values_list("name", flat=True))  # boards empty on discovery are missing: no posts expected there
         expected = sum(json.loads(line)["board"] in known for line in added.splitlines())
         assert expected >= 2 and Post.objects.count() == before + expected, f"a new thread and two replies: {added}"
         assert asked < site.boards.count() + 1

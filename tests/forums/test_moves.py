@@ -56,7 +56,7 @@ def test_title_author_and_time_tell_the_thread(site: Site) -> None:
         row(71, "Roses", author="bert"),
         row(71, "Roses", last=DAY - timedelta(days=1)),  # older than the stored last reply
         Shown(f"{ROOT}/discussions/71-name", "Roses"),  # an equal title alone does not show that a thread has moved
-        Shown(f"{ROOT}/topic/1", "Roses", "anna"),  # the stored thread is listed under its stored address
+        Shown(f"{ROOT}/topic/1", "Roses", "anna"),  # still listed under its stored address, so not moved
     ],
 )
 def test_what_does_not_agree_is_another_thread(site: Site, shown: Shown) -> None:

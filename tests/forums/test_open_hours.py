@@ -99,7 +99,7 @@ def test_the_loop_spends_its_budget_inside_the_hours(hours: str, visits: int) ->
     opening = Openings.of(window, START - 5 * DAY, START + 9 * DAY)
     loop.sites = Sites(loop.sites.site, loop.sites.clocks, (opening,))
     loop._pace = loop._paced()
-    for day in range(2):  # START is a Monday
+    for day in range(2):  # day 0 is a Monday
         _board, hour = run_day(loop, START + day * DAY)
         closed = "mon" in hours and day == 1
         assert len(hour) == (0 if closed else visits)

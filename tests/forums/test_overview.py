@@ -126,7 +126,7 @@ def test_two_sources_do_not_tell_the_same_posts_twice():
     assert overview.known.tolist() == [1.0, 0.0, 0.0]
 
 
-# --- how far it is trusted ----------------------------------------------------------------------------------------------
+# --- trust in a source --------------------------------------------------------------------------------------------------
 
 
 def test_a_lag_is_learned_and_taken_off():

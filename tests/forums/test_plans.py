@@ -112,7 +112,7 @@ def test_planning_again_replaces_visits_but_not_pinned_ones_and_not_the_past():
     assert len(tomorrow) == 30 and {pinned.pk, extra.pk} <= {visit.pk for visit in tomorrow}
     assert PlannedVisit.objects.filter(pk=past.pk).exists()
     due = PlannedVisit.objects.filter(plan=plan, state="planned", at__lt=later)
-    assert due.exists() and all(visit.at > NOW for visit in due)  # visits that are due but not made yet are kept
+    assert due.exists() and all(visit.at > NOW for visit in due)  # kept, since they were due before `later`
 
 
 def test_a_daily_pin_comes_back_every_day_until_it_is_let_go():

@@ -124,7 +124,7 @@ def test_headings_of_rows_are_no_rival_of_the_rows() -> None:
     second.given["links"] = np.asarray(shares)
     assert second.lists.boards is not None and len(second.lists.boards.rows) == 12
     assert second.offered(1) == [second.lists.boards]
-    below = TwoReadings(second.page, None)  # the rules found only the first heading's boards, the models the headings
+    below = TwoReadings(second.page, None)  # the rules found the boards of one heading, the models found the headings
     below.given["links"] = np.asarray(
         [[0.9, 0.0, 0.1] if "/forum/1" in link.url else row for link, row in zip(second.links.links, shares, strict=True)]
     )
@@ -166,7 +166,7 @@ def test_two_rows_that_the_rules_take_for_one_are_two() -> None:
 @pytest.mark.parametrize(
     ("words", "shares", "kind"),
     [
-        (80, (0.2, 0.1, 0.1, 0.6), PageKind.other),  # the models are certain
+        (80, (0.2, 0.1, 0.1, 0.6), PageKind.other),  # 0.6 exceeds DOUBTED
         (80, (0.3, 0.2, 0.1, 0.4), PageKind.threadlist),  # the models are uncertain and the rules are not
         (0, (0.0, 0.0, 0.1, 0.9), PageKind.threadlist),  # the page has too little content for the models
     ],
@@ -195,7 +195,7 @@ def test_candidates_are_chosen_relative_to_the_best_of_their_page() -> None:
     low = np.asarray([0.3, 0.28, 0.29, 0.1, 0.02, 0.01])
     assert chosen_links(page.links, clusters, low) == [0, 1, 2]
     assert chosen_links(page.links, clusters, low * 3) == [0, 1, 2]
-    weak_like = np.asarray([0.9, 0.3, 0.8, 0.1, 0.02, 0.01])  # the second scores low, but is in the clusters of the first
+    weak_like = np.asarray([0.9, 0.3, 0.8, 0.1, 0.02, 0.01])  # 1 scores low, but is chosen: it shares the clusters of 0
     assert chosen_links(page.links, clusters, weak_like) == [0, 1, 2]
 
 
@@ -204,7 +204,7 @@ def test_what_stands_like_most_of_the_chosen_is_chosen_whatever_its_score() -> N
     clusters = np.zeros((10, 4), dtype=int)
     clusters[:, 1] = clusters[:, 2] = [0] * 8 + [1, 1]
     scores = np.asarray([0.9] * 6 + [0.01, 0.01, 0.9, 0.01])
-    assert chosen_links(page.links, clusters, scores) == list(range(9))  # 6 of 8 in one cluster, 1 of 2 in the other
+    assert chosen_links(page.links, clusters, scores) == list(range(9))  # 6 of 8 high scores in a cluster are most, 1 of 2 is not
 
 
 @pytest.mark.parametrize("talks", [True, False])

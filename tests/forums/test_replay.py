@@ -43,5 +43,5 @@ def test_measured_delays_agree_with_the_simulator(policy: str, days: int) -> Non
     assert found.visits_per_day == 12
     assert found.found == found.items >= 15
     assert found.measured == pytest.approx(found.recomputed, rel=0.01)
-    room = {"era": 0.02, "glances": 0.5, "newest": 0.5}.get(policy, 0.3)  # 0.5: the simulator's overview fetches take no time
+    room = {"era": 0.02, "glances": 0.5, "newest": 0.5}.get(policy, 0.3)  # tolerance; simulated overview fetches take no time
     assert found.measured == pytest.approx(found.simulated, rel=room)

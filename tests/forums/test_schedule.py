@@ -1,5 +1,5 @@
-"""Tests of the forum paper's visit policies: budgets are used exactly, both readings of its block rule, visits that its algorithm
-loses as printed, and proportional allocation, which is no better than equal allocation."""
+"""Tests of the forum paper's visit policies: they use their budget exactly; both readings of the block rule; the printed
+algorithm loses visits; proportional allocation is no better than equal allocation."""
 
 import numpy as np
 import pytest

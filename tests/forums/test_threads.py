@@ -55,13 +55,13 @@ def hours() -> dict[int, tuple[int, int]]:
     [
         (ago(180, 60), exact(8, 58), True),  # equally precise, but absolute instead of relative
         (ago(180, 60), exact(8, 58, 51, 1), True),
-        (ago(3600, 3600), ago(25200 + 3600, 60, LATER), True),  # the second time has a smaller unit
+        (ago(3600, 3600), ago(25200 + 3600, 60, LATER), True),  # both relative, the second finer
         (exact(0, 0, unit=86_400), exact(8, 58), True),
         (None, exact(8, 58), True),
         (ago(12, 1), exact(9, 2), False),  # the second time has a larger unit
         (exact(8, 58), ago(25200 + 300, 3600, LATER), False),
         (exact(8, 58), exact(0, 0, unit=86_400), False),
-        (exact(8, 58), ago(25200 + 240, 60, LATER), False),  # a relative time with the same unit as the exact one
+        (exact(8, 58), ago(25200 + 240, 60, LATER), False),  # relative, and no finer than the exact one
         (ago(180, 60), exact(15, 30), False),  # a later time, such as that of an edit, not a finer form of the same time
     ],
 )

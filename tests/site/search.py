@@ -41,14 +41,14 @@ class Book:
 
 @dataclass
 class SearchSite:
-    """Books behind a form at /search. `layout`: table, list, flat, bare (no detail pages), ranked (links contain the query and
-    the position in the list) or data (JSON for a script); `paging`: link, button, number, none; `asks`: words (a box and a
-    select), word (a box), choices (two selects, no box) or years (a range, no box). `leads_on`: a single result is redirected
-    to instead of listed.
+    """Books behind a form at /search. `submitted` lists submissions of forms that are not search forms. Options:
 
-    With `conjunction`, several words find the books that contain all of them; without, they are searched as one text. `cut` is
-    the maximum number of results shown. `method` is get or post (post needs the page's token and its session). `failing` maps a
-    path to the response sent instead. `submitted` counts submissions of forms that are not search forms.
+    - `layout`: table, list, flat, bare (no detail pages), ranked (links contain query and position) or data (JSON for a script)
+    - `paging`: link, button, number or none; `method`: get or post (needs the page's token and session)
+    - `asks`: words (a box and a select), word (a box), choices (two selects) or years (a range)
+    - `leads_on`: the site redirects to a single result; `cut`: maximum number of results shown, 0 for all
+    - `conjunction`: several words find books that contain all of them; otherwise they are searched as one text
+    - `failing`: by path, a function from the request's number to the response sent instead, or None
     """
 
     books: int = 120

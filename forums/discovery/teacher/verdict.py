@@ -21,8 +21,8 @@ FEWEST = 3  # the reading of a field is replaced only if at least this many thre
 HOLDS = 0.8  # a claim holds if it is right in at least this share of the compared cases
 GAIN = 0.2  # a selector is used only if its share of agreeing cases exceeds that of the default reading by this
 LITTLE_GAIN = 0.02  # the limit instead of GAIN for a selector whose values agree in all cases
-# The creation times that lists show for threads are not read if they are right in at most this share of the compared threads
-# and no other selector does better: the text is then taken to be something else.
+# If the creation times in lists are right in at most this share of the compared threads, and no other selector does better,
+# they are not read: the text is probably something else.
 WRONG = 1 / 3
 COVERS = 0.9
 OF_PEOPLE = 0.97  # author names count as right if at least this share of the names has a single profile address each
@@ -88,10 +88,10 @@ class _Table:
 
 
 def _people(table: _Table, by_claim: dict[str, Tally]) -> list[_Choice]:
-    """Returns the selectors to use for authors; updates the tallies in `by_claim` (by claim).
+    """Returns the selectors to use for authors and last authors; updates the tallies in `by_claim`.
 
-    The present selectors are kept if every author's name occurs with only one profile address, and if the author in each row is
-    that of the thread's first post. Otherwise other pairs of selectors, for posts and for rows, are tried.
+    None are needed if nearly every name has one profile address, every post has an author, and each row names that of the first
+    post. Otherwise other pairs of selectors, for posts and for rows, are tried.
     """
     posts = table.posts()
     people = one_name_each((one.record.author, one.profile()) for thread in posts for one in thread)
@@ -144,10 +144,10 @@ _Pair = tuple[str, str, int, int, float | None]
 
 
 def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]]) -> _Pair | None:
-    """Finds the selectors for author names in posts and in rows whose values agree in most threads. Returns both selectors, the
-    numbers of agreeing and of compared threads, and the share of posts for which name and profile address belong only to each
-    other (see `one_name_each`). If no pair agrees often enough, but the names in posts are certainly right, the selector for rows
-    is NOTHING (no match). None if no pair is clearly better than no selectors. rows, posts: one entry per thread."""
+    """Finds the best selectors for author names, in posts and in rows, rated by how often posts have a name, names agree in a
+    thread, and a name has its own profile address. Returns both selectors, the numbers of agreeing and of compared threads, and
+    the share by `one_name_each`. If only the names in posts are certainly right, the selector for rows is NOTHING (no match).
+    None if no pair is good enough and clearly better than no selectors. rows, posts: one entry per thread."""
     every = [one for thread in posts for one in thread]
     here = [row for row in rows if row is not None]
     of_posts: dict[str, tuple[list[str], float | None, float]] = {}
@@ -179,7 +179,7 @@ def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]])
     if best[4] >= HOLDS * best[5] and (best[6] is None or best[6] >= HOLDS):
         return best[2:]
     alone = best[6] is not None and best[6] >= OF_PEOPLE
-    # Only the selector for posts is kept: each profile link has one name there, but the names in list rows differ from them.
+    # Only the selector for posts is kept: its names fit the profile links, but no names in list rows agree with them.
     return (best[2], NOTHING, 0, 0, best[6]) if alone else None
 
 
@@ -221,11 +221,11 @@ def _last_author(
 
 
 def _field(table: _Table, by_claim: dict[str, Tally], claim: str) -> list[_Choice]:
-    """Returns the selector to use for the field `claim` of rows (a number or time), as a list of at most one choice; empty if the
-    field needs none because it agrees with the threads' pages, or if no selector is good enough.
+    """Returns the selector to use for the field `claim` of list rows (a number or time), as a list of at most one choice; empty
+    if the field is read well enough without one (HOLDS), or if no selector is good enough.
 
-    A selector is good enough if its values agree with the threads' pages clearly more often (see HOLDS and GAIN). If there
-    is none and the creation time is nearly always wrong, the selector is NOTHING (no match). Updates the tally in `by_claim`."""
+    A good selector agrees with the threads' pages in at least the share HOLDS of threads, and GAIN more than without it. If there
+    is none and the creation time is mostly wrong (WRONG), the selector is NOTHING (no match). Updates `by_claim`."""
     now = by_claim.get(claim)
     if now is None or now.of < FEWEST or now.share >= HOLDS:
         return []

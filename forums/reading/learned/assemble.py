@@ -18,7 +18,7 @@ from forums.reading.values import count
 _REST = 8  # a row may consist of several sibling elements, at most this many
 _CLIMB = 12
 _WHOLE = frozenset("body html table tbody main".split())
-_LONGEST = 700  # largest number of characters in an ancestor of the title link that is taken as a row without sibling rows
+_LONGEST = 700  # an ancestor of the title link with more characters is too large to be a row that has no sibling rows
 
 
 def _alone(page: Page, node: int) -> bool:
@@ -47,9 +47,9 @@ def _with_rest(page: Page, record: Record, nodes: list[int]) -> Record:
 
 
 def _between(page: Page, node: int, before: int, after: int) -> Record:
-    """Returns the record of the link `node`: the largest element around it that lies after the link `before` and ends before the
-    link `after` (node numbers of other chosen links) and is not the whole page or table. Elements with more than 700 characters
-    are too large, except the link's own parent."""
+    """Returns the record of the link `node`: the largest element around it that lies after the link `before`, ends before the
+    link `after` (node numbers of other chosen links), and is no whole page or table. Of elements with more than 700 characters,
+    only the link's own parent is taken."""
     outline, best, above = page.outline, node, page.outline.parents[node]
     for _ in range(_CLIMB):
         if above <= before or above < 0 or outline.ends[above] > after or outline.tags[above] in _WHOLE:
@@ -107,8 +107,8 @@ def _is_title(page: Page, link: Link) -> bool:
 def _titled(page: Page, rows: list[Row]) -> list[Row]:
     """Returns the rows, with other title links if most of the present ones are only a time, a number or a user's name.
 
-    The new title links are all in one position of the rows: of the positions that hold a possible title in most rows, the one
-    with most characters of text. A row without a link there keeps its title link. Without such a position nothing changes."""
+    The new title links share one position in the rows. It must hold a possible title in most rows; of several, the one with most
+    text is taken. A row without a link there keeps its title link. Without such a position nothing changes."""
     if 2 * sum(_is_title(page, row.title) for row in rows) >= len(rows):
         return rows
     said: dict[str, list[int]] = defaultdict(list)

@@ -22,9 +22,9 @@ _LONGEST_SPAN = 40  # largest number of sibling elements that one post can consi
 
 
 def _tops(page: Page, bodies: list[int]) -> list[int]:
-    """Returns for each chosen text (`bodies`, in page order) the highest element around it that contains no other chosen text.
-    A single chosen text would give the whole page: then it is the first element upwards that contains a time and whose parent
-    has much other text (see `_is_much`)."""
+    """Returns for each chosen text (`bodies`, in page order) the highest element around it that contains no other chosen text. A
+    single text has no such limit: its element is the lowest one that contains a time and whose parent has much more text than the
+    post (see `_is_much`)."""
     outline, tops = page.outline, []
     for at, body in enumerate(bodies):
         before = bodies[at - 1] if at else -1

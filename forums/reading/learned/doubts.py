@@ -24,9 +24,9 @@ class Doubt(NamedTuple):
 
 
 def doubt_of(second: TwoReadings, shares: np.ndarray, reading: PageReading, is_stated: bool) -> Doubt:
-    """Returns how reliable `reading`, the result for a page, is. second: the page as read by the rules and by the models; shares:
-    the probability of each kind of page in `KINDS`; is_stated: True if the kind is certain, because the operator stated it or
-    link shapes known from the site's other pages decided it."""
+    """Returns how reliable the result for a page, `reading`, is. second: the page as read by the rules and by the trained models.
+    shares: the probability of each kind of page in `KINDS`. is_stated: whether the kind is certain, because the operator or known
+    link shapes of the site decided it."""
     if is_stated:
         shares = np.asarray([float(kind is reading.kind) for kind in KINDS])
     records = reading.records

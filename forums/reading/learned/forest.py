@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-_TOGETHER = 5  # number of tree levels from the root through which all candidates are moved, also those already at a leaf
+_TOGETHER = 5  # in this many levels from the root all candidates are moved, as selecting those not at a leaf is slower
 _LEVELS = 255  # number of steps into which class shares in averaged leaves are quantised
 _PARTS = ("feature", "threshold", "skip", "values", "roots", "start")
 

@@ -18,9 +18,9 @@ class Groups:
     """Items ("members") that are divided into groups of one or more. `numbers` holds each member's group, from 0 and without
     gaps.
 
-    `sizes`, `firsts` and `lasts` hold each group's size and its first and last member. `order` are the members sorted by group,
-    where `starts` are the positions at which the groups begin. Two members are neighbours if one follows the other within their
-    group: `before` and `after` are the members of all such pairs, parallel, and `of_pairs` their groups.
+    `sizes`, `firsts` and `lasts` hold each group's size and its first and last member. `order` are the members sorted by group;
+    `starts` are the positions in `order` at which the groups begin. `before` and `after` are parallel arrays of all pairs of
+    members that follow each other within a group; `of_pairs` holds the group of each pair.
     """
 
     def __init__(self, numbers: np.ndarray) -> None:

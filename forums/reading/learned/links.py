@@ -24,7 +24,7 @@ from forums.reading.words import NOT_NAMES
 
 MAX_LINKS = 3_000
 ROW_TAGS = ("tr", "li", "article", "dl", "div", "p", "section", "td", "h3", "h2")
-# numbers of the clusterings for which a link gets the features of its row and of its cluster (for the others: of its cluster)
+# numbers of the clusterings for which links get, besides the features of their cluster, those of their row
 _ROW_WIDTHS = (1, 2)
 _BESIDE = 40  # largest number of links of a row that are examined
 _CLIMB = 14  # largest number of a link's ancestors that are considered as its row
@@ -102,9 +102,9 @@ def _own(page: Page, signals: Signals, links: list[Link], keys: Groups) -> np.nd
 
 
 def _rows(signals: Signals, nodes: np.ndarray, keys: np.ndarray, groups: Groups) -> np.ndarray:
-    """Returns the node range of each link's row, (links, 2): the largest element around the link that contains no other link of
-    its cluster, except links with the same key. If the next row of the cluster is a later sibling of that element, the range
-    extends up to it. nodes, keys: of each link; groups: the clusters."""
+    """Returns the node range of each link's row, (links, 2): the largest element around the link in which all links of its
+    cluster have its key (lead to the same thread). If a later sibling of that element is the cluster's next row, the
+    range extends up to it. nodes, keys: of each link; groups: the clusters."""
     order, own = groups.order, keys[groups.order]
     size, new_group = len(signals.ends) - 1, np.zeros(len(order), dtype=bool)
     new_group[groups.starts] = True

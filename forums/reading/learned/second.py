@@ -66,9 +66,9 @@ EXPECTED = 4.0
 class TwoReadings:
     """A page with its two readings, one by the rules and one by the models. Each step is computed when first used.
 
-    Kinds of lists are numbered as in `KINDS`: 0 for threads, 1 for boards. `weights` are the models. It is None in
-    training: `given` (scores by name) and `qualities` (predicted quality of each list, by kind) then hold the predictions of
-    models trained without pages of this forum software or site. `known`: link shapes seen on other thread lists of the site.
+    Kinds of lists are numbered as in `KINDS`: 0 for threads, 1 for boards. `weights` are the models; None in training. Then
+    `given` (scores by name) and `qualities` (predicted quality of each list, by kind) come from models trained without pages of
+    this forum software or site. `known`: link shapes seen on other thread lists of the site.
     """
 
     page: Page
@@ -126,10 +126,10 @@ class TwoReadings:
     def threads(self) -> RowSet | None:
         """The list of threads; None if there is none.
 
-        Normally it is the list with the highest predicted quality (see `_better`). If the shapes of titles on the site's other
-        lists are known, and none of this list's titles has such a shape or most of their addresses have another form, the list is
-        built from all links of the page with such a shape instead. If there are none, the first list is returned all the same,
-        unless its rows look like links that are not titles on those other lists (then None)."""
+        Normally it is the list with the highest predicted quality (see `_better`). It is doubted if title shapes are known from
+        the site's other lists and none of its titles has one, or most of its addresses have another form. Then the list is built
+        from all links of the page with such a shape. Without such links the first list is returned after all, or None if its rows
+        look like links that are not titles on the other lists."""
         chosen = self._better(0)
         if not self.known.titles or (chosen and self._fits([row.title for row in chosen.rows])):
             return chosen
@@ -177,10 +177,10 @@ class TwoReadings:
         return rules, learned
 
     def _are_rivals(self, rules: RowSet, learned: RowSet) -> bool:
-        """Tells whether the models' list `learned` differs enough from the list `rules` to compete with it. It does not if it
-        has the same addresses, if it consists of headings above the rows of `rules`, or if the page has too little text
-        (`is_little`). It also does not if it only adds a few links most of which are inside rows of `rules`, unless the rules
-        merged several rows into one (`_are_merged`)."""
+        """Tells whether the models' list `learned` competes with the list `rules`. It does not if the page has too little text
+        (`is_little`), or if it has the same addresses or consists of headings above the rows of `rules`. Nor does it if it only
+        adds a few links to `rules`, most of them inside its rows; but it does if these links show that the rules merged several
+        rows into one (`_are_merged`)."""
         urls = urls_of(rules)
         if self.is_little or urls == urls_of(learned) or _are_headings(learned, rules):
             return False

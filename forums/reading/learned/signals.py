@@ -35,13 +35,13 @@ def sums(values: np.ndarray) -> np.ndarray:
 
 
 class Signals:
-    """Arrays from which features of any range of nodes or texts of a page are computed.
+    """Arrays from which features of any range of nodes or texts of a page are computed. `size`, `pieces`, `total`: numbers of
+    nodes, texts and characters.
 
-    Prefix sums over nodes: `times`, `links`, `users` (links to users), `images`. Prefix sums over texts: `chars`, `numbers`
-    (texts that are counts), `short` (at most 12 characters), `labels` (short texts that name a field, one column per field),
-    `linked` (characters inside links). By node: `first` and `last` (the range of its texts), `ends` (the node after its
-    sub-tree), `depth`. `size` and `pieces` are the numbers of nodes and texts, `total` the number of characters.
-    """
+    - Prefix sums over nodes: `times`, `links`, `users` (links to users), `images`.
+    - Prefix sums over texts: `chars`, `numbers` (texts that are counts), `short` (at most 12 characters), `linked` (characters
+      inside links), `labels` (short texts that name a field, one column per field).
+    - By node: `first` and `last` (the range of its texts), `ends` (the node after its sub-tree), `depth`."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -180,8 +180,8 @@ class Signals:
 
     def roles(self, nodes: np.ndarray, levels: int) -> np.ndarray:
         """Returns how strongly class names suggest each role (a field of CLASS_NAMES such as "author") for each of `nodes`,
-        (nodes, roles): 1 if the node's own classes do, otherwise 1 / (1 + n) for its n-th ancestor, the nearest that does; 0 if
-        none does. `levels` elements are examined: the node and `levels` - 1 ancestors."""
+        (nodes, roles): 1 / (1 + n) if the n-th ancestor is the nearest whose classes do (n = 0: the node itself), 0 if none does.
+        `levels` elements are examined: the node and `levels` - 1 ancestors."""
         own, table = self._hints
         made = np.zeros((len(nodes), len(CLASS_NAMES)))
         for level in range(levels):

@@ -32,12 +32,12 @@ class Model:
 
 @dataclass(frozen=True)
 class Weights:
-    """The models of the learned reader, and their classes in order.
+    """The models of the learned reader, with their classes in order.
 
-    `links`: what a link names (nothing, thread, board). `bodies`: whether an element is the text of a post (no, yes). `kind`:
-    the kind of the page, as in `KINDS`. `worth`: the quality of a list; the probability of the second class is the quality in
-    [0, 1]. `doubt`: whether a reading is perfect (no, yes). `cut`: whether it is incomplete (no, yes). A reading counts as
-    complete if its probability of being incomplete is at most `whole`.
+    - `links`: what a link names (nothing, thread, board). `bodies`: whether an element is the text of a post (no, yes).
+    - `kind`: the kind of the page (`KINDS`). `worth`: a list's quality in [0, 1], the probability of the second class.
+    - `doubt`: whether a reading is perfect (no, yes). `cut`: whether it is incomplete (no, yes).
+    - `whole`: the greatest probability of being incomplete at which a reading counts as complete.
     """
 
     links: Model

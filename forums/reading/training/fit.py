@@ -28,11 +28,10 @@ from forums.reading.training.trees import Examples, Job, Shape, all_trained, ave
 
 FOLDS = 5
 _MAX_CANDIDATES = (60, 90)  # largest number of positive and of negative candidates of one page that a model is trained on
-_MAX_MORE_CANDIDATES = (20, 30)  # largest number of positive and of negative candidates of a page that is used only for training
+_MAX_MORE_CANDIDATES = (20, 30)  # as _MAX_CANDIDATES, for pages that are used only for training
 _MORE = 0.25  # weight of pages that are used only for training (other pages: 1)
 _LISTS = 2  # the first two page kinds (thread lists, board lists) contain a list, chosen by a model among candidates
-# additional weight factor, in training of the page's kind, for pages that are used only for training: such pages are generated,
-# and their words are drawn at random
+# further factor for pages that are used only for training, when the page's kind is trained: their words are drawn at random
 _MORE_KIND = 0.25
 _INDEX = 2.0  # weight of an index page (other pages: 1) in training of the page's kind, because few pages are indexes
 _NO_FORUM = 0.2  # weight of pages that belong to no forum (forum pages: 1) in training of the doubt models
@@ -42,7 +41,7 @@ _SILENT = 0.04
 
 
 LINKS = Shape(64, 6, 45)
-# rounds of gradient boosting, and number of boosted models (each with other randomly drawn features); their predictions are
+# rounds of gradient boosting in each boosted model; number of boosted models (random features each). Predictions are
 # averaged with those of the extremely randomised trees
 ROUNDS, SEEDS = 60, 1
 BODIES = Shape(64, 6, 50)
@@ -56,12 +55,12 @@ _FIELDS = 0.25
 
 @dataclass
 class Sample:
-    """A training page. `saved`: its file and true records. `second`: its reading by the rules and its reading by the models.
-    `links` and `bodies`: the labels of its candidate links and texts (see the module `labels`).
+    """A training page. `saved`: its file and true records. `second`: its readings by the rules and by the models. `links`,
+    `bodies`: labels of its candidate links and texts (see the module `labels`).
 
-    `group` is its forum software or site; all pages of a group are in the same `fold` of the cross-validation. `weight` is 1 /
-    sqrt(number of pages with the same software), a quarter of that for pages used only for training. `given`: scores of links
-    and texts, `qualities`: scores of lists, both predicted by models trained without the page's fold, for use by `second`."""
+    `group`: its forum software or site; cross-validation keeps a group in one `fold`. `weight`: 1 / sqrt(number of pages with the
+    same software), a quarter of that for pages used only for training. `given` (scores of links, texts and kinds) and `qualities`
+    (scores of lists) are used by `second`; models trained without the page's fold predict them."""
 
     saved: Saved
     second: TwoReadings

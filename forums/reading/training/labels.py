@@ -48,9 +48,9 @@ def link_labels(links: Sequence[Link], truth: Truth) -> np.ndarray:
 
 
 def body_labels(page: Page, table: BodyTable, truth: Truth, posts: PostSet | None) -> np.ndarray:
-    """Returns a label for each candidate text: 1 if it is the text of a post, 0 if not; -1 for other elements that begin with
-    that text, and for texts of the truth's `optional_records` (posts that a reading may contain or lack). posts: the posts found
-    by the rules, used to choose between nested elements."""
+    """Returns a label for each candidate text: 1 if it is the text of a post, 0 if not, -1 to leave it out: other elements that
+    begin with a post's text, and texts of `optional_records` (posts that a reading may contain or lack). posts: those found by
+    the rules, used to choose between nested elements."""
     outline, labels = page.outline, np.zeros(len(table.nodes), dtype=np.int64)
     if truth["kind"] != "thread" or not len(labels):
         return labels

@@ -17,9 +17,9 @@ Document = Mapping[str, Any]
 _BLANKS = re.compile(r"[\s\u200b\u200e\u200f\ufeff]+")
 _SESSION = re.compile(r"[0-9a-fA-F]{32}")
 _OFFSET = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?)([+-]\d\d:?\d\d)")
-# Pairing of a true post with a predicted one by the first _KEY characters of its true text: the predicted text begins with them,
-# or contains them within its first _INSIDE characters (if they are at least _SHORTEST), or is itself the shorter one and a part
-# of them (if it has at least _SHORT_TEXT characters).
+# A true and a predicted post match by the key, the first _KEY characters of the true text. The predicted text begins with it,
+# or has it (at least _SHORTEST characters) within its first _INSIDE characters, or its first _KEY characters are part of the
+# key (predicted text of at least _SHORT_TEXT characters).
 _KEY, _INSIDE, _SHORTEST, _SHORT_TEXT = 30, 400, 8, 15
 ENOUGH = 0.9
 """A reading is incomplete if it has less than this share of the page's true records."""

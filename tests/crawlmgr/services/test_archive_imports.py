@@ -37,6 +37,6 @@ def test_only_old_files_of_imports_without_a_row_are_deleted(tmp_path: Path, mon
         _age(path)
     Page.objects.all().delete()
     WarcFile.objects.filter(name__in=[killed.name, running.name]).delete()  # as if the process had ended before its rows were committed
-    monkeypatch.setattr(archive, "INFO_BYTES", 0)  # these files are as small as those of a killed writer, which another rule deletes
+    monkeypatch.setattr(archive, "INFO_BYTES", 0)  # turns off another rule, which deletes small files of killed writers
     archive.close_left(SYSTEM.now())
     assert [path.exists() for path in (known, killed, part, running)] == [True, False, False, True]

@@ -225,8 +225,8 @@ def test_a_link_in_a_kept_folder_is_not_followed_into_a_backup(folders: Path, se
 
 
 def _both(change: Any) -> Any:
-    """Returns a function that applies `change` to a file of a backup and removes from the manifest the row count of the table of
-    nodes, whose file `change` replaces."""
+    """Returns a function that applies `change` to a file of a backup. It also removes the row count of `crawlmgr.Node` from the
+    manifest: `change` replaces its file."""
 
     def changed(name: str, content: bytes) -> tuple[str, bytes]:
         name, content = change(name, content)

@@ -61,7 +61,7 @@ def test_a_killed_worker_is_told_with_its_run_which_others_take_at_once(settings
     _node()
     mine, other = _held("north:77", NOW + timedelta(seconds=80)), _held("north:78", NOW + timedelta(seconds=80))
     queue.requeue([mine.pk], timezone.now())
-    OrmQ.objects.update(lock=timezone.now() + timedelta(seconds=settings.RETRY_SECONDS))  # taken by the killed process
+    OrmQ.objects.update(lock=timezone.now() + timedelta(seconds=settings.RETRY_SECONDS))  # marks the task as taken
     nodes.process_ended("north", 77, "Process-1 was killed by signal 9", NOW + timedelta(seconds=3))
     event = Event.objects.get()
     assert (event.code, event.at, event.run_id) == ("worker_ended", NOW + timedelta(seconds=3), mine.pk)
@@ -153,7 +153,7 @@ def test_speed_and_weight_follow_equations_1_and_2() -> None:
     nodes.beat("south", NOW + timedelta(minutes=9), 40)
     nodes.beat("nobody", NOW, 40)
     north, south = nodes.listing(NOW + timedelta(minutes=9, seconds=30))
-    # “north” fetched 30 pages in each of minutes 5 to 8, thus 15 in the last minute before 9:30, 45 in the last two, and so on.
+    # “north” fetched 30 pages in each of minutes 5 to 8; before minute 9.5 thus 15 in the last minute, 45 in the last two, etc.
     weights = (15 / 1 + 45 / 2 + 75 / 3 + 105 / 4 + 120 / 5) / 5, (40 / 1 + 40 / 2 + 40 / 3 + 40 / 4 + 40 / 5) / 5
     assert (north["pages"], north["pages_a_minute"], north["weight"]) == (620, 24.0, round(weights[0] / sum(weights), 3))
     assert (south["pages"], south["weight"], south["heartbeat"]) == (40, round(weights[1] / sum(weights), 3), NOW + timedelta(minutes=9))
@@ -182,7 +182,7 @@ def test_a_node_of_another_version_or_another_machine_of_the_same_name_is_refuse
     Node.objects.update(version="9.9.9")
     with pytest.raises(nodes.Refused, match=r"north is of version 9\.9\.9.*drain"):
         nodes.admit(["south"], clock)
-    nodes.admit(["north"], clock)  # the same node before its restart
+    nodes.admit(["north"], clock)  # north replaces its old version
     Node.objects.update(state=NodeState.DRAINING)
     nodes.admit(["south"], clock)  # north is draining and holds no run, so its version no longer matters
     run = _held("north:1", NOW + timedelta(seconds=80))
@@ -221,7 +221,7 @@ def test_drained_means_asked_to_and_nothing_in_hand() -> None:
     assert not nodes.drained(["north"], NOW)
     Run.objects.filter(pk=run.pk).update(lease_until=None)
     assert nodes.drained(["north"], NOW) and not nodes.drained(["north", "south"], NOW)
-    assert _node().state == NodeState.DRAINING  # only its cluster was restarted, not the node
+    assert _node().state == NodeState.DRAINING  # registered again, as after a restart of its cluster
     nodes.register("north", pid=1, workers=4, queues="crawl", now=NOW, joins=True)
     assert Node.objects.get().state == NodeState.ACTIVE
 

@@ -128,7 +128,7 @@ def test_an_idle_cluster_asks_with_one_statement_and_opens_a_broken_connection_a
 
     with CaptureQueriesContext(connection) as asked:
         assert broker.dequeue() is None
-    # on PostgreSQL a broker also queries the nodes now and then, to share polling among them
+    # only statements on the queue: on PostgreSQL a broker may also read the nodes' load
     assert sum('"django_q_ormq"' in one["sql"] for one in asked) == 1, asked.captured_queries
     queue.requeue([1], timezone.now())
     monkeypatch.setattr("crawlmgr.services.queue_rows.connections", {Conf.ORM: Broken()})

@@ -92,7 +92,7 @@ def test_beside_others_a_cluster_takes_no_more_than_it_has_workers_for(
 ) -> None:
     settings.WORKERS = 2
     north = _broker("north", monkeypatch)
-    north._turn, north._looked = standing.Turn(0.0, False), float("inf")  # this turn stays in force: it never counts as outdated
+    north._turn, north._looked = standing.Turn(0.0, False), float("inf")  # a fixed turn: inf keeps it from being renewed
     queue.requeue([1, 2, 3], timezone.now())
     first, second, third = (north.dequeue() for _ in range(3))
     assert first and second and third is None and queue.length() == 1

@@ -128,7 +128,7 @@ ABSOLUTE = [
     ("25 czerwca 2009, 14:33", "2009-06-25T14:33", MINUTE),
     ("do 25 jun 2009 14:33", "2009-06-25T14:33", MINUTE),
     ("25 Haziran 2009", "2009-06-25", DAY),
-    # days relative to the day of fetching; the precision is a minute if the text has a time of day
+    # relative to the day of fetching, 2026-11-21; the precision is MINUTE if the text has a time
     ("昨天 12:30", "2026-11-20T12:30", MINUTE),
     ("前天 08:15", "2026-11-19T08:15", MINUTE),
     ("今天 01:02", "2026-11-21T01:02", MINUTE),

@@ -29,7 +29,7 @@ def test_a_word_counts_once_a_document_and_the_view_stays_frozen():
     assert grown.idf is first
     assert grown.documents == 2
     assert grown.add(["c"]) is False
-    assert grown.add(["a"]) is True  # the third document since `idf` was last brought up to date
+    assert grown.add(["a"]) is True  # third document since `update_idf`: as `least` demands, `idf` is renewed
     assert grown.idf.documents == 4
     assert grown.idf.frequencies["a"] == 3
     assert dict(first.frequencies) == {"a": 1, "b": 1}

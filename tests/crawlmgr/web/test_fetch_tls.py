@@ -173,7 +173,7 @@ def test_the_tunnel_of_a_proxy(secured: Secured, fetcher: Fetcher, authority: Au
         through = replace(settings(authority, "forum.test", "other.test"), proxy=f"http://127.0.0.1:{tunnel.port}", proxy_private=True)
         request = FetchRequest(f"https://forum.test:{port}/")
         assert fetcher.fetch(request, through).body == b"secret page"
-        assert tunnel.asked == [f"CONNECT 127.0.0.1:{port}"] and secured.names == ["forum.test"]  # CONNECT by IP address
+        assert tunnel.asked == [f"CONNECT 127.0.0.1:{port}"] and secured.names == ["forum.test"]  # proxy gets no name
         named = Fetcher(replace(through, proxy_resolves=True))
         assert named.fetch(request).body == b"secret page" and tunnel.asked.pop() == f"CONNECT forum.test:{port}"
         assert fetcher.fetch(FetchRequest(f"https://other.test:{port}/"), through).failure is Failure.tls

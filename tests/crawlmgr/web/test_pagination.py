@@ -43,7 +43,7 @@ def row(*links: str) -> str:
 THREADS = "".join(f'<p><a href="/t/{n}-thread">Thread {n}</a> 1{n} replies</p>' for n in range(1, 9))
 
 PAGERS = [
-    # address of the page, its pager, expected next, own number, last
+    # page, its pager (text=link), expected next page and own number
     ("viewforum.php?f=1", ("1", "2=?f=1&start=25", "9=?f=1&start=200"), "viewforum.php?f=1&start=25", 1),
     ("viewforum.php?f=1&start=25", ("1=?f=1", "2", "3=?f=1&start=50"), "viewforum.php?f=1&start=50", 2),
     ("viewforum.php?f=1&start=50", ("1=?f=1", "2=?f=1&start=25", "3"), None, 3),

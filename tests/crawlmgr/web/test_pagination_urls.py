@@ -17,7 +17,7 @@ _BARE = '<nav><a rel="prev" title="Previous page" href="{prev}">&lsaquo;</a><a r
         ("/t/some-title/19/2/", "/t/some-title/19/", "/t/some-title/19/3/", "/t/some-title/19/3/"),
         ("/t/some-title/19/", "/", "/t/other-title/20/", None),
         ("/t/some-title/19/", "/", "/t/some-title/19/7/", None),
-        ("/entry/19/", "/entry/", "/entry/20/", None),  # the next entry of a journal
+        ("/entry/19/", "/entry/", "/entry/20/", None),  # another entry, not a page
     ],
 )
 def test_a_next_link_may_add_a_bare_number_to_the_path(url: str, prev: str, following: str, follow: str | None) -> None:

@@ -1,5 +1,5 @@
-"""WARC files that this program writes can be read by itself, warcio and fastwarc; it reads revisit records, truncated files, and
-files of other programs."""
+"""This program, warcio and fastwarc read the WARC files that it writes. It also reads revisit records, truncated files, and files
+of other programs."""
 
 from __future__ import annotations
 

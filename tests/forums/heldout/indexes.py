@@ -83,8 +83,8 @@ def xmb_index(f: RandomForum) -> str:
 
 
 def slash_index(f: RandomForum) -> str:
-    """Returns the HTML of an index of boards. A table of boards: threads and posts are in one cell ("12 / 340", named by its
-    header); last author before the time."""
+    """Returns the HTML of an index of boards as a table: threads and posts in one cell ("12 / 340", named by its header), the
+    last author before the time."""
     m = words(f)
 
     def one(b: Section) -> str:

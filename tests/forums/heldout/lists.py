@@ -175,8 +175,8 @@ def when_first(f: RandomForum) -> str:
 
 
 def fact_cards(f: RandomForum) -> str:
-    """Returns the HTML of a list of threads. Cards: heading, excerpt of the first post, then a definition list of three fields; a
-    thread without replies says so."""
+    """Returns the HTML of a list of threads as cards: heading, excerpt of the first post, definition list of three fields (the
+    last tells if there is no reply)."""
     m = words(f)
 
     def one(t: Topic) -> str:
