@@ -90,10 +90,10 @@ class Covers:
         return elsewhere
 
     def recount_hidden(self, row: int) -> bool:
-        """Assumes again that a row of a source counts all its hidden boards. Called if visits of the boards counted so far found
-        fewer posts than the row showed.
+        """Assumes again that a row's figures include the posts of all its hidden boards (see the class). Called if visits of the
+        boards included so far found fewer posts than the row showed.
 
-        Returns True if a hidden board was assumed not to be counted until now; its posts may then explain the difference.
+        Returns True if some hidden board was assumed not to be included; its posts may then explain the difference.
         """
         mates = slice(int(self.bounds[row]), int(self.bounds[row + 1]))
         found = bool((self.apart[mates] >= APART_AT).any())

@@ -154,7 +154,7 @@ def plain(word: str) -> str:
 def _codes() -> Iterator[tuple[str, str]]:
     """Yields pairs of a code (such as M03 for March) and its words, separated by spaces. Of several codes of a word, the first
     applies."""
-    yield "N", _OTHERS["N"]  # first, because "mär" (March) would otherwise take "mar" when its accent is removed
+    yield "N", _OTHERS["N"]  # before the months: "mär" (March) becomes "mar" without its accent and must not replace the "mar" of N
     yield from ((f"M{number:02d}", text) for number, text in enumerate(_MONTHS, 1))
     yield from ((f"W{number}", text) for number, text in enumerate(_WEEKDAYS, 1))
     yield from ((f"R{number};", text) for number, text in _DAYS.items())

@@ -172,7 +172,7 @@ def relation(points: list[tuple[int, int]], named: bool = True) -> tuple[int, in
     if len(distinct) == 1:
         n, u = distinct[0]
         if n == 1 and not named:
-            return None  # u may just as well be an id, for example of the board
+            return None  # a parameter with one known value may be an id, for example of the board
         if u in (n, n - 1):
             return 1, u - n + 1
         if named and n > 1 and u % (n - 1) == 0 and u // (n - 1) in _STEPS:

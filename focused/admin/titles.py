@@ -18,7 +18,7 @@ from focused.strategies import BUILT_IN, strategy_class
 
 CHOICES: Mapping[str, str] = {
     "follow": gettext_noop("follow"),
-    "reserve": gettext_noop("keep in reserve"),
+    "reserve": gettext_noop("keep in reserve and follow last"),
     "drop": gettext_noop("drop"),
     "similarity": gettext_noop("by similarity"),
     "page": gettext_noop("in page order"),

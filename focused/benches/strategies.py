@@ -146,10 +146,11 @@ def _row(
 
 
 def _summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns a row for each strategy: means over the topics of recall and area, and comparisons at 25 % of the pages:
+    """Returns a row for each strategy: means over the topics of recall and of the area under its curve, and comparisons after a
+    quarter of the pages (a pack is a file with one topic's pages, and the figure of a reference crawl if known):
 
     - `near_best`: topics where its recall is at most 3 points below that of the best strategy without trained prior;
-    - `within_5_percent`: topics where it finds at least 95 % of the pack's reference figure, None without one;
+    - `within_5_percent`: topics where it finds at least 95 % of that figure, None without one;
     - `above_best_first`: mean gain in recall over `best_first`, with a 95 % interval (paired bootstrap)."""
     summary = []
     base = [_recall(row) for row in rows if row["strategy"] == "best_first"]

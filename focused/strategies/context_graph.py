@@ -68,7 +68,7 @@ class ContextGraph(Strategy):
             0.5,
             gettext_noop("Probability below which a page is assigned to no layer"),
             0, 1,
-            title=gettext_noop("Minimum probability"),
+            title=gettext_noop("Minimum probability of a layer"),
         )
         first: int = parameter(
             50,

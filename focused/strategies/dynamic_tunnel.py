@@ -109,7 +109,7 @@ class DynamicTunnel(Tunnelling):
                 "steps), or deepest first"
             ),
             choices=("promise", "level"),
-            title=gettext_noop("Order in a tunnel"),
+            title=gettext_noop("Order of links in a tunnel"),
         )
         page: float = parameter(
             1.0,

@@ -74,7 +74,7 @@ class Parts(NamedTuple):
 
 @lru_cache(maxsize=MAX_ADDRESSES)
 def parts_of(url: str) -> Parts:
-    """Returns the pattern, the host and the hash buckets of the words of a URL."""
+    """Returns a URL's pattern (folder and file type with numbers replaced), its host, and the hash buckets of its words."""
     address = _READ(url)
     return Parts(address.template, address.host, tuple(map(address_bucket, address.words)))
 

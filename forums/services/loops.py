@@ -67,9 +67,10 @@ def _clocks(site_ids: list[int], now: datetime, days: float) -> list[LocalClock]
 
 def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
     """Builds the adaptive policy for a plan's boards from stored posts, stores its state and returns it. Visits already charged
-    to the day's budget stay charged. Called whenever the plan is made, at least once a day.
+    to the day's budget stay charged. Called whenever the plan is made, at least once a day. `found` has the boards' rates.
 
-    A board never visited counts as visited when its site was added or, if later, the history begins: else all would be due now.
+    A board without a visit is treated as visited when its site was added (or when the history begins, if that is later), so
+    that not all new boards are due at once.
     """
     since = now - timedelta(days=plan.history_days)
     last = np.array([(board.last_visit or max(since, board.site.added)).timestamp() for board in found.boards])

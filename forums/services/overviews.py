@@ -45,7 +45,7 @@ def note(site: Site, now: datetime) -> None:
         values["names_threads"] = one["kind"] == SourceKind.NEWEST
         OverviewSource.objects.get_or_create(site=site, url_hash=key, defaults=values)
     others = OverviewSource.objects.filter(site=site).exclude(url_hash__in=list(named))
-    # not sitemaps: those found in another sitemap are not in `named`, but stay enabled
+    # but not sitemaps: one that another sitemap lists is not named in robots.txt, and stays enabled
     others.exclude(kind=SourceKind.SITEMAP).update(enabled=False)
 
 
