@@ -312,7 +312,7 @@ class Simulation:
         overview_sources: LoopSources | None,
     ) -> AdaptiveLoop:
         """Creates the adaptive policy for a new day from the events found by visits, which are those up to `known_until` (n,).
-        `looks`: the overview sources, None for none."""
+        `overview_sources`: None for none."""
         since = now - self.setup.history_days * DAY_SECONDS
         events = self.events
         rows = (events.times >= since) & (events.times <= known_until[events.board])
