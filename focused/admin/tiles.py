@@ -13,14 +13,14 @@ from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tags import number, share
 from crawlmgr.admin.tiles import DAY, Tile, remembered
 from crawlmgr.reads import runs
+from focused import reads
 from focused.models import Topic
 
 
 def _sums(now: datetime) -> tuple[int, int]:
-    """Returns the total numbers of fetched pages and of relevant pages of the topic crawls that are active or ended within a
-    day."""
-    found = runs.lately("topic", now - DAY)
-    return sum(run.fetched for run in found), sum(run.items for run in found)
+    """Returns the numbers of pages and of relevant pages that all topic crawls fetched within the last day."""
+    found = [reads.fetched_since(run, now - DAY) for run in runs.lately("topic", now - DAY)]
+    return sum(pages for pages, _relevant in found), sum(relevant for _pages, relevant in found)
 
 
 def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:

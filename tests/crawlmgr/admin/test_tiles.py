@@ -12,7 +12,8 @@ from django.test import Client
 from crawlmgr.admin import tiles
 from crawlmgr.models import HostHour, Run, RunState
 from deepweb.models import Form, Harvest, Query, Source
-from focused.models import Topic
+from focused import reads
+from focused.models import Topic, TopicPage
 from forums.models import Board, Visit
 from forums.reads import today
 from tests.crawlmgr.admin.rows import site, user
@@ -93,6 +94,26 @@ def test_crawls_harvests_and_hosts(board: Board) -> None:
     HostHour.objects.create(host=board.site.host, hour=NOW.replace(minute=0, second=0, microsecond=0), requests=8, errors=2)
     shown = _shown()
     assert shown["Pages on topic in 24 h"][0] == "60" and shown["New records in 24 h"][0] == "11" and shown["Requests in 24 h"][0] == "8"
+
+
+def test_of_a_long_topic_crawl_only_the_pages_of_the_last_day_count() -> None:
+    Topic.objects.create(name="T", added=NOW)
+    run = Run.objects.create(
+        kind="topic", label="x", state="running", created=NOW, started=NOW - timedelta(days=3), fetched=70, items=35
+    )
+    TopicPage.objects.bulk_create(
+        TopicPage(
+            run=run, step=number + 1, mark=number, number=number, url=f"http://a.example/{number}", url_hash=number,
+            relevant=number % 2 == 1, relevant_so_far=(number + 1) // 2, at=NOW - timedelta(hours=70.5 - number),
+        )
+        for number in range(70)
+    )
+    assert reads.fetched_since(run, NOW - timedelta(days=1)) == (23, 12)
+    assert reads.fetched_since(run, NOW - timedelta(days=9)) == (70, 35)
+    assert reads.fetched_since(run, NOW) == (0, 0)
+    assert _shown()["Pages on topic in 24 h"][0] == "12"
+    TopicPage.objects.all().delete()
+    assert reads.fetched_since(run, NOW - timedelta(days=1)) == (0, 0)
 
 
 def test_an_empty_desk_has_no_head_and_who_may_see_nothing_none() -> None:
