@@ -22,8 +22,8 @@ class FormTypes(models.TextChoices):
 
 class QueryKind(models.TextChoices):
     NONSENSE = "nonsense", _("nonsense word")
-    SEED = "seed", _("first word")
-    POLICY = "policy", _("chosen")
+    SEED = "seed", _("starting word")
+    POLICY = "policy", _("chosen by the policy")
     PROBE = "probe", _("random probe")
     TRIAL = "trial", _("test query")
 

@@ -52,13 +52,19 @@ class RunOptions:
     )
     fresh_days: float = parameter(
         0.0,
-        gettext_noop("Mixed runs: age in days from which a stored page is fetched again (0: never)"),
+        gettext_noop(
+            "If pages come from the archive first, then the network: age in days from which a stored page is fetched again (0: "
+            "never)"
+        ),
         0, 10_000,
-        title=gettext_noop("Freshness"),
+        title=gettext_noop("Refetch after (days)"),
     )
     known: str = parameter(
         "count",
-        gettext_noop("Whether pages from the archive use up the budget of a mixed run, or do not count"),
+        gettext_noop(
+            "If pages come from the archive first, then the network: whether those from the archive count towards the maximum "
+            "number of pages"
+        ),
         choices=("count", "free"),
         title=gettext_noop("Stored pages"),
     )
@@ -80,7 +86,7 @@ class RunOptions:
     canonical: bool = parameter(
         True,
         gettext_noop("Take the address that a page gives as its own (rel=canonical) as another address of the same page"),
-        title=gettext_noop("Addresses that pages give"),
+        title=gettext_noop("Use rel=canonical"),
     )
     sitemaps: bool = parameter(
         False,

@@ -132,7 +132,7 @@ def _plan(plan: Plan, now: datetime) -> dict[str, Any]:
     }
 
 
-@router.get("/{int:site}/plan", summary=gettext_noop("A forum's plan of visits, and what of today's budget is used"))
+@router.get("/{int:site}/plan", summary=gettext_noop("A forum's plan of visits, and how much of today's budget is used"))
 def plan_page(request: HttpRequest, site: int) -> dict[str, Any]:
     Site.objects.only("pk").get(pk=site)
     plan = plans.of_site(site)

@@ -55,12 +55,12 @@ class ChannelForm(forms.Form):
     )
     quiet_to = forms.TimeField(
         required=False, label=gettext_lazy("Quiet until"), widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
-        help_text=gettext_lazy("Problems that begin in the quiet hours are reported at their end, if they still exist."),
+        help_text=gettext_lazy("A problem that begins in the quiet hours is reported when these hours end, if it still exists."),
     )
     timezone = forms.CharField(max_length=64, initial="UTC", label=gettext_lazy("Time zone"))
     language = forms.ChoiceField(choices=[("en", "English"), ("zh-hans", "简体中文")], label=gettext_lazy("Language"))
     allow_private = forms.BooleanField(
-        required=False, label=gettext_lazy("May reach a private address"),
+        required=False, label=gettext_lazy("Allow a private address"),
         help_text=gettext_lazy("For a server in your own network; only the host entered above."),
     )
     MAIL = ("host", "port", "security", "user", "password", "sender", "to")
@@ -157,7 +157,7 @@ def _why(detail: str) -> tuple[str, str]:
 
 def _sent(one: AlarmMessage) -> dict[str, Any]:
     why, raw = _why(one.detail) if one.detail else ("", "")
-    return {"message": one, "said": alarms.sentence(one.alarm) if one.alarm else _("test"), "why": why, "raw": raw}
+    return {"message": one, "said": alarms.sentence(one.alarm) if one.alarm else _("Test message"), "why": why, "raw": raw}
 
 
 def _line(alarm: Alarm) -> dict[str, Any]:

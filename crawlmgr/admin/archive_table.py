@@ -59,7 +59,7 @@ TABLE = Table(
                look="nowrap"),
         Column("closed", gettext_lazy("Closed"), lambda file: file.closed, _closed, falling("closed", nullable=True),
                look="nowrap"),
-        Column("place", gettext_lazy("Place"), lambda file: file.place, look="one", usual=False),
+        Column("place", gettext_lazy("File store address"), lambda file: file.place, look="one", usual=False),
         Column("take", gettext_lazy("Download"), lambda file: reverse("admin:warc-download", args=[file.pk]), _take,
                look="nowrap"),
     ),

@@ -73,7 +73,10 @@ def demonstrate(request: HttpRequest) -> HttpResponse:
     """Starts the demonstration. It crawls addresses of this machine, so the user needs the permission to allow private
     addresses."""
     if not demonstration.possible():
-        messages.error(request, _("Only `serve` can start it; elsewhere type `manage.py demo`."))
+        messages.error(request, _(
+            "The demonstration can be started here only if the program was started with `manage.py serve`; otherwise run "
+            "`manage.py demo`."
+        ))
         return back(request, "index")
     demonstration.request()
     messages.success(request, _("The demonstration starts; its forum, topic and search site appear here."))
@@ -168,8 +171,8 @@ def runs_told(state: status_reads.Status) -> str:
     working hours), and how many are queued, because no worker has taken them."""
     figures = {"running": state.running, "waiting": state.waiting, "queued": state.queued}
     if state.waiting:
-        return _("%(running)s running (%(waiting)s of them waiting), %(queued)s queued") % figures
-    return _("%(running)s running, %(queued)s queued") % figures
+        return _("Runs: %(running)s running (%(waiting)s of them waiting), %(queued)s queued") % figures
+    return _("Runs: %(running)s running, %(queued)s queued") % figures
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:

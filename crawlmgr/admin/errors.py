@@ -68,7 +68,7 @@ def missing(request: HttpRequest, exception: Exception | None = None) -> HttpRes
 
 def not_allowed(request: HttpRequest, methods: Sequence[str]) -> HttpResponse:
     """Returns 405: the address accepts other methods only, such as POST for a button. `methods` are those that it accepts."""
-    text = _("This address only receives the request of a button. Go back to the page with the button.")
+    text = _("This address is used by a button and shows no page. Go back to the page with the button.")
     answer = _answer(request, 405, Problem(_("This address cannot be opened directly"), text, "block"))
     answer.headers["Allow"] = ", ".join(methods)
     return answer
@@ -87,7 +87,7 @@ def broken(request: HttpRequest) -> HttpResponse:
     does not respond; otherwise 500."""
     problem = _of_stores(sys.exc_info()[1])
     if problem is None:
-        text = _("An internal error. Details are in the log (logs/crawlmgr.log) at this time.")
+        text = _("An internal error. The log (logs/crawlmgr.log) has the details, at the time of this error.")
         return _answer(request, 500, Problem(_("Something went wrong"), text, "bug_report"), framed=False)
     answer = _answer(request, 503, problem, framed=False)
     answer.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)

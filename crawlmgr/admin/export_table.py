@@ -79,7 +79,7 @@ TABLE = Table(
         Column("name", gettext_lazy("Name"), lambda line: line.export.name, _name, by("name"), look="title one"),
         Column("what", gettext_lazy("What"), lambda line: _(NAMES[line.export.table]), look="nowrap"),
         Column("format", gettext_lazy("Format"), lambda line: line.export.format.upper(), look="nowrap"),
-        Column("often", gettext_lazy("Written"), lambda line: line.export.get_every_hours_display(),
+        Column("often", gettext_lazy("Frequency"), lambda line: line.export.get_every_hours_display(),
                by=by("every_hours"), look="nowrap"),
         Column("next", gettext_lazy("Next"), lambda line: line.export.next_at, _next, by("next_at", nullable=True),
                look="nowrap"),

@@ -90,7 +90,7 @@ TABLE = Table(
         Column("in_flight", gettext_lazy("In flight"), lambda host: host.in_flight,
                lambda host: f"{host.in_flight} / {host.connections}", look="num"),
         _seconds("pace", gettext_lazy("Current delay")),
-        _seconds("delay_seconds", gettext_lazy("Own delay"), usual=False),
+        _seconds("delay_seconds", gettext_lazy("Configured delay"), usual=False),
         _seconds("crawl_delay_seconds", "Crawl-delay", usual=False),
         Column("failures", gettext_lazy("Failures in a row"), lambda host: host.failures, _failures, falling("failures"),
                look="num"),

@@ -82,7 +82,7 @@ def host_page(request: HttpRequest, pk: int) -> HttpResponse:
         "chart-host",
         _("Requests and bytes"),
         [
-            charts.Series(_("requests"), hours, [row.requests - row.errors for row in rows], charts.NEW),
+            charts.Series(_("answered"), hours, [row.requests - row.errors for row in rows], charts.NEW),
             charts.Series(_("errors"), hours, [row.errors for row in rows], charts.BAD),
             charts.Series(
                 _("MB received"), hours, [round(row.bytes / 1e6, 3) for row in rows], charts.UPDATED, line=True, second=True

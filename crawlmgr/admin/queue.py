@@ -86,7 +86,7 @@ def _name_in_words(_admin: object, schedule: Schedule) -> str:
     """Returns the translated name of a schedule of this project; other schedules keep their own name."""
     own = {
         "dispatch what is due": _("start due visits and jobs"),
-        "prune old rows": _("prune expired rows"),
+        "prune old rows": _("delete expired data"),
         "look for silence": _("check for silent forums"),
     }
     return own.get(schedule.name or "", schedule.name or str(schedule.pk))

@@ -22,12 +22,16 @@ NAMES: dict[str, tuple[str, str]] = {
     "events": (gettext_noop("Events"), gettext_noop("errors, warnings and notes in this interface; the log file is kept "
         "separately")),
     "failed_logins": (gettext_noop("Failed logins"), gettext_noop("used to block logins after too many failures")),
-    "tasks": (gettext_noop("Results of tasks"), gettext_noop("records that the queue keeps of each slice and job")),
+    "tasks": (gettext_noop(
+        "Ended tasks"
+    ), gettext_noop("records in the queue; workers carry out a run as a series of such tasks")),
     "nodes": (gettext_noop("Worker nodes that disappeared"), gettext_noop("nodes that have sent no heartbeat for this long")),
     "hours": (gettext_noop("Hourly sums of hosts"), gettext_noop("requests, bytes and failures an hour, for charts")),
     "addresses": (
         gettext_noop("Addresses of ended runs"),
-        gettext_noop("addresses that were queued, with their states; needed for a topic's frontier report"),
+        gettext_noop(
+            "addresses that were queued, with their states; needed for a run's list of failures and for “Status of an address”"
+        ),
     ),
     "fetches": (
         gettext_noop("Fetch records"),

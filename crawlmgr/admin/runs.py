@@ -119,9 +119,9 @@ def story(run: Run, now: datetime, waits: waiting.Waiting | None = None) -> dict
         if run.stopped_by:
             why = words.ended(run.kind, run.stopped_by)
         elif (hold := holds.current()) and run.pk in hold.runs:
-            why = _("paused with all crawling; it continues when all crawling is resumed")
+            why = _("all crawling is paused; the run continues when all crawling is resumed")
         else:
-            why = _("paused by a user, or its command was ended; resume it at any time")
+            why = _("by a user, or because its command was ended; resume it at any time")
         return {
             "look": "warn",
             "icon": "pause_circle",
@@ -150,7 +150,7 @@ def _wait(run: Run, waits: waiting.Waiting, now: datetime) -> dict[str, Any]:
     found: dict[str, Any] = {"look": "", "icon": "hourglass_empty"}
     if waits.because == "worker":
         queued = run.state == RunState.QUEUED
-        text = _("Waits for a free worker.") if queued else _("Waits for a free worker to go on.")
+        text = _("Waits for a free worker.") if queued else _("Continues as soon as a worker is free.")
         return {**found, "text": text, "detail": _no_free_worker(now)}
     if waits.because == "connections":
         text = _("Waits for a free connection to %(host)s; run %(run)s is sending requests to it now.")
@@ -166,7 +166,7 @@ def _no_free_worker(now: datetime) -> str:
     if code == "workers_busy":
         return _("All workers (%(number)s) work on other runs.") % {"number": number}
     if code == "nodes_paused":
-        return _("All nodes that run are paused or draining. Resume one on the page Workers.")
+        return _("All running nodes are paused or draining. Resume one on the page Workers.")
     return words.say(code)
 
 

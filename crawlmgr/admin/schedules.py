@@ -87,13 +87,13 @@ def _entry(request: HttpRequest, one: Recurring, timing: Timing | None) -> Entry
     if one.kind == recurring.PRUNING:
         may = request.user.has_perm("crawlmgr.delete_retention")
         return Entry(one, _("Retention"), _(
-            "Expired rows are deleted"
+            "Deletion of expired data"
         ), reverse("admin:retention"), _("every day")) if may else None
     timed = hours.TIMED[one.kind]
     if not request.user.has_perm(timed.see):
         return None
     name = _("Backup of everything") if timed.single else one.name
-    often = _("by plan") if one.seconds is None else _("every %(time)s") % {"time": duration(one.seconds)}
+    often = _("by visit plan") if one.seconds is None else _("every %(time)s") % {"time": duration(one.seconds)}
     view_name, permission = timed.start
     start = timed.address(view_name, one.target) if view_name and request.user.has_perm(permission) else ""
     return Entry(

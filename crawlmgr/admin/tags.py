@@ -63,7 +63,7 @@ def likely(value: datetime | None, until: datetime | None) -> str:
         return _time(value, "ago")
     now = datetime.now(UTC)
     if until <= now:
-        return format_html("{} {}", _("due since"), _time(until, "ago"))
+        return format_html("{} {}", _("was due"), _time(until, "ago"))
     first, last = max(0.0, (value - now).total_seconds()), max(60.0, (until - now).total_seconds())
     low, high = (duration(seconds) for seconds in (first, last))
     text = _("likely within %(high)s") if first < 60 else _("likely in %(low)s to %(high)s")

@@ -118,7 +118,9 @@ def run_page(request: HttpRequest, run: int) -> dict[str, Any]:
     return run_document(run)
 
 
-@api.get("/runs/{int:run}/report", tags=["runs"], summary=gettext_noop("The report of a run: statuses, types, hosts, outcomes"))
+@api.get("/runs/{int:run}/report", tags=["runs"], summary=gettext_noop(
+    "The report of a run: status codes, content types, hosts, outcomes of addresses"
+))
 def run_report(request: HttpRequest, run: int) -> dict[str, Any]:
     return reports.report(Run.objects.get(pk=run), _now())
 

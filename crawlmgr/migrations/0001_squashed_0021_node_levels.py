@@ -192,7 +192,7 @@ class Migration(migrations.Migration):
                 ('anchor', models.CharField(blank=True, max_length=300)),
                 ('depth', models.PositiveIntegerField(default=0)),
                 ('priority', models.FloatField(default=0.0)),
-                ('state', models.PositiveSmallIntegerField(choices=[(0, 'waiting'), (1, 'claimed'), (2, 'done'), (3, 'failed'), (4, 'refused'), (5, 'dropped')], default=0)),
+                ('state', models.PositiveSmallIntegerField(choices=[(0, 'waiting'), (1, 'taken by a worker'), (2, 'done'), (3, 'failed'), (4, 'refused'), (5, 'dropped')], default=0)),
                 ('due_at', models.DateTimeField(blank=True, null=True)),
                 ('attempts', models.PositiveSmallIntegerField(default=0)),
                 ('lease_until', models.DateTimeField(blank=True, null=True)),

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 class UrlState(models.IntegerChoices):
     WAITING = 0, _("waiting")
-    CLAIMED = 1, _("claimed")
+    CLAIMED = 1, _("taken by a worker")
     DONE = 2, _("done")
     FAILED = 3, _("failed")
     REFUSED = 4, _("refused")

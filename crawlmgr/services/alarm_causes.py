@@ -20,11 +20,11 @@ from crawlmgr.models import ACTIVE, Event, Host, Node, NodeState, Run, RunState
 RULES = {
     "failure": gettext_noop("runs that fail"),
     "silence": gettext_noop("silence: nothing new although new items were expected"),
-    "drop": gettext_noop("a drop of 30 % or more compared with the last runs"),
-    "late": gettext_noop("a delay over its target, or visits late against their plan"),
+    "drop": gettext_noop("a drop of 30 % or more in the items found"),
+    "late": gettext_noop("posts that wait longer than their target, or visits behind schedule"),
     "layout": gettext_noop("a layout that changed"),
     "doubt": gettext_noop("doubtful reading"),
-    "refused": gettext_noop("refused by robots.txt, 401, 403 or 429, or not reached"),
+    "refused": gettext_noop("hosts that refuse requests (robots.txt, 401, 403, 429) or cannot be reached"),
     "disk": gettext_noop("little disk space left"),
     "worker": gettext_noop("problems with workers"),
     "reached": gettext_noop("a crawl that reached its goal"),
@@ -116,7 +116,7 @@ def _runs(now: datetime) -> list[Cause]:
             facts = {"name": run.label, "reason": run.detail[:150] or run.stopped_by}
             found[key] = Cause(key, "failure", gettext_noop("%(name)s failed: %(reason)s"), facts, f"/admin/runs/{run.pk}/")
     for run in ended.filter(state=RunState.FINISHED, stopped_by__in=GOALS).order_by("-pk")[:200]:
-        text = gettext_noop("%(name)s reached its goal: %(pages)s pages, %(items)s items.")
+        text = gettext_noop("%(name)s reached its goal: %(pages)s pages fetched, %(items)s results found.")
         reached = {"name": run.label, "pages": run.fetched, "items": run.items}
         found[f"reached {run.pk}"] = Cause(f"reached {run.pk}", "reached", text, reached, f"/admin/runs/{run.pk}/", once=True)
     return list(found.values())

@@ -201,7 +201,7 @@ def worded(message: AlarmMessage) -> tuple[str, str]:
     with translation.override(message.channel.language):
         product, alarm = gettext(PRODUCT), message.alarm
         if alarm is None:
-            return f"{product}: {gettext('test')}", gettext("This channel works: alarms will be sent here.")
+            return f"{product}: {gettext('Test message')}", gettext("This channel works: alarms will be sent here.")
         said = sentence(alarm)
         if message.about == "ended":
             said = gettext("Resolved: %(text)s") % {"text": said}

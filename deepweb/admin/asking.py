@@ -45,7 +45,7 @@ class BudgetForm(django_forms.Form):
     pages_per_host = django_forms.IntegerField(label=gettext_lazy("Pages of one host"), min_value=1, required=False)
     probes = django_forms.IntegerField(label=gettext_lazy("Random probes"), min_value=0, max_value=1_000, initial=240)
     details = django_forms.IntegerField(label=gettext_lazy("Detail pages"), min_value=0, max_value=1_000_000, initial=1_000)
-    min_gain = django_forms.FloatField(label=gettext_lazy("Minimum gain of new records"), min_value=0, max_value=1, initial=0.01)
+    min_gain = django_forms.FloatField(label=gettext_lazy("Minimum share of new records"), min_value=0, max_value=1, initial=0.01)
     coverage = django_forms.FloatField(label=gettext_lazy("Coverage to reach"), min_value=0.01, max_value=1, required=False)
     seed_terms = django_forms.CharField(label=gettext_lazy("Initial query words"), max_length=2_000, required=False)
     paper_seeds = django_forms.IntegerField(

@@ -52,7 +52,9 @@ def harvest_curve(harvest: Harvest) -> Chart:
                 dashed=True,
             ),
         ]
-        note = _("%(low)s to %(high)s records in all (95 %%)") % {"low": f"{harvest.low:,.0f}", "high": f"{harvest.high:,.0f}"}
+        note = _(
+            "estimated total: %(low)s to %(high)s records (95 %% interval)"
+        ) % {"low": f"{harvest.low:,.0f}", "high": f"{harvest.high:,.0f}"}
     drawn = chart(
         "chart-harvest",
         _("Records by request"),
@@ -112,7 +114,9 @@ def cluster_map(rows: list[reads.ClusterRow]) -> Chart:
         "xaxis": _axis(_("first principal component of the words used (no unit)"), [x for one in traces[:-1] for x in one["x"]]),
         "yaxis": _axis(_("second principal component (no unit)"), [y for one in traces[:-1] for y in one["y"]]),
     }
-    return Chart("chart-map", title, {"data": traces, "layout": layout}, _("near forms use the same words"), legend=legend)
+    return Chart("chart-map", title, {"data": traces, "layout": layout}, _(
+        "forms close together use similar words"
+    ), legend=legend)
 
 
 def _names(rows: list[reads.ClusterRow]) -> dict[str, Any]:

@@ -43,13 +43,13 @@ def make(request: HttpRequest) -> HttpResponse:
     wish = request.POST.get("k", "").strip()
     k = number(wish, 1000) or None
     if wish and k is None:
-        messages.error(request, _("The number of clusters is a whole number from 1, or empty."))
+        messages.error(request, _("The number of clusters must be a whole number from 1 to 1,000, or empty."))
         return back(request, "form-clusters")
     method = "literal" if request.POST.get("method") == "literal" else "kmeans"
     shares = [_share(request.POST.get(name, ""), usual) for name, usual in (("c1", clustering.C1), ("c2", clustering.C2))]
     c1, c2 = shares
     if c1 is None or c2 is None or not c1 + c2:
-        messages.error(request, _("C1 and C2 are numbers from 0 to 100, not both 0."))
+        messages.error(request, _("C1 and C2 must be numbers from 0 to 100, not both 0."))
         return back(request, "form-clusters")
     now = datetime.now(UTC)
     attempt(request, _("The forms are clustered."), lambda: clusters.cluster(now, k=k, method=method, c1=c1, c2=c2))
@@ -83,7 +83,7 @@ def harvest(request: HttpRequest, pk: int) -> HttpResponse:
     row = _find(pk)
     queries = number(request.POST.get("queries", ""), 100_000)
     if not queries:
-        messages.error(request, _("The number of queries is a whole number from 1."))
+        messages.error(request, _("The number of queries must be a whole number from 1 to 100,000."))
         return back(request, "form-clusters")
     options = {"queries": queries, "policy": request.POST.get("policy", "") or "fresh"}
     attempt(

@@ -18,7 +18,7 @@ def harvest_list(request: HttpRequest) -> HttpResponseBase:
     """Lists every harvest, newest first."""
     context = {
         "downloads": exports.choices(["queries"]),
-        "empty": _("No form has been harvested yet. “Harvest” beside a search form of a site starts one."),
+        "empty": _("No form has been harvested yet. To start a harvest, choose “Harvest” beside a search form of a site."),
         "steps": "deepweb/begin.html",
         "beside": True,
     }

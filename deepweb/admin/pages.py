@@ -19,7 +19,7 @@ _SHOWN_OPTIONS = 6
 _UNSEEN = ("hidden",)
 
 ROLES = {
-    FieldRole.QUERY: gettext_lazy("words to search"),
+    FieldRole.QUERY: gettext_lazy("search words"),
     FieldRole.OTHER: gettext_lazy("further text"),
     FieldRole.REFINEMENT: gettext_lazy("choice"),
     FieldRole.REQUIRED: gettext_lazy("required choice"),
@@ -53,7 +53,7 @@ def roles(form: Form) -> list[RoleOf]:
     for field in forms.page_form(form).fields:
         if not field.name or field.kind in forms.NEVER_ASKED:
             continue
-        by = _("set by a user") if field.name in form.roles else _("confirmed by results") if field.name in form.learned else ""
+        by = _("user setting") if field.name in form.roles else _("query results") if field.name in form.learned else ""
         said = str(ROLES.get(field.role, field.role.value))
         found.append(RoleOf(field.name, field.label, field.role.value, said, by, form.roles.get(field.name, "")))
     return found

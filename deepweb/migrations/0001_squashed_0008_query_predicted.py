@@ -177,7 +177,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('number', models.PositiveIntegerField(verbose_name='number')),
-                ('kind', models.CharField(choices=[('nonsense', 'nonsense word'), ('seed', 'first word'), ('policy', 'chosen'), ('probe', 'random probe'), ('trial', 'test query')], max_length=10, verbose_name='kind')),
+                ('kind', models.CharField(choices=[('nonsense', 'nonsense word'), ('seed', 'starting word'), ('policy', 'chosen by the policy'), ('probe', 'random probe'), ('trial', 'test query')], max_length=10, verbose_name='kind')),
                 ('terms', models.JSONField(default=list, verbose_name='terms')),
                 ('state', models.CharField(choices=[('sent', 'under way'), ('valid', 'records'), ('no_results', 'no result'), ('error', 'error')], default='sent', max_length=12, verbose_name='outcome')),
                 ('reason', models.CharField(blank=True, max_length=200, verbose_name='reason')),

@@ -71,7 +71,7 @@ def texts_of(request: HttpRequest) -> list[tuple[str, str]]:
     files = request.FILES.getlist("files")
     if len(files) > MAX_FILES or sum(file.size or 0 for file in files) > MAX_FILES_BYTES:
         told = {"number": MAX_FILES, "size": MAX_FILES_BYTES // 1_000_000}
-        raise ValueError(_("At most %(number)s files of %(size)s MB together can be sent at once.") % told)
+        raise ValueError(_("At most %(number)s files, %(size)s MB in total, can be uploaded at once.") % told)
     for file in files:
         text = text_of(file).replace("\0", "").strip()  # NUL characters, which a binary file may contain, cannot be stored
         if text:
@@ -96,7 +96,9 @@ def lines_of(request: HttpRequest, field: str, file: str) -> list[str]:
     lines = request.POST.get(field, "").splitlines() + (text_of(upload).splitlines() if upload else [])
     if len(lines) > MAX_SEEDS or sum(map(len, lines)) > 100 * MAX_SEEDS:
         told = {"number": f"{MAX_SEEDS:,}"}
-        raise ValueError(_("At most %(number)s lines of addresses at once; for more there is `topic add --seeds FILE`.") % told)
+        raise ValueError(_(
+            "At most %(number)s lines of addresses at once; for more, use the command `topic add --seeds FILE`."
+        ) % told)
     return lines
 
 

@@ -66,8 +66,8 @@ def tunnels(lengths: Mapping[int, int]) -> Chart:
     top = max(lengths, default=0)
     names = [str(length) for length in range(1, top + 1)]
     values = [lengths.get(length, 0) for length in range(1, top + 1)]
-    empty = _("No page on topic was reached through pages off topic yet.")
-    axes: dict[str, Any] = {"x": _("pages off topic in between"), "y": _("pages on topic")}
+    empty = _("No page on topic has been reached through pages off topic yet.")
+    axes: dict[str, Any] = {"x": _("tunnel length (pages off topic)"), "y": _("pages on topic")}
     return chart("chart-tunnels", _("Tunnels"), [Series(_("pages"), names, values, COLOURS[3])], dates=False, empty=empty, **axes)
 
 
@@ -101,7 +101,7 @@ def _fronts(scored: Sequence[reads.Reason]) -> Chart:
     name = _("further Pareto fronts")
     series.insert(0, Series(name, points[rest, 2].tolist(), points[rest, 0].tolist(), COLOURS[8], dots=True))
     axes: dict[str, Any] = {"x": _("expected relevance of the target"), "y": _("relevance of the anchor")}
-    title, empty = _("Pareto fronts of the objectives"), _("No link with objectives has been followed yet.")
+    title, empty = _("Pareto fronts of the objectives"), _("No link scored by anchor, page and target has been followed yet.")
     note = _(
         "a link is in the first Pareto front if no other link is at least as good in anchor, page and target "
         "and better in one of them"
@@ -129,7 +129,7 @@ def compared(results: Sequence[Mapping[str, Any]], pages_in_archive: int | None 
             points = one.get(name, [])
             series.append(Series(one["strategy"], [f for f, _n in points], [n for _f, n in points], colour, line=True))
         likeness.append(Series(one["strategy"], steps, similarity, colour, line=True))
-    fetched, first = _("pages fetched"), _("of the 100 most important pages")
+    fetched, first = _("pages fetched"), _("fetched of the 100 most important")
     of_importance = [
         chart("chart-important", _("Important pages (HITS)"), important, x=fetched, y=first, numbers=True),
         chart("chart-ranked", _("Important pages (PageRank)"), ranked, x=fetched, y=first, numbers=True),
@@ -137,7 +137,9 @@ def compared(results: Sequence[Mapping[str, Any]], pages_in_archive: int | None 
     return [
         chart("chart-found", _("Pages on topic"), found, x=fetched, y=_("pages on topic"), numbers=True),
         chart("chart-rates", _("Harvest rate"), rates, x=fetched, y=_("pages on topic per page fetched (share)"), numbers=True),
-        chart("chart-likeness", _("Mean similarity to the topic"), likeness, x=fetched, y=_("mean cosine"), numbers=True),
+        chart("chart-likeness", _(
+            "Mean similarity to the topic"
+        ), likeness, x=fetched, y=_("mean cosine similarity"), numbers=True),
         *(of_importance if pages_in_archive is None or pages_in_archive > IMPORTANT_PAGES else []),
         _lengths(results),
     ]
@@ -166,6 +168,6 @@ def _lengths(results: Sequence[Mapping[str, Any]]) -> Chart:
         Series(one["strategy"], names, [one["tunnel_lengths"].get(name, 0) for name in names], COLOURS[index % len(COLOURS)])
         for index, one in enumerate(results)
     ]
-    empty = _("No page on topic was reached through pages off topic yet.")
-    axes: dict[str, Any] = {"x": _("pages off topic in between"), "y": _("pages on topic, all strategies")}
+    empty = _("No page on topic has been reached through pages off topic yet.")
+    axes: dict[str, Any] = {"x": _("tunnel length (pages off topic)"), "y": _("pages on topic, all strategies")}
     return chart("chart-lengths", _("Tunnels"), series, dates=False, empty=empty, **axes)

@@ -51,7 +51,7 @@ def axes(sweep: Sweep) -> dict[str, str]:
 def sweep_title(name: str) -> str:
     """Returns the display title of a parameter sweep, which names the two parameters that are varied."""
     titles = {
-        "weights": _("Dolphin: the three weights on a triangle"),
+        "weights": _("Dolphin: three weights with sum 1"),
         "tunnels": _("Dynamic tunnels: length of tunnels (k) against threshold (τ, as a multiple of the topic's)"),
         "ants": _("Ant colony: number of ants against evaporation (ρ)"),
     }

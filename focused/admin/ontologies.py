@@ -32,7 +32,7 @@ def ontology(request: HttpRequest, pk: int) -> HttpResponse:
         else:
             messages.success(request, _("The ontology is saved; the next run uses it."))
             if taken < whole:
-                told = _("Only %(number)s of its %(whole)s concepts are used: those around the topic's words.")
+                told = _("Only %(number)s of the ontology's %(whole)s concepts are used: those around the topic's words.")
                 messages.info(request, told % {"whole": f"{whole:,}", "number": f"{taken:,}"})
             return back(request, "topic-ontology", pk)
     known = Ontology.from_json(topic.ontology)
@@ -67,7 +67,10 @@ def _save(topic: Topic, request: HttpRequest) -> tuple[int, int]:
         found = read_csv(table) if table else Ontology({}, {})
     taken = topics.fitting(topic, found)
     if found.labels and not taken.labels:
-        told = _("It has more than %(number)s concepts, and none of the topic's words among them: add samples or keywords first.")
+        told = _(
+            "The ontology has more than %(number)s concepts, and none of the topic's words is among them: add samples or "
+            "keywords first."
+        )
         raise ValueError(told % {"number": f"{MAX_CONCEPTS:,}"})
     topic.ontology, topic.ontology_weight = taken.as_json(), weight
     topic.save(update_fields=["ontology", "ontology_weight"])

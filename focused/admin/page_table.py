@@ -46,7 +46,7 @@ TABLE = Table(
                Order(("similarity", "id"), nullable=True), look="num"),
         Column("state", gettext_lazy("On topic"), lambda page: page.relevant, _marks, look="nowrap"),
         Column("depth", gettext_lazy("Depth"), lambda page: page.depth, look="num"),
-        Column("tunnel", gettext_lazy("Pages off topic before the page"), lambda page: page.tunnel, look="num", usual=False),
+        Column("tunnel", gettext_lazy("Tunnel length"), lambda page: page.tunnel, look="num", usual=False),
         Column("at", gettext_lazy("When"), lambda page: page.at, lambda page: tags.ago(page.at), look="nowrap"),
         Column("url", gettext_lazy("Address"), lambda page: page.url, look="one", usual=False),
     ),

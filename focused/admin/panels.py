@@ -64,7 +64,7 @@ desk_site.add_tour(30, _tunnel)
 desk_site.add_beginning(
     12,
     Beginning(
-        gettext_lazy("A topic, by focused crawling"),
+        gettext_lazy("Pages on a topic"),
         gettext_lazy("Samples define the topic; the crawl searches for similar pages."),
         "topic-add", "focused.add_topic", "category",
     ),

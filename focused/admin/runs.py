@@ -111,7 +111,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
 
 def detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
     """Returns the link from the general page of a run to its page as a topic run, as context for the template."""
-    return {"link": reverse("admin:topic-run", args=[run.pk]), "link_text": _("Harvest, pages and changes")}
+    return {"link": reverse("admin:topic-run", args=[run.pk]), "link_text": _("Charts, pages and parameters")}
 
 
 run_views.details["topic"] = detail

@@ -56,9 +56,9 @@ PARTS: Mapping[str, str] = {
     "context": gettext_noop("words around the link"),
     "parent_best": gettext_noop("best page with the link"),
     "parent_mean": gettext_noop("pages with the link (mean)"),
-    "siblings_best": gettext_noop("other links on the same page (best page)"),
-    "siblings_mean": gettext_noop("other links on the same pages (mean)"),
-    "template": gettext_noop("pages of the same kind of address"),
+    "siblings_best": gettext_noop("results of the page's other links (best page)"),
+    "siblings_mean": gettext_noop("results of the pages' other links (mean)"),
+    "template": gettext_noop("fetched pages with a similar address"),
     "host": gettext_noop("pages of the host"),
     "in_links": gettext_noop("number of links to this page"),
     "depth": gettext_noop("clicks from a seed"),
@@ -108,7 +108,7 @@ SCOPE: Mapping[str, str] = {
     "without_hosts": gettext_noop("Excluded hosts"),
     "paths": gettext_noop("Only these paths"),
     "without_paths": gettext_noop("Excluded paths"),
-    "depth": gettext_noop("Clicks from a seed"),
+    "depth": gettext_noop("Maximum clicks from a seed"),
 }
 
 

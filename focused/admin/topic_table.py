@@ -106,7 +106,7 @@ TABLE = Table(
     ),
     (
         Action("crawl", gettext_lazy("Crawl now"), "play_arrow", "crawlmgr.add_run"),
-        Action("interval", gettext_lazy("Set how often"), "timer", MAY),
+        Action("interval", gettext_lazy("Set frequency"), "timer", MAY),
         Action(tables.DELETE, gettext_lazy("Delete"), "delete", MAY_DELETE),
     ),
     "topics-do",

@@ -113,7 +113,7 @@ def _from_hosts(request: HttpRequest, topic: Topic, run_id: int) -> HttpResponse
     """Extracts keywords from the host pages (entry pages of sites) of a run, and shows a message with their number."""
     pages, new = samples.draw_hosts(topic, run_id)
     if not pages:
-        messages.info(request, _("The run has no host page on topic: an entrance of a site that three other pages link to."))
+        messages.info(request, _("The run has no host page on topic (entry page of a site to which at least three other pages link)."))
     else:
         readings.renew(topic, now=datetime.now(UTC), user=request.user)
         told = ngettext("%(words)s new words from %(number)s host page.", "%(words)s new words from %(number)s host pages.", pages)
@@ -156,4 +156,4 @@ def try_out(request: HttpRequest, pk: int) -> HttpResponse:
                 parts=parts,
                 charts=[charts.shares(parts)],
             )
-    return page(request, "focused/try.html", context, title=_("Try it"), item=f"topic:{pk}", trail=trail(topic))
+    return page(request, "focused/try.html", context, title=_("Test relevance"), item=f"topic:{pk}", trail=trail(topic))

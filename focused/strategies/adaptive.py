@@ -130,9 +130,11 @@ class Adaptive(Strategy):
         )
         tunnel: float = parameter(
             0.5,
-            gettext_noop("Share of the value of a page's links that is credited to the page"),
+            gettext_noop(
+                "Share of the mean value of the pages reached through a page's links that is added to the page's own value"
+            ),
             0, 1,
-            title=gettext_noop("Credit passed back through tunnels"),
+            title=gettext_noop("Credit for pages reached"),
         )
         together: int = parameter(
             3,
@@ -143,21 +145,21 @@ class Adaptive(Strategy):
         sharpness: float = parameter(
             2.0,
             gettext_noop(
-                "Exponent of rewards: rises from 1 to this value as relevant pages are found, until the learning judge ranks; "
-                "1: no change"
+                "Exponent of rewards (the values of pages, by their similarity): rises from 1 to this value as relevant pages "
+                "are found, and applies until the learning judge scores pages; 1: no change"
             ),
             1, 8,
             title=gettext_noop("Largest exponent of rewards"),
         )
         feedback: bool = parameter(
             True,
-            gettext_noop("Re-score pages by what the most similar pages have in common"),
+            gettext_noop("Score pages also by what the pages most similar to the topic have in common"),
             title=gettext_noop("Learning judge"),
         )
         learn: bool = parameter(
             True,
             gettext_noop("Adjust the weights using the pages of the run"),
-            title=gettext_noop("Learning weights"),
+            title=gettext_noop("Learn during the run"),
         )
 
     settings: Settings

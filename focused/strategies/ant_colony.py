@@ -50,8 +50,8 @@ class AntColony(Strategy):
     name = "ant_colony"
     title = gettext_noop("Ant colony")
     summary = gettext_noop(
-        "Ant colony: ants follow promising links and the pheromone of earlier walks; their start pages are chosen by "
-        "three objectives."
+        "Ant colony: simulated ants follow promising links and the pheromone of earlier walks; they start on pages with the "
+        "best links by anchor, page and target."
     )
     one_at_a_time = True
     rule = "rule_concepts"
@@ -66,7 +66,7 @@ class AntColony(Strategy):
         )
         beta: float = parameter(
             2.0, gettext_noop("Weight of the link's own relevance (exponent)"), 0, 10,
-            title=gettext_noop("Exponent of the promise (β)"),
+            title=gettext_noop("Exponent of the relevance (β)"),
         )
         rho: float = parameter(
             0.1,
@@ -131,7 +131,7 @@ class AntColony(Strategy):
         )
         prior: float = parameter(
             2.0,
-            gettext_noop("Weight of a link's own words, as a number of fetched pages"),
+            gettext_noop("Number of fetched pages that a link's words count as when its target's relevance is estimated"),
             0.1, 1000,
             title=gettext_noop("Weight of a link's words"),
         )
@@ -164,7 +164,8 @@ class AntColony(Strategy):
         stop: bool = parameter(
             False,
             gettext_noop(
-                "End after three cycles in a row in which nothing was fetched and no link favoured (as in the original paper)"
+                "End after three cycles in a row in which nothing was fetched and the pheromone favoured no link (as in the "
+                "original paper)"
             ),
             title=gettext_noop("Early end"),
         )

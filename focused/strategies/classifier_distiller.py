@@ -39,7 +39,8 @@ class ClassifierDistiller(Strategy):
     name = "classifier_distiller"
     title = gettext_noop("Classifier and distiller")
     summary = gettext_noop(
-        "Links from pages that a classifier trained on the run judges on topic, and from good hubs, come first."
+        "Links come first if a classifier, trained during the run, judges their page on topic, or if their page is a good hub "
+        "(links to many pages on topic)."
     )
 
     @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class ClassifierDistiller(Strategy):
             0.3,
             gettext_noop("Share of a page's hub score in its links' priority"),
             0, 1,
-            title=gettext_noop("Share of hubs"),
+            title=gettext_noop("Share of the hub score"),
         )
         every: int = parameter(
             100,

@@ -49,7 +49,8 @@ class SpaceEvolution(Strategy):
     name = "space_evolution"
     title = gettext_noop("Space evolution")
     summary = gettext_noop(
-        "Evolutionary search: a library of links in which those closest to the reference under three objectives survive."
+        "Evolutionary search: keeps a library of the links that are closest to a reference in the relevance of anchor, page and"
+        " target."
     )
     one_at_a_time = True
 
@@ -62,11 +63,11 @@ class SpaceEvolution(Strategy):
         toward: str = parameter(
             "samples",
             gettext_noop(
-                "Reference for the objectives of links: the topic's samples (the highest relevance), or the "
-                "objectives of the seed pages"
+                "What the relevance of a link's anchor, page and target is compared with: the topic's samples (the highest "
+                "relevance), or the seed pages"
             ),
             choices=("samples", "seeds"),
-            title=gettext_noop("Reference of the objectives"),
+            title=gettext_noop("Reference for links"),
         )
 
     settings: Settings

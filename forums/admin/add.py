@@ -39,7 +39,7 @@ INTERVALS = (
 )
 
 EVIDENCE = {
-    "given": gettext_noop("Set by you."),
+    "given": gettext_noop("Set by a user."),
     "stated": gettext_noop("The pages state the time zone."),
     "pairs": gettext_noop("Computed from times that the pages show in two notations."),
     "future": gettext_noop("Computed from the newest times; please check."),

@@ -184,5 +184,5 @@ def _save(request: HttpRequest, site: Site, kind: PageKind) -> HttpResponse:
     except ValueError as error:
         messages.error(request, str(error))
         return back(request, "forum-correct", site.pk)
-    messages.success(request, _("The correction is version %(number)s of the model.") % {"number": made.number})
+    messages.success(request, _("The correction is saved as version %(number)s of the model.") % {"number": made.number})
     return back(request, "forum-model", site.pk)

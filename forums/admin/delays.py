@@ -126,7 +126,10 @@ def _sentence(report: Report) -> str:
     if mean is None or equal is None or not len(report.found.items):
         return ""
     values = {"waits": duration(3600.0 * mean), "equal": duration(3600.0 * equal), "visits": report.visits_per_day}
-    return _("Posts waited %(waits)s on average; equal visits at the same cost (%(visits)s a day): %(equal)s.") % values
+    return _(
+        "Posts waited %(waits)s on average; with equal visits at the same cost (%(visits)s a day) they would have waited "
+        "%(equal)s."
+    ) % values
 
 
 @admin_view("forums/site/<int:pk>/delays/", "forum-delays", "forums.view_plan")

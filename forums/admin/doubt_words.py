@@ -21,7 +21,7 @@ CLAIMS = {
     "author": gettext_noop("author in the list = author of the first post"),
     "last_author": gettext_noop("last author in the list = author of the last post"),
     "last_reply": gettext_noop("last reply in the list = time of the last post"),
-    "created": gettext_noop("opening time in the list = time of the first post"),
+    "created": gettext_noop("creation time in the list = time of the first post"),
     "title": gettext_noop("title in the list = title of the thread"),
     "order": gettext_noop("times are in order on a page of posts"),
     "people": gettext_noop("each profile has one name"),
@@ -113,7 +113,7 @@ def _row(site: Site, doubt: Doubt) -> DoubtRow:
         return DoubtRow(doubt, text, lists if doubt.subject in _OF_LISTS else threads, mend)
     if doubt.code == "counts_differ":
         told = _held("replies", detail.get("kept", 0), detail.get("of", 0))
-        return DoubtRow(doubt, _("%(board)s, last visit: %(told)s.") % {"board": board, "told": told}, threads, mend)
+        return DoubtRow(doubt, _("%(board)s: a consistency check failed at the last visit: %(told)s.") % {"board": board, "told": told}, threads, mend)
     pages = detail.get("pages", 0)
     if doubt.code == "rows_left_out":
         text = _("%(board)s: rows may be missing from %(pages)s of the list pages read last.") % {"board": board, "pages": pages}

@@ -20,7 +20,7 @@ from forums.services import logins
 REASONS = {
     "not_accepted": gettext_noop("the forum still shows its login link after the login"),
     "no_login_form": gettext_noop("there is no login form at its address"),
-    "login_elsewhere": gettext_noop("the login form sends to another host"),
+    "login_elsewhere": gettext_noop("the login form would send the login to another host"),
     "robots": gettext_noop("refused by robots.txt"),
 }
 

@@ -154,7 +154,7 @@ desk_site.add_tour(20, _plan)
 desk_site.add_beginning(
     10,
     Beginning(
-        gettext_lazy("A forum, kept fresh"), gettext_lazy("Visited when new posts are expected; only new content is fetched."),
+        gettext_lazy("Posts of a forum"), gettext_lazy("Visited when new posts are expected; only new content is fetched."),
         "forum-add", "forums.add_site", "forum",
     ),
 )

@@ -71,20 +71,20 @@ def why(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, person
 def _sentence(code: str, visited: bool) -> str:
     if code == "rhythm":
         if visited:
-            return _("because %(rate)s posts an hour are expected from %(from)s to %(to)s o'clock, and the last visit was %(previous)s")
+            return _("because %(rate)s posts an hour are expected from %(from)s to %(to)s o'clock, and the last visit was at %(previous)s")
         return _("because %(rate)s posts an hour are expected from %(from)s to %(to)s o'clock, and there was no visit before")
     if code == "even":
         if visited:
             return _("evenly spaced: %(hours)s h after the last visit (%(previous)s)")
         return _("evenly spaced; there was no visit before")
     if code == "waiting":
-        return _("because about %(waiting)s posts waited, %(hours)s h after the visit of %(previous)s")
+        return _("because about %(waiting)s posts waited, %(hours)s h after the visit at %(previous)s")
     if code == "expected":
         if visited:
-            return _("expected: about %(waiting)s posts should wait by then, %(hours)s h after the visit of %(previous)s")
+            return _("expected: about %(waiting)s posts should be waiting by then, %(hours)s h after the visit at %(previous)s")
         return _("expected: the board has not been visited yet")
     if code == "later":
-        return _("about %(waiting)s posts should have arrived since the visit before it")
+        return _("expected: about %(waiting)s posts should have arrived since the visit before")
     if code == "person":
         return _("scheduled by %(person)s")
     return code.replace("%", "%%")

@@ -74,7 +74,7 @@ class LogForm(forms.Form):
     )
     start = forms.DateField(
         required=False,
-        label=gettext_lazy("First day"),
+        label=gettext_lazy("First day of the test"),
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
         help_text=gettext_lazy("Leave empty to let the experiment end with the last event of the file."),
     )
@@ -117,8 +117,8 @@ class SchedulesForm(LogForm):
     )
     reading = forms.ChoiceField(
         choices=[
-            ("cyclic", gettext_lazy("cyclic: every visit counts")),
-            ("midnight", gettext_lazy("midnight: bra by eq. (8) of the paper")),
+            ("cyclic", gettext_lazy("cyclic: no extra visit at midnight")),
+            ("midnight", gettext_lazy("midnight: an extra visit each midnight")),
         ],
         label=gettext_lazy("Interpretation of the BRA formula"),
     )
@@ -142,7 +142,7 @@ class SchedulesForm(LogForm):
     def clean(self) -> dict[str, Any]:
         found = super().clean()
         if len(found.get("policies", ())) * len(found.get("visits_per_board", ())) > MAX_STEPS:
-            said = _("That is more than %(number)s steps; choose fewer policies or visits.")
+            said = _("Policies × numbers of visits must not exceed %(number)s; choose fewer of either.")
             raise forms.ValidationError(said % {"number": MAX_STEPS})
         return found
 
@@ -163,7 +163,8 @@ class FetchingForm(LogForm):
         required=False,
         label=gettext_lazy("Fetches per cycle"),
         help_text=gettext_lazy(
-            "Only for policies that predict. Leave empty to fetch as many threads as changed in a mean cycle of the history."
+            "Not for bic. Leave empty: eic then fetches all threads that are due, the others as many as changed per cycle on "
+            "average in the history."
         ),
     )
 
@@ -216,7 +217,7 @@ def simulation_list(request: HttpRequest) -> HttpResponse:
     shown = reads.page(request.GET.dict())
     for one in shown.rows:
         one.problem = problem(one)
-    context = {"slice": shown, "logs": reads.logs(), "first": _("To the top"), "keep": ""}
+    context = {"slice": shown, "logs": reads.logs(), "first": _("First page"), "keep": ""}
     return page(request, "forums/simulations.html", context, title=_("Simulations"), item="simulations", trail=_trail())
 
 

@@ -205,7 +205,7 @@ def restore(request: HttpRequest, pk: int) -> HttpResponse:
     """Restores a version, or accepts a proposed one."""
     site, number = load(pk), request.POST.get("version", "")
     wanted = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else 0
-    done = _("Version %(number)s of the model is in use again.") % {"number": wanted}
+    done = _("The model now has the content of version %(number)s, saved as a new version.") % {"number": wanted}
     attempt(request, done, lambda: structures.restore(site.pk, wanted, now=datetime.now(UTC), user=request.user))
     return back(request, "forum-model", pk)
 

@@ -32,7 +32,7 @@ def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
     late, wait = found["late"], duration(found["day"].mean_wait_seconds)
     of_late = f"{reverse('admin:boards')}?show=late" if late else plan
     return (
-        Tile(_("New posts in 24 h"), number(found["day"].posts), reverse("admin:forums"), _("bars: days of two weeks"), "",
+        Tile(_("New posts in 24 h"), number(found["day"].posts), reverse("admin:forums"), _("bars: each of the last 14 days"), "",
              [float(one.posts) for one in found["days"]]),
         Tile(
             _("Waiting time of new posts"), wait, plan,

@@ -418,7 +418,7 @@ class Migration(migrations.Migration):
             name='OverviewSource',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('index', 'index page'), ('newest', 'newest list'), ('feed', 'feed'), ('api', 'JSON list'), ('sitemap', 'sitemap')], max_length=8, verbose_name='kind')),
+                ('kind', models.CharField(choices=[('index', 'index page'), ('newest', 'list of newest threads'), ('feed', 'feed'), ('api', 'JSON list'), ('sitemap', 'sitemap')], max_length=8, verbose_name='kind')),
                 ('url', models.TextField(verbose_name='address')),
                 ('url_hash', models.BigIntegerField()),
                 ('enabled', models.BooleanField(default=True, verbose_name='read')),

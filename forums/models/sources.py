@@ -14,7 +14,7 @@ class SourceKind(models.TextChoices):
     list of the forum software; or a sitemap that gives times of change."""
 
     INDEX = "index", _("index page")
-    NEWEST = "newest", _("newest list")
+    NEWEST = "newest", _("list of newest threads")
     FEED = "feed", _("feed")
     API = "api", _("JSON list")
     SITEMAP = "sitemap", _("sitemap")

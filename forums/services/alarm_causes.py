@@ -34,7 +34,7 @@ def _silent() -> list[Cause]:
 
 
 def _dropped() -> list[Cause]:
-    text = gettext_noop("%(site)s gives %(share)s %% less than usual: %(items)s items in two days, %(usual)s before.")
+    text = gettext_noop("%(site)s has %(share)s %% less new content than usual: %(items)s items in two days, usually %(usual)s.")
     rows = Site.objects.filter(~Q(drop={}), paused=False).only("name", "drop").order_by("pk")[:MAX_CAUSES]
     return [
         Cause(f"drop {site.pk}", "drop", text, {"site": site.name, **dropped(site.drop["items"], site.drop["usual"])},
@@ -46,7 +46,10 @@ def _dropped() -> list[Cause]:
 def _over(now: datetime) -> list[Cause]:
     """Returns a cause for each site that has boards whose posts wait longer on average than the operator's target for the board;
     the figures are those of the delay report."""
-    text = gettext_noop("Posts of %(site)s wait too long, boards: %(count)s; %(board)s: %(hours)s hours, %(target)s wanted.")
+    text = gettext_noop(
+        "Posts of %(site)s wait too long. Boards over their target: %(count)s; the worst is %(board)s with %(hours)s hours on "
+        "average (target: %(target)s)."
+    )
     wanted = Site.objects.filter(paused=False, boards__enabled=True, boards__deadline_hours__isnull=False)
     found = []
     for site in wanted.distinct().order_by("pk")[:MAX_CAUSES]:

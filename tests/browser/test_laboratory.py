@@ -89,7 +89,7 @@ def score(page: Any, topic: str, text: str, said: Said) -> float:  # noqa: F811
     """The score that the topic gives to a text."""
     page.goto(f"{topic}try/")
     page.fill("#id_text", text)
-    page.click(f"button:has-text('{said('Try it')}')")
+    page.click(f"button:has-text('{said('Test relevance')}')")
     note = page.locator(f".note:has-text('{said.part('against the threshold %(tau)s')}')")
     note.wait_for()
     return float(re.search(r": ([\d.]+)", note.inner_text()).group(1))  # type: ignore[union-attr]

@@ -86,7 +86,7 @@ def test_page_command_and_api_say_the_same(settings: LazySettings, capsys: Any) 
     client = Client(headers={"accept-language": "en"})
     client.force_login(user("viewer"))
     page = client.get(f"/admin/runs/{run.pk}/").content.decode()
-    assert "End report" in page and "application/json" in page and "failed: HTTP status 500" in page
+    assert "Final report" in page and "application/json" in page and "failed: HTTP status 500" in page
     with pytest.raises(CommandError, match="there is no run 999"):
         call_command("run", "report", "999")
 

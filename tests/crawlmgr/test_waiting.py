@@ -96,7 +96,7 @@ def test_a_run_without_worker_says_why_none_is_free() -> None:
     _begun(["http://a.example/1"], "north:9")
     assert detail() == "All workers (1) work on other runs."
     Node.objects.filter(pk=north.pk).update(state=NodeState.DRAINING)
-    assert detail().startswith("All nodes that run are paused or draining.")
+    assert detail().startswith("All running nodes are paused or draining.")
     Node.objects.filter(pk=north.pk).update(started=NOW + HOUR)
     assert detail().startswith("No worker is alive"), "its heartbeat is older than its last start"
     assert status.status(NOW).nodes == 0, "the status bar counts the same nodes"
@@ -111,4 +111,4 @@ def test_a_run_that_was_paused_with_all_crawling_says_so() -> None:
     for run in (first, second):
         run.refresh_from_db()
         told[run.pk] = story(run, NOW)["text"]
-    assert "paused by a user" in told[first.pk] and "paused with all crawling" in told[second.pk]
+    assert "by a user" in told[first.pk] and "all crawling is paused" in told[second.pk]

@@ -179,10 +179,10 @@ def test_what_a_field_is_for_is_shown_and_corrected() -> None:
     browser = client("operator")
     Form.objects.filter(pk=form.pk).update(learned={"q": "query"})
     address = reverse("admin:search-form", args=[form.pk])
-    assert "confirmed by results" in browser.get(address).content.decode()
+    assert "query results" in browser.get(address).content.decode()
     browser.post(reverse("admin:form-role", args=[form.pk]), {"name": "q", "role": "fixed"})
     form.refresh_from_db()
-    assert form.roles == {"q": "fixed"} and "set by a user" in browser.get(address).content.decode()
+    assert form.roles == {"q": "fixed"} and "user setting" in browser.get(address).content.decode()
     for wrong in ({"name": "nothing", "role": "query"}, {"name": "q", "role": "password"}):
         browser.post(reverse("admin:form-role", args=[form.pk]), wrong)
     form.refresh_from_db()

@@ -51,15 +51,15 @@ def test_every_figure_agrees_with_a_recount_from_the_database() -> None:
     low, high = result["estimated_total"] or (None, None)
     assert facts == {
         "Queries": [len(counted), result["probes"]],
-        "Valid": [sum(query.state == QueryState.VALID for query in counted)],
+        "Queries with records": [sum(query.state == QueryState.VALID for query in counted)],
         "Efficiency": [round(100 * row.valid / len(counted))],
         "Records": [len(returned)],
         "Records per query": [round(len(returned) / len(counted), 1)],
-        "Returned": [sum(len(query.found) for query in counted)],
-        "Truncated by the site": [round(100 * result["policy_share_of_cuts"])],
+        "Records returned (with repeats)": [sum(len(query.found) for query in counted)],
+        "Queries with truncated results": [round(100 * result["policy_share_of_cuts"])],
         "Requests": [len(asked)],
         "Detail pages": [result["details"]],
-        "Records in total": [] if low is None else [round(low), round(high)],
+        "Estimated total records": [] if low is None else [round(low), round(high)],
         "Coverage": [] if low is None else [round(100 * len(returned) / high), min(100, round(100 * len(returned) / low))],
     }
     queries = re.findall(r'<tr><td class="num">(\d+)</td>.*?</tr>', page)

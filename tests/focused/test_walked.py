@@ -51,4 +51,4 @@ def test_fronts_and_pheromone_by_hand() -> None:
     assert [(one["x"], one["y"]) for one in pheromone.figure["data"]] == [([1, 3, 4, 5], [1.0, 3.0, 0.5, 0.5]), ([2], [2.0])]
     rest, first, second, third = ([*zip(one["x"], one["y"], strict=True)] for one in found.figure["data"])
     assert (first, second, third, rest) == ([(0.1, 0.9), (0.9, 0.1)], [(0.8, 0.1)], [(0.7, 0.05)], [(0.0, 0.01)])
-    assert [one.empty for one in charts.walked([])] == ["No link with objectives has been followed yet."]
+    assert [one.empty for one in charts.walked([])] == ["No link scored by anchor, page and target has been followed yet."]

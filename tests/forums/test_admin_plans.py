@@ -71,7 +71,7 @@ def test_the_loop_tells_what_it_expects_and_a_person_can_fix_it() -> None:
     fixed = PlannedVisit.objects.get()
     assert fixed.pinned and fixed.board_id == later["visit"].board.pk and f"{fixed.at.astimezone(TOKYO):%Y-%m-%dT%H:%M}" == later["local"]
     page = client.get(f"/admin/forums/site/{site.pk}/plan/").content.decode()
-    assert "scheduled by operator" in page and "pinned" in page
+    assert "scheduled by operator" in page and "time fixed" in page
 
 
 def test_a_visit_is_pinned_moved_and_taken_out() -> None:
@@ -169,7 +169,7 @@ def test_the_page_asks_no_more_for_many_visits_than_for_few(policy: str) -> None
 def test_reasons_in_words() -> None:
     at = datetime(2026, 11, 20, 5, 5, tzinfo=UTC)
     figures = {"from_hour": 13.0, "to_hour": 15.0, "per_hour": 8.04, "previous": "2026-11-20T02:40:00+00:00", "hours_since": 2.42}
-    assert plan_words.why("rhythm", figures, TOKYO, at) == "because 8 posts an hour are expected from 13 to 15 o'clock, and the last visit was 11:40"
+    assert plan_words.why("rhythm", figures, TOKYO, at) == "because 8 posts an hour are expected from 13 to 15 o'clock, and the last visit was at 11:40"
     assert "11-19 11:40" in plan_words.why("rhythm", {**figures, "previous": "2026-11-19T02:40:00+00:00"}, TOKYO, at)
     assert plan_words.why("rhythm", {**figures, "previous": None}, TOKYO, at).endswith("there was no visit before")
     assert plan_words.why("even", figures, TOKYO, at) == "evenly spaced: 2.4 h after the last visit (11:40)"

@@ -85,7 +85,7 @@ def test_an_upload_starts_a_simulation_whose_results_are_shown_and_exported() ->
         ({"upload": b"a,b,c\n"}, "the first line is not the header"),
         ({"upload": None, "visits_per_board": "four"}, "is not a whole number"),
         ({"upload": None, "visits_per_board": "9-4"}, "the smaller number"),
-        ({"upload": None, "visits_per_board": "1-300"}, "more than 400 steps"),
+        ({"upload": None, "visits_per_board": "1-300"}, "must not exceed 400"),
         ({"upload": None, "timezone": "Nowhere/Land"}, "no such time zone"),
         ({"upload": None, "policies": ["nonsense"]}, "nonsense"),
         ({"upload": None, "theta": "7"}, "less than or equal to 1"),

@@ -45,7 +45,7 @@ def test_a_channel_is_made_tried_and_removed(mail: Sink) -> None:
     assert answer.status_code == 302
     channel = AlarmChannel.objects.get()
     desk.post(f"/admin/alarms/channels/{channel.pk}/test/")
-    assert tasks.send_alarms() == 1 and mail.mails[0]["Subject"] == "Crawl manager: test"
+    assert tasks.send_alarms() == 1 and mail.mails[0]["Subject"] == "Crawl manager: Test message"
     text = desk.get("/admin/alarms/").content.decode()
     assert "night watch" in text and "00:00–23:59 UTC" in text and ">sent<" in text and "geheim" not in text
     desk.post(f"/admin/alarms/channels/{channel.pk}/remove/")

@@ -64,7 +64,7 @@ def test_while_a_past_day_is_replayed_the_desk_says_so(place: Path) -> None:
 def test_where_nobody_watches_for_the_wish_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(demonstration.CAN)
     answer = desk("administrator").post(START, follow=True)
-    assert not demonstration.is_requested() and "Only `serve` can start it" in answer.content.decode()
+    assert not demonstration.is_requested() and "only if the program was started with `manage.py serve`" in answer.content.decode()
 
 
 @pytest.mark.parametrize("path", ["runs/", "forums/boards/", "forums/threads/", "forums/posts/"])

@@ -67,7 +67,7 @@ def test_the_list_keeps_its_order_and_a_node_says_what_its_state_means(node: Nod
     places = [live.index(f">{name}</a>") for name in ("east", "north", "west", "attic")]
     assert places == sorted(places), "by name, the lost one last"
     rest = client.get("/admin/workers/?part=live&of=rest").content.decode()
-    assert "Clusters" in rest and "Clusters" not in live and ">north</a>" not in rest
+    assert "Process groups" in rest and "Process groups" not in live and ">north</a>" not in rest
     lost = client.get(f"/admin/workers/{Node.objects.get(name='attic').pk}/").content.decode()
     assert "other nodes continue its runs" in lost
     client.post(f"/admin/workers/{node.pk}/drain/")

@@ -34,11 +34,11 @@ def run(**values: Any) -> Run:
     [
         ({"state": "queued"}, "Waits for a free worker."),
         ({"state": "running", "lease_until": LATER}, "Working."),
-        ({"state": "running"}, "Waits for a free worker to go on."),
+        ({"state": "running"}, "Continues as soon as a worker is free."),
         ({"state": "running", "waiting_for": "a.example", "waiting_until": LATER}, "Waits until a.example may be requested again:"),
         ({"state": "running", "lease_until": LATER, "wanted": "stop"}, "Stops after the current page."),
         ({"state": "running", "lease_until": LATER, "wanted": "pause"}, "Pauses after the current page."),
-        ({"state": "paused"}, "Paused: paused by a user"),
+        ({"state": "paused"}, "Paused: by a user"),
         ({"state": "paused", "stopped_by": "disk_low"}, "too little space on the disk"),
         ({"state": "finished", "stopped_by": "incomplete: http_503, host_unreachable"}, "(HTTP status 503; the host could not be reached"),
         ({"state": "stopped", "stopped_by": "stopped"}, "Ended: stopped by a user."),
@@ -55,7 +55,7 @@ def test_what_slowed_a_run_down_is_shown_where_there_was_any(client: Client) -> 
     smooth, slow = run(state="finished"), run(state="finished", busy=3, retries=12, waits=2, waited_seconds=120)
     assert "429 or 503" not in client.get(f"/admin/runs/{smooth.pk}/").content.decode()
     text = client.get(f"/admin/runs/{slow.pk}/").content.decode()
-    assert "<dt>Responses 429 or 503</dt><dd class=\"warn\">3</dd>" in text and "<dt>Tries again</dt><dd>12</dd>" in text
+    assert "<dt>Responses 429 or 503</dt><dd class=\"warn\">3</dd>" in text and "<dt>Retries</dt><dd>12</dd>" in text
     assert "<dt>Waits for hosts</dt><dd>2 · 2 min</dd>" in text, text[text.index("Waits for hosts") :][:80]
 
 
@@ -109,7 +109,7 @@ def test_the_status_bar_counts_what_lives(client: Client) -> None:
     )
     Event.objects.create(at=NOW, level=40, code="slice_broke", text="boom", run=one)
     state = client.get("/admin/status.json").json()
-    assert (state["light"], state["workers"], state["runs"]) == ("warn", "3 workers", "1 running, 0 queued")
+    assert (state["light"], state["workers"], state["runs"]) == ("warn", "3 workers", "Runs: 1 running, 0 queued")
     assert state["rate"] in ("2 pages a minute · 0 requests in flight", "3 pages a minute · 0 requests in flight")
     assert state["error"]["text"] == "Processing of a run was interrupted: boom" and state["error"]["url"] == f"/admin/runs/{one.pk}/"
 

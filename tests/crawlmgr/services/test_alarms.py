@@ -277,7 +277,7 @@ def test_a_chat_service_is_told_by_its_own_rules(web: Sink) -> None:
     channel = alarm_channels.add("chat", "chat", {"url": f"ntfy://127.0.0.1:{web.port}/room"}, now=NOW, allow_private=True)
     web.answers[:] = [200]
     alarms.test(channel, NOW)
-    assert sent() == 1 and "test" in str(web.posts[0][1]["title"])
+    assert sent() == 1 and "Test message" in str(web.posts[0][1]["title"])
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_a_scheduled_run_waits_outside_its_hours_and_says_so() -> None:
     client = Client(headers={"accept-language": "en"})
     client.force_login(user("operator"))
     page = client.get(f"/admin/runs/{run.pk}/").content.decode()
-    assert "waits for its hours (01:00–06:00, UTC)" in page and "Go on now" in page
+    assert "waits for its hours (01:00–06:00, UTC)" in page and "Continue now" in page
     assert 'title="waits for its hours (01:00–06:00, UTC)">waits</span>' in client.get("/admin/runs/").content.decode()
     assert reports.report(run, NOON)["waiting_for"] == "hours 01:00-06:00 UTC"
     assert jobs.run_slice(run.pk, clock=At(OPENS), seconds=5) == RunState.FINISHED
