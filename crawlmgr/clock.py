@@ -60,7 +60,7 @@ class PastClock:
         self._time = at if at < SYSTEM.now() else None
 
     def let_go(self) -> None:
-        """Makes this the machine's clock again."""
+        """Lets this clock show the machine's time again."""
         self._time = None
 
     def sleep(self, seconds: float) -> None:

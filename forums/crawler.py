@@ -110,7 +110,7 @@ class ForumCrawler:
         Run.objects.filter(pk=run.pk).update(result=run.result)
 
     def _load(self, run: Run) -> Site:
-        """Loads the site and its model from the database, once per slice."""
+        """Returns the run's site; the first call loads it and its learned model from the database."""
         if self._site is None:
             self._site = Site.objects.get(pk=run.target)
             self._model, self._rules = structures.model_of(self._site), structures.reading_rules(self._site)

@@ -141,7 +141,8 @@ class _Store:
 
 
 class ListVisits:
-    """Policy bic: reads every board's list from the top until the crawler's stop test ends the visit, and fetches what changed.
+    """Policy bic, the forum paper's incremental crawl: reads every board's list from the top until the crawler's stop test ends
+    the visit, and fetches what changed.
 
     Visits use the crawler's code (`forums.incremental`), on lists with rounded times, pinned and shifted rows and deleted posts.
     Some are interrupted and continued later.

@@ -103,7 +103,7 @@ def _entry(request: HttpRequest, one: Recurring, timing: Timing | None) -> Entry
 
 
 def days(found: Sequence[Entry], now: datetime, zone: ZoneInfo) -> list[tuple[date, list[Chip]]]:
-    """Returns (date, starts on that day by item) for the next seven days in a time zone; the starts of a day are sorted by
+    """Returns the next seven days of a time zone as pairs of the date and a `Chip` for each scheduled start on it, sorted by
     time."""
     today = now.astimezone(zone).date()
     until = datetime.combine(today + timedelta(days=WEEK), time(), zone).astimezone(UTC)

@@ -121,7 +121,7 @@ def test_a_tunnels_links_come_by_their_own_promise_and_that_of_their_page():
 
     worth = places(page=0.0, step=0.0)[2]
     assert worth > 0.3
-    # priority: relevance R(l) of the link + page * similarity of its page - step * number of off-topic pages before it
+    # a link's priority is its relevance, plus `page` times the similarity of its page, minus `step` for each off-topic page before it
     assert places(page=1.0, step=0.02) == pytest.approx([0.05 - 0.02, 0.09 - 0.04, worth + 0.01 - 0.04])
     assert places(page=0.5, step=0.0) == pytest.approx([0.025, 0.045, worth + 0.005])
 

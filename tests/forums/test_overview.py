@@ -1,4 +1,4 @@
-"""Overview pages: what a page shows, how far it is trusted, and how the closed loop uses it."""
+"""Overview pages: what a page shows, how far it is trusted, and how the adaptive policy uses it."""
 
 from __future__ import annotations
 

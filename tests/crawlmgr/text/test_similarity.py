@@ -37,7 +37,7 @@ def test_jaccard_and_bigrams():
 def test_semantic_forms_by_hand():
     topic = {"crawler": 2.0, "web": 1.0}
     page = {"crawler": 0.5, "soup": 1.0}
-    # greedy: “crawler” matches with weight 0.5; “web” matches no word, and its divisor has the page's largest weight, 1
+    # the word “web” is not on the page: it adds 0 to the sum and 1 (times the page's largest weight, 1) to the divisor
     assert semantic(topic, page) == pytest.approx((2 * 0.5) / (2 * 0.5 + 1 * 1.0))
     assert semantic(topic, page, greedy=False) == pytest.approx((2 * 0.5) / (3 * 1.5))
     assert semantic(topic, {}) == semantic({}, page) == 0

@@ -378,7 +378,7 @@ def test_a_private_proxy_is_refused_unless_it_is_allowed(site: LocalSite, fetche
         response = fetcher.fetch(FetchRequest("http://open.test/"), closed)
         assert response.failure is Failure.refused_address and response.detail == "127.0.0.1 loopback" and not site.log
         assert fetcher.fetch(FetchRequest("http://open.test/"), replace(closed, proxy_private=True)).body == b"by proxy"
-        site.log.clear()  # connection stays open
+        site.log.clear()  # the connection made to the proxy is still open, and must not be used
         assert fetcher.fetch(FetchRequest("http://open.test/"), closed).failure is Failure.refused_address and not site.log
 
 
