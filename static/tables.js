@@ -89,6 +89,18 @@
   });
   document.addEventListener("DOMContentLoaded", () => document.querySelectorAll("form[data-do]").forEach(count));
 
+  /* --- a table wider than its box is scrolled with the keyboard: without a link or button in it, the box itself takes the focus --- */
+  function reach(root) {
+    root.querySelectorAll(".scroll").forEach((box) => {
+      const scrolls = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight;
+      if (scrolls && !box.querySelector("a[href], button, input, select, textarea, summary")) box.tabIndex = 0;
+      else if (!scrolls) box.removeAttribute("tabindex");
+    });
+  }
+  document.addEventListener("DOMContentLoaded", () => reach(document));
+  document.addEventListener("desk:part", (event) => reach(event.target));
+  window.addEventListener("resize", () => reach(document));
+
   // A cell whose text is truncated shows the full text as its tooltip.
   document.addEventListener("mouseover", (event) => {
     const cell = event.target.closest?.("td.one, .facts dd, .line .t, .pane-title");

@@ -41,7 +41,7 @@ def test_a_simulation_a_slider_and_a_plan(page: Any, desk: str, forum: ForumServ
     assert page.locator("td:has-text('posts an hour are expected')").count()
     page.click("details.edit summary >> nth=0")
     page.click("button:has-text('Fix this time') >> nth=0")
-    page.wait_for_selector(".badge:has-text('pinned')")
+    page.wait_for_selector(".badge:has-text('time fixed')")
     assert not page.wrong
 
 
