@@ -64,7 +64,7 @@ def test_a_field_is_corrected_by_a_click_and_put_back(page: Any, desk: str) -> N
     page.wait_for_selector("#effects")
     assert page.locator("#effects tbody tr").count() == 2 and f"→ {shown}" in page.inner_text("#effects")
     page.click("button:has-text('Save the correction') >> nth=0")
-    page.wait_for_selector("text=The correction is version 2 of the model.")
+    page.wait_for_selector("text=The correction is saved as version 2 of the model.")
     assert page.is_visible("text=list of threads: replies")
 
     page.click("button:has-text('Undo')")

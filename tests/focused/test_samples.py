@@ -170,8 +170,8 @@ def test_what_is_too_long_is_cut_or_left_out_and_said(client: Client, topic: Top
     ("most", "form", "said"),
     [
         ("MAX_FILE_BYTES", {"files": sent("x" * 3000)}, "0.txt is larger than"),
-        ("MAX_FILES_BYTES", {"files": sent("x" * 600, "y" * 600)}, "At most 200 files of"),
-        ("MAX_FILES", {"files": sent("x", "y", "z")}, "At most 2 files of"),
+        ("MAX_FILES_BYTES", {"files": sent("x" * 600, "y" * 600)}, "At most 200 files,"),
+        ("MAX_FILES", {"files": sent("x", "y", "z")}, "At most 2 files,"),
     ],
 )
 def test_files_that_are_too_large_are_refused_in_one_line(

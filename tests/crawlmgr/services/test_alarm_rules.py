@@ -72,7 +72,7 @@ CASES = {
     "a run failed": Case("failure", lambda: run(detail="no host"), lambda: run(RunState.FINISHED), "F failed: no host"),
     "silence": Case("silence", lambda: _site(silent_since=NOW), lambda: _site(silent_since=None), "yields nothing new"),
     "less in a forum": Case(
-        "drop", lambda: _site(drop={"items": 40, "usual": 100.0}), lambda: _site(drop={}), "gives 60 % less than usual: 40 items in two days",
+        "drop", lambda: _site(drop={"items": 40, "usual": 100.0}), lambda: _site(drop={}), "has 60 % less new content than usual: 40 items in two days, usually 100",
     ),
     "less in a run": Case(
         "drop", lambda: harvests(100, 90, 110, 60), lambda: harvests(95), "found 40 % less than its last runs: 60 items, usually 100",
@@ -82,7 +82,7 @@ CASES = {
     ),
     "delay over target": Case(
         "late", lambda: visited(board(deadline_hours=2.0), 6.0), lambda: Board.objects.update(deadline_hours=7.0),
-        "b: 6.0 hours, 2.0 wanted",
+        "the worst is b with 6.0 hours on average (target: 2.0)",
     ),
     "layout": Case("layout", lambda: _site(layout={"state": "disagrees"}), lambda: _site(layout={}), "has changed"),
     "doubt": Case("doubt", lambda: _doubt(), lambda: Doubt.objects.update(settled_at=NOW), "1 doubts to check"),
@@ -148,7 +148,7 @@ def test_a_goal_that_is_reached_is_told_once(kind: str, goal: str) -> None:
     assert found() == []
     run(RunState.FINISHED, kind=kind, stopped_by=goal, fetched=7, items=3)
     [cause] = found()
-    assert (cause.rule, cause.once) == ("reached", True) and "7 pages, 3 items" in cause.text % cause.facts
+    assert (cause.rule, cause.once) == ("reached", True) and "7 pages fetched, 3 results found" in cause.text % cause.facts
 
 
 def test_every_rule_has_a_case() -> None:
