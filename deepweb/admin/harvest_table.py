@@ -33,6 +33,10 @@ def _in_all(one: Harvest) -> str:
     return tags.NOTHING
 
 
+def _most(one: Harvest) -> str:
+    return tags.NOTHING if one.high is None else tags.number(one.high)
+
+
 def _end(one: Harvest) -> str:
     if not one.stopped_by:
         return tags.NOTHING
@@ -70,7 +74,7 @@ TABLE = Table(
         _figure("requests", gettext_lazy("Requests")),
         _figure("details", gettext_lazy("Detail pages"), usual=False),
         Column("low", gettext_lazy("Estimated total records"), lambda one: one.low, _in_all, look="nowrap"),
-        Column("high", gettext_lazy("Estimated total, maximum"), lambda one: one.high, look="num", usual=False),
+        Column("high", gettext_lazy("Estimated total, maximum"), lambda one: one.high, _most, look="num", usual=False),
         Column("state", gettext_lazy("State"), lambda one: one.run.state, lambda one: tags.state(one.run)),
         Column("created", gettext_lazy("Created"), lambda one: one.run.created, lambda one: tags.ago(one.run.created),
                look="nowrap"),

@@ -186,5 +186,7 @@ def setting(way: tuple[str, ...], values: Mapping[str, Any]) -> str:
 
 def value(way: tuple[str, ...], set_to: Any) -> Any:
     """Returns the value `set_to` of one of a topic's settings (`way` is the path of keys to it) for the history of changes: the
-    display name for a strategy, any other value unchanged."""
-    return strategy(set_to) if way == ("strategy",) and set_to else set_to
+    display name of a strategy or of a parameter's choice, any other value unchanged."""
+    if not isinstance(set_to, str) or not set_to or way[:2] == ("options", "scope"):
+        return set_to
+    return strategy(set_to) if way == ("strategy",) else choice(set_to)

@@ -96,7 +96,7 @@ TABLE = Table(
         _figure("posts", gettext_lazy("Posts")),
         Column("interval", gettext_lazy("Fixed interval"), lambda row: row.board.interval_seconds,
                lambda row: tags.duration(row.board.interval_seconds), by("interval_seconds"), look="num"),
-        Column("deadline", gettext_lazy("Longest wait (h)"), lambda row: row.board.deadline_hours, look="num", usual=False),
+        Column("deadline", gettext_lazy("Maximum wait (h)"), lambda row: row.board.deadline_hours, look="num", usual=False),
         Column("next_visit", gettext_lazy("Next visit"), lambda row: row.due.at, _next, by("next_visit", nullable=True),
                look="nowrap"),
         Column("last_visit", gettext_lazy("Last visit"), lambda row: row.board.last_visit, _last,

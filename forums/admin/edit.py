@@ -39,7 +39,7 @@ class EditForm(forms.Form):
     delay_seconds = forms.FloatField(label=gettext_lazy("Pause between requests"), min_value=0, max_value=3600)
     connections = forms.IntegerField(label=gettext_lazy("Requests at the same time"), min_value=1, max_value=16)
     history_days = forms.FloatField(label=gettext_lazy("History on the first visit"), min_value=0, max_value=100_000)
-    max_pages = forms.IntegerField(label=gettext_lazy("Most list pages per board visit"), min_value=1, max_value=100_000)
+    max_pages = forms.IntegerField(label=gettext_lazy("Maximum list pages a visit"), min_value=1, max_value=100_000)
     interval = forms.TypedChoiceField(
         label=gettext_lazy("Visit every"), choices=(KEEP, *INTERVALS), coerce=int, empty_value=None, required=False
     )

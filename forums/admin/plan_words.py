@@ -81,7 +81,7 @@ def _sentence(code: str, visited: bool) -> str:
         return _("because about %(waiting)s posts waited, %(hours)s h after the visit at %(previous)s")
     if code == "expected":
         if visited:
-            return _("expected: about %(waiting)s posts should be waiting by then, %(hours)s h after the visit at %(previous)s")
+            return _("expected: about %(waiting)s posts waiting by then, %(hours)s h after the visit at %(previous)s")
         return _("expected: the board has not been visited yet")
     if code == "later":
         return _("expected: about %(waiting)s posts should have arrived since the visit before")

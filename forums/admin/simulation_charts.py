@@ -57,7 +57,7 @@ def profiles(window: dict[str, Any], zone: str) -> Chart:
         _("Daily posting rhythm"),
         series,
         x=_("hour of the day (%(zone)s)") % {"zone": zone},
-        y=_("weighted posts an hour (a reply counts θ, times the board's importance)"),
+        y=_("weighted posts an hour"),
         numbers=True,
         note=_("the busiest boards in the history"),
         empty=_("The history before the test is read first."),

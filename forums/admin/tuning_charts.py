@@ -102,7 +102,7 @@ def hours(name: str, rates: Floats, table: Timetable | None, board: int, zone: s
     drawn = chart(
         "chart-hours", _("Visit times and the board's posting rhythm"), series,
         x=_("hour of the day (%(zone)s)") % {"zone": zone},
-        y=_("weighted posts an hour (a reply counts θ, times the board's importance)"), numbers=True, note=name,
+        y=_("weighted posts an hour"), numbers=True, note=name,
     )  # fmt: skip
     if drawn.figure:
         drawn.figure["data"][0]["line"]["shape"] = "hv"

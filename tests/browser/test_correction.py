@@ -70,7 +70,7 @@ def test_a_field_is_corrected_by_a_click_and_put_back(page: Any, desk: str) -> N
     page.click("button:has-text('Undo')")
     page.wait_for_selector("text=The correction is undone.")
     page.click("tr:has-text('a correction') button:has-text('Restore this version') >> nth=-1")
-    page.wait_for_selector("text=Version 2 of the model is in use again.")
+    page.wait_for_selector("text=The model now has the content of version 2, saved as a new version.")
     assert page.is_visible("text=list of threads: replies")
 
     page.set_viewport_size({"width": 390, "height": 844})

@@ -74,7 +74,7 @@ def test_a_wrong_correction_taken_back_leaves_the_truth(page: Any, live: Live) -
     page.click(".chips a:text-is('author')")
     page.wait_for_selector("#effects")
     page.click("button:has-text('Save the correction') >> nth=0")
-    page.wait_for_selector("text=The correction is version 2 of the model.")
+    page.wait_for_selector("text=The correction is saved as version 2 of the model.")
     live.read_again()
     wrong = live.exported()
     assert wrong.total() == live.truth.total() and (wrong & live.truth).total() < live.truth.total() / 2

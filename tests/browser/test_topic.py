@@ -127,7 +127,7 @@ def test_a_chinese_topic_from_pasted_texts_to_the_export(page: Any, desk: str, s
 def score(page: Any, text: str, said: Said) -> float:  # noqa: F811 - the fixture's name
     """Pastes a text into the page "Test relevance" of a topic; returns the similarity that the page shows."""
     if not page.locator("#id_text").count():
-        page.click(f"a.btn:has-text('{said('Test relevance')}')")
+        page.click(f"a.btn:has-text('{said('Test')}')")
     page.fill("#id_text", text)
     page.click(f"button:has-text('{said('Test relevance')}')")
     note = page.locator(f".note:has-text('{said.part('against the threshold %(tau)s')}')")
