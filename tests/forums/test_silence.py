@@ -84,7 +84,11 @@ def test_marked_told_once_shown_and_over_with_the_first_news(client: Client) -> 
     client.force_login(get_user_model().objects.create_superuser("root"))
     told = "has had no new content for longer than its usual rhythm explains"
     assert client.get(reverse("admin:index")).content.decode().count(told) == 1
-    assert 'id="silence-banner"' in client.get(reverse("admin:forum", args=[silent.pk])).content.decode()
+    page = client.get(reverse("admin:forum", args=[silent.pk])).content.decode()
+    assert 'id="silence-banner"' in page and "bring 19 new items, and there was no such gap before" in page
+    rows = BoardHour.objects.filter(board__site=silent).order_by("hour")
+    BoardHour.objects.filter(pk__in=[row.pk for row in rows[60:66]]).delete()
+    assert "the longest gap before was only as long as 5 items" in client.get(reverse("admin:forum", args=[silent.pk])).content.decode()
     assert 'id="silence-banner"' not in client.get(reverse("admin:forum", args=[busy.pk])).content.decode()
 
     BoardHour.objects.create(board=Board.objects.get(site=silent), hour=now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=2), replies=1)
