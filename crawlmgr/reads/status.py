@@ -9,9 +9,10 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from crawlmgr.models import Event, Host, Node, NodeState, Page, Run, RunState
+from crawlmgr.models import Event, Hold, Host, Node, NodeState, Page, Run, RunState
+from crawlmgr.per_request import once
 from crawlmgr.reads.runs import all_active
-from crawlmgr.services import holds, standing
+from crawlmgr.services import standing
 
 RECENT = timedelta(hours=24)
 
@@ -46,9 +47,10 @@ class Alarm:
     at: datetime | None = None
 
 
+@once
 def all_paused() -> bool:
     """Tells whether all crawling is paused by an operator."""
-    return holds.current() is not None
+    return Hold.objects.exists()
 
 
 def _later_success(kind: str = "kind", target: str = "target", pk: str = "pk") -> Exists:
