@@ -31,7 +31,7 @@ _MAX_CANDIDATES = (60, 90)  # largest number of positive and of negative candida
 _MAX_MORE_CANDIDATES = (20, 30)  # as _MAX_CANDIDATES, for pages that are used only for training
 _MORE = 0.25  # weight of pages that are used only for training (other pages: 1)
 _LISTS = 2  # the first two page kinds (thread lists, board lists) contain a list, chosen by a model among candidates
-# further factor for pages that are used only for training, when the page's kind is trained: their words are drawn at random
+# further factor for pages used only for training when the page's kind is learned: their texts are random words
 _MORE_KIND = 0.25
 _INDEX = 2.0  # weight of an index page (other pages: 1) in training of the page's kind, because few pages are indexes
 _NO_FORUM = 0.2  # weight of pages that belong to no forum (forum pages: 1) in training of the doubt models
