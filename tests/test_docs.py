@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import load_command_class
+from django.core.management import get_commands, load_command_class
 from django.test import Client
 
 from crawlmgr.admin import help as guide
@@ -24,6 +25,7 @@ from tests.crawlmgr.admin.rows import user
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 LANGUAGES = ("en", "zh")
+PACKAGES = ("crawlmgr", "forums", "focused", "deepweb")
 PAGES = sorted(path.name for path in (DOCS / "en").glob("*.md"))
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 
@@ -134,13 +136,46 @@ def test_the_desk_shows_every_page_of_the_guide(language: str) -> None:
 
 @pytest.mark.once
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_commands_of_the_page_on_several_machines_can_be_given(language: str) -> None:
-    text = (DOCS / language / "cluster.md").read_text(encoding="utf-8")
-    given = re.findall(r"manage\.py ((?:serve|node|backup|bench)\b[^`\n\"]*)", text) + re.findall(r"`(node [a-z]+ NAME)`", text)
-    assert len(given) >= 12
-    for words in (one.split() for one in given):
-        parser = load_command_class("crawlmgr", words[0]).create_parser("manage.py", words[0])
-        parser.parse_args(words[1:])
+@pytest.mark.parametrize(("name", "least"), [("cluster", 12), ("commands", 13), ("operation", 7)])
+def test_commands_of_the_guide_can_be_given(language: str, name: str, least: int) -> None:
+    text = (DOCS / language / f"{name}.md").read_text(encoding="utf-8")
+    given = re.findall(r"manage\.py ((?!NAME)[a-z]+\b[^`\n]*)", text) + re.findall(r"`(node [a-z]+ NAME)`", text)
+    assert len(given) >= least
+    for words in (shlex.split(one) for one in given):
+        command = load_command_class(get_commands()[words[0]], words[0])
+        command._words = words[1:]
+        command.create_parser("manage.py", words[0]).parse_args(words[1:])
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_command_is_listed(language: str) -> None:
+    """All but `cluster`, which `serve` and `node` start themselves; of the benches only their list."""
+    page = (DOCS / language / "commands.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `([a-z]+(?: [a-z-]+)?)", page, re.MULTILINE))
+    existing = {"bench list"}
+    for name in (name for name, app in get_commands().items() if app in PACKAGES and name not in ("bench", "cluster")):
+        parts = getattr(load_command_class(get_commands()[name], name), "subcommands", {"": ""})
+        existing |= {f"{name} {part}".strip() for part in parts}
+    assert listed == existing
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_environment_variable_is_described(language: str) -> None:
+    """Those whose names stand in strings of the product's code, and no others."""
+    name = re.compile(r"\bCRAWLMGR_[A-Z0-9_]*[A-Z0-9]\b")
+    code = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if "benches" not in path.parts]
+    read = {found for path in code for text in _strings(path) for found in name.findall(text)}
+    page = (DOCS / language / "operation.md").read_text(encoding="utf-8")
+    described = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert len(described) == len(set(described)) and len(read) > 30
+    assert set(described) == {*read, "DATABASE_URL"}
+
+
+def _strings(path: Path) -> list[str]:
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
 
 @pytest.mark.once

@@ -25,9 +25,9 @@ BESIDE = {
     "home": "rooms", "forums": "forums", "site": "forums", "board": "forums", "forum-add": "forums", "plan": "forums",
     "simulations": "forums", "topics": "topics", "topic": "topics", "topic-add": "topics", "deepweb": "search-forms",
     "source": "search-forms", "source-add": "search-forms", "exports": "exports", "alarms": "alarms", "api": "api",
-    "retention": "years",
-    "backups": "years", "workers": "troubleshooting", "events": "troubleshooting", "hosts": "troubleshooting", "queue": "rooms",
-    "runs": "rooms", "archive": "years",
+    "retention": "operation",
+    "backups": "operation", "workers": "troubleshooting", "events": "troubleshooting", "hosts": "troubleshooting", "queue": "rooms",
+    "runs": "rooms", "archive": "operation",
 }
 COMPLETED: dict[str, Callable[[str], str]] = {}
 """Functions that complete the text of a page of the guide with what only the program knows, such as defaults, by the page's
