@@ -25,9 +25,8 @@ BESIDE = {
     "home": "rooms", "forums": "forums", "site": "forums", "board": "forums", "forum-add": "forums", "plan": "forums",
     "simulations": "forums", "topics": "topics", "topic": "topics", "topic-add": "topics", "deepweb": "search-forms",
     "source": "search-forms", "source-add": "search-forms", "exports": "exports", "alarms": "alarms", "api": "api",
-    "retention": "operation",
-    "backups": "operation", "workers": "troubleshooting", "events": "troubleshooting", "hosts": "troubleshooting", "queue": "rooms",
-    "runs": "rooms", "archive": "operation",
+    "retention": "operation", "backups": "operation", "archive": "operation", "queue": "rooms", "runs": "rooms",
+    "workers": "troubleshooting", "events": "troubleshooting", "hosts": "troubleshooting",
 }
 COMPLETED: dict[str, Callable[[str], str]] = {}
 """Functions that complete the text of a page of the guide with what only the program knows, such as defaults, by the page's
