@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from django.core.management import get_commands, load_command_class
 from django.test import Client
+from django.utils import translation
+from django.utils.translation import gettext
 
 from crawlmgr.admin import help as guide
 from crawlmgr.api.base import api
@@ -28,6 +30,7 @@ LANGUAGES = ("en", "zh")
 PACKAGES = ("crawlmgr", "forums", "focused", "deepweb")
 PAGES = sorted(path.name for path in (DOCS / "en").glob("*.md"))
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
+_FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
 def _anchors(path: Path) -> set[str]:
@@ -98,6 +101,20 @@ def test_the_guide_on_the_desk_has_a_part_of_every_strategy(language: str, meani
         assert text.count(f'<h2 id="{name.replace("_", "-")}"') == 1, name
     added = text.split('<h2 id="undescribed"')[1].split("<h2")[0]
     assert "<code>anchor=0.4</code>" in added and meaning in added
+
+
+@pytest.mark.once
+def test_names_of_buttons_and_pages_are_those_of_the_desk() -> None:
+    """What the guide sets in italics with a capital stands in the interface; the Chinese page has its Chinese name."""
+    named = 0
+    for name in PAGES:
+        one, other = (_FENCE.sub("", (DOCS / language / name).read_text(encoding="utf-8")) for language in LANGUAGES)
+        for text in re.findall(r"(?<![*\w])\*([A-Z][^*\n]+)\*(?!\*)", one):
+            with translation.override("zh-hans"):
+                chinese = gettext(text)
+            assert chinese != text and chinese in other, (name, text, chinese)
+            named += 1
+    assert named > 20
 
 
 @pytest.mark.once
