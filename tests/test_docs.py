@@ -179,6 +179,15 @@ def test_every_command_is_listed(language: str) -> None:
 
 @pytest.mark.once
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_every_operation_of_the_api_is_listed(language: str) -> None:
+    page = (DOCS / language / "api.md").read_text(encoding="utf-8")
+    listed = {path: set(methods.split()) for methods, path in re.findall(r"^\| ([A-Z ]+) \| `(\S+)` \|", page, re.MULTILINE)}
+    paths = api.get_openapi_schema()["paths"]
+    assert listed == {path.removeprefix("/api/v1"): {one.upper() for one in methods} for path, methods in paths.items()}
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_every_environment_variable_is_described(language: str) -> None:
     """Those whose names stand in strings of the product's code, and no others."""
     name = re.compile(r"\bCRAWLMGR_[A-Z0-9_]*[A-Z0-9]\b")
