@@ -70,12 +70,14 @@ faults: env
 	$(BIN)/python -m tests.seeded_faults $(FAULTS)
 
 lint: env
+	$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --check .; exit 1; }
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-# Fixes what ruff can fix automatically: order of imports, unused names. The code is not laid out by `ruff format`.
+# Lays out the code, and fixes what ruff can fix automatically: order of imports, unused names.
 format: env
 	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
 
 # Lists requirements with newer versions.
 outdated: env

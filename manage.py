@@ -12,7 +12,11 @@ def main() -> None:
     try:
         execute_from_command_line(sys.argv)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as `… | head`, has closed the pipe; what is left in the buffer is discarded
+    except (
+        BrokenPipeError
+        # the reader, such as `… | head`, has closed the pipe; what is left in the buffer is
+        # discarded
+    ):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
 

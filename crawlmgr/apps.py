@@ -13,9 +13,9 @@ _of_parents: list[Any] = []
 
 
 def leave_pools_to_parent() -> None:
-    """Called in every forked process: discards the database connection pools copied from the parent, and the connection of the
-    thread that forked, because the parent still uses them. A reference to them is kept, since deleting a pool would close the
-    parent's connections."""
+    """Called in every forked process: discards the database connection pools copied from the
+    parent, and the connection of the thread that forked, because the parent still uses them. A
+    reference to them is kept, since deleting a pool would close the parent's connections."""
     pools = getattr(connection, "_connection_pools", None)
     if pools:
         _of_parents.append((dict(pools), connection.connection))
@@ -24,11 +24,14 @@ def leave_pools_to_parent() -> None:
 
 
 def _load_queue_settings() -> None:
-    """Imports the settings of django-q2 without the Prometheus client. django-q2 would use it only if PROMETHEUS_MULTIPROC_DIR
-    is set, and importing it takes a tenth of the start of every command. The view of metrics imports it itself."""
+    """Imports the settings of django-q2 without the Prometheus client. django-q2 would use it only
+    if PROMETHEUS_MULTIPROC_DIR is set, and importing it takes a tenth of the start of every
+    command. The view of metrics imports it itself.
+    """
     name = "prometheus_client"
     if name not in sys.modules and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-        sys.modules[name] = None  # type: ignore[assignment]  # None makes an import fail as if the module were not installed
+        # None makes an import fail as if the module were not installed
+        sys.modules[name] = None  # type: ignore[assignment]
         try:
             import_module("django_q.conf")
         finally:
@@ -45,5 +48,6 @@ class CrawlmgrConfig(AppConfig):
     def ready(self) -> None:
         os.register_at_fork(after_in_child=leave_pools_to_parent)
         import_module("crawlmgr.checks")
-        # imported at start because the module, on import, makes django-q2 refuse tasks that call functions not on a list
+        # imported at start because the module, on import, makes django-q2 refuse tasks that call
+        # functions not on a list
         import_module("crawlmgr.services.queue")

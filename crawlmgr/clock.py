@@ -1,5 +1,5 @@
-"""Clocks that are passed as arguments: the machine's clock in production, others in tests and in replays of the archive. This
-module does not use Django."""
+"""Clocks that are passed as arguments: the machine's clock in production, others in tests and in
+replays of the archive. This module does not use Django."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Source of the current time, passed to all code that depends on it. `now` returns an aware time in UTC; `sleep` waits for
-    some seconds or, for clocks that do not show real time, advances the clock by them."""
+    """Source of the current time, passed to all code that depends on it. `now` returns an aware
+    time in UTC; `sleep` waits for some seconds or, for clocks that do not show real time, advances
+    the clock by them."""
 
     def now(self) -> datetime: ...
 
@@ -41,8 +42,10 @@ class ManualClock:
 
 
 class PastClock:
-    """A clock for replaying earlier crawls. It is the machine's clock until `put` sets it to a time in the past; from then on
-    it moves only by `put` and `sleep`, and when it reaches the present it is the machine's clock again."""
+    """A clock for replaying earlier crawls. It is the machine's clock until `put` sets it to a time
+    in the past; from then on it moves only by `put` and `sleep`, and when it reaches the present it
+    is the machine's clock again.
+    """
 
     def __init__(self) -> None:
         self._time: datetime | None = None
@@ -56,7 +59,8 @@ class PastClock:
         return SYSTEM.now() if self._time is None else self._time
 
     def put(self, at: datetime) -> None:
-        """Sets the clock to a time; a time that is not in the past makes it the machine's clock again."""
+        """Sets the clock to a time; a time that is not in the past makes it the machine's clock
+        again."""
         self._time = at if at < SYSTEM.now() else None
 
     def let_go(self) -> None:

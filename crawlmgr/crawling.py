@@ -1,5 +1,5 @@
-"""The interface between a kind of crawler and the crawl loop (`crawlmgr.engine`): required and optional methods, and the values
-passed between them."""
+"""The interface between a kind of crawler and the crawl loop (`crawlmgr.engine`): required and
+optional methods, and the values passed between them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from crawlmgr.web.exchange import FetchRequest, FetchResponse
 
 @dataclass(slots=True)
 class Stored:
-    """The result of storing one page: links to add to the frontier, the amounts by which the run's counters increase (`counts`),
-    the new state of the page's address, and the reason for that state, a short code ("" for none). `title` and `relevance` are
-    stored with the page."""
+    """The result of storing one page: links to add to the frontier, the amounts by which the run's
+    counters increase (`counts`), the new state of the page's address, and the reason for that
+    state, a short code ("" for none). `title` and `relevance` are stored with the page."""
 
     links: Sequence[NewUrl] = ()
     counts: dict[str, int] = field(default_factory=dict)
@@ -31,15 +31,19 @@ class Stored:
 class Crawler(Protocol):
     """One kind of crawling, as the crawl loop calls it.
 
-    `settings` returns the settings of a run. `begin` is called once and returns the first addresses. `request` makes the request
-    for an address of the frontier. `read` parses the response; it may take time and must not write to the database. `store`
-    writes what `read` returned, `failed` handles an address that ended without a page. `idle` is called when no address waits,
-    and returns more addresses or a code of the reason for which the run ends. `ended` is called when the run ends or pauses.
-    `begin`, `store`, `failed`, `idle` and `ended` run inside the transaction in which the crawl loop writes the same change, so
-    that both are committed together.
+    `settings` returns the settings of a run. `begin` is called once and returns the first
+    addresses. `request` makes the request for an address of the frontier. `read` parses the
+    response; it may take time and must not write to the database. `store` writes what `read`
+    returned, `failed` handles an address that ended without a page. `idle` is called when no
+    address waits, and returns more addresses or a code of the reason for which the run ends.
+    `ended` is called when the run ends or pauses. `begin`, `store`, `failed`, `idle` and `ended`
+    run inside the transaction in which the crawl loop writes the same change, so that both are
+    committed together.
 
-    Several requests are in flight at once, and pages are parsed and stored in order of arrival. A crawler can restrict this, and
-    change two other rules, by class attributes (see `pages_together`, `alone_kinds`, `own_end_reason` and `paces_new_hosts`)."""
+    Several requests are in flight at once, and pages are parsed and stored in order of arrival. A
+    crawler can restrict this, and change two other rules, by class attributes (see
+    `pages_together`, `alone_kinds`, `own_end_reason` and `paces_new_hosts`).
+    """
 
     def settings(self, run: Run) -> CrawlSettings: ...
 
@@ -49,7 +53,9 @@ class Crawler(Protocol):
 
     def read(self, run: Run, item: Url, response: FetchResponse) -> Any: ...
 
-    def store(self, run: Run, item: Url, response: FetchResponse, reading: Any, now: datetime) -> Stored: ...
+    def store(
+        self, run: Run, item: Url, response: FetchResponse, reading: Any, now: datetime
+    ) -> Stored: ...
 
     def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored: ...
 
@@ -60,48 +66,54 @@ class Crawler(Protocol):
 
 @runtime_checkable
 class UsesHeartbeat(Protocol):
-    """Optional method of a crawler whose `settings` method may take longer than a lease lasts: receives the function `pulse`,
-    which `settings` must call at least once a second while it computes. `settings` must not catch exceptions from `pulse`: they
-    end the slice, and the computation continues in the run's next slice."""
+    """Optional method of a crawler whose `settings` method may take longer than a lease lasts:
+    receives the function `pulse`, which `settings` must call at least once a second while it
+    computes. `settings` must not catch exceptions from `pulse`: they end the slice, and the
+    computation continues in the run's next slice."""
 
     def set_heartbeat(self, pulse: Callable[[], None]) -> None: ...
 
 
 @runtime_checkable
 class Prepares(Protocol):
-    """Optional method of a crawler whose start takes long to compute: `prepare` is called before `begin`, outside any
-    transaction, and keeps its result for `begin` to store."""
+    """Optional method of a crawler whose start takes long to compute: `prepare` is called before
+    `begin`, outside any transaction, and keeps its result for `begin` to store."""
 
     def prepare(self, run: Run, now: datetime) -> None: ...
 
 
 @runtime_checkable
 class Remembers(Protocol):
-    """Optional method of a crawler that keeps a run's state in memory between slices. `forget` discards that state after an error
-    ended a slice: the transaction was rolled back, so the state no longer agrees with the database."""
+    """Optional method of a crawler that keeps a run's state in memory between slices. `forget`
+    discards that state after an error ended a slice: the transaction was rolled back, so the state
+    no longer agrees with the database.
+    """
 
     def forget(self, run: Run) -> None: ...
 
 
 def pages_together(crawler: Crawler) -> int:
-    """Returns how many received pages may be parsed before the first of them is stored, to be stored in one transaction. The
-    default is 1, for crawlers in which parsing a page depends on the stored result of the page before."""
+    """Returns how many received pages may be parsed before the first of them is stored, to be
+    stored in one transaction. The default is 1, for crawlers in which parsing a page depends on the
+    stored result of the page before.
+    """
     return int(getattr(crawler, "pages_together", 1))
 
 
 def alone_kinds(crawler: Crawler) -> Collection[str]:
-    """Returns the values of `Url.kind` whose addresses are requested only while no other request of the run is in flight, because
-    what is requested next depends on the response; none by default."""
+    """Returns the values of `Url.kind` whose addresses are requested only while no other request of
+    the run is in flight, because what is requested next depends on the response; none by default.
+    """
     return frozenset(getattr(crawler, "alone_kinds", ()))
 
 
 def own_end_reason(crawler: Crawler) -> bool:
-    """Tells whether a run that could not fetch any page ends with the reason returned by `idle` instead of "unreachable"; False
-    by default."""
+    """Tells whether a run that could not fetch any page ends with the reason returned by `idle`
+    instead of "unreachable"; False by default."""
     return bool(getattr(crawler, "own_end_reason", False))
 
 
 def paces_new_hosts(crawler: Crawler) -> bool:
-    """Tells whether hosts that were never requested before get their crawl delay from the run's settings instead of the
-    installation's; False by default."""
+    """Tells whether hosts that were never requested before get their crawl delay from the run's
+    settings instead of the installation's; False by default."""
     return bool(getattr(crawler, "paces_new_hosts", False))

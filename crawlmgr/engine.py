@@ -1,4 +1,5 @@
-"""The crawl loop: crawls for a run during one slice of time. If a slice is killed or repeated, no page is lost or duplicated."""
+"""The crawl loop: crawls for a run during one slice of time. If a slice is killed or repeated, no
+page is lost or duplicated."""
 
 from __future__ import annotations
 
@@ -13,7 +14,16 @@ from django.db import transaction
 from django.utils.module_loading import import_string
 
 from crawlmgr.clock import SYSTEM, Clock
-from crawlmgr.crawling import Crawler, Prepares, Remembers, Stored, UsesHeartbeat, alone_kinds, own_end_reason, pages_together
+from crawlmgr.crawling import (
+    Crawler,
+    Prepares,
+    Remembers,
+    Stored,
+    UsesHeartbeat,
+    alone_kinds,
+    own_end_reason,
+    pages_together,
+)
 from crawlmgr.models import Run, RunState, Url, UrlState
 from crawlmgr.services import archive, frontier, host_limits, hosts, nodes, runs, slices, vault
 from crawlmgr.services.fetching import UNREADABLE
@@ -23,25 +33,41 @@ from crawlmgr.services.line import Landed, Line
 from crawlmgr.storing import Found, Held, Storing, ended
 from crawlmgr.web.window import calm_collector, switch_rarely
 
-__all__ = ["Crawler", "Interrupted", "Prepares", "UsesHeartbeat", "Stored", "holder", "run_slice", "shutdown"]
+__all__ = [
+    "Crawler",
+    "Interrupted",
+    "Prepares",
+    "UsesHeartbeat",
+    "Stored",
+    "holder",
+    "run_slice",
+    "shutdown",
+]
 
-PATIENCE_SECONDS = 3.0  # a wait for a host longer than this is stored with the run, and ends a slice that has a time limit
+# a wait for a host longer than this is stored with the run, and ends a slice that has a time limit
+PATIENCE_SECONDS = 3.0
 CLAIM_EVERY_SECONDS, EARLY_SECONDS = 0.03, 0.1
-"""Seconds between claims while requests are in flight; seconds by which a claim may precede the host's next allowed request."""
+"""Seconds between claims while requests are in flight; seconds by which a claim may precede the
+host's next allowed request."""
 CLAIM_AHEAD, CLAIM_AHEAD_PART = 16, 4
-"""Addresses claimed ahead of need: at most this number, and at most this fraction (1/n) of the requests allowed in flight. For
-hosts without a delay the next request can then start as soon as one ends, before its page is stored."""
-STALE_SECONDS = 2.0  # addresses that were claimed ahead of need and not requested after this time are released to other runs
+"""Addresses claimed ahead of need: at most this number, and at most this fraction (1/n) of the
+requests allowed in flight. For hosts without a delay the next request can then start as soon as one
+ends, before its page is stored."""
+# addresses that were claimed ahead of need and not requested after this time are released to other
+# runs
+STALE_SECONDS = 2.0
 SHORT_GATHER_SECONDS, GATHER_SECONDS, PATIENT_GATHER_SECONDS = 0.004, 0.01, 0.1
-"""Batching of responses, in seconds: how long to wait for further responses when the next request is ready; how long a page
-that was parsed waits to share a transaction with others if a request depends on it or its host allows only one connection; and
-how long if no request depends on it."""
+"""Batching of responses, in seconds: how long to wait for further responses when the next request
+is ready; how long a page that was parsed waits to share a transaction with others if a request
+depends on it or its host allows only one connection; and how long if no request depends on it."""
 SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.02, 0.5
-"""Seconds between two attempts to claim an address while no request is in flight: first pause, which doubles; longest pause."""
+"""Seconds between two attempts to claim an address while no request is in flight: first pause,
+which doubles; longest pause."""
 DRAIN_SECONDS, SHORT_DRAIN_SECONDS, HASTY_DRAIN_SECONDS = 10.0, 3.0, 2.0
-"""Seconds that requests in flight may take at the end of a slice: the usual limit, the limit when at most an eighth of them is
-left, and the limit when the process is asked to end."""
-PART_BYTES = 4_000_000  # total bytes of parsed pages waiting in memory at which they are stored without waiting longer
+"""Seconds that requests in flight may take at the end of a slice: the usual limit, the limit when
+at most an eighth of them is left, and the limit when the process is asked to end."""
+# total bytes of parsed pages waiting in memory at which they are stored without waiting longer
+PART_BYTES = 4_000_000
 
 
 def holder() -> str:
@@ -50,13 +76,19 @@ def holder() -> str:
 
 
 def run_slice(
-    run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = None, on_page: Any = None, lag: runs.Lag = runs.no_lag
+    run_id: int,
+    *,
+    clock: Clock = SYSTEM,
+    seconds: float | None = None,
+    on_page: Any = None,
+    lag: runs.Lag = runs.no_lag,
 ) -> str:
-    """Works on a run for one slice of `seconds` (None: until it ends or must wait long) and returns the run's state, or "leased"
-    if another worker has it.
+    """Works on a run for one slice of `seconds` (None: until it ends or must wait long) and returns
+    the run's state, or "leased" if another worker has it.
 
-    The caller queues the next slice. `on_page(run, address, response)` is called after each stored page. `lag` returns by how
-    many seconds `clock` is behind real time; leases are made longer by that."""
+    The caller queues the next slice. `on_page(run, address, response)` is called after each stored
+    page. `lag` returns by how many seconds `clock` is behind real time; leases are made longer by
+    that."""
 
     def make(run: Run, lease: runs.Lease, left: float | None) -> _Slice:
         crawler: Crawler = import_string(django_settings.CRAWLERS[run.kind])()
@@ -68,9 +100,18 @@ def run_slice(
 
 
 class _Slice:
-    """One slice of a run: claims addresses, keeps requests in flight, and stores responses. Only fetching uses other threads."""
+    """One slice of a run: claims addresses, keeps requests in flight, and stores responses. Only
+    fetching uses other threads."""
 
-    def __init__(self, run: Run, crawler: Crawler, lease: runs.Lease, clock: Clock, seconds: float | None, on_page: Any) -> None:
+    def __init__(
+        self,
+        run: Run,
+        crawler: Crawler,
+        lease: runs.Lease,
+        clock: Clock,
+        seconds: float | None,
+        on_page: Any,
+    ) -> None:
         self.run, self.crawler, self.lease, self.clock = run, crawler, lease, clock
         self.seconds, self.on_page = seconds, on_page
         self.heartbeat = Heartbeat(lease, clock, seconds, run.wanted)
@@ -81,20 +122,28 @@ class _Slice:
         self.held: list[Held] = []  # outcomes that are not yet stored
         self.held_since = 0.0
         self.held_bytes = 0
-        self.held_error = False  # whether `held` contains an error of a host with parallel connections; it is then stored sooner
+        # whether `held` contains an error of a host with parallel connections; it is then stored
+        # sooner
+        self.held_error = False
         self.looked = 0.0  # monotonic time of the last attempt to claim addresses
-        self.waiting_until: datetime | None = None  # end of the wait stored with the run; None while the run does not wait
-        self.idle_rounds = 0  # rounds in a row, at most 8, in which a host was due but no address could be claimed
+        self.waiting_until: datetime | None = (
+            None  # end of the wait stored with the run; None while the run does not wait
+        )
+        self.idle_rounds = (
+            0  # rounds in a row, at most 8, in which a host was due but no address could be claimed
+        )
         self.together, self.alone = pages_together(crawler), alone_kinds(crawler)
         if isinstance(crawler, UsesHeartbeat):
             crawler.set_heartbeat(self.heartbeat.pulse)
 
     def failed(self, now: datetime) -> None:
-        """Tells the crawler that the run failed; called inside the transaction that marks the run as failed."""
+        """Tells the crawler that the run failed; called inside the transaction that marks the run
+        as failed."""
         self.crawler.ended(self.run, RunState.FAILED, now)
 
     def forget(self) -> None:
-        """Makes the crawler discard the state it keeps in memory, after a transaction was rolled back."""
+        """Makes the crawler discard the state it keeps in memory, after a transaction was rolled
+        back."""
         if isinstance(self.crawler, Remembers):
             self.crawler.forget(self.run)
 
@@ -108,13 +157,16 @@ class _Slice:
             self.line = Line(self.settings, self.clock)
         except vault.Unreadable as error:
             return self._end(RunState.FAILED, "secrets_unreadable", str(error))
-        self.storing = Storing(self.run, self.crawler, self.lease, self.clock, self.settings, self.line)
+        self.storing = Storing(
+            self.run, self.crawler, self.lease, self.clock, self.settings, self.line
+        )
         if self.seconds is not None:
             self.until = self.clock.now() + timedelta(seconds=self.seconds)
         return self._work()
 
     def _work(self) -> str:
-        """Begins and runs the loop; returns the run's state. Pauses the run if the disk is almost full."""
+        """Begins and runs the loop; returns the run's state. Pauses the run if the disk is almost
+        full."""
         try:
             self._begin()
             while True:
@@ -128,7 +180,8 @@ class _Slice:
             self.storing.close()
 
     def _begin(self) -> None:
-        """Adds the run's first addresses if it has not begun; releases those that an earlier slice claimed and did not finish."""
+        """Adds the run's first addresses if it has not begun; releases those that an earlier slice
+        claimed and did not finish."""
         now = self.clock.now()
         if not self.run.begun and isinstance(self.crawler, Prepares):
             self.crawler.prepare(self.run, now)
@@ -145,7 +198,8 @@ class _Slice:
         self.storing.drop_full_hosts(links, now)
 
     def _leave_if_asked(self) -> str:
-        """Ends the slice if its time is over or if asked to pause, stop or shut down; returns the run's state, "" to continue."""
+        """Ends the slice if its time is over or if asked to pause, stop or shut down; returns the
+        run's state, "" to continue."""
         now = self.clock.now()
         self.heartbeat.beat(now)
         if not self._leaving(now):
@@ -165,7 +219,8 @@ class _Slice:
         return bool(self.heartbeat.asked) or (self.until is not None and now >= self.until)
 
     def _drain(self) -> None:
-        """Waits some seconds for requests in flight, then releases the addresses of those not finished and of those not sent."""
+        """Waits some seconds for requests in flight, then releases the addresses of those not
+        finished and of those not sent."""
         began, flying = time.monotonic(), len(self.line)
         self.closing = True
         while self.line:
@@ -191,25 +246,34 @@ class _Slice:
         return self.settings.in_flight - len(self.line)
 
     def _claim(self, now: datetime) -> list[Url]:
-        """Claims and returns the addresses that may be requested now, and a few to request next; [] if no request may be sent."""
+        """Claims and returns the addresses that may be requested now, and a few to request next; []
+        if no request may be sent."""
         if self.closing or self._leaving(now) or self.line.full or self._is_alone():
             return []
         most = max(0, self._free - len(self.ahead))
-        stock = min(CLAIM_AHEAD, self.settings.in_flight // CLAIM_AHEAD_PART) if self.together > 1 and not self.alone else 0
+        stock = (
+            min(CLAIM_AHEAD, self.settings.in_flight // CLAIM_AHEAD_PART)
+            if self.together > 1 and not self.alone
+            else 0
+        )
         spare = max(0, self._free + stock - len(self.ahead) - most)
         self.claimed_at = time.monotonic()
         claim = (self.run.pk, self.lease.fence, now, self.settings.lease_seconds, most)
         last = self.line.shares.resting(now)
-        items = frontier.claim_many(*claim, node=nodes.own_name(), spare=spare, early_seconds=EARLY_SECONDS, last=last)
+        items = frontier.claim_many(
+            *claim, node=nodes.own_name(), spare=spare, early_seconds=EARLY_SECONDS, last=last
+        )
         self.line.shares.begun([item.host_id for item in items], now)
         return items
 
     def _is_alone(self) -> bool:
-        """Tells whether a request is in flight that must be the only one of its run (see `crawling.alone_kinds`)."""
+        """Tells whether a request is in flight that must be the only one of its run (see
+        `crawling.alone_kinds`)."""
         return bool(self.alone) and any(item.kind in self.alone for item in self.line.items())
 
     def _step(self) -> str:
-        """Makes one round of claiming, requesting and handling responses; returns the run's state if the slice ends, else ""."""
+        """Makes one round of claiming, requesting and handling responses; returns the run's state
+        if the slice ends, else ""."""
         pause = CLAIM_EVERY_SECONDS if self._free > 0 else PATIENT_GATHER_SECONDS
         if not self.ahead and (not self.line or time.monotonic() - self.looked >= pause):
             self.ahead = self._claim(self.clock.now())
@@ -225,8 +289,10 @@ class _Slice:
         return "" if launched else self._nothing(self.clock.now())
 
     def _launch_next(self) -> bool:
-        """Requests the claimed addresses in `ahead` as long as more requests may be in flight; returns the rest to the frontier
-        if the last claim was too long ago. Returns False if `ahead` was empty or the slice is closing."""
+        """Requests the claimed addresses in `ahead` as long as more requests may be in flight;
+        returns the rest to the frontier if the last claim was too long ago. Returns False if
+        `ahead` was empty or the slice is closing.
+        """
         if not self.ahead or self.closing:
             return False
         free = self._free if not self.line.full else 0
@@ -244,11 +310,15 @@ class _Slice:
         return True
 
     def _has_pause(self, item: Url) -> bool:
-        """Tells whether an address may have to wait before its request, since its claim or its host's crawl delay says so."""
-        return item.due_at is not None or hosts.effective_delay(self.line.web.host(item.host_id)) > 0
+        """Tells whether an address may have to wait before its request, since its claim or its
+        host's crawl delay says so."""
+        return (
+            item.due_at is not None or hosts.effective_delay(self.line.web.host(item.host_id)) > 0
+        )
 
     def _launch(self, items: Sequence[Url]) -> None:
-        """For each claimed address: sends its request, or first requests robots.txt, or ends it as refused, or releases it."""
+        """For each claimed address: sends its request, or first requests robots.txt, or ends it as
+        refused, or releases it."""
         refused: list[tuple[Url, UrlState, str]] = []
         self.line.web.meet(item.host_id for item in items)
         for place, item in enumerate(items):
@@ -257,7 +327,9 @@ class _Slice:
                 refused.append((item, UrlState.FAILED, "sent_once"))
             elif self.storing.limit.full(item.host_id):
                 refused.append((item, UrlState.REFUSED, host_limits.REASON))
-            elif not self.line.is_free(item.host_id) or not self.storing.limit.has_capacity(item.host_id):
+            elif not self.line.is_free(item.host_id) or not self.storing.limit.has_capacity(
+                item.host_id
+            ):
                 frontier.release(item, attempt=False)
             elif (verdict := self.line.web.verdict(item.url, host)) is None:
                 self.line.ask_robots(item)
@@ -273,15 +345,19 @@ class _Slice:
             self._hold(ended(item, state, reason))
 
     def _collect_responses(self, seconds: float) -> None:
-        """Waits up to `seconds` for responses, parses those that have arrived, and stores parsed pages if they have waited long
-        enough. Requests addresses whose host's robots.txt has arrived."""
+        """Waits up to `seconds` for responses, parses those that have arrived, and stores parsed
+        pages if they have waited long enough. Requests addresses whose host's robots.txt has
+        arrived."""
         self._store_if_time()
         if not self.line:
             return
         wait = min(seconds, self._seconds_to_hold())
-        gather = min(SHORT_GATHER_SECONDS if self.ahead else GATHER_SECONDS, self._seconds_to_hold())
+        gather = min(
+            SHORT_GATHER_SECONDS if self.ahead else GATHER_SECONDS, self._seconds_to_hold()
+        )
         arrivals = self.line.land(wait, self.together - len(self.held), gather)
-        # This raises LeaseLost if another worker took the lease while this process was frozen, so that it sends nothing more.
+        # This raises LeaseLost if another worker took the lease while this process was frozen, so
+        # that it sends nothing more.
         self.heartbeat.beat(self.clock.now())
         if arrivals.held_up:
             self._release(arrivals.held_up)
@@ -312,14 +388,17 @@ class _Slice:
             self._store()
 
     def _seconds_to_hold(self) -> float:
-        """Returns how many seconds outcomes in `held` may still wait to be stored; PATIENT_GATHER_SECONDS without any."""
+        """Returns how many seconds outcomes in `held` may still wait to be stored;
+        PATIENT_GATHER_SECONDS without any."""
         if not self.held:
             return PATIENT_GATHER_SECONDS
         if len(self.held) >= self.together or not self.line or self.held_bytes >= PART_BYTES:
             return 0.0
         wanted = self.held_error
         if not wanted and self._free > 0 and not self.ahead:
-            wanted = not all(self._has_pause(one.landed.item) for one in self.held if one.landed is not None)
+            wanted = not all(
+                self._has_pause(one.landed.item) for one in self.held if one.landed is not None
+            )
         until = self.held_since + (GATHER_SECONDS if wanted else PATIENT_GATHER_SECONDS)
         return max(0.0, until - time.monotonic())
 
@@ -336,22 +415,26 @@ class _Slice:
                 self.on_page(self.run, landed.item, landed.response)
 
     def _continue_after_robots(self, known: Sequence[Url]) -> None:
-        """Requests the claimed addresses `known`, which waited for the robots.txt of their host and now have it. Those of hosts
-        with a crawl delay or failures go back to the frontier, because the request for robots.txt has used the host's turn.
-        Failed requests for robots.txt do not count as tries of the address."""
+        """Requests the claimed addresses `known`, which waited for the robots.txt of their host and
+        now have it. Those of hosts with a crawl delay or failures go back to the frontier, because
+        the request for robots.txt has used the host's turn. Failed requests for robots.txt do not
+        count as tries of the address."""
         now = self.clock.now()
         free: list[Url] = []
         back: list[Url] = []
         for item in known:
             item.attempts = min(item.attempts, 1)
             host = self.line.web.host(item.host_id)
-            (back if hosts.effective_delay(host) or host.failures or self._leaving(now) else free).append(item)
+            (
+                back if hosts.effective_delay(host) or host.failures or self._leaving(now) else free
+            ).append(item)
         if back:
             self._release(back)
         self._launch(free)
 
     def _release(self, items: Sequence[Url]) -> None:
-        """Returns claimed addresses to the frontier because they were not requested; this does not count as a try."""
+        """Returns claimed addresses to the frontier because they were not requested; this does not
+        count as a try."""
         with transaction.atomic():
             self.storing.count(self.clock.now(), {})
             for item in sorted(items, key=lambda item: item.host_id):
@@ -362,8 +445,10 @@ class _Slice:
         self.heartbeat.renewed(self.storing.wanted, self.clock.now())
 
     def _nothing(self, now: datetime) -> str:
-        """Called if no address can be requested now: waits briefly, or ends the slice if the wait is long. If no address is left,
-        asks the crawler for more, and ends the run if it has none. Returns the run's state if the slice is over, otherwise ""."""
+        """Called if no address can be requested now: waits briefly, or ends the slice if the wait
+        is long. If no address is left, asks the crawler for more, and ends the run if it has none.
+        Returns the run's state if the slice is over, otherwise "".
+        """
         wait = frontier.next_turn(self.run.pk, now)
         if wait is None:
             with transaction.atomic():
@@ -376,7 +461,11 @@ class _Slice:
                     return ""
             unreachable = frontier.unreachable(self.run.pk)
             if unreachable:
-                return self._end(RunState.FAILED, more if own_end_reason(self.crawler) else "unreachable", unreachable)
+                return self._end(
+                    RunState.FAILED,
+                    more if own_end_reason(self.crawler) else "unreachable",
+                    unreachable,
+                )
             return self._end(RunState.FINISHED, more, "")
         seconds = (wait.until - now).total_seconds()
         if seconds > PATIENCE_SECONDS and wait.until != self.waiting_until:
@@ -385,7 +474,12 @@ class _Slice:
             if self.until is not None:
                 return RunState.RUNNING
         self.idle_rounds = 0 if seconds > 0 else min(self.idle_rounds + 1, 8)
-        self.clock.sleep(min(max(seconds, SHORTEST_WAIT_SECONDS * 2 ** max(0, self.idle_rounds - 1)), LONGEST_WAIT_SECONDS))
+        self.clock.sleep(
+            min(
+                max(seconds, SHORTEST_WAIT_SECONDS * 2 ** max(0, self.idle_rounds - 1)),
+                LONGEST_WAIT_SECONDS,
+            )
+        )
         return ""
 
     def _end(self, state: str, stopped_by: str, detail: str) -> str:

@@ -1,4 +1,5 @@
-"""Reads environment variables for settings.py, strictly: an invalid value ends the process with a one-line message."""
+"""Reads environment variables for settings.py, strictly: an invalid value ends the process with a
+one-line message."""
 
 from __future__ import annotations
 
@@ -37,16 +38,20 @@ def number(name: str, default: float, low: float, high: float) -> float:
 
 
 def whole(name: str, default: int, low: int, high: int) -> int:
-    """Reads a whole number in [low, high] from an environment variable; `default` if it is not set."""
+    """Reads a whole number in [low, high] from an environment variable; `default` if it is not
+    set."""
     value = number(name, default, low, high)
     if value != int(value):
-        refuse(name, f"{os.environ[name].strip()} is not a whole number; enter one from {low} to {high}.")
+        refuse(
+            name,
+            f"{os.environ[name].strip()} is not a whole number; enter one from {low} to {high}.",
+        )
     return int(value)
 
 
 def choice(name: str, default: str, choices: tuple[str, ...]) -> str:
-    """Reads one of several words from an environment variable, in upper or lower case, and returns it in upper case; `default`
-    if it is not set."""
+    """Reads one of several words from an environment variable, in upper or lower case, and returns
+    it in upper case; `default` if it is not set."""
     text = os.environ.get(name, "").strip()
     if not text:
         return default
@@ -56,47 +61,76 @@ def choice(name: str, default: str, choices: tuple[str, ...]) -> str:
 
 
 def switch(name: str) -> bool:
-    """Reads a boolean from an environment variable: 1, yes, true, on; or 0, no, false, off and empty."""
-    return choice(name, "NO", ("1", "YES", "TRUE", "ON", "0", "NO", "FALSE", "OFF")) in ("1", "YES", "TRUE", "ON")
+    """Reads a boolean from an environment variable: 1, yes, true, on; or 0, no, false, off and
+    empty."""
+    return choice(name, "NO", ("1", "YES", "TRUE", "ON", "0", "NO", "FALSE", "OFF")) in (
+        "1",
+        "YES",
+        "TRUE",
+        "ON",
+    )
 
 
 def words(name: str, default: tuple[str, ...]) -> list[str]:
-    """Reads a list of comma-separated words from an environment variable; returns `default` as a list if it is not set."""
+    """Reads a list of comma-separated words from an environment variable; returns `default` as a
+    list if it is not set."""
     text = os.environ.get(name, "")
     return [word.strip() for word in text.split(",") if word.strip()] or list(default)
 
 
 def token(name: str) -> str:
-    """Reads a secret of at least sixteen printable ASCII characters without spaces from an environment variable; "" if it is
-    not set."""
+    """Reads a secret of at least sixteen printable ASCII characters without spaces from an
+    environment variable; "" if it is not set."""
     text = os.environ.get(name, "").strip()
     if text and (len(text) < 16 or not text.isascii() or not text.isprintable() or " " in text):
-        refuse(name, "the token needs sixteen letters or more without spaces, for example what `openssl rand -hex 16` prints.")
+        refuse(
+            name,
+            "the token needs sixteen letters or more without spaces, for example what `openssl rand"
+            " -hex 16` prints.",
+        )
     return text
 
 
 def store(name: str) -> str:
-    """Reads an object store's address, s3://bucket or s3://bucket/folder, from an environment variable; "" if it is not set."""
+    """Reads an object store's address, s3://bucket or s3://bucket/folder, from an environment
+    variable; "" if it is not set."""
     text = os.environ.get(name, "").strip().rstrip("/")
-    if text and not re.fullmatch(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._/-]{1,200})?", text):
-        refuse(name, f"{text!r} is not the address of a store; write s3://bucket or s3://bucket/folder.")
+    if text and not re.fullmatch(
+        r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._/-]{1,200})?", text
+    ):
+        refuse(
+            name,
+            f"{text!r} is not the address of a store; write s3://bucket or s3://bucket/folder.",
+        )
     return text
 
 
 def endpoint(name: str) -> str:
-    """Reads the web address of an S3-compatible server from an environment variable; "" for Amazon's own."""
+    """Reads the web address of an S3-compatible server from an environment variable; "" for
+    Amazon's own."""
     text = os.environ.get(name, "").strip().rstrip("/")
     if text and not re.fullmatch(r"https?://[^\s/?#@]+", text):
-        refuse(name, f"{text!r} is not the address of a server; write https://host or http://host:port.")
+        refuse(
+            name,
+            f"{text!r} is not the address of a server; write https://host or http://host:port.",
+        )
     return text
 
 
 def broker(name: str) -> str:
-    """Reads the address of a Redis or Valkey server from an environment variable; "" if it is not set."""
+    """Reads the address of a Redis or Valkey server from an environment variable; "" if it is not
+    set."""
     text = re.sub(r"^valkey(s?)://", r"redis\1://", os.environ.get(name, "").strip())
-    by_net, by_file = r"rediss?://([^\s/@]*@)?[^\s/?#@]+(/\d{1,4})?", r"unix://([^\s/@]*@)?/[^\s?#]+(\?db=\d{1,4})?"
+    by_net, by_file = (
+        r"rediss?://([^\s/@]*@)?[^\s/?#@]+(/\d{1,4})?",
+        r"unix://([^\s/@]*@)?/[^\s?#]+(\?db=\d{1,4})?",
+    )
     if text and not re.fullmatch(f"{by_net}|{by_file}", text):
-        refuse(name, "is not a broker's address; write redis://host:6379/0, rediss://:password@host/0 or unix:///path/of/socket.")
+        refuse(
+            name,
+            "is not a broker's address; write redis://host:6379/0, rediss://:password@host/0 or"
+            " unix:///path/of/socket.",
+        )
     return text
 
 
@@ -106,27 +140,32 @@ def password_of(url: str) -> str:
 
 
 def admin_password() -> str:
-    """Returns the first administrator's password from CRAWLMGR_ADMIN_PASSWORD; "" if it is not set."""
+    """Returns the first administrator's password from CRAWLMGR_ADMIN_PASSWORD; "" if it is not
+    set."""
     return os.environ.get("CRAWLMGR_ADMIN_PASSWORD", "")
 
 
 def data_folder(default: Path) -> Path:
-    """Returns the folder of database, archive, exports, logs and secret key, from CRAWLMGR_DATA or `default`. Creates it if
-    missing, and makes it accessible to its owner only."""
+    """Returns the folder of database, archive, exports, logs and secret key, from CRAWLMGR_DATA or
+    `default`. Creates it if missing, and makes it accessible to its owner only."""
     folder = Path(os.environ.get("CRAWLMGR_DATA", "").strip() or default).expanduser().resolve()
     private_files.secure(folder, _sqlite_elsewhere())
     try:
         for part in ("", "archive", "exports", "logs", "cache", "words"):
             (folder / part).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        refuse("CRAWLMGR_DATA", f"{folder} cannot be written ({error.strerror}); name a writable folder.")
+        refuse(
+            "CRAWLMGR_DATA",
+            f"{folder} cannot be written ({error.strerror}); name a writable folder.",
+        )
     if not os.access(folder, os.W_OK):
         refuse("CRAWLMGR_DATA", f"{folder} cannot be written; name a writable folder.")
     return folder
 
 
 def folder(name: str, default: Path) -> Path:
-    """Returns a folder named by an environment variable, or `default`; the code that first writes to it creates it."""
+    """Returns a folder named by an environment variable, or `default`; the code that first writes
+    to it creates it."""
     text = os.environ.get(name, "").strip()
     if text and not Path(text).expanduser().is_absolute():
         refuse(name, f"{text!r} is not an absolute path; it must begin with a slash.")
@@ -134,14 +173,16 @@ def folder(name: str, default: Path) -> Path:
 
 
 def _sqlite_elsewhere() -> Path | None:
-    """Returns the path of the SQLite file that DATABASE_URL names; None if it is not set or names another kind of database."""
+    """Returns the path of the SQLite file that DATABASE_URL names; None if it is not set or names
+    another kind of database."""
     kind, _colon, place = os.environ.get("DATABASE_URL", "").strip().partition("://")
     return Path(unquote(place)) if kind == "sqlite" and place.startswith("/") else None
 
 
 def secret_key(folder: Path) -> str:
-    """Returns the installation's secret key from the data folder; generates it on the first start, in a file readable by its
-    owner only. Exits the process if the file is damaged or cannot be read."""
+    """Returns the installation's secret key from the data folder; generates it on the first start,
+    in a file readable by its owner only. Exits the process if the file is damaged or cannot be
+    read."""
     path = folder / "secret.key"
     try:
         if not path.exists():
@@ -151,15 +192,19 @@ def secret_key(folder: Path) -> str:
         refuse("CRAWLMGR_DATA", f"{path} cannot be read ({error.strerror}).")
     if len(key) < 40 or not key.isprintable():
         refuse(
-            "CRAWLMGR_DATA", f"{path} is damaged; delete it to have a new one generated (all users then have to log in again)."
+            "CRAWLMGR_DATA",
+            f"{path} is damaged; delete it to have a new one generated (all users then have to log"
+            " in again).",
         )
     return key
 
 
 def _make_secret(path: Path) -> None:
-    """Writes a new key to a temporary file and hard-links it to `path`. If several processes start at once, only one link
-    succeeds, and all of them then read that key."""
-    descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)  # readable by its owner only
+    """Writes a new key to a temporary file and hard-links it to `path`. If several processes start
+    at once, only one link succeeds, and all of them then read that key."""
+    descriptor, name = tempfile.mkstemp(
+        prefix=f"{path.name}.", dir=path.parent
+    )  # readable by its owner only
     beside = Path(name)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(secrets.token_urlsafe(50))
@@ -172,22 +217,26 @@ def _make_secret(path: Path) -> None:
 
 
 def contact(name: str = "CRAWLMGR_CONTACT") -> str:
-    """Returns the contact (mail or web address) for site owners from an environment variable; "" if it is not set."""
+    """Returns the contact (mail or web address) for site owners from an environment variable; "" if
+    it is not set."""
     text = os.environ.get(name, "").strip()
     if not text:
         return ""
     mail = "@" in text and "." in text.rsplit("@", 1)[1] and " " not in text
-    if not (mail or text.startswith(("http://", "https://"))) or any(ord(c) < 32 or c in "()" for c in text):
+    if not (mail or text.startswith(("http://", "https://"))) or any(
+        ord(c) < 32 or c in "()" for c in text
+    ):
         refuse(name, f"{text!r} is neither a mail address nor a web address.")
     return text
 
 
 def database(folder: Path) -> dict[str, Any]:
-    """Returns Django's DATABASES entry for DATABASE_URL; by default an SQLite file in the data folder.
+    """Returns Django's DATABASES entry for DATABASE_URL; by default an SQLite file in the data
+    folder.
 
-    With CRAWLMGR_DATABASE_POOL set to n, the threads of a process share at most n connections to PostgreSQL, which are closed
-    after some time without use. SQLite uses WAL and IMMEDIATE transactions: a DEFERRED transaction that first reads and then
-    writes ignores the busy timeout.
+    With CRAWLMGR_DATABASE_POOL set to n, the threads of a process share at most n connections to
+    PostgreSQL, which are closed after some time without use. SQLite uses WAL and IMMEDIATE
+    transactions: a DEFERRED transaction that first reads and then writes ignores the busy timeout.
     """
     url = os.environ.get("DATABASE_URL", "").strip()
     if not url:
@@ -205,14 +254,20 @@ def database(folder: Path) -> dict[str, Any]:
     if parts.scheme not in ("postgres", "postgresql"):
         refuse(
             "DATABASE_URL",
-            f"{parts.scheme or url!r} is not supported; use sqlite:////path or postgresql://user@host/name.",
+            f"{parts.scheme or url!r} is not supported; use sqlite:////path or"
+            " postgresql://user@host/name.",
         )
     if not parts.path.strip("/"):
         refuse("DATABASE_URL", "the name of the database is missing: postgresql://user@host/name.")
     options: dict[str, Any] = dict(parse_qsl(parts.query))
     most = whole("CRAWLMGR_DATABASE_POOL", 0, 0, 64)
     if most:
-        options["pool"] = {"min_size": 0, "max_size": most, "max_idle": POOL_IDLE_SECONDS, "num_workers": 1}
+        options["pool"] = {
+            "min_size": 0,
+            "max_size": most,
+            "max_idle": POOL_IDLE_SECONDS,
+            "num_workers": 1,
+        }
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
@@ -220,7 +275,9 @@ def database(folder: Path) -> dict[str, Any]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": options.pop("host", None) or unquote(parts.hostname or ""),
         "PORT": str(port or ""),
-        "CONN_MAX_AGE": 0 if most else None,  # with a pool, a connection is returned to it after each task or request
+        "CONN_MAX_AGE": (
+            0 if most else None
+        ),  # with a pool, a connection is returned to it after each task or request
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": options,
     }
@@ -234,7 +291,9 @@ def _sqlite(path: Path) -> dict[str, Any]:
         "OPTIONS": {
             "transaction_mode": "IMMEDIATE",
             "timeout": 20,
-            "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA busy_timeout=20000;"
-            "PRAGMA cache_size=-32000;PRAGMA temp_store=MEMORY;PRAGMA mmap_size=268435456;",
+            "init_command": (
+                "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA busy_timeout=20000;"
+                "PRAGMA cache_size=-32000;PRAGMA temp_store=MEMORY;PRAGMA mmap_size=268435456;"
+            ),
         },
     }

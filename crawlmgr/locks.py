@@ -1,5 +1,5 @@
-"""Locks on files, which the operating system releases when the process that holds them ends, however it ends. Standard library
-only."""
+"""Locks on files, which the operating system releases when the process that holds them ends,
+however it ends. Standard library only."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 
 def is_held(path: Path) -> bool:
-    """Tells whether a process holds the exclusive lock of a file. False for a missing file; True if the file system has no
-    locks, because the lock might be held."""
+    """Tells whether a process holds the exclusive lock of a file. False for a missing file; True if
+    the file system has no locks, because the lock might be held."""
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,4 +1,5 @@
-"""Queries whose rows several parts of a page need (panels, figures, navigation tree): made once per request for a page."""
+"""Queries whose rows several parts of a page need (panels, figures, navigation tree): made once per
+request for a page."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ _results: ContextVar[dict[Callable[..., Any], Any] | None] = ContextVar("results
 
 @contextmanager
 def reused() -> Iterator[None]:
-    """Inside this block, functions decorated with `once` query the database at most once. Not for code that changes what they
-    read: it would not see its own changes."""
+    """Inside this block, functions decorated with `once` query the database at most once. Not for
+    code that changes what they read: it would not see its own changes."""
     token = _results.set({})
     try:
         yield
@@ -25,8 +26,9 @@ def reused() -> Iterator[None]:
 
 
 def once(query: Callable[[], T]) -> Callable[[], T]:
-    """Decorator for a query without arguments: its first result is returned again until the block `reused` ends. Outside such a
-    block, as in workers and commands, every call queries the database."""
+    """Decorator for a query without arguments: its first result is returned again until the block
+    `reused` ends. Outside such a block, as in workers and commands, every call queries the
+    database."""
 
     @wraps(query)
     def shared() -> T:

@@ -1,4 +1,5 @@
-"""All settings. Values that differ between installations come from environment variables; an invalid one ends the process."""
+"""All settings. Values that differ between installations come from environment variables; an
+invalid one ends the process."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from django.utils.translation import gettext_lazy as _
 from crawlmgr import environment, logs
 from crawlmgr.web.window import share_memory
 
-share_memory()  # called before a library starts threads: the first thread fixes the number of malloc arenas
+# called before a library starts threads: the first thread fixes the number of malloc arenas
+share_memory()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = environment.data_folder(BASE_DIR / "var")
@@ -31,11 +33,14 @@ DEBUG = False
 ALLOWED_HOSTS = environment.words("CRAWLMGR_ALLOWED_HOSTS", ("127.0.0.1", "localhost", "[::1]"))
 CONTACT = environment.contact()
 METRICS_TOKEN = environment.token("CRAWLMGR_METRICS_TOKEN")
-API_RATE = f"{environment.whole('CRAWLMGR_API_RATE', 600, 1, 1_000_000)}/m"  # API requests allowed per minute for each token
+API_RATE = (  # API requests allowed per minute for each token
+    f"{environment.whole('CRAWLMGR_API_RATE', 600, 1, 1_000_000)}/m"
+)
 
-# --- crawling --- One task works on one slice of a run. The times must satisfy: slice + the longest fetch < timeout < retry, and
-# retry > timeout x (2 + queue_limit / workers), because django-q2 counts retry from the moment a task is taken from the table of
-# queued tasks, not from the moment it starts.
+# --- crawling --- One task works on one slice of a run. The times must satisfy: slice + the longest
+# fetch < timeout < retry, and retry > timeout x (2 + queue_limit / workers), because django-q2
+# counts retry from the moment a task is taken from the table of queued tasks, not from the moment
+# it starts.
 WORKERS = environment.whole("CRAWLMGR_WORKERS", 4, 1, 64)
 SLICE_SECONDS = environment.number("CRAWLMGR_SLICE_SECONDS", 20, 0.2, 600)
 LEASE_SECONDS = environment.number("CRAWLMGR_LEASE_SECONDS", 90, 1, 3600)
@@ -43,8 +48,8 @@ TASK_TIMEOUT_SECONDS = environment.whole("CRAWLMGR_TIMEOUT_SECONDS", 90, 2, 3600
 RETRY_SECONDS = environment.whole("CRAWLMGR_RETRY_SECONDS", 300, 3, 20000)
 TICK_SECONDS = environment.number("CRAWLMGR_TICK_SECONDS", 5, 0.5, 60)
 STALL_SECONDS = environment.number("CRAWLMGR_STALL_SECONDS", 60, 2, 3600)
-# whether forum readings are corrected by consistency checks between pages (see the glossary: teacher); 0 only to measure the
-# benefit of these checks
+# whether forum readings are corrected by consistency checks between pages (see the glossary:
+# teacher); 0 only to measure the benefit of these checks
 FORUM_TEACHER = bool(environment.whole("CRAWLMGR_FORUM_TEACHER", 1, 0, 1))
 MIN_FREE_BYTES = int(environment.number("CRAWLMGR_MIN_FREE_MB", 500, 0, 1e7)) * 1_000_000
 KEEP_DAYS = {  # by kind of stored history: days for which it is kept, 0 for ever
@@ -87,7 +92,8 @@ CRAWL_DISPATCHERS = [
     "focused.services.dispatch.start_due",
     "deepweb.services.dispatch.start_due",
 ]
-"""Dotted names of functions that start due crawls; they are not called while all crawling is paused."""
+"""Dotted names of functions that start due crawls; they are not called while all crawling is
+paused."""
 DISPATCHERS = [
     *CRAWL_DISPATCHERS,
     "crawlmgr.services.saved_exports.start_due",
@@ -96,8 +102,8 @@ DISPATCHERS = [
     "crawlmgr.services.alarms.dispatch",
     "crawlmgr.services.deletions.carry_out",
 ]
-# by kind of run: function that computes an item's next start after a change of its working hours; called with the item's key,
-# the hours and the time
+# by kind of run: function that computes an item's next start after a change of its working hours;
+# called with the item's key, the hours and the time
 TIMED = {
     "forum": "forums.services.dispatch.retime",
     "topic": "focused.services.dispatch.retime",
@@ -105,23 +111,25 @@ TIMED = {
     "backup": "crawlmgr.services.backups.retime",
     "deepweb-harvest": "deepweb.services.dispatch.retime",
 }
-RECURRING = [  # functions that return scheduled items; called with the time and the maximum number of items
+# functions that return scheduled items; called with the time and the maximum number of items
+RECURRING = [
     "crawlmgr.services.recurring.own",
     "crawlmgr.services.backups.entries",
     "forums.reads.recurring.entries",
     "focused.services.dispatch.entries",
     "deepweb.services.dispatch.entries",
 ]
-# For each kind of run, the function that sets how often an item is started. It is called with the item's key, the interval in
-# seconds (None: no schedule) and the current time.
+# For each kind of run, the function that sets how often an item is started. It is called with the
+# item's key, the interval in seconds (None: no schedule) and the current time.
 REPEATED = {
     "export": "crawlmgr.services.saved_exports.repeat",
     "backup": "crawlmgr.services.backups.repeat",
     "topic": "focused.services.dispatch.repeat_by_key",
     "deepweb-harvest": "deepweb.services.dispatch.repeat_by_key",
 }
-# For each kind of item that can be deleted from a list of the web interface: the function that deletes one item. It is called
-# with the item's primary key, the time and the user, and does nothing if the item no longer exists.
+# For each kind of item that can be deleted from a list of the web interface: the function that
+# deletes one item. It is called with the item's primary key, the time and the user, and does
+# nothing if the item no longer exists.
 DELETABLE = {
     "forum": "forums.services.removals.start_by_key",
     "export": "crawlmgr.services.saved_exports.remove_by_key",
@@ -155,22 +163,38 @@ BENCHES = {
     "laboratory": "focused.benches.laboratory",
     "focused": "focused.benches.focused",
 }
-HOSTILE = ["forums.benches.hostile.READERS", "focused.benches.hostile.READERS", "deepweb.benches.hostile.READERS"]
+HOSTILE = [
+    "forums.benches.hostile.READERS",
+    "focused.benches.hostile.READERS",
+    "deepweb.benches.hostile.READERS",
+]
 SOAKS = {  # functions with which `bench soak` starts crawls, by kind of site
     "forum": "forums.benches.soak.begin",
     "topic": "focused.benches.soak.begin",
     "museum": "deepweb.benches.soak.begin",
 }
-DESK_ROWS = ["crawlmgr.benches.desk_rows", "forums.benches.desk_rows", "focused.benches.desk_rows", "deepweb.benches.desk_rows"]
+DESK_ROWS = [
+    "crawlmgr.benches.desk_rows",
+    "forums.benches.desk_rows",
+    "focused.benches.desk_rows",
+    "deepweb.benches.desk_rows",
+]
 DEMOS = {  # parts of the command `demo`, in the order in which they are added
     "forum": "forums.commands.demo.ForumDemo",
     "topic": "focused.commands.demo.TopicDemo",
     "deepweb": "deepweb.commands.demo.DeepwebDemo",
 }
-EXPORTS = ["crawlmgr.services.exports.TABLES", "forums.services.exports.TABLES", "deepweb.services.exports.TABLES"]
-# functions that rebuild tables computed from others; such tables are left out of backups and rebuilt after a restore
+EXPORTS = [
+    "crawlmgr.services.exports.TABLES",
+    "forums.services.exports.TABLES",
+    "deepweb.services.exports.TABLES",
+]
+# functions that rebuild tables computed from others; such tables are left out of backups and
+# rebuilt after a restore
 DERIVED = ["focused.services.search.rebuild"]
-DATA_CORRECTIONS = [  # functions, called after a migration or a restore, that adapt database rows written by older versions
+# functions, called after a migration or a restore, that adapt database rows written by older
+# versions
+DATA_CORRECTIONS = [
     *(f"{app}.services.private_hosts.restrict" for app in ("forums", "focused", "deepweb")),
     "crawlmgr.services.sealed_settings.seal_stored",
 ]
@@ -180,13 +204,24 @@ CRAWL_SETTINGS = [  # where crawl settings are stored: (model, JSON field, key i
     ("deepweb.Source", "parameters", ""),
     ("crawlmgr.Run", "parameters", "settings"),
 ]
-KEPT_FOLDERS = ["events"]  # folders in the data folder with files that database rows refer to; backed up like the archive
-TOPIC_STRATEGIES: dict[str, str] = {}  # crawl strategies outside focused/strategies: name -> dotted name of the class
-# functions that process a topic's page, in this order, before its relevance is computed; called outside any transaction
+KEPT_FOLDERS = [
+    "events"
+]  # folders in the data folder with files that database rows refer to; backed up like the archive
+TOPIC_STRATEGIES: dict[
+    str, str
+] = {}  # crawl strategies outside focused/strategies: name -> dotted name of the class
+# functions that process a topic's page, in this order, before its relevance is computed; called
+# outside any transaction
 TOPIC_READ_STAGES = ["focused.stages.clean", "focused.stages.convert"]
-TOPIC_STORE_STAGES = ["focused.services.pages.judge", "focused.services.pages.keep", "focused.services.search.index"]
+TOPIC_STORE_STAGES = [
+    "focused.services.pages.judge",
+    "focused.services.pages.keep",
+    "focused.services.search.index",
+]
 
-BROKER_URL = environment.broker("CRAWLMGR_BROKER_URL")  # address of Redis or Valkey; "" keeps the queue of tasks in the database
+BROKER_URL = environment.broker(
+    "CRAWLMGR_BROKER_URL"
+)  # address of Redis or Valkey; "" keeps the queue of tasks in the database
 QUEUE_STORE = "crawlmgr.services.queue_redis" if BROKER_URL else "crawlmgr.services.queue_rows"
 Q_CLUSTER: dict[str, Any] = {
     "name": "crawl",
@@ -209,7 +244,8 @@ Q_CLUSTER: dict[str, Any] = {
     "ALT_CLUSTERS": {},
 }
 
-# --- Django ---------------------------------------------------------------------------------------------------------
+# --- Django
+# --------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
@@ -264,22 +300,31 @@ TEMPLATES = [
 
 DATABASES = {"default": environment.database(DATA_DIR)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-CACHES = {  # django-q2 reports the state of its clusters through the cache, so all processes must share it
-    "default": {"BACKEND": "django.core.cache.backends.filebased.FileBasedCache", "LOCATION": str(DATA_DIR / "cache")}
+# django-q2 reports the state of its clusters through the cache, so all processes must share it
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
+        "LOCATION": str(DATA_DIR / "cache"),
+    }
 }
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 10},
+    },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "/admin/"
-# Failed logins: django-axes counts them by user name and IP address; the login form (crawlmgr.admin.login) asks django-axes and
-# refuses further tries.
+# Failed logins: django-axes counts them by user name and IP address; the login form
+# (crawlmgr.admin.login) asks django-axes and refuses further tries.
 AXES_FAILURE_LIMIT = 5
-LOGIN_FAILURES_OF_ADDRESS = 30  # failed logins from one IP address, over all user names, after which it is refused
+LOGIN_FAILURES_OF_ADDRESS = (
+    30  # failed logins from one IP address, over all user names, after which it is refused
+)
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_CLIENT_IP_CALLABLE = "crawlmgr.admin.login.client_address"
@@ -287,9 +332,11 @@ AXES_RESET_ON_SUCCESS = True
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
-# these checks are silenced: they demand the middleware and backend of django-axes, whose responses would replace the login form
+# these checks are silenced: they demand the middleware and backend of django-axes, whose responses
+# would replace the login form
 SILENCED_SYSTEM_CHECKS = ["axes.W002", "axes.W003"]
-# whether a proxy in front of the web server provides TLS and sets X-Forwarded-Proto and X-Forwarded-For
+# whether a proxy in front of the web server provides TLS and sets X-Forwarded-Proto and
+# X-Forwarded-For
 BEHIND_TLS = environment.switch("CRAWLMGR_TLS")
 if BEHIND_TLS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -324,12 +371,17 @@ LOG_FETCHES = environment.switch("CRAWLMGR_LOG_FETCHES")  # log each fetch of a 
 LOG_REQUESTS = environment.switch("CRAWLMGR_LOG_REQUESTS")  # log each request to the web server
 LOGGING = logs.configuration(
     LOG_DIR,
-    level=environment.choice("CRAWLMGR_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")),
+    level=environment.choice(
+        "CRAWLMGR_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+    ),
     form=environment.choice("CRAWLMGR_LOG_FORMAT", "TEXT", ("TEXT", "JSON")),
     to=environment.choice("CRAWLMGR_LOG_TO", "FILE", ("FILE", "STDERR")),
     most_bytes=int(environment.number("CRAWLMGR_LOG_MB", 10, 0.01, 10_000) * 1_000_000),
     secrets=[
-        SECRET_KEY, METRICS_TOKEN, str(DATABASES["default"].get("PASSWORD", "")), environment.admin_password(),
+        SECRET_KEY,
+        METRICS_TOKEN,
+        str(DATABASES["default"].get("PASSWORD", "")),
+        environment.admin_password(),
         environment.password_of(BROKER_URL),
     ],
 )
@@ -351,7 +403,9 @@ UNFOLD: dict[str, Any] = {
     "SITE_TITLE": _("Crawl manager"),
     "SITE_HEADER": _("Crawl manager"),
     "SITE_SYMBOL": "travel_explore",
-    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("desk.svg")}],
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("desk.svg")}
+    ],
     "SITE_URL": None,
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
@@ -366,9 +420,16 @@ UNFOLD: dict[str, Any] = {
     "LOGIN": {"redirect_after": lambda request: reverse_lazy("admin:index")},
     "STYLES": [lambda request: static("desk.css")],
     "SCRIPTS": [
-        lambda request: static("desk.js"), lambda request: static("keys.js"), lambda request: static("tables.js"),
+        lambda request: static("desk.js"),
+        lambda request: static("keys.js"),
+        lambda request: static("tables.js"),
         lambda request: static("chart-tools.js"),
-        lambda request: static("pane.js"), lambda request: static("tabs.js"),
+        lambda request: static("pane.js"),
+        lambda request: static("tabs.js"),
     ],
-    "SIDEBAR": {"show_search": False, "show_all_applications": False, "navigation": "crawlmgr.admin.tree.navigation"},
+    "SIDEBAR": {
+        "show_search": False,
+        "show_all_applications": False,
+        "navigation": "crawlmgr.admin.tree.navigation",
+    },
 }

@@ -1,5 +1,6 @@
-"""Second half of the crawl loop: handles responses, several in one transaction. Each one is parsed and stored, its address is
-returned to the frontier for another try, or its address ends as failed."""
+"""Second half of the crawl loop: handles responses, several in one transaction. Each one is parsed
+and stored, its address is returned to the frontier for another try, or its address ends as failed.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ Claim = Callable[[datetime], list[Url]]
 
 @dataclass(slots=True)
 class _Page:
-    """A response that was parsed (`reading` is the crawler's result), and its position in the archive (`written`; None if it was
-    not archived)."""
+    """A response that was parsed (`reading` is the crawler's result), and its position in the
+    archive (`written`; None if it was not archived)."""
 
     landed: Landed
     reading: Any
@@ -56,7 +57,8 @@ class _Page:
 
 @dataclass(slots=True)
 class _NoPage:
-    """An address without a page: to be tried again if `state` is None, otherwise ended with a state and a reason."""
+    """An address without a page: to be tried again if `state` is None, otherwise ended with a state
+    and a reason."""
 
     item: Url
     state: UrlState | None
@@ -69,23 +71,40 @@ Found = _Page | _NoPage
 
 
 class Held(NamedTuple):
-    """An outcome that waits to be stored: of a response, or of an address that ended without one (`landed` is None)."""
+    """An outcome that waits to be stored: of a response, or of an address that ended without one
+    (`landed` is None)."""
 
     found: Found
     landed: Landed | None
 
 
 def ended(item: Url, state: UrlState | None, reason: str) -> Found:
-    """Returns the outcome of an address that ends without a response; with `state` None, of one that is to be tried again."""
+    """Returns the outcome of an address that ends without a response; with `state` None, of one
+    that is to be tried again."""
     return _NoPage(item, state, reason)
 
 
 class Storing:
-    """Stores the responses of one slice of a run. `wanted` is the user's request to the run ("pause", "stop" or "") as of the
-    last transaction."""
+    """Stores the responses of one slice of a run. `wanted` is the user's request to the run
+    ("pause", "stop" or "") as of the last transaction."""
 
-    def __init__(self, run: Run, crawler: Crawler, lease: runs.Lease, clock: Clock, settings: CrawlSettings, line: Line) -> None:
-        self.run, self.crawler, self.lease, self.clock, self.settings, self.line = run, crawler, lease, clock, settings, line
+    def __init__(
+        self,
+        run: Run,
+        crawler: Crawler,
+        lease: runs.Lease,
+        clock: Clock,
+        settings: CrawlSettings,
+        line: Line,
+    ) -> None:
+        self.run, self.crawler, self.lease, self.clock, self.settings, self.line = (
+            run,
+            crawler,
+            lease,
+            clock,
+            settings,
+            line,
+        )
         self.archive = archive.Archive(run.pk, clock.now())
         self.pace = hosts.OwnPace(settings) if paces_new_hosts(crawler) else None
         self.wanted = ""
@@ -101,8 +120,10 @@ class Storing:
         self.archive.close(self.clock.now())
 
     def read(self, landed: Landed) -> Found:
-        """Returns the outcome of a response, for `keep` to write to the database. Parses the response unless the request failed,
-        and then writes it to the archive unless the request is confidential or the page forbids it."""
+        """Returns the outcome of a response, for `keep` to write to the database. Parses the
+        response unless the request failed, and then writes it to the archive unless the request is
+        confidential or the page forbids it.
+        """
         item, response = landed.item, landed.response
         if (failure := self._failure(landed)) is not None:
             return failure
@@ -111,15 +132,20 @@ class Storing:
         if landed.flight.request.confidential or noarchive:
             return _Page(landed, reading, None)
         earlier = archive.latest(item.url) if response.not_modified else None
-        return _Page(landed, reading, self.archive.write(response, self.clock.now(), revisit=earlier))
+        return _Page(
+            landed, reading, self.archive.write(response, self.clock.now(), revisit=earlier)
+        )
 
     def _failure(self, landed: Landed) -> _NoPage | None:
-        """Returns the outcome of a failed request; None if there is a response to parse, which may be an error page. Temporary
-        failures are retried until the allowed tries are used up. An address marked "once" is not retried, because the server may
-        have processed the first request."""
+        """Returns the outcome of a failed request; None if there is a response to parse, which may
+        be an error page. Temporary failures are retried until the allowed tries are used up. An
+        address marked "once" is not retried, because the server may have processed the first
+        request."""
         item, response = landed.item, landed.response
         busy = response.status in BUSY
-        passing = response.failure in PASSING or (response.failure is None and (busy or response.status >= 500))
+        passing = response.failure in PASSING or (
+            response.failure is None and (busy or response.status >= 500)
+        )
         tries = 1 if item.payload.get("once") else self.settings.max_attempts + (2 if busy else 0)
         if passing and item.attempts < tries:
             return _NoPage(item, None, _problem(response), landed)
@@ -128,7 +154,8 @@ class Storing:
         return None
 
     def keep(self, found: Sequence[Found], claim: Claim) -> list[Url]:
-        """Stores outcomes in one transaction, and claims the next addresses in it by calling `claim`; returns these addresses."""
+        """Stores outcomes in one transaction, and claims the next addresses in it by calling
+        `claim`; returns these addresses."""
         now = self.clock.now()
         counts: Counter[str] = Counter()
         links: list[tuple[NewUrl, int | None]] = []
@@ -153,9 +180,12 @@ class Storing:
                 self.line.done(one.landed)
         return ahead
 
-    def _store(self, one: Found, now: datetime, counts: Counter[str], rows: list[tuple[Any, ...]]) -> Stored:
-        """Stores the outcome of one address through the crawler, and adds its figures to the run's counters in `counts`. For a
-        page, appends its row for the table of pages to `rows`. Returns the crawler's result."""
+    def _store(
+        self, one: Found, now: datetime, counts: Counter[str], rows: list[tuple[Any, ...]]
+    ) -> Stored:
+        """Stores the outcome of one address through the crawler, and adds its figures to the run's
+        counters in `counts`. For a page, appends its row for the table of pages to `rows`. Returns
+        the crawler's result."""
         if isinstance(one, _NoPage):
             return self._store_failure(one, now, counts)
         item, response = one.landed.item, one.landed.response
@@ -167,13 +197,21 @@ class Storing:
         self._tally.ended(item, UrlState(stored.state), stored.reason)
         self._ended.append((item, stored.state, stored.reason))
         rows.append(
-            pages.row(self.run.pk, item, response, one.written, now, title=stored.title, relevance=stored.relevance)
+            pages.row(
+                self.run.pk,
+                item,
+                response,
+                one.written,
+                now,
+                title=stored.title,
+                relevance=stored.relevance,
+            )
         )
         return stored
 
     def _store_failure(self, failure: _NoPage, now: datetime, counts: Counter[str]) -> Stored:
-        """Handles an address without a page: returns it to the frontier for another try (with an empty result), or ends it and
-        returns the result of the crawler's `failed`."""
+        """Handles an address without a page: returns it to the frontier for another try (with an
+        empty result), or ends it and returns the result of the crawler's `failed`."""
         if failure.landed is not None:
             counts["busy"] += failure.landed.response.status in BUSY
             self._tally.answer(failure.landed.response)
@@ -183,9 +221,12 @@ class Storing:
             return Stored()
         received = failure.landed.response.received_bytes if failure.landed is not None else 0
         self._tally.ended(failure.item, failure.state, failure.reason, received)
-        # final states are written first: the crawler's handling of a failed address may depend on which others are still open
+        # final states are written first: the crawler's handling of a failed address may depend on
+        # which others are still open
         self._end(now)
-        counts.update({"refused" if failure.state == UrlState.REFUSED else "failed": 1, "bytes": received})
+        counts.update(
+            {"refused" if failure.state == UrlState.REFUSED else "failed": 1, "bytes": received}
+        )
         stored = self.crawler.failed(self.run, failure.item, failure.reason, now)
         frontier.finish(failure.item, failure.state, now, failure.reason)
         return stored
@@ -196,37 +237,49 @@ class Storing:
         frontier.finish_many(ended, now)
 
     def _settle_limit(self, found: Sequence[Found], now: datetime) -> None:
-        """Counts the stored pages per host. If a host has thereby reached the run's limit of pages per host, removes its waiting
-        addresses from the frontier."""
+        """Counts the stored pages per host. If a host has thereby reached the run's limit of pages
+        per host, removes its waiting addresses from the frontier."""
         for one in found if self.limit.most else ():
-            if one.landed is not None and self.limit.ended(_item(one).host_id, page=isinstance(one, _Page)):
+            if one.landed is not None and self.limit.ended(
+                _item(one).host_id, page=isinstance(one, _Page)
+            ):
                 host = self.line.web.host(_item(one).host_id)
                 self._full[host.key] = host.pk
                 frontier.drop(self.run.pk, now, host_limits.REASON, host=host)
 
     def drop_full_hosts(self, links: Iterable[NewUrl], now: datetime) -> None:
-        """Drops from the frontier the waiting addresses on the hosts of `links` that have reached the run's limit of pages."""
-        added = {self._full[key] for link in links if (key := host_key(link.url)) in self._full} if self._full else ()
+        """Drops from the frontier the waiting addresses on the hosts of `links` that have reached
+        the run's limit of pages."""
+        added = (
+            {self._full[key] for link in links if (key := host_key(link.url)) in self._full}
+            if self._full
+            else ()
+        )
         for pk in sorted(added):
             frontier.drop(self.run.pk, now, host_limits.REASON, host=Host(pk=pk))
 
     def count(self, now: datetime, deltas: dict[str, int]) -> None:
-        """Adds `deltas`, and the requests sent since the last call, to the run's counters. Raises LeaseLost if another worker
-        has taken the run."""
+        """Adds `deltas`, and the requests sent since the last call, to the run's counters. Raises
+        LeaseLost if another worker has taken the run."""
         requests, self.line.web.requests = self.line.web.requests, 0
         self.wanted = runs.count(self.lease, now, {**deltas, "requests": requests})
 
     def _settle(self, found: Sequence[Found], now: datetime) -> None:
-        """Updates the crawl delay and failures of the hosts of these responses, at the end of the transaction and in the order of
-        the hosts' ids, to avoid deadlocks between such transactions. If a host was unreachable HOST_DOWN_AFTER times in a row,
-        all its waiting addresses end, so that they are not tried one by one."""
+        """Updates the crawl delay and failures of the hosts of these responses, at the end of the
+        transaction and in the order of the hosts' ids, to avoid deadlocks between such
+        transactions. If a host was unreachable HOST_DOWN_AFTER times in a row, all its waiting
+        addresses end, so that they are not tried one by one."""
         hours = hosts.Hours()
         for one in sorted(found, key=lambda one: _item(one).host_id):
             if one.landed is None:
                 continue
             host, response = self.line.web.host(_item(one).host_id), one.landed.response
             hosts.settle(host, response, one.landed.at, one.landed.flight.sent_at, hours)
-            given_up = isinstance(one, _NoPage) and one.state == UrlState.FAILED and response.failure in UNREACHABLE
+            given_up = (
+                isinstance(one, _NoPage)
+                and one.state == UrlState.FAILED
+                and response.failure in UNREACHABLE
+            )
             if given_up and host.failures >= HOST_DOWN_AFTER:
                 frontier.drop(self.run.pk, now, "host_unreachable", host=host)
         hours.write()
@@ -242,7 +295,12 @@ def _times(counts: dict[str, int]) -> dict[str, int]:
 
 
 def _problem(response: FetchResponse) -> str:
-    """Returns the reason why a request failed: "http_503", or the code of the failure, followed by details if there are any."""
+    """Returns the reason why a request failed: "http_503", or the code of the failure, followed by
+    details if there are any."""
     if response.failure is not None:
-        return f"{response.failure.value}: {response.detail}" if response.detail else response.failure.value
+        return (
+            f"{response.failure.value}: {response.detail}"
+            if response.detail
+            else response.failure.value
+        )
     return f"http_{response.status}"

@@ -1,5 +1,5 @@
-"""Supervision of child process groups: starts them, watches them, restarts them with increasing pauses, and stops them.
-Standard library only."""
+"""Supervision of child process groups: starts them, watches them, restarts them with increasing
+pauses, and stops them. Standard library only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import os
 import select
 import signal
 import socket
-import subprocess  # noqa: S404 - starting programs is what this module is for
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -29,8 +29,8 @@ class AlreadyRunning(Exception):
 
 
 def backoff_seconds(failures: int) -> float:
-    """Returns for how many seconds to wait before the next start after `failures` failures in a row: 0 for none, then 0.5,
-    doubled with each failure up to 30.
+    """Returns for how many seconds to wait before the next start after `failures` failures in a
+    row: 0 for none, then 0.5, doubled with each failure up to 30.
 
     >>> [backoff_seconds(n) for n in range(5)], backoff_seconds(50)
     ([0.0, 0.5, 1.0, 2.0, 4.0], 30.0)
@@ -50,7 +50,8 @@ def alive(pid: int) -> bool:
 
 
 def group(number: int) -> list[int]:
-    """Returns the process ids of the process group `number`, from /proc; [] if there are none, or on systems without /proc."""
+    """Returns the process ids of the process group `number`, from /proc; [] if there are none, or
+    on systems without /proc."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError, IndexError):
@@ -60,8 +61,9 @@ def group(number: int) -> list[int]:
 
 
 def memory_bytes(pids: Sequence[int]) -> int:
-    """Returns the total memory of processes in bytes, with shared memory pages divided by the number of processes that share them
-    (PSS). Processes that have ended or cannot be read count 0."""
+    """Returns the total memory of processes in bytes, with shared memory pages divided by the
+    number of processes that share them (PSS). Processes that have ended or cannot be read count 0.
+    """
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -71,9 +73,9 @@ def memory_bytes(pids: Sequence[int]) -> int:
 
 
 def lock(path: Path) -> IO[str]:
-    """Takes an exclusive lock on a file, and writes this process's id into it. Returns the open file, which must be kept open:
-    the operating system releases the lock when the process ends, however it ends. Raises AlreadyRunning if another process holds
-    the lock."""
+    """Takes an exclusive lock on a file, and writes this process's id into it. Returns the open
+    file, which must be kept open: the operating system releases the lock when the process ends,
+    however it ends. Raises AlreadyRunning if another process holds the lock."""
     file = path.open("a+", encoding="ascii")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -91,9 +93,11 @@ def lock(path: Path) -> IO[str]:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Returns a listening socket to pass to the web server. The supervisor keeps it, so that it stays open while the web server
-    restarts. Raises OSError if the address cannot be used."""
-    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    """Returns a listening socket to pass to the web server. The supervisor keeps it, so that it
+    stays open while the web server restarts. Raises OSError if the address cannot be used."""
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -107,14 +111,19 @@ def listen(host: str, port: int) -> socket.socket:
 
 @dataclass(slots=True)
 class StallDetector:
-    """Detects a cluster of workers that has stopped taking tasks, as opposed to one that is busy or has just started.
+    """Detects a cluster of workers that has stopped taking tasks, as opposed to one that is busy or
+    has just started.
 
-    Tasks write a heartbeat value, for example a time, to the database. The cluster has stopped if the value does not change for
-    longer than the largest limit that applies, by this process's monotonic clock (a machine's suspension is not counted):
-    - `stall_seconds`: always; in this time the cluster must run the task that it is regularly asked to run.
-    - `busy_seconds`: while a worker is busy. `start_seconds`: until the first heartbeat of a new cluster.
-    - `doubt_seconds`: instead of `stall_seconds` from the death of a worker to the next heartbeat. The worker may have held the
-      lock of the cluster's internal queue; then no other worker would ever get a task again."""
+    Tasks write a heartbeat value, for example a time, to the database. The cluster has stopped if
+    the value does not change for longer than the largest limit that applies, by this process's
+    monotonic clock (a machine's suspension is not counted):
+    - `stall_seconds`: always; in this time the cluster must run the task that it is regularly asked
+      to run.
+    - `busy_seconds`: while a worker is busy. `start_seconds`: until the first heartbeat of a new
+      cluster.
+    - `doubt_seconds`: instead of `stall_seconds` from the death of a worker to the next heartbeat.
+      The worker may have held the lock of the cluster's internal queue; then no other worker would
+      ever get a task again."""
 
     stall_seconds: float
     busy_seconds: float
@@ -127,13 +136,16 @@ class StallDetector:
     young: bool = True
 
     def begin(self, at: float, heartbeat: object) -> None:
-        """Restarts all time limits at `at`, because a new cluster starts. `heartbeat` is the value that the previous cluster
-        left, so that only a different value counts as a heartbeat of the new one."""
+        """Restarts all time limits at `at`, because a new cluster starts. `heartbeat` is the value
+        that the previous cluster left, so that only a different value counts as a heartbeat of the
+        new one."""
         self.heartbeat, self.changed, self.young, self.in_doubt = heartbeat, at, True, False
 
     def count(self, deaths: int, at: float) -> None:
-        """Records the total number of worker processes that have died until `at`. If it has increased, the time limit for a
-        heartbeat is restarted, and is `doubt_seconds` instead of `stall_seconds` until the next heartbeat."""
+        """Records the total number of worker processes that have died until `at`. If it has
+        increased, the time limit for a heartbeat is restarted, and is `doubt_seconds` instead of
+        `stall_seconds` until the next heartbeat.
+        """
         if self.deaths is not None and deaths > self.deaths:
             self.changed, self.in_doubt = at, True
         self.deaths = deaths
@@ -143,25 +155,41 @@ class StallDetector:
         self.changed = at
 
     def stalled(self, heartbeat: object, busy: bool, at: float) -> bool:
-        """Records the current heartbeat; returns True if at the time `at` it has been unchanged for longer than allowed. `busy`
-        tells whether a worker is working on a task."""
+        """Records the current heartbeat; returns True if at the time `at` it has been unchanged for
+        longer than allowed. `busy` tells whether a worker is working on a task."""
         if heartbeat != self.heartbeat:
             self.heartbeat, self.changed, self.young, self.in_doubt = heartbeat, at, False, False
-        least = self.doubt_seconds if self.in_doubt and self.doubt_seconds is not None else self.stall_seconds
-        allowed = [least, self.busy_seconds if busy else 0.0, self.start_seconds if self.young else 0.0]
+        least = (
+            self.doubt_seconds
+            if self.in_doubt and self.doubt_seconds is not None
+            else self.stall_seconds
+        )
+        allowed = [
+            least,
+            self.busy_seconds if busy else 0.0,
+            self.start_seconds if self.young else 0.0,
+        ]
         return at - self.changed > max(allowed)
 
 
 class Child:
     """One program in a process group of its own, which can be started again after it ended.
 
-    The group gets a pipe whose other end this object holds; `crawlmgr.child` kills the group when that end closes. `wanted`
-    tells whether the program should run now, `ends_early` whether it handles SIGUSR1 as a request to end its tasks early.
+    The group gets a pipe whose other end this object holds; `crawlmgr.child` kills the group when
+    that end closes. `wanted` tells whether the program should run now, `ends_early` whether it
+    handles SIGUSR1 as a request to end its tasks early.
     """
 
     def __init__(
-        self, name: str, program: Sequence[str], *, folder: Path, environment: Mapping[str, str] | None = None,
-        descriptors: Sequence[int] = (), ends_early: bool = False, wanted: Callable[[], bool] = lambda: True,
+        self,
+        name: str,
+        program: Sequence[str],
+        *,
+        folder: Path,
+        environment: Mapping[str, str] | None = None,
+        descriptors: Sequence[int] = (),
+        ends_early: bool = False,
+        wanted: Callable[[], bool] = lambda: True,
     ) -> None:
         self.name, self.program, self.folder = name, list(program), folder
         self.environment = {**os.environ, **(environment or {})}
@@ -179,27 +207,36 @@ class Child:
         return self.process.pid if self.process is not None else 0
 
     def start(self, at: float) -> None:
-        """Starts the program in a new group and session, so that Ctrl-C in the terminal reaches only the supervisor. `at` is
-        the time on the supervisor's clock."""
+        """Starts the program in a new group and session, so that Ctrl-C in the terminal reaches
+        only the supervisor. `at` is the time on the supervisor's clock."""
         reading, self.pipe = os.pipe()
         try:
             self.process = subprocess.Popen(  # noqa: S603 - our own programs
-                [sys.executable, "-m", "crawlmgr.child", str(reading), *self.program], cwd=self.folder, env=self.environment,
-                stdin=subprocess.DEVNULL, start_new_session=True, pass_fds=(reading, *self.descriptors),
+                [sys.executable, "-m", "crawlmgr.child", str(reading), *self.program],
+                cwd=self.folder,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                pass_fds=(reading, *self.descriptors),
             )
         finally:
             os.close(reading)
         self.started = at
 
     def ended(self) -> bool:
-        """Tells whether the group's first process has ended. It is not reaped yet, so that its id still identifies the group."""
+        """Tells whether the group's first process has ended. It is not reaped yet, so that its id
+        still identifies the group."""
         if self.process is None:
             return False
-        return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        return (
+            os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        )
 
     def sweep(self, at: float) -> int:
-        """Kills what is left of the child's process group, reaps its first process, and sets the earliest time of the next start.
-        `at` is the present time. Returns the exit status of the first process; 0 if the child was not running."""
+        """Kills what is left of the child's process group, reaps its first process, and sets the
+        earliest time of the next start. `at` is the present time. Returns the exit status of the
+        first process; 0 if the child was not running.
+        """
         if self.process is None:
             return 0
         self._signal_group(signal.SIGKILL)
@@ -211,8 +248,10 @@ class Child:
         return status
 
     def dismissed(self, at: float, grace_seconds: float) -> bool:
-        """Ends a child that is no longer wanted: the first call asks it to end, a later one kills its process group once
-        `grace_seconds` have passed. `at` is the current time in seconds. Returns True once the child has ended."""
+        """Ends a child that is no longer wanted: the first call asks it to end, a later one kills
+        its process group once `grace_seconds` have passed. `at` is the current time in seconds.
+        Returns True once the child has ended.
+        """
         if self.process is None:
             return True
         if self.asked is None:
@@ -224,8 +263,8 @@ class Child:
         return self.process is None
 
     def ask_to_end(self) -> None:
-        """Sends SIGTERM to the first process. With `ends_early`, first sends SIGUSR1 to its group, so that running tasks end
-        early."""
+        """Sends SIGTERM to the first process. With `ends_early`, first sends SIGUSR1 to its group,
+        so that running tasks end early."""
         if self.process is None:
             return
         if self.ends_early:
@@ -240,16 +279,27 @@ class Child:
 
 
 class Supervisor:
-    """Keeps children running until it is asked to stop; each round starts children that are wanted and ends those that are not.
+    """Keeps children running until it is asked to stop; each round starts children that are wanted
+    and ends those that are not.
 
-    `on_start(child)` is called after each start, `on_end(child, why)` when a child ended by itself or was killed to be restarted.
-    `on_tick(child)` is called every `tick_seconds` for a running child and returns why it must be restarted, or "".
+    `on_start(child)` is called after each start, `on_end(child, why)` when a child ended by itself
+    or was killed to be restarted. `on_tick(child)` is called every `tick_seconds` for a running
+    child and returns why it must be restarted, or "".
 
-    `stop` and `look` can be used as signal handlers: they take no lock, which the interrupted code could hold."""
+    `stop` and `look` can be used as signal handlers: they take no lock, which the interrupted code
+    could hold.
+    """
 
     def __init__(
-        self, children: Sequence[Child], *, on_start: Callable[[Child], None], on_end: Callable[[Child, str], None],
-        on_tick: Callable[[Child], str], tick_seconds: float, grace_seconds: float, clock: Callable[[], float] = time.monotonic,
+        self,
+        children: Sequence[Child],
+        *,
+        on_start: Callable[[Child], None],
+        on_end: Callable[[Child, str], None],
+        on_tick: Callable[[Child], str],
+        tick_seconds: float,
+        grace_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.children = list(children)
         self.on_start, self.on_end, self.on_tick = on_start, on_end, on_tick
@@ -259,21 +309,21 @@ class Supervisor:
         self._stops = 0
 
     def stop(self, *_: object) -> None:
-        """Asks the loop in `run` to end, which then ends the children; a second call makes it kill them without waiting for the
-        grace period."""
+        """Asks the loop in `run` to end, which then ends the children; a second call makes it kill
+        them without waiting for the grace period."""
         self._stops += 1
         self.look()
 
     def look(self, *_: object) -> None:
-        """Makes the next round begin at once; used as the handler of SIGCHLD, so that the end of a child is noticed
-        immediately."""
+        """Makes the next round begin at once; used as the handler of SIGCHLD, so that the end of a
+        child is noticed immediately."""
         if self._bell >= 0:
             with contextlib.suppress(BlockingIOError):
                 os.write(self._bell, b"!")
 
     def run(self) -> None:
-        """Works until `stop` is called, then ends the children: asks them first, and kills their groups after the grace
-        period."""
+        """Works until `stop` is called, then ends the children: asks them first, and kills their
+        groups after the grace period."""
         reading, self._bell = os.pipe()
         os.set_blocking(reading, False)
         os.set_blocking(self._bell, False)
@@ -289,13 +339,17 @@ class Supervisor:
             os.close(reading)
 
     def _pause(self) -> float:
-        """Returns the seconds until the next start or the next call of `on_tick` is due, at most POLL_SECONDS."""
-        starts = [child.next_start for child in self.children if child.process is None and child.wanted()]
+        """Returns the seconds until the next start or the next call of `on_tick` is due, at most
+        POLL_SECONDS."""
+        starts = [
+            child.next_start for child in self.children if child.process is None and child.wanted()
+        ]
         return min(POLL_SECONDS, max(0.0, min([self.next_tick, *starts]) - self.clock()))
 
     def step(self) -> None:
-        """Makes one round: ends children that are no longer wanted, handles those that have ended by themselves, starts those
-        whose start is due, and every `tick_seconds` asks `on_tick` which must be restarted."""
+        """Makes one round: ends children that are no longer wanted, handles those that have ended
+        by themselves, starts those whose start is due, and every `tick_seconds` asks `on_tick`
+        which must be restarted."""
         for child in self.children:
             if not child.wanted():
                 child.dismissed(self.clock(), self.grace_seconds)
@@ -313,8 +367,8 @@ class Supervisor:
                     self._down(child, why)
 
     def _down(self, child: Child, why: str) -> None:
-        """Kills and reaps a child's group, because its first process ended or it must be restarted, and reports it to
-        `on_end`."""
+        """Kills and reaps a child's group, because its first process ended or it must be restarted,
+        and reports it to `on_end`."""
         status = child.sweep(self.clock())
         self.on_end(child, f"{why}, exit status {status}" if why == "died" else why)
 

@@ -1,4 +1,5 @@
-"""URLs of the web server: the desk (web interface), API, health check, metrics, language choice, exports by secret address."""
+"""URLs of the web server: the desk (web interface), API, health check, metrics, language choice,
+exports by secret address."""
 
 from django.contrib import admin
 from django.urls import include, path

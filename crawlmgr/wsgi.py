@@ -1,4 +1,5 @@
-"""WSGI entry point for gunicorn, which loads this module once and then forks, so that its processes share the loaded code."""
+"""WSGI entry point for gunicorn, which loads this module once and then forks, so that its processes
+share the loaded code."""
 
 import gc
 import os
@@ -10,4 +11,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crawlmgr.settings")
 application = get_wsgi_application()
 import_module("crawlmgr.urls")
 gc.collect()
-gc.freeze()  # otherwise garbage collection in a web process would write to every memory page that it shares with the others
+# otherwise garbage collection in a web process would write to every memory page that it shares with
+# the others
+gc.freeze()

@@ -1,5 +1,5 @@
-"""Pages that consist of one big form, as ASP.NET makes them: splits the form into parts, each an element with a button and
-something to fill in."""
+"""Pages that consist of one big form, as ASP.NET makes them: splits the form into parts, each an
+element with a button and something to fill in."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ _NOT_FILLED = frozenset(("hidden", "submit", "image", "button", "reset"))
 
 
 def parts_of(form: HtmlElement) -> list[HtmlElement]:
-    """Returns the parts of a form of ASP.NET: for each button, the smallest element around it that contains something to fill
-    in. Empty for other forms, if there are fewer than two parts, if a part is the whole form, or if one contains another."""
-    if not any((control.get("name") or "").startswith("__VIEWSTATE") for control in form.iter("input")):
+    """Returns the parts of a form of ASP.NET: for each button, the smallest element around it that
+    contains something to fill in. Empty for other forms, if there are fewer than two parts, if a
+    part is the whole form, or if one contains another.
+    """
+    if not any(
+        (control.get("name") or "").startswith("__VIEWSTATE") for control in form.iter("input")
+    ):
         return []
     parts: list[HtmlElement] = []
     for button in form.iter("input", "button"):
@@ -22,7 +26,9 @@ def parts_of(form: HtmlElement) -> list[HtmlElement]:
             return []
         if not any(part is around for part in parts):
             parts.append(around)
-    nested = any(a is not b and any(p is b for p in a.iterancestors()) for a in parts for b in parts)
+    nested = any(
+        a is not b and any(p is b for p in a.iterancestors()) for a in parts for b in parts
+    )
     return parts if len(parts) > 1 and not nested else []
 
 

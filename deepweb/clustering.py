@@ -1,8 +1,8 @@
-"""Clustering of form pages in two word spaces, after the deep-web paper: weights by eq. (1), similarity by eq. (3) as a dot
-product, k-means, and the paper's own algorithm as printed.
+"""Clustering of form pages in two word spaces, after the deep-web paper: weights by eq. (1),
+similarity by eq. (3) as a dot product, k-means, and the paper's own algorithm as printed.
 
-scikit-learn is imported inside the functions that use it: every worker and web page imports this module, but few cluster
-anything.
+scikit-learn is imported inside the functions that use it: every worker and web page imports this
+module, but few cluster anything.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _MOVED = 0.10
 
 
 class TwoSpaces(NamedTuple):
-    """The weights of n form pages by eq. (1), as two sparse matrices: `page` (pages, words of the page space) and `form`
-    (pages, words of the form space)."""
+    """The weights of n form pages by eq. (1), as two sparse matrices: `page` (pages, words of the
+    page space) and `form` (pages, words of the form space)."""
 
     page: sparse.csr_matrix
     form: sparse.csr_matrix
@@ -35,21 +35,26 @@ class TwoSpaces(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """A set of words used as the dimensions of page vectors: `words`, the number of pages that contain each word (`frequencies`,
-    parallel), and the number of all pages (`documents`)."""
+    """A set of words used as the dimensions of page vectors: `words`, the number of pages that
+    contain each word (`frequencies`, parallel), and the number of all pages (`documents`)."""
 
     words: tuple[str, ...]
     frequencies: np.ndarray
     documents: int
 
     def weigh(self, pages: Sequence[Mapping[str, float]]) -> sparse.csr_matrix:
-        """Returns the weights of pages by eq. (1) of the deep-web paper, (pages, words): S * ln(N / n_i), with N pages of which
-        n_i contain the word, and S the sum of the weights K of the word's occurrences on the page. `pages` give S for the words
-        of each page (see `FormPageWords`). A word on every page has weight 0: it belongs to the page template.
+        """Returns the weights of pages by eq. (1) of the deep-web paper, (pages, words): S * ln(N /
+        n_i), with N pages of which n_i contain the word, and S the sum of the weights K of the
+        word's occurrences on the page. `pages` give S for the words of each page (see
+        `FormPageWords`). A word on every page has weight 0: it belongs to the page template.
 
-        If the space was made of a single page, the template is unknown, and ln(N / n_i) is replaced by 1. Words that are not in
-        the space are left out."""
-        idf = np.log(self.documents / self.frequencies) if self.documents > 1 else np.ones(len(self.words))
+        If the space was made of a single page, the template is unknown, and ln(N / n_i) is replaced
+        by 1. Words that are not in the space are left out."""
+        idf = (
+            np.log(self.documents / self.frequencies)
+            if self.documents > 1
+            else np.ones(len(self.words))
+        )
         places = {word: place for place, word in enumerate(self.words)}
         values, columns, starts = [], [], [0]
         for page in pages:
@@ -59,12 +64,14 @@ class Space:
                     values.append(summed * idf[place])
                     columns.append(place)
             starts.append(len(values))
-        return sparse.csr_matrix((np.array(values, dtype=float), columns, starts), shape=(len(pages), len(self.words)))
+        return sparse.csr_matrix(
+            (np.array(values, dtype=float), columns, starts), shape=(len(pages), len(self.words))
+        )
 
 
 def space_of(pages: Sequence[Mapping[str, float]], min_documents: int = 1) -> Space:
-    """Returns the word space of all words of `pages`, without words that occur on fewer than `min_documents` pages. Raises
-    ValueError if there is no page."""
+    """Returns the word space of all words of `pages`, without words that occur on fewer than
+    `min_documents` pages. Raises ValueError if there is no page."""
     if not pages:
         raise ValueError("no pages, no space")
     frequencies: dict[str, int] = {}
@@ -76,45 +83,55 @@ def space_of(pages: Sequence[Mapping[str, float]], min_documents: int = 1) -> Sp
 
 
 def spaces_of(pages: Sequence[FormPageWords]) -> tuple[Space, Space]:
-    """Returns the word spaces Pc (words of the pages) and Fc (words of the forms) of a set of form pages."""
+    """Returns the word spaces Pc (words of the pages) and Fc (words of the forms) of a set of form
+    pages."""
     return space_of([page.page for page in pages]), space_of([page.form for page in pages])
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float:
-    """Returns the cosine of two vectors, eq. (2) of the deep-web paper; 0 if one of them is zero."""
+    """Returns the cosine of two vectors, eq. (2) of the deep-web paper; 0 if one of them is
+    zero."""
     length = math.sqrt(float(a @ a)) * math.sqrt(float(b @ b))
     return float(a @ b) / length if length else 0.0
 
 
 def similarity(
-    page_a: np.ndarray, form_a: np.ndarray, page_b: np.ndarray, form_b: np.ndarray, c1: float = C1, c2: float = C2
+    page_a: np.ndarray,
+    form_a: np.ndarray,
+    page_b: np.ndarray,
+    form_b: np.ndarray,
+    c1: float = C1,
+    c2: float = C2,
 ) -> float:
-    """Computes eq. (3) of the deep-web paper as printed: (C1 cos(Pc) + C2 cos(Fc)) / (C1 + C2), where cos(Pc) compares the
-    page vectors and cos(Fc) the form vectors of pages a and b. Dense arrays; the result is in [0, 1] if all weights are at
-    least 0."""
+    """Computes eq. (3) of the deep-web paper as printed: (C1 cos(Pc) + C2 cos(Fc)) / (C1 + C2),
+    where cos(Pc) compares the page vectors and cos(Fc) the form vectors of pages a and b. Dense
+    arrays; the result is in [0, 1] if all weights are at least 0."""
     return (c1 * cosine(page_a, page_b) + c2 * cosine(form_a, form_b)) / (c1 + c2)
 
 
 def joined(spaces: TwoSpaces, c1: float = C1, c2: float = C2) -> sparse.csr_matrix:
-    """Returns a matrix with a row for each page, such that the dot product of two rows is the similarity of the pages by eq.
-    (3): a row is the page vector scaled to length sqrt(C1 / (C1 + C2)), followed by the form vector scaled to length sqrt(C2 /
-    (C1 + C2)).
+    """Returns a matrix with a row for each page, such that the dot product of two rows is the
+    similarity of the pages by eq. (3): a row is the page vector scaled to length sqrt(C1 / (C1 +
+    C2)), followed by the form vector scaled to length sqrt(C2 / (C1 + C2)).
 
-    A row has length 1 if the page has words in both spaces; if the form has no words, only the first part of the row is not
-    zero.
+    A row has length 1 if the page has words in both spaces; if the form has no words, only the
+    first part of the row is not zero.
     """
     from sklearn.preprocessing import normalize
 
     whole = c1 + c2
-    blocks = [normalize(spaces.page) * math.sqrt(c1 / whole), normalize(spaces.form) * math.sqrt(c2 / whole)]
+    blocks = [
+        normalize(spaces.page) * math.sqrt(c1 / whole),
+        normalize(spaces.form) * math.sqrt(c2 / whole),
+    ]
     return sparse.hstack(blocks).tocsr()
 
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """A partition of n pages: the cluster of each page, from 0 to k-1 (`labels`); the k centres, one per row with the columns
-    of `joined`'s matrix (`centres`); the mean similarity of the pages to the centres of their clusters (`cohesion`); and the
-    number of iterations (`rounds`)."""
+    """A partition of n pages: the cluster of each page, from 0 to k-1 (`labels`); the k centres,
+    one per row with the columns of `joined`'s matrix (`centres`); the mean similarity of the pages
+    to the centres of their clusters (`cohesion`); and the number of iterations (`rounds`)."""
 
     labels: np.ndarray
     centres: np.ndarray
@@ -128,25 +145,30 @@ class Clustering:
 
 
 def kmeans(rows: sparse.csr_matrix, k: int, random_seed: int, starts: int = 10) -> Clustering:
-    """Clusters the rows of `joined` by k-means. For rows of length 1, ||x-y||² = 2 - 2 s with the similarity s of eq. (3),
-    so that k-means maximises s, and the means are the centres of eq. (4).
+    """Clusters the rows of `joined` by k-means. For rows of length 1, ||x-y||² = 2 - 2 s with the
+    similarity s of eq. (3), so that k-means maximises s, and the means are the centres of eq. (4).
 
-    `k` is limited to the number of different pages; `starts` is the number of random starts, of which the best result is kept.
-    Raises ValueError for k < 1 or no rows.
+    `k` is limited to the number of different pages; `starts` is the number of random starts, of
+    which the best result is kept. Raises ValueError for k < 1 or no rows.
     """
     from sklearn.cluster import KMeans
 
     k = _possible(rows, k)
     fitted = KMeans(n_clusters=k, n_init=starts, random_state=random_seed).fit(rows)
     return Clustering(
-        fitted.labels_, fitted.cluster_centers_, _cohesion(rows, fitted.labels_, fitted.cluster_centers_), fitted.n_iter_
+        fitted.labels_,
+        fitted.cluster_centers_,
+        _cohesion(rows, fitted.labels_, fitted.cluster_centers_),
+        fitted.n_iter_,
     )
 
 
 def _possible(rows: sparse.csr_matrix, k: int) -> int:
     if k < 1 or rows.shape[0] == 0:
         raise ValueError(f"{k} clusters of {rows.shape[0]} pages")
-    different = {(row.indices.tobytes(), row.data.round(9).tobytes()) for row in rows} if k > 1 else {1}
+    different = (
+        {(row.indices.tobytes(), row.data.round(9).tobytes()) for row in rows} if k > 1 else {1}
+    )
     return min(k, len(different))
 
 
@@ -166,9 +188,11 @@ def literal(
     moved: float = _MOVED,
     max_rounds: int = 100,
 ) -> Clustering:
-    """Clusters pages by Algorithm 1 of the deep-web paper as printed. The first centres are k random pages; each page is
-    assigned to the most similar centre by eq. (3), and that centre is updated at once by eq. (4) over raw weights. Rounds are
-    repeated until fewer than the share `moved` of the pages changed their cluster, at most `max_rounds` times."""
+    """Clusters pages by Algorithm 1 of the deep-web paper as printed. The first centres are k
+    random pages; each page is assigned to the most similar centre by eq. (3), and that centre is
+    updated at once by eq. (4) over raw weights. Rounds are repeated until fewer than the share
+    `moved` of the pages changed their cluster, at most `max_rounds` times.
+    """
     page, form = spaces.page.toarray(), spaces.form.toarray()
     k = _possible(joined(spaces, c1, c2), k)
     n = len(page)
@@ -182,7 +206,9 @@ def literal(
         rounds, changed = rounds + 1, 0
         for place in range(n):
             rows = (page[place], form[place])
-            alike = c1 * _cosines(sums[0], rows[0], lengths[0][place]) + c2 * _cosines(sums[1], rows[1], lengths[1][place])
+            alike = c1 * _cosines(sums[0], rows[0], lengths[0][place]) + c2 * _cosines(
+                sums[1], rows[1], lengths[1][place]
+            )
             best, old = int(alike.argmax()), int(labels[place])
             if best == old:
                 continue
@@ -203,27 +229,36 @@ def _cosines(sums: np.ndarray, row: np.ndarray, length: float) -> np.ndarray:
 
 
 def _means(rows: sparse.csr_matrix, labels: np.ndarray, k: int) -> np.ndarray:
-    member = sparse.csr_matrix((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(k, len(labels)))
+    member = sparse.csr_matrix(
+        (np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(k, len(labels))
+    )
     counts = np.maximum(np.asarray(member.sum(axis=1)), 1)
     return np.asarray((member @ rows).toarray() / counts)
 
 
 def silhouette(rows: sparse.csr_matrix, labels: np.ndarray, random_seed: int) -> float | None:
-    """Returns the mean silhouette of the pages by cosine distance, in [-1, 1]; `labels` are the clusters of the pages. With over
-    2,000 pages it is computed from a random sample. None if there is only one cluster, or each page is a cluster of its own."""
+    """Returns the mean silhouette of the pages by cosine distance, in [-1, 1]; `labels` are the
+    clusters of the pages. With over 2,000 pages it is computed from a random sample. None if there
+    is only one cluster, or each page is a cluster of its own.
+    """
     from sklearn.metrics import silhouette_score
 
     different = len(set(labels.tolist()))
     if not 1 < different < len(labels):
         return None
     sample = _SAMPLE if len(labels) > _SAMPLE else None
-    return float(silhouette_score(rows, labels, metric="cosine", sample_size=sample, random_state=random_seed))
+    return float(
+        silhouette_score(
+            rows, labels, metric="cosine", sample_size=sample, random_state=random_seed
+        )
+    )
 
 
 def silhouettes(rows: sparse.csr_matrix, labels: np.ndarray) -> dict[int, float]:
-    """Returns the mean silhouette of each cluster by cosine distance, in [-1, 1], by its number in `labels` (the cluster of each
-    page). Empty if there is only one cluster, if each page is a cluster of its own, or for over 2,000 pages, where the distances
-    of all pairs would take too much memory."""
+    """Returns the mean silhouette of each cluster by cosine distance, in [-1, 1], by its number in
+    `labels` (the cluster of each page). Empty if there is only one cluster, if each page is a
+    cluster of its own, or for over 2,000 pages, where the distances of all pairs would take too
+    much memory."""
     from sklearn.metrics import silhouette_samples
 
     different = sorted(set(labels.tolist()))
@@ -234,18 +269,21 @@ def silhouettes(rows: sparse.csr_matrix, labels: np.ndarray) -> dict[int, float]
 
 
 class ChosenK(NamedTuple):
-    """The clustering with the best number of clusters, its silhouette (None if the pages form only one cluster), and the
-    silhouette of every number of clusters tried."""
+    """The clustering with the best number of clusters, its silhouette (None if the pages form only
+    one cluster), and the silhouette of every number of clusters tried."""
 
     clustering: Clustering
     silhouette: float | None
     tried: dict[int, float]
 
 
-def choose_k(rows: sparse.csr_matrix, random_seed: int, k_max: int | None = None, starts: int = 10) -> ChosenK:
-    """Clusters pages (rows of `joined`) into the number K of clusters with the largest silhouette, from 2 to `k_max` (default:
-    max(10, sqrt(n/2)) for n pages) but at most half the pages; into one cluster if the largest silhouette is below 0.03. `starts`
-    is the number of random starts of k-means for each K."""
+def choose_k(
+    rows: sparse.csr_matrix, random_seed: int, k_max: int | None = None, starts: int = 10
+) -> ChosenK:
+    """Clusters pages (rows of `joined`) into the number K of clusters with the largest silhouette,
+    from 2 to `k_max` (default: max(10, sqrt(n/2)) for n pages) but at most half the pages; into one
+    cluster if the largest silhouette is below 0.03. `starts` is the number of random starts of
+    k-means for each K."""
     n = rows.shape[0]
     limit = min(n // 2, k_max or max(10, math.isqrt(n // 2)))
     best: tuple[float, Clustering] | None = None
@@ -264,26 +302,36 @@ def choose_k(rows: sparse.csr_matrix, random_seed: int, k_max: int | None = None
 
 
 def assign(rows: sparse.csr_matrix, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns for each new page (a row of `rows`): the index of the most similar existing centre, and that similarity, in [0,
-    1]. The centres do not change."""
+    """Returns for each new page (a row of `rows`): the index of the most similar existing centre,
+    and that similarity, in [0, 1]. The centres do not change."""
     from sklearn.preprocessing import normalize
 
     alike = rows @ normalize(centres).T
     return alike.argmax(axis=1), alike.max(axis=1)
 
 
-def top_terms(weights: sparse.csr_matrix, words: Sequence[str], labels: np.ndarray, cluster: int, count: int = 10) -> list[str]:
-    """Returns the `count` words with the largest sums of weights (eq. (1) of the deep-web paper) over the pages of a cluster,
-    heaviest first, equal ones alphabetically. `weights` has shape (pages, words); `labels` holds the cluster of each page.
+def top_terms(
+    weights: sparse.csr_matrix,
+    words: Sequence[str],
+    labels: np.ndarray,
+    cluster: int,
+    count: int = 10,
+) -> list[str]:
+    """Returns the `count` words with the largest sums of weights (eq. (1) of the deep-web paper)
+    over the pages of a cluster, heaviest first, equal ones alphabetically. `weights` has shape
+    (pages, words); `labels` holds the cluster of each page.
 
     The words name the cluster and are the seed words of section 2.2 of the deep-web paper."""
     sums = np.asarray(weights[labels == cluster].sum(axis=0)).ravel()
-    order = sorted(np.flatnonzero(sums > 0).tolist(), key=lambda place: (-sums[place], words[place]))
+    order = sorted(
+        np.flatnonzero(sums > 0).tolist(), key=lambda place: (-sums[place], words[place])
+    )
     return [words[place] for place in order[:count]]
 
 
 def flat_map(rows: sparse.csr_matrix) -> np.ndarray:
-    """Returns coordinates (n, 2) for a map of the pages: the two principal components; all 0 for fewer than three pages."""
+    """Returns coordinates (n, 2) for a map of the pages: the two principal components; all 0 for
+    fewer than three pages."""
     from sklearn.decomposition import PCA
 
     n = rows.shape[0]

@@ -1,5 +1,5 @@
-"""The two crawlers of the deep web that the engine runs: one finds search forms on sites, one harvests the databases behind
-them."""
+"""The two crawlers of the deep web that the engine runs: one finds search forms on sites, one
+harvests the databases behind them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ class _PageRead(NamedTuple):
 
 
 class FormFinder:
-    """Crawls sites to a given depth and stores their forms. Links that most likely lead to a search form are fetched first."""
+    """Crawls sites to a given depth and stores their forms. Links that most likely lead to a search
+    form are fetched first."""
 
     kind = "deepweb-find"
 
@@ -63,7 +64,12 @@ class FormFinder:
 
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
         chosen = Source.objects.filter(pk__in=run.parameters["sources"]).order_by("pk")
-        return [NewUrl(source.url, "page", key=f"{source.pk} {source.url}", group=source.pk, priority=100.0) for source in chosen]
+        return [
+            NewUrl(
+                source.url, "page", key=f"{source.pk} {source.url}", group=source.pk, priority=100.0
+            )
+            for source in chosen
+        ]
 
     def request(self, run: Run, item: Url) -> FetchRequest:
         return FetchRequest(item.url)
@@ -79,7 +85,12 @@ class FormFinder:
             return error
 
     def store(
-        self, run: Run, item: Url, response: FetchResponse, reading: _PageRead | OverBudget | None, now: datetime
+        self,
+        run: Run,
+        item: Url,
+        response: FetchResponse,
+        reading: _PageRead | OverBudget | None,
+        now: datetime,
     ) -> Stored:
         source = self._source(run, item.group or 0)
         if isinstance(reading, OverBudget):
@@ -99,14 +110,18 @@ class FormFinder:
         scorer = self.scorers[source.pk]
         if item.depth:
             scorer.learn(item.url, item.anchor, any(row.type == FormType.SEARCH for row in fresh))
-        Source.objects.filter(pk=source.pk).update(pages=F("pages") + 1, looked_at=now, links=scorer.counts)
+        Source.objects.filter(pk=source.pk).update(
+            pages=F("pages") + 1, looked_at=now, links=scorer.counts
+        )
         done = Url.objects.filter(run=run, group=source.pk, state=UrlState.DONE).count() + 1
         links: list[NewUrl] = []
         if done >= run.parameters["pages"]:
             frontier.drop(run.pk, now, "page_limit", group=source.pk)
         elif item.depth < run.parameters["depth"]:
             links = self._links(source, reading.page, item.depth + 1)
-        return Stored(links=links, counts={"new": len(fresh), "items": len(kept)}, title=reading.page.title)
+        return Stored(
+            links=links, counts={"new": len(fresh), "items": len(kept)}, title=reading.page.title
+        )
 
     def _links(self, source: Source, page: PageForms, depth: int) -> list[NewUrl]:
         best = links_to_follow(page, self.scorers[source.pk], self.shapes[source.pk])
@@ -142,7 +157,8 @@ class _Opening(NamedTuple):
 
 
 class HarvestCrawler:
-    """Queries search forms, one query at a time for each form, and fetches the detail pages of the records found."""
+    """Queries search forms, one query at a time for each form, and fetches the detail pages of the
+    records found."""
 
     kind = "deepweb-harvest"
     own_end_reason = True
@@ -152,7 +168,12 @@ class HarvestCrawler:
         self.opening: set[int] = set()
 
     def settings(self, run: Run) -> CrawlSettings:
-        chosen = list(Form.objects.filter(pk__in=run.parameters["forms"]).select_related("source").defer("words").order_by("pk"))
+        chosen = list(
+            Form.objects.filter(pk__in=run.parameters["forms"])
+            .select_related("source")
+            .defer("words")
+            .order_by("pk")
+        )
         for form in chosen:
             hosts.configure(host_key(form.action), sources.settings_of(form.source, run))
         return sources.settings_of_all([form.source for form in chosen], run)
@@ -160,7 +181,11 @@ class HarvestCrawler:
     def _all(self, run: Run) -> list[HarvestSession]:
         if not self.sessions:
             options = HarvestOptions.from_mapping(run.parameters)
-            rows = Harvest.objects.filter(run=run).select_related("form__source", "form__cluster", "run").order_by("position")
+            rows = (
+                Harvest.objects.filter(run=run)
+                .select_related("form__source", "form__cluster", "run")
+                .order_by("position")
+            )
             self.sessions = {row.pk: HarvestSession(row, options) for row in rows}
         return list(self.sessions.values())
 
@@ -169,11 +194,13 @@ class HarvestCrawler:
         return self.sessions[item.group or 0]
 
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
-        return harvests.next_links(run, self._all(run), HarvestOptions.from_mapping(run.parameters), now)
+        return harvests.next_links(
+            run, self._all(run), HarvestOptions.from_mapping(run.parameters), now
+        )
 
     def request(self, run: Run, item: Url) -> FetchRequest:
-        """Returns the request of a query or a detail page; for a form that needs a session, first the request of the page with
-        the form."""
+        """Returns the request of a query or a detail page; for a form that needs a session, first
+        the request of the page with the form."""
         if item.kind == "detail":
             return FetchRequest(item.url)
         session = self._session(run, item)
@@ -183,24 +210,34 @@ class HarvestCrawler:
         self.opening.discard(item.pk)
         if item.payload["page"] > 1:
             body = item.payload.get("body")
-            return FetchRequest(item.url, method="POST", body=body.encode()) if body is not None else FetchRequest(item.url)
+            return (
+                FetchRequest(item.url, method="POST", body=body.encode())
+                if body is not None
+                else FetchRequest(item.url)
+            )
         row = Query.objects.get(pk=item.payload["query"])
         submission = harvests.submission_of(session, row)
         if submission.method == "POST":
             return FetchRequest(submission.url, method="POST", body=submission.body.encode())
         return FetchRequest(submission.url)
 
-    def read(self, run: Run, item: Url, response: FetchResponse) -> Answer | dict[str, str] | _Opening | OverBudget:
+    def read(
+        self, run: Run, item: Url, response: FetchResponse
+    ) -> Answer | dict[str, str] | _Opening | OverBudget:
         try:
             with cpu_budget():
                 return self._read(run, item, response)
         except OverBudget as error:
             return error
 
-    def _read(self, run: Run, item: Url, response: FetchResponse) -> Answer | dict[str, str] | _Opening:
+    def _read(
+        self, run: Run, item: Url, response: FetchResponse
+    ) -> Answer | dict[str, str] | _Opening:
         session = self._session(run, item)
         if item.kind == "detail":
-            return read_detail(response.text, session.page_template) if response.status == 200 else {}
+            return (
+                read_detail(response.text, session.page_template) if response.status == 200 else {}
+            )
         if item.pk in self.opening:
             return _Opening(read_forms(response.text, response.url))
         if not response.body:
@@ -218,7 +255,9 @@ class HarvestCrawler:
         )
         return read_answer(response.text, response.url, known)
 
-    def store(self, run: Run, item: Url, response: FetchResponse, reading: Any, now: datetime) -> Stored:
+    def store(
+        self, run: Run, item: Url, response: FetchResponse, reading: Any, now: datetime
+    ) -> Stored:
         session = self._session(run, item)
         if item.kind == "detail":
             harvests.count_detail_requests(session, max(1, item.attempts) + len(response.redirects))
@@ -236,24 +275,40 @@ class HarvestCrawler:
         return stored
 
     def _store_detail(
-        self, session: HarvestSession, item: Url, response: FetchResponse, fields: dict[str, str], now: datetime
+        self,
+        session: HarvestSession,
+        item: Url,
+        response: FetchResponse,
+        fields: dict[str, str],
+        now: datetime,
     ) -> Stored:
         if not fields or not records.add_detail(item.payload["record"], fields, now):
-            return Stored(state=UrlState.FAILED, reason=f"http_{response.status}" if response.status != 200 else "no_fields")
+            return Stored(
+                state=UrlState.FAILED,
+                reason=f"http_{response.status}" if response.status != 200 else "no_fields",
+            )
         Harvest.objects.filter(pk=session.harvest.pk).update(details=F("details") + 1)
         session.harvest.details += 1
         return Stored(title=page_title(response.text), counts={"updated": 1})
 
     def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
         if item.kind == "detail":
-            harvests.count_detail_requests(self._session(run, item), item.attempts - reason.startswith(answers.UNSENT))
+            harvests.count_detail_requests(
+                self._session(run, item), item.attempts - reason.startswith(answers.UNSENT)
+            )
             return Stored()
         return answers.failed(run, self._all(run), self._session(run, item), item, reason, now)
 
     def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str:
         sessions = self._all(run)
         links = [link for stored in answers.close_lost(run, sessions, now) for link in stored.links]
-        links += [] if links else harvests.next_links(run, sessions, HarvestOptions.from_mapping(run.parameters), now)
+        links += (
+            []
+            if links
+            else harvests.next_links(
+                run, sessions, HarvestOptions.from_mapping(run.parameters), now
+            )
+        )
         if links:
             return links
         self._sum_up(run, sessions)
@@ -272,5 +327,8 @@ class HarvestCrawler:
             return
         sessions = self._all(run)
         for session in sessions:
-            session.harvest.ended, session.harvest.stopped_by = True, session.harvest.stopped_by or state
+            session.harvest.ended, session.harvest.stopped_by = (
+                True,
+                session.harvest.stopped_by or state,
+            )
         self._sum_up(run, sessions)

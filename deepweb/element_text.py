@@ -30,7 +30,8 @@ _SPACES = re.compile(r"\s+")
 
 
 def visible_text(element: HtmlElement) -> str:
-    """Returns the text of an element with its images' alternative texts; scripts and the options of selects are left out."""
+    """Returns the text of an element with its images' alternative texts; scripts and the options of
+    selects are left out."""
     parts: list[str] = []
     for node in element.iter():
         if not isinstance(node.tag, str) or node.tag in ("script", "style"):

@@ -40,10 +40,16 @@ class FieldRole(StrEnum):
 
 
 _TOKEN = re.compile(
-    r"csrf|xsrf|token|nonce|viewstate|eventvalidation|authenticity|formhash|form_?build_?id|sess(ion)?_?id|_key$", re.I
+    r"csrf|xsrf|token|nonce|viewstate|eventvalidation|authenticity|formhash|form_?build_?id"
+    r"|sess(ion)?_?id|_key$",
+    re.I,
 )
-_PAGE = re.compile(r"^(page|p|pg|pn|pageno|page_?num(ber)?|paged|offset|start|from|skip|seite|pagina)$", re.I)
-_PAGE_SIZE = re.compile(r"per_?page|page_?size|^(limit|rows|count|num|hits|results|size|n)$|_size$", re.I)
+_PAGE = re.compile(
+    r"^(page|p|pg|pn|pageno|page_?num(ber)?|paged|offset|start|from|skip|seite|pagina)$", re.I
+)
+_PAGE_SIZE = re.compile(
+    r"per_?page|page_?size|^(limit|rows|count|num|hits|results|size|n)$|_size$", re.I
+)
 _BY_KIND = {
     "password": FieldRole.PASSWORD,
     "email": FieldRole.EMAIL,
@@ -61,7 +67,8 @@ _BY_KIND = {
     "week": FieldRole.DATE,
     "time": FieldRole.DATE,
 }
-# The first concept found in the words of a text field decides; specific concepts come before vague ones.
+# The first concept found in the words of a text field decides; specific concepts come before vague
+# ones.
 _TEXT_ORDER = (
     ("password", FieldRole.PASSWORD),
     ("email", FieldRole.EMAIL),
@@ -88,11 +95,12 @@ _CAPTCHA = re.compile(r"captcha|验证码|驗證碼|капч|seccode|vcode", re.
 
 
 def role_of(kind: str, name: str, described: str, choices: int) -> FieldRole:
-    """Returns the role of a field by its kind, its name, and the texts and identifiers that describe it (`described`: label,
-    placeholder, class names).
+    """Returns the role of a field by its kind, its name, and the texts and identifiers that
+    describe it (`described`: label, placeholder, class names).
 
-    `choices` is the number of options of a select, radio group or checkbox group. The name is examined before the other words,
-    because a label can apply to a whole row, a name to one field only.
+    `choices` is the number of options of a select, radio group or checkbox group. The name is
+    examined before the other words, because a label can apply to a whole row, a name to one field
+    only.
 
     >>> role_of("text", "q", "Stichwort", 0), role_of("select", "cat", "Rubrik", 12)
     (<FieldRole.QUERY: 'query'>, <FieldRole.REFINEMENT: 'refinement'>)
@@ -106,7 +114,11 @@ def role_of(kind: str, name: str, described: str, choices: int) -> FieldRole:
     if kind in ("number", "range") or _PAGE.match(name):
         if _PAGE.match(name):
             return FieldRole.PAGE
-        return FieldRole.QUANTITY if "quantity" in concepts_in(f"{name} {described}") else FieldRole.NUMBER
+        return (
+            FieldRole.QUANTITY
+            if "quantity" in concepts_in(f"{name} {described}")
+            else FieldRole.NUMBER
+        )
     for words in (name, described):
         found = concepts_in(words)
         if _CAPTCHA.search(words):

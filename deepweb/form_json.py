@@ -13,8 +13,8 @@ MAX_KEPT_TEXT = 1_000
 
 
 def form_to_json(form: Form) -> dict[str, Any]:
-    """Returns a form as a JSON document. The text inside the form and the text of its links are truncated to 1,000 characters
-    each."""
+    """Returns a form as a JSON document. The text inside the form and the text of its links are
+    truncated to 1,000 characters each."""
     document = asdict(form)
     for name in ("text", "links"):
         document[name] = document[name][:MAX_KEPT_TEXT]

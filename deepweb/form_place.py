@@ -1,4 +1,5 @@
-"""The surroundings of a form on its page: the heading above it, and the ids and classes of the elements around it."""
+"""The surroundings of a form on its page: the heading above it, and the ids and classes of the
+elements around it."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ _HEADINGS = ("h1", "h2", "h3", "h4", "legend")
 
 
 class Surroundings(NamedTuple):
-    """The title of a form's page, the nearest heading above the form, and the ids and classes of the elements around it."""
+    """The title of a form's page, the nearest heading above the form, and the ids and classes of
+    the elements around it."""
 
     title: str
     above: str
@@ -23,8 +25,8 @@ class Surroundings(NamedTuple):
 
 
 def headings_above(root: HtmlElement) -> list[str]:
-    """Returns for each form of a page the nearest heading before it that is outside all forms, with no other form in between;
-    "" if there is none."""
+    """Returns for each form of a page the nearest heading before it that is outside all forms, with
+    no other form in between; "" if there is none."""
     inside = {heading for form in root.iter("form") for heading in form.iter(*_HEADINGS)}
     found: list[str] = []
     heading = ""
@@ -38,8 +40,8 @@ def headings_above(root: HtmlElement) -> list[str]:
 
 
 def about_forms(root: HtmlElement | None) -> list[Surroundings]:
-    """Returns for each form of a page, in page order, the page's title, the heading above the form, and the ids and classes of
-    the elements around it; empty without a page (None)."""
+    """Returns for each form of a page, in page order, the page's title, the heading above the form,
+    and the ids and classes of the elements around it; empty without a page (None)."""
     if root is None:
         return []
     title = squeezed(root.findtext(".//title") or "")
@@ -49,5 +51,8 @@ def about_forms(root: HtmlElement | None) -> list[Surroundings]:
 
 def around_of(element: HtmlElement) -> str:
     """Returns the ids and classes of an element's three nearest ancestors, as one string."""
-    names = (f"{parent.get('id') or ''} {parent.get('class') or ''}" for parent in islice(element.iterancestors(), PARENTS))
+    names = (
+        f"{parent.get('id') or ''} {parent.get('class') or ''}"
+        for parent in islice(element.iterancestors(), PARENTS)
+    )
     return squeezed(" ".join(names))[:200]

@@ -1,4 +1,5 @@
-"""Training and cross-validation of the form classifier. Forms of one domain are never in both training and test data."""
+"""Training and cross-validation of the form classifier. Forms of one domain are never in both
+training and test data."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ from deepweb.terms import language_of
 MIN_DOMAINS = 2
 """A word is used only if forms of at least this many domains contain it."""
 
-_STRENGTH = 1.0  # inverse strength of regularisation; values from .5 to 3 change the accuracy less than it varies between folds
+# inverse strength of regularisation; values from .5 to 3 change the accuracy less than it varies
+# between folds
+_STRENGTH = 1.0
 _NEGLIGIBLE = 0.03
 _UNSTATED = "--"
 
@@ -37,9 +40,9 @@ class TrainingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A labelled form: its type, its registered domain, its numeric features (`numbers`) and word features (`words`).
-    `language` follows from its script or its page's declaration, "" if unknown; `weight` is its weight in training, 1 for a
-    form of a real page."""
+    """A labelled form: its type, its registered domain, its numeric features (`numbers`) and word
+    features (`words`). `language` follows from its script or its page's declaration, "" if unknown;
+    `weight` is its weight in training, 1 for a form of a real page."""
 
     form: Form
     type: FormType
@@ -52,8 +55,8 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Quality of predictions: the accuracy; the F1 score of each type (`f1`) and the mean of these; and `confusion`, the
-    number of forms by true type and then by predicted type.
+    """Quality of predictions: the accuracy; the F1 score of each type (`f1`) and the mean of these;
+    and `confusion`, the number of forms by true type and then by predicted type.
     """
 
     accuracy: float
@@ -62,13 +65,19 @@ class Scores:
     confusion: dict[str, dict[str, int]]
 
     def to_json(self) -> dict[str, Any]:
-        return {"accuracy": self.accuracy, "macro_f1": self.macro_f1, "f1": self.f1, "confusion": self.confusion}
+        return {
+            "accuracy": self.accuracy,
+            "macro_f1": self.macro_f1,
+            "f1": self.f1,
+            "confusion": self.confusion,
+        }
 
 
 def example_of(row: dict[str, Any]) -> Example:
-    """Reads an example from a document `{"html", "url", "type", "domain"?, "page_html"?, "form_index"?, "weight"?, "lang"?}`,
-    where "?" marks optional keys. Without a domain, the registered domain of the URL is used. If `page_html` is given, the
-    surroundings of the form are read from that page, where it is the form at index `form_index`. Raises TrainingError for a
+    """Reads an example from a document `{"html", "url", "type", "domain"?, "page_html"?,
+    "form_index"?, "weight"?, "lang"?}`, where "?" marks optional keys. Without a domain, the
+    registered domain of the URL is used. If `page_html` is given, the surroundings of the form are
+    read from that page, where it is the form at index `form_index`. Raises TrainingError for a
     missing key, an unknown type or an invalid weight."""
     try:
         kind, html, url = FormType(row["type"]), row["html"], row["url"]
@@ -84,7 +93,15 @@ def example_of(row: dict[str, Any]) -> Example:
     said = " ".join([form.title, form.text, *(field.words for field in form.fields)])
     language = language_of(said, row.get("lang") or _UNSTATED)
     language = "" if language == _UNSTATED else language
-    return Example(form, kind, domain, counts(form), word_features(form), language, _weight(row.get("weight", 1.0)))
+    return Example(
+        form,
+        kind,
+        domain,
+        counts(form),
+        word_features(form),
+        language,
+        _weight(row.get("weight", 1.0)),
+    )
 
 
 def _weight(value: Any) -> float:
@@ -94,19 +111,28 @@ def _weight(value: Any) -> float:
 
 
 def _in_page(form: Form, about: Sequence[Surroundings], index: int) -> Form:
-    """Returns a copy of the form with the surroundings at `index` of `about`, which holds those of all forms of a page; the
-    form itself if `index` is out of range."""
+    """Returns a copy of the form with the surroundings at `index` of `about`, which holds those of
+    all forms of a page; the form itself if `index` is out of range."""
     return replace(form, **about[index]._asdict()) if 0 <= index < len(about) else form
 
 
 def example_of_form(form: Form, kind: FormType) -> Example:
-    """Returns an example from an already parsed form, such as one whose type an operator corrected."""
-    return Example(form, kind, registered_domain(urlsplit(form.page_url).hostname or ""), counts(form), word_features(form))
+    """Returns an example from an already parsed form, such as one whose type an operator
+    corrected."""
+    return Example(
+        form,
+        kind,
+        registered_domain(urlsplit(form.page_url).hostname or ""),
+        counts(form),
+        word_features(form),
+    )
 
 
 def read_examples(path: Path) -> list[Example]:
-    """Returns the labelled forms of a file of JSON lines; an invalid line raises TrainingError with its number. Lines for
-    forms of one page have the same "page_id", and only the first of them contains the "page_html"."""
+    """Returns the labelled forms of a file of JSON lines; an invalid line raises TrainingError with
+    its number. Lines for forms of one page have the same "page_id", and only the first of them
+    contains the "page_html".
+    """
     examples = []
     pages: dict[str, list[Surroundings]] = {}
     for number, row in read_lines(path):
@@ -115,7 +141,11 @@ def read_examples(path: Path) -> list[Example]:
             if html:
                 pages[page] = about_forms(parse_page(html))
             example = example_of(row)
-            form = _in_page(example.form, pages.get(page, ()), row.get("form_index", 0)) if example.form.fields else example.form
+            form = (
+                _in_page(example.form, pages.get(page, ()), row.get("form_index", 0))
+                if example.form.fields
+                else example.form
+            )
             examples.append(replace(example, form=form, numbers=counts(form)))
         except TrainingError as error:
             raise TrainingError(f"{path.name}, line {number}: {error}") from error
@@ -123,11 +153,13 @@ def read_examples(path: Path) -> list[Example]:
 
 
 def train(examples: Sequence[Example]) -> FormModel:
-    """Trains a logistic regression; every class has the same total weight, and within a class each form weighs as
-    `Example.weight` says. Forms without controls are left out. Raises TrainingError for fewer than two types.
+    """Trains a logistic regression; every class has the same total weight, and within a class each
+    form weighs as `Example.weight` says. Forms without controls are left out. Raises TrainingError
+    for fewer than two types.
 
-    Each numeric feature is divided by its largest value, and the words of a form are scaled to a vector of length `WORD_NORM`.
-    These scales are multiplied into the weights, so that the model reads unscaled features.
+    Each numeric feature is divided by its largest value, and the words of a form are scaled to a
+    vector of length `WORD_NORM`. These scales are multiplied into the weights, so that the model
+    reads unscaled features.
     """
     examples = [example for example in examples if example.form.fields]
     types = sorted({example.type for example in examples})
@@ -139,16 +171,26 @@ def train(examples: Sequence[Example]) -> FormModel:
     scale = np.maximum(abs(matrix).max(axis=0).toarray().ravel(), 1e-9)
     scale[[place for name, place in columns.items() if "=" in name]] = 1.0
     fitted = LogisticRegression(C=_STRENGTH, max_iter=1_000)
-    fitted.fit(matrix @ sparse.diags(1 / scale), [str(example.type) for example in examples], sample_weight=_balanced(examples))
+    fitted.fit(
+        matrix @ sparse.diags(1 / scale),
+        [str(example.type) for example in examples],
+        sample_weight=_balanced(examples),
+    )
     rows = _rows(fitted, types) / scale[:, None]
-    bias = np.array(fitted.intercept_ if len(types) > 2 else [-fitted.intercept_[0], fitted.intercept_[0]]).ravel()
-    keep = {name: rows[place] for name, place in columns.items() if "=" not in name or abs(rows[place]).max() >= _NEGLIGIBLE}
+    bias = np.array(
+        fitted.intercept_ if len(types) > 2 else [-fitted.intercept_[0], fitted.intercept_[0]]
+    ).ravel()
+    keep = {
+        name: rows[place]
+        for name, place in columns.items()
+        if "=" not in name or abs(rows[place]).max() >= _NEGLIGIBLE
+    }
     return FormModel(tuple(FormType(name) for name in fitted.classes_), bias, keep)
 
 
 def _balanced(examples: Sequence[Example]) -> np.ndarray:
-    """Returns the training weight of each example, in the order of `examples`, scaled so that the weights of every form type
-    have the same sum."""
+    """Returns the training weight of each example, in the order of `examples`, scaled so that the
+    weights of every form type have the same sum."""
     sums: dict[FormType, float] = defaultdict(float)
     for example in examples:
         sums[example.type] += example.weight
@@ -169,7 +211,9 @@ def _vocabulary(examples: Sequence[Example]) -> list[str]:
         for word in example.words:
             domains[word].add(example.domain)
     numbers = {name for example in examples for name in example.numbers}
-    return sorted(numbers) + sorted(word for word, seen in domains.items() if len(seen) >= MIN_DOMAINS)
+    return sorted(numbers) + sorted(
+        word for word, seen in domains.items() if len(seen) >= MIN_DOMAINS
+    )
 
 
 def _matrix(examples: Sequence[Example], columns: dict[str, int]) -> sparse.csr_matrix:
@@ -186,8 +230,8 @@ def _matrix(examples: Sequence[Example], columns: dict[str, int]) -> sparse.csr_
 
 
 def folds_by_domain(domains: Iterable[str], folds: int, random_seed: int) -> dict[str, int]:
-    """Assigns each domain to one of `folds` folds, and returns the fold of each, so that all forms of a domain are in the same
-    fold."""
+    """Assigns each domain to one of `folds` folds, and returns the fold of each, so that all forms
+    of a domain are in the same fold."""
     names = sorted(set(domains))
     np.random.default_rng(random_seed).shuffle(names)
     return {name: place % folds for place, name in enumerate(names)}
@@ -200,9 +244,10 @@ def cross_validate(
     on_fold: Callable[[int], None] = lambda fold: None,
     more: Sequence[Example] = (),
 ) -> list[FormType]:
-    """Returns the type predicted for each example by a model that was trained without the forms of its registered domain. `more`
-    are additional examples for training only; those of that domain are left out too. `on_fold` is called with the number of each
-    fold when it is done. Raises TrainingError if there are fewer domains than folds."""
+    """Returns the type predicted for each example by a model that was trained without the forms of
+    its registered domain. `more` are additional examples for training only; those of that domain
+    are left out too. `on_fold` is called with the number of each fold when it is done. Raises
+    TrainingError if there are fewer domains than folds."""
     return [kind for kind, _ in predictions(examples, folds, random_seed, on_fold, more)]
 
 
@@ -213,14 +258,17 @@ def predictions(
     on_fold: Callable[[int], None] = lambda fold: None,
     more: Sequence[Example] = (),
 ) -> list[tuple[FormType, float]]:
-    """Returns the type predicted for each example as by `cross_validate`, whose parameters it takes, and the model's confidence
-    in it, in [0, 1]. A form without controls gets the type other with confidence 0."""
+    """Returns the type predicted for each example as by `cross_validate`, whose parameters it
+    takes, and the model's confidence in it, in [0, 1]. A form without controls gets the type other
+    with confidence 0."""
     fold_of = folds_by_domain((example.domain for example in examples), folds, random_seed)
     if len(fold_of) < folds:
         raise TrainingError(f"{len(fold_of)} domains cannot be split into {folds} folds")
     predicted: list[tuple[FormType, float]] = [(FormType.OTHER, 0.0)] * len(examples)
     for fold in range(folds):
-        model = train([example for example in (*examples, *more) if fold_of.get(example.domain) != fold])
+        model = train(
+            [example for example in (*examples, *more) if fold_of.get(example.domain) != fold]
+        )
         for place, example in enumerate(examples):
             if fold_of[example.domain] == fold and example.form.fields:
                 shares = model.shares_of(example.numbers, example.words)
@@ -230,8 +278,8 @@ def predictions(
 
 
 def predict_by_rules(examples: Sequence[Example]) -> list[FormType]:
-    """Returns the types predicted for the examples by the rules of the deep-web paper, for comparison with the trained model.
-    """
+    """Returns the types predicted for the examples by the rules of the deep-web paper, for
+    comparison with the trained model."""
     return [rule_type(example.form).type for example in examples]
 
 
@@ -242,16 +290,16 @@ def measure(
     on_fold: Callable[[int], None] = lambda fold: None,
     more: Sequence[Example] = (),
 ) -> tuple[Scores, Scores]:
-    """Returns two scores: of the trained model in cross-validation (see `cross_validate` for the parameters), and of the rules
-    of the deep-web paper."""
+    """Returns two scores: of the trained model in cross-validation (see `cross_validate` for the
+    parameters), and of the rules of the deep-web paper."""
     truth = [example.type for example in examples]
     learned = score(truth, cross_validate(examples, folds, random_seed, on_fold, more))
     return learned, score(truth, predict_by_rules(examples))
 
 
 def score(truth: Sequence[FormType], predicted: Sequence[FormType]) -> Scores:
-    """Compares true and predicted types, given in the same order. The mean F1 is that of the types that occur or were
-    predicted.
+    """Compares true and predicted types, given in the same order. The mean F1 is that of the types
+    that occur or were predicted.
     """
     types = sorted(set(truth) | set(predicted))
     confusion: dict[str, dict[str, int]] = {}
@@ -261,7 +309,9 @@ def score(truth: Sequence[FormType], predicted: Sequence[FormType]) -> Scores:
     f1 = {}
     for name in map(str, types):
         right = confusion[name][name]
-        wrong = sum(confusion[name].values()) + sum(row[name] for row in confusion.values()) - 2 * right
+        wrong = (
+            sum(confusion[name].values()) + sum(row[name] for row in confusion.values()) - 2 * right
+        )
         f1[name] = 2 * right / (2 * right + wrong)
     accuracy = sum(confusion[name][name] for name in confusion) / max(1, len(truth))
     return Scores(accuracy, sum(f1.values()) / len(f1), f1, confusion)

@@ -1,4 +1,5 @@
-"""The types of forms, in a module of their own so that the database models can use them without importing the HTML parser."""
+"""The types of forms, in a module of their own so that the database models can use them without
+importing the HTML parser."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Finds concepts (search, login, e-mail …) in the words on forms, in many languages: by word stems, so that related languages
-are covered too."""
+"""Finds concepts (search, login, e-mail …) in the words on forms, in many languages: by word stems,
+so that related languages are covered too."""
 
 from __future__ import annotations
 
@@ -10,22 +10,28 @@ from importlib import resources
 
 _IDENTIFIER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SEPARATORS = re.compile(r"[\W_]+")
-_SPACED = re.compile(r"^[\x00-\u052f\u1e00-\u20ff]+$")  # Latin, Greek and Cyrillic script, which separate words by spaces
+_SPACED = re.compile(
+    r"^[\x00-\u052f\u1e00-\u20ff]+$"
+)  # Latin, Greek and Cyrillic script, which separate words by spaces
 _SHORT = 40
 
 
 def fold(text: str) -> str:
-    """Returns the text in lower case, with accents removed and full-width characters replaced by ordinary ones.
+    """Returns the text in lower case, with accents removed and full-width characters replaced by
+    ordinary ones.
 
     >>> fold("Búsqueda ＡＢＣ Поиск")
     'busqueda abc поиск'
     """
     plain = unicodedata.normalize("NFKD", text)
-    return unicodedata.normalize("NFC", "".join(c for c in plain if not unicodedata.combining(c))).lower()
+    return unicodedata.normalize(
+        "NFC", "".join(c for c in plain if not unicodedata.combining(c))
+    ).lower()
 
 
 def words(text: str) -> str:
-    """Returns the folded words of a text or an identifier, separated and surrounded by single spaces.
+    """Returns the folded words of a text or an identifier, separated and surrounded by single
+    spaces.
 
     >>> words("userLoginForm[e-mail]_2")
     ' user login form e mail 2 '
@@ -35,7 +41,8 @@ def words(text: str) -> str:
 
 @functools.cache
 def _stems() -> dict[str, tuple[str, ...]]:
-    """Returns for each concept the stems of its words, as strings to be searched for in the result of `words`."""
+    """Returns for each concept the stems of its words, as strings to be searched for in the result
+    of `words`."""
     source = resources.files("deepweb").joinpath("form_words.txt").read_text(encoding="utf-8")
     stems: dict[str, list[str]] = {}
     concept: list[str] = []
@@ -56,10 +63,12 @@ def _sought(stem: str) -> str:
 
 @functools.cache
 def _flat() -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
-    """Returns two tuples of (stem, concept) pairs: all ASCII stems, and all other stems, which need not be searched for in an
-    ASCII text."""
+    """Returns two tuples of (stem, concept) pairs: all ASCII stems, and all other stems, which need
+    not be searched for in an ASCII text."""
     pairs = [(stem, name) for name, stems in _stems().items() for stem in stems]
-    return tuple(pair for pair in pairs if pair[0].isascii()), tuple(pair for pair in pairs if not pair[0].isascii())
+    return tuple(pair for pair in pairs if pair[0].isascii()), tuple(
+        pair for pair in pairs if not pair[0].isascii()
+    )
 
 
 def concept_names() -> tuple[str, ...]:
@@ -75,8 +84,8 @@ def concepts_in(text: str) -> frozenset[str]:
     ['password', 'recover']
     """
     folded = words(text)
-    # Short texts are also searched without spaces, to find "sign up" as "signup"; in long ones, joined words could form
-    # others.
+    # Short texts are also searched without spaces, to find "sign up" as "signup"; in long ones,
+    # joined words could form others.
     if len(folded) < _SHORT:
         folded += folded.replace(" ", "") + " "
     plain, other = _flat()

@@ -1,5 +1,5 @@
-"""A simulated database behind a search form, for testing query policies: records with terms, answers truncated at a limit,
-some words refused."""
+"""A simulated database behind a search form, for testing query policies: records with terms,
+answers truncated at a limit, some words refused."""
 
 from __future__ import annotations
 
@@ -15,16 +15,20 @@ BOX = "q"
 
 
 class HiddenDatabase:
-    """A database with a search form, simulated: `records` are the terms of each record, in the order in which the site ranks
-    records.
+    """A database with a search form, simulated: `records` are the terms of each record, in the
+    order in which the site ranks records.
 
-    A query finds the records that contain all its terms. Its answer holds the first `limit` of these (None: all); if the site
-    is not `ranked`, in an order specific to the query instead of the site's. Terms in `refused` find nothing, as stop words do
-    on real sites.
+    A query finds the records that contain all its terms. Its answer holds the first `limit` of
+    these (None: all); if the site is not `ranked`, in an order specific to the query instead of the
+    site's. Terms in `refused` find nothing, as stop words do on real sites.
     """
 
     def __init__(
-        self, records: Sequence[Iterable[Term]], limit: int | None = None, refused: Iterable[Term] = (), ranked: bool = True
+        self,
+        records: Sequence[Iterable[Term]],
+        limit: int | None = None,
+        refused: Iterable[Term] = (),
+        ranked: bool = True,
     ) -> None:
         self.limit, self.ranked = limit, ranked
         self.refused = frozenset(refused)
@@ -57,8 +61,8 @@ class HiddenDatabase:
         return sorted(found or ())
 
     def shown(self, query: Query, places: list[int]) -> list[int]:
-        """Returns the indices of the records shown in the answer to the query, in the order of the answer. places: the indices
-        of all matching records, best ranked first."""
+        """Returns the indices of the records shown in the answer to the query, in the order of the
+        answer. places: the indices of all matching records, best ranked first."""
         if self.limit is None or len(places) <= self.limit:
             return places
         if not self.ranked:
@@ -67,8 +71,8 @@ class HiddenDatabase:
         return places[: self.limit]
 
     def ask(self, query: Query) -> tuple[list[tuple[Hashable, tuple[Term, ...]]], bool]:
-        """Returns the answer to a query: the index and the terms of each record shown, and whether matching records were left
-        out."""
+        """Returns the answer to a query: the index and the terms of each record shown, and whether
+        matching records were left out."""
         places = self.matches(query)
         shown = self.shown(query, places)
         return [(place, self._terms_of[place]) for place in shown], len(shown) < len(places)
@@ -84,16 +88,22 @@ def synthetic(
     mean_length: float = 120.0,
     own_share: float = 0.4,
 ) -> HiddenDatabase:
-    """Returns a generated database of `documents` records on `topics` subjects, in random ranking order; answers are truncated at
-    `limit` records (None: not).
+    """Returns a generated database of `documents` records on `topics` subjects, in random ranking
+    order; answers are truncated at `limit` records (None: not).
 
-    All words come from one Zipf distribution over `vocabulary` words. A share `own_share` of a document's words is replaced by
-    means of a permutation of the vocabulary that belongs to the document's topic, so that each topic has frequent words of its
-    own. The lengths of documents are log-normal with the median `mean_length`. The `stop_words` commonest words are refused in
+    All words come from one Zipf distribution over `vocabulary` words. A share `own_share` of a
+    document's words is replaced by means of a permutation of the vocabulary that belongs to the
+    document's topic, so that each topic has frequent words of its own. The lengths of documents are
+    log-normal with the median `mean_length`. The `stop_words` commonest words are refused in
     queries."""
     common = np.cumsum(1.0 / (np.arange(vocabulary) + 2.7))
     orders = np.array(
-        [np.concatenate([np.arange(stop_words), stop_words + rng.permutation(vocabulary - stop_words)]) for _ in range(topics)]
+        [
+            np.concatenate(
+                [np.arange(stop_words), stop_words + rng.permutation(vocabulary - stop_words)]
+            )
+            for _ in range(topics)
+        ]
     )
     names = [Term(BOX, f"w{word}") for word in range(vocabulary)]
     lengths = np.maximum(5, rng.lognormal(np.log(mean_length), 0.6, size=documents).astype(int))
@@ -101,7 +111,10 @@ def synthetic(
     drawn = np.searchsorted(common, rng.random(int(lengths.sum())) * common[-1])
     own = rng.random(len(drawn)) < own_share
     drawn[own] = orders[owners[own], drawn[own]]
-    records = [[names[word] for word in np.unique(part)] for part in np.split(drawn, np.cumsum(lengths)[:-1])]
+    records = [
+        [names[word] for word in np.unique(part)]
+        for part in np.split(drawn, np.cumsum(lengths)[:-1])
+    ]
     return HiddenDatabase(records, limit, _commonest(records, stop_words))
 
 
@@ -114,26 +127,32 @@ def _commonest(records: Sequence[Iterable[Term]], count: int) -> list[Term]:
 
 
 def middling_terms(database: HiddenDatabase, rng: np.random.Generator, count: int) -> list[Term]:
-    """Returns up to `count` different random terms that 0.2 % to 1 % of the records contain, for use as seeds."""
+    """Returns up to `count` different random terms that 0.2 % to 1 % of the records contain, for
+    use as seeds."""
     low, high = 0.002 * len(database), 0.01 * len(database)
     pool = sorted(term for term in database.terms if low <= database.frequency(term) <= high)
-    return [pool[place] for place in rng.choice(len(pool), size=min(count, len(pool)), replace=False)]
+    return [
+        pool[place] for place in rng.choice(len(pool), size=min(count, len(pool)), replace=False)
+    ]
 
 
 def greedy_oracle(database: HiddenDatabase, queries: int) -> list[int]:
-    """Returns the number of distinct records found after each of `queries` queries by a policy that knows the whole database:
-    it always takes the single term whose answer contains most records not found yet. A reference for other policies; better
-    sequences may exist."""
+    """Returns the number of distinct records found after each of `queries` queries by a policy that
+    knows the whole database: it always takes the single term whose answer contains most records not
+    found yet. A reference for other policies; better sequences may exist."""
     shown = [database.shown((term,), database.matches((term,))) for term in database.terms]
     return greedy_cover(shown, len(database), queries)
 
 
 def greedy_cover(answers: Sequence[Sequence[int]], records: int, queries: int) -> list[int]:
-    """Returns the number of distinct records found after each of `queries` queries, if the answer with most records not found
-    yet is always taken next. `answers` are lists of record indices, which are below `records`."""
+    """Returns the number of distinct records found after each of `queries` queries, if the answer
+    with most records not found yet is always taken next. `answers` are lists of record indices,
+    which are below `records`."""
     columns = [place for shown in answers for place in shown]
     starts = np.cumsum([0, *(len(shown) for shown in answers)])
-    held = sparse.csr_matrix((np.ones(len(columns), dtype=np.int64), columns, starts), shape=(len(answers), records))
+    held = sparse.csr_matrix(
+        (np.ones(len(columns), dtype=np.int64), columns, starts), shape=(len(answers), records)
+    )
     by_record = held.tocsc()
     gains = np.asarray(held.sum(axis=1)).ravel()
     covered = np.zeros(records, dtype=bool)
@@ -149,9 +168,10 @@ def greedy_cover(answers: Sequence[Sequence[int]], records: int, queries: int) -
 
 
 def best_spans(values: Sequence[float], limit: int, queries: int) -> int:
-    """Returns the largest number of records that `queries` queries of disjoint ranges can return, each at most `limit`;
-    `values` are the values of all records. Computed exactly, by dynamic programming over the values in ascending order, in
-    O(queries * d * m) steps, with d different values, at most m of which are in a range that contains `limit` records.
+    """Returns the largest number of records that `queries` queries of disjoint ranges can return,
+    each at most `limit`; `values` are the values of all records. Computed exactly, by dynamic
+    programming over the values in ascending order, in O(queries * d * m) steps, with d different
+    values, at most m of which are in a range that contains `limit` records.
 
     >>> best_spans([1, 1, 1, 2, 5, 5], 2, 2), best_spans([1, 1, 1, 2, 5, 5], 2, 3)
     (4, 5)
@@ -164,7 +184,10 @@ def best_spans(values: Sequence[float], limit: int, queries: int) -> int:
         more = best.copy()
         for end in range(1, len(till)):
             begins = slice(int(first[end]), end)
-            more[end] = max(more[end - 1], float((best[begins] + np.minimum(till[end] - till[begins], limit)).max()))
+            more[end] = max(
+                more[end - 1],
+                float((best[begins] + np.minimum(till[end] - till[begins], limit)).max()),
+            )
         if more[-1] == best[-1]:
             break
         best = more

@@ -1,5 +1,5 @@
-"""Query words for sites that search for substrings, and for filters of one record field: a word counts as occurring in a
-record wherever such a site would find it, also inside longer words."""
+"""Query words for sites that search for substrings, and for filters of one record field: a word
+counts as occurring in a record wherever such a site would find it, also inside longer words."""
 
 from __future__ import annotations
 
@@ -17,22 +17,35 @@ MIN_LETTERS = 2
 MAX_LETTERS = 12
 GROWN = 1.2
 TELLING = 3
-"""A site is taken to search for substrings from this number of records that contain a query word only after other letters."""
+"""A site is taken to search for substrings from this number of records that contain a query word
+only after other letters."""
 
 _NUMBER = re.compile(r"\d{2,}")
 
 
 def looks_inside(log: Iterable[Logged], listed: Mapping[int, Mapping[str, Any]], box: str) -> bool:
-    """Tells whether a site searches for substrings: at least 3 records returned for queries of one word contain the word only
-    inside or at the end of other words, as "art" in "party", which search by whole words or stems would not find. `listed` are
-    the fields of the records by id, `box` is the text box queried."""
+    """Tells whether a site searches for substrings: at least 3 records returned for queries of one
+    word contain the word only inside or at the end of other words, as "art" in "party", which
+    search by whole words or stems would not find. `listed` are the fields of the records by id,
+    `box` is the text box queried."""
     count = 0
     for entry in log:
         query = entry.choice.query
-        if len(query) != 1 or query[0].input != box or len(query[0].value) < MIN_LETTERS or has_han(query[0].value):
+        if (
+            len(query) != 1
+            or query[0].input != box
+            or len(query[0].value) < MIN_LETTERS
+            or has_han(query[0].value)
+        ):
             continue
-        behind, begins = (re.compile(mark + re.escape(query[0].value.casefold())) for mark in (r"\w", r"\b"))
-        texts = ("\n".join(map(str, listed[pk].values())).casefold() for pk in entry.found if pk in listed)
+        behind, begins = (
+            re.compile(mark + re.escape(query[0].value.casefold())) for mark in (r"\w", r"\b")
+        )
+        texts = (
+            "\n".join(map(str, listed[pk].values())).casefold()
+            for pk in entry.found
+            if pk in listed
+        )
         count += sum(bool(behind.search(text)) and not begins.search(text) for text in texts)
         if count >= TELLING:
             return True
@@ -40,20 +53,26 @@ def looks_inside(log: Iterable[Logged], listed: Mapping[int, Mapping[str, Any]],
 
 
 def words_inside(word: str, known: Collection[str]) -> list[str]:
-    """Returns the words of `known` that are substrings of `word`, have 2 to 12 letters, and are not `word` itself.
+    """Returns the words of `known` that are substrings of `word`, have 2 to 12 letters, and are not
+    `word` itself.
 
     >>> words_inside("party", {"art", "part", "party", "tea"})
     ['part', 'art']
     """
     ends = range(MIN_LETTERS, MAX_LETTERS + 1)
-    pieces = (word[start : start + size] for start in range(len(word)) for size in reversed(ends) if start + size <= len(word))
+    pieces = (
+        word[start : start + size]
+        for start in range(len(word))
+        for size in reversed(ends)
+        if start + size <= len(word)
+    )
     return [piece for piece in dict.fromkeys(pieces) if piece != word and piece in known]
 
 
 class InsideWords:
-    """Counts how many of the records found by a harvest contain each word, also inside longer words. If a form searches one
-    record field at a time, `parts` are the queries that choose each field, and a word that occurs in two fields counts as two
-    terms."""
+    """Counts how many of the records found by a harvest contain each word, also inside longer
+    words. If a form searches one record field at a time, `parts` are the queries that choose each
+    field, and a word that occurs in two fields counts as two terms."""
 
     def __init__(self, box: str, parts: Sequence[Query] = ()) -> None:
         self._box, self._parts = box, list(parts) or [()]
@@ -71,28 +90,38 @@ class InsideWords:
         policy: FreshPolicy,
         columns: Collection[str],
     ) -> tuple[Choice | None, float]:
-        """Returns the query of one word that is expected to bring the most new records, and how many; (None, 0) if no word is
-        left. If the form lets one choose the record field to search (`parts`), the query contains that choice too.
+        """Returns the query of one word that is expected to bring the most new records, and how
+        many; (None, 0) if no word is left. If the form lets one choose the record field to search
+        (`parts`), the query contains that choice too.
 
-        `listed`: the fields of the records found, by id; `outcomes`: one entry for each entry of `log`; `policy` ranks the
-        words; `columns`: the names of the record fields that the site searches if there are no `parts`.
+        `listed`: the fields of the records found, by id; `outcomes`: one entry for each entry of
+        `log`; `policy` ranks the words; `columns`: the names of the record fields that the site
+        searches if there are no `parts`.
         """
         for _ in range(2):
             self._follow(log, listed, columns)
             for place, outcome in enumerate(outcomes):
                 own = self.seen.outcomes[place]
-                self.seen.outcomes[place] = own._replace(overflowed=outcome.overflowed, matching=outcome.matching)
+                self.seen.outcomes[place] = own._replace(
+                    overflowed=outcome.overflowed, matching=outcome.matching
+                )
             choice, gain = policy.best(self.seen)
             if choice is None:
                 return None, 0.0
             asked = choice._replace(query=self._as_asked(choice.query))
             if choice.query[0] in self._counted:
                 break
-            # The chosen word is missing from the last count of words: `_built` 0 makes `_follow` count them again.
+            # The chosen word is missing from the last count of words: `_built` 0 makes `_follow`
+            # count them again.
             self._built = 0
         return asked, gain
 
-    def _follow(self, log: Sequence[Logged], listed: Mapping[int, Mapping[str, Any]], columns: Collection[str]) -> None:
+    def _follow(
+        self,
+        log: Sequence[Logged],
+        listed: Mapping[int, Mapping[str, Any]],
+        columns: Collection[str],
+    ) -> None:
         for entry in log[len(self.seen.outcomes) :]:
             for pk in entry.found:
                 for part, _, words in self._said(listed.get(pk, {}), columns):
@@ -101,19 +130,34 @@ class InsideWords:
         if size > GROWN * self._built:
             self._built = size
             self._where = {}
-            self._counted = frozenset(Term(self._name(part), word) for part, words in self._known.items() for word in words)
+            self._counted = frozenset(
+                Term(self._name(part), word)
+                for part, words in self._known.items()
+                for word in words
+            )
             self.seen = Seen(lambda term: self._where.get(term, ""))
         for entry in log[len(self.seen.outcomes) :]:
-            answer = [(pk, () if self.seen.has(pk) else self._terms(listed.get(pk, {}), columns)) for pk in entry.found]
+            answer = [
+                (pk, () if self.seen.has(pk) else self._terms(listed.get(pk, {}), columns))
+                for pk in entry.found
+            ]
             choice = entry.choice._replace(query=self._as_seen(entry.choice.query))
             self.seen.add(choice, answer, entry.overflowed, entry.partial)
 
-    def _said(self, fields: Mapping[str, Any], columns: Collection[str]) -> Iterable[tuple[Query, str, list[str]]]:
-        """Yields (part, field name, words of the value) for each searchable field of a record. A part is a choice of the record
-        field to search in the form; a field that several parts search is yielded once for each."""
+    def _said(
+        self, fields: Mapping[str, Any], columns: Collection[str]
+    ) -> Iterable[tuple[Query, str, list[str]]]:
+        """Yields (part, field name, words of the value) for each searchable field of a record. A
+        part is a choice of the record field to search in the form; a field that several parts
+        search is yielded once for each."""
         for name, value in fields.items():
             for part in self._parts:
-                if not part and name in columns or part and bare(name) in {bare(term.value) for term in part}:
+                if (
+                    not part
+                    and name in columns
+                    or part
+                    and bare(name) in {bare(term.value) for term in part}
+                ):
                     text = str(value)
                     numbers = _NUMBER.findall(text) if part and len(text) <= MAX_VALUE else []
                     yield part, name, [*query_words(text), *numbers]
@@ -133,8 +177,9 @@ class InsideWords:
         return "\n".join((self._box, *(term.value for term in part)))
 
     def _as_seen(self, query: Query) -> Query:
-        """Returns the query in the form in which `seen` counts it: one term that combines the word with the chosen record
-        field (part). Unchanged unless the query is a single word in one of the parts."""
+        """Returns the query in the form in which `seen` counts it: one term that combines the word
+        with the chosen record field (part). Unchanged unless the query is a single word in one of
+        the parts."""
         words = [term for term in query if term.input == self._box]
         part = tuple(term for term in query if term.input != self._box)
         if len(words) != 1 or not words[0].value or part not in self._known:

@@ -1,5 +1,6 @@
-"""Predicts how many new records a query with choices (values of selection inputs) brings, with or without a word in the text
-box, from the number of matching records and the number of those that are already known."""
+"""Predicts how many new records a query with choices (values of selection inputs) brings, with or
+without a word in the text box, from the number of matching records and the number of those that are
+already known."""
 
 from __future__ import annotations
 
@@ -23,12 +24,12 @@ MAX_TOGETHER = 2
 """Largest number of choices set together, with a word or alone."""
 
 WORTH_A_WORD = 0.8
-"""Choices are combined with a word only if more records match them than this multiple of the number that an answer can
-contain."""
+"""Choices are combined with a word only if more records match them than this multiple of the number
+that an answer can contain."""
 
 EXPLORED = 0.8
-"""A choice not yet queried is preferred if it is expected to bring at least this fraction of the best query's yield, because its
-answer also reveals its size."""
+"""A choice not yet queried is preferred if it is expected to bring at least this fraction of the
+best query's yield, because its answer also reveals its size."""
 
 _PSEUDO = 4.0
 _BINS = 10
@@ -42,9 +43,9 @@ _ROOM, _SHARE_OF_BUDGET = 2, 3
 
 
 class _Base(NamedTuple):
-    """One or two values of form inputs (`terms`) that are submitted together and to which a word may be added. `members`, (seen
-    records,): the probability that each record matches all of them; `matching`: the estimated number of matching records, seen
-    and unseen."""
+    """One or two values of form inputs (`terms`) that are submitted together and to which a word
+    may be added. `members`, (seen records,): the probability that each record matches all of them;
+    `matching`: the estimated number of matching records, seen and unseen."""
 
     terms: Query
     members: np.ndarray
@@ -52,16 +53,23 @@ class _Base(NamedTuple):
 
 
 class JointYield:
-    """Predicts the number of new records of a query of one or two choices, with or without a word. `choices` are the values of
-    inputs, by input name; `policy` predicts the yield of words alone. Words from the fields `policy.doubtful`, which the site
-    seems not to search, are not combined with choices."""
+    """Predicts the number of new records of a query of one or two choices, with or without a word.
+    `choices` are the values of inputs, by input name; `policy` predicts the yield of words alone.
+    Words from the fields `policy.doubtful`, which the site seems not to search, are not combined
+    with choices."""
 
-    def __init__(self, seen: Seen, box: str, choices: Mapping[str, Sequence[str]], policy: FreshPolicy) -> None:
+    def __init__(
+        self, seen: Seen, box: str, choices: Mapping[str, Sequence[str]], policy: FreshPolicy
+    ) -> None:
         self._seen, self._box, self._choices, self._policy = seen, box, choices, policy
         self._cut = float(policy.limit or 10 * max(1, seen.records))
         fit = fitted(seen, self._cut)
         self._mixed = _mixed(seen, fit)
-        self._whole = [frozenset(o.query) for o in seen.outcomes if o.is_whole and all(term.value for term in o.query)]
+        self._whole = [
+            frozenset(o.query)
+            for o in seen.outcomes
+            if o.is_whole and all(term.value for term in o.query)
+        ]
         places = self._commonest()
         self._words = [seen.term(place) for place in places]
         self._said = seen.having(self._words)
@@ -82,8 +90,10 @@ class JointYield:
         return max(1.0, self._sizes.total - self._seen.records)
 
     def offers(self) -> tuple[list[Candidate], list[list[Candidate]]]:
-        """Returns two lists: queries that combine a word with choices (values of selection inputs), only those expected to bring
-        most new records; and, for each set of selection inputs, a list of queries that set these inputs only."""
+        """Returns two lists: queries that combine a word with choices (values of selection inputs),
+        only those expected to bring most new records; and, for each set of selection inputs, a list
+        of queries that set these inputs only.
+        """
         with_words: list[Candidate] = []
         families: dict[frozenset[str], list[Candidate]] = {}
         for base in self._bases():
@@ -96,38 +106,50 @@ class JointYield:
                 with_words += self._beside(base)
         return with_words, list(families.values())
 
-    def explored(self, best: float, families: Sequence[Sequence[Candidate]], left: int) -> Candidate | None:
-        """Returns a query that sets a single selection input and is worth submitting next, because its number of matches improves
-        the predictions for all combinations with it; None if there is none.
+    def explored(
+        self, best: float, families: Sequence[Sequence[Candidate]], left: int
+    ) -> Candidate | None:
+        """Returns a query that sets a single selection input and is worth submitting next, because
+        its number of matches improves the predictions for all combinations with it; None if there
+        is none.
 
-        `families`: the second list that `offers` returns. The query must be expected to bring at least 0.8 times as many new
-        records as the best (`best`). The input's unqueried values must be at most half of the `left` queries, all its values a
-        third of the budget.
+        `families`: the second list that `offers` returns. The query must be expected to bring at
+        least 0.8 times as many new records as the best (`best`). The input's unqueried values must
+        be at most half of the `left` queries, all its values a third of the budget.
         """
         for offers in families:
             if len(offers[0].choice.query) != 1 or left < _ROOM * len(offers):
                 continue
             most = max(offers, key=lambda offer: offer.gain)
             values = self._choices[most.choice.query[0].input]
-            if most.gain >= EXPLORED * best and _SHARE_OF_BUDGET * len(values) <= left + len(self._seen.outcomes):
+            if most.gain >= EXPLORED * best and _SHARE_OF_BUDGET * len(values) <= left + len(
+                self._seen.outcomes
+            ):
                 return most
         return None
 
     def _is_done(self, query: Query) -> bool:
-        """Tells whether an earlier query of some or all terms of this query was answered completely, so that all records that
-        match this query are known."""
+        """Tells whether an earlier query of some or all terms of this query was answered
+        completely, so that all records that match this query are known."""
         return any(whole <= set(query) for whole in self._whole)
 
     def _commonest(self) -> list[int]:
         seen = self._seen
         columns = seen.columns_of_kinds()
         order = (int(place) for place in np.argsort(-seen.frequency, kind="stable"))
-        trusted = (place for place in order if columns[seen.kinds[place]] not in self._policy.doubtful)
-        return list(itertools.islice((place for place in trusted if seen.term(place).input == self._box), WORDS))
+        trusted = (
+            place for place in order if columns[seen.kinds[place]] not in self._policy.doubtful
+        )
+        return list(
+            itertools.islice(
+                (place for place in trusted if seen.term(place).input == self._box), WORDS
+            )
+        )
 
     def _with_told(self, matching: np.ndarray) -> np.ndarray:
-        """Returns the number of records that match each word of `_words`: the predictions in `matching`, replaced by the
-        number that the answer showed for words that were queried alone."""
+        """Returns the number of records that match each word of `_words`: the predictions in
+        `matching`, replaced by the number that the answer showed for words that were queried alone.
+        """
         found, column = matching.copy(), {term: place for place, term in enumerate(self._words)}
         for outcome in self._seen.outcomes:
             place = column.get(outcome.query[0]) if len(outcome.query) == 1 else None
@@ -138,18 +160,30 @@ class JointYield:
     def _bases(self) -> Iterator[_Base]:
         for size in range(1, MAX_TOGETHER + 1):
             for names in itertools.combinations(self._choices, size):
-                for values in itertools.product(*(range(len(self._choices[name])) for name in names)):
+                for values in itertools.product(
+                    *(range(len(self._choices[name])) for name in names)
+                ):
                     yield self._base(tuple(zip(names, values, strict=True)))
 
     def _base(self, bound: Sequence[tuple[str, int]]) -> _Base:
         terms = tuple(Term(name, self._choices[name][place]) for name, place in bound)
         members = np.prod([self._sizes.members[name][:, place] for name, place in bound], axis=0)
-        stated = next((m for o in self._seen.outcomes if set(o.query) == set(terms) and (m := matches_told(o))), None)
+        stated = next(
+            (
+                m
+                for o in self._seen.outcomes
+                if set(o.query) == set(terms) and (m := matches_told(o))
+            ),
+            None,
+        )
         if stated is not None:
             return _Base(terms, members, float(stated))
         total = self._sizes.total
-        matching = total * float(np.prod([self._sizes.sizes[name][place] / total for name, place in bound]))
-        # Correct for dependent choices: multiply by (seen records that match all choices) / (the number expected if independent).
+        matching = total * float(
+            np.prod([self._sizes.sizes[name][place] / total for name, place in bound])
+        )
+        # Correct for dependent choices: multiply by (seen records that match all choices) / (the
+        # number expected if independent).
         if len(bound) > 1:
             matching *= (members.sum() + _PSEUDO) / (matching / total * len(members) + _PSEUDO)
         return _Base(terms, members, matching)
@@ -162,20 +196,27 @@ class JointYield:
         return float(new_of(known, unseen, self._cut, self._mixed, first, shape)[0])
 
     def _beside(self, base: _Base) -> list[Candidate]:
-        """Returns possible queries that combine the choices of `base` with a word: those of the 20 words expected to bring
-        most new records."""
+        """Returns possible queries that combine the choices of `base` with a word: those of the 20
+        words expected to bring most new records."""
         if not self._words:
             return []
         both = self._said * base.members[:, None]
         known = both.sum(axis=0)
         usual = np.minimum(1.0, self._matching / self._sizes.total)
         share = (known + _PSEUDO * usual) / (float(base.members.sum()) + _PSEUDO)
-        # If a word was queried before, its share of the seen records is biased, because the records it found are
-        # over-represented.
+        # If a word was queried before, its share of the seen records is biased, because the records
+        # it found are over-represented.
         share = np.where(self._asked, usual, share)
         matching = np.maximum(base.matching * share, known)
         unseen = np.maximum(matching - known, _MIN_UNSEEN * known)
-        new = new_of(known, unseen, self._cut, self._mixed, self._among_first(both, matching), np.maximum(known, 1.0))
+        new = new_of(
+            known,
+            unseen,
+            self._cut,
+            self._mixed,
+            self._among_first(both, matching),
+            np.maximum(known, 1.0),
+        )
         new *= self._learned_of_words
         found = []
         for place in np.argsort(-new, kind="stable")[:_OFFERS]:
@@ -185,36 +226,45 @@ class JointYield:
         return found
 
     def _among_first(self, members: np.ndarray, matching: np.ndarray) -> np.ndarray:
-        """Returns the expected number of already seen records in the truncated answer to each query, (queries,), if the site
-        sorts the results of all queries in the same order. `members`, (seen records, queries): the probability that the record
-        matches the query; `matching`, (queries,): the number of matching records."""
+        """Returns the expected number of already seen records in the truncated answer to each
+        query, (queries,), if the site sorts the results of all queries in the same order.
+        `members`, (seen records, queries): the probability that the record matches the query;
+        `matching`, (queries,): the number of matching records."""
         by_bin = np.zeros((_BINS + 1, members.shape[1]))
         np.add.at(by_bin, self._bins + 1, members)
         sums = by_bin.cumsum(axis=0)
         reach = np.minimum(1.0, self._cut / np.maximum(matching, 1e-9)) * _BINS
         low = np.minimum(reach.astype(int), _BINS - 1)
         columns = np.arange(members.shape[1])
-        among: np.ndarray = sums[low, columns] + (sums[low + 1, columns] - sums[low, columns]) * (reach - low)
+        among: np.ndarray = sums[low, columns] + (sums[low + 1, columns] - sums[low, columns]) * (
+            reach - low
+        )
         return among
 
     def _offered(self, query: Query, new: float) -> Candidate:
         return Candidate(Choice(query, new), new * self._learned(query))
 
     def _learned(self, query: Query) -> float:
-        """Returns the ratio of actual to predicted new records over the latest earlier queries that set the same inputs as
-        `query`, shrunk towards 1."""
+        """Returns the ratio of actual to predicted new records over the latest earlier queries that
+        set the same inputs as `query`, shrunk towards 1."""
         kind = _kind(query)
         if kind not in self._learned_of:
-            similar = [o for o in self._seen.outcomes[-_LATEST:] if o.predicted > 0 and _kind(o.query) == kind]
+            similar = [
+                o
+                for o in self._seen.outcomes[-_LATEST:]
+                if o.predicted > 0 and _kind(o.query) == kind
+            ]
             brought, predicted = sum(o.new for o in similar), sum(o.predicted for o in similar)
             self._learned_of[kind] = (brought + _TRUST) / (predicted + _TRUST)
         return self._learned_of[kind]
 
 
 def _mixed(seen: Seen, fit: Yield) -> float:
-    """Estimates `Yield.mixed`: 1 if a truncated answer is a random sample of all matches, 0 if it always contains the same first
-    records. Averages two estimates: `fit.mixed`, fitted to the yields of answers, and one from how often pairs of records have
-    the same order in two answers. The second has the greater weight, the more such pairs there are."""
+    """Estimates `Yield.mixed`: 1 if a truncated answer is a random sample of all matches, 0 if it
+    always contains the same first records. Averages two estimates: `fit.mixed`, fitted to the
+    yields of answers, and one from how often pairs of records have the same order in two answers.
+    The second has the greater weight, the more such pairs there are.
+    """
     same, pairs = pairs_in_order(seen)
     known = pairs / (pairs + _PAIRS)
     return (1 - known) * fit.mixed + known * min(1.0, 2 * (1 - (same + 1) / (pairs + 2)))
@@ -225,9 +275,9 @@ def _kind(query: Query) -> tuple[tuple[str, int], ...]:
 
 
 def _places_in_order(seen: Seen) -> np.ndarray:
-    """Returns the relative rank of each seen record in the site's order of results, from 0 (first) to 1 (last), assuming one
-    order for all answers. It is the mean of the record's positions in answers with a known number of matches, weighted by that
-    number; 1/2 if there is none."""
+    """Returns the relative rank of each seen record in the site's order of results, from 0 (first)
+    to 1 (last), assuming one order for all answers. It is the mean of the record's positions in
+    answers with a known number of matches, weighted by that number; 1/2 if there is none."""
     total, weight = np.zeros(seen.records), np.zeros(seen.records)
     for outcome, answer in zip(seen.outcomes, seen.answers, strict=True):
         matching = matches_told(outcome)

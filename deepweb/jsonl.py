@@ -15,11 +15,15 @@ class LinesError(ValueError):
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields (line number, document) for every line that is not empty. Raises LinesError for an invalid line, OSError if the
-    file cannot be opened."""
+    """Yields (line number, document) for every line that is not empty. Raises LinesError for an
+    invalid line, OSError if the file cannot be opened."""
     number = 0
     try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as stream:
+        with (
+            gzip.open(path, "rt", encoding="utf-8")
+            if path.suffix == ".gz"
+            else path.open(encoding="utf-8")
+        ) as stream:
             for number, line in enumerate(stream, 1):
                 if not line.strip():
                     continue

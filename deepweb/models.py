@@ -1,4 +1,5 @@
-"""Database tables of the deep web: sites, their forms and clusters, harvests with their queries, and the records found."""
+"""Database tables of the deep web: sites, their forms and clusters, harvests with their queries,
+and the records found."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ class QueryKind(models.TextChoices):
 
 
 COUNTED = (QueryKind.SEED, QueryKind.TRIAL, QueryKind.POLICY)
-"""Kinds of queries that are counted as queries for records. Random probes are counted with them; nonsense queries are not
-counted."""
+"""Kinds of queries that are counted as queries for records. Random probes are counted with them;
+nonsense queries are not counted."""
 
 
 class QueryState(models.TextChoices):
@@ -41,8 +42,9 @@ class QueryState(models.TextChoices):
 
 
 class Source(models.Model):
-    """A site that is searched for forms. `links` maps each word of a followed link's text or address to two counts: links with it
-    that led to a search form, and others (see `LinkScorer`)."""
+    """A site that is searched for forms. `links` maps each word of a followed link's text or
+    address to two counts: links with it that led to a search form, and others (see `LinkScorer`).
+    """
 
     url = models.TextField(_("address"))
     key_hash = models.BigIntegerField(unique=True)
@@ -64,12 +66,13 @@ class Source(models.Model):
 
 
 class Cluster(models.Model):
-    """A group of search forms on one subject. `name` was given by an operator if `named` is set, otherwise it consists of the
-    top terms.
+    """A group of search forms on one subject. `name` was given by an operator if `named` is set,
+    otherwise it consists of the top terms.
 
-    `how` describes the clustering: method, number of clusters requested (null: chosen by silhouette), the weights C1 of the page
-    and C2 of the form (eq. (3) of the deep-web paper), and the mean silhouette of all forms. `silhouette` is the mean over this
-    cluster's forms, in [-1, 1].
+    `how` describes the clustering: method, number of clusters requested (null: chosen by
+    silhouette), the weights C1 of the page and C2 of the form (eq. (3) of the deep-web paper), and
+    the mean silhouette of all forms. `silhouette` is the mean over this cluster's forms, in [-1,
+    1].
     """
 
     name = models.CharField(_("name"), max_length=200)
@@ -92,10 +95,11 @@ class Cluster(models.Model):
 class Form(models.Model):
     """One form of a site, on whichever pages it occurs: (source, signature) is unique.
 
-    `type` was determined by the classifier, `corrected` by an operator, which overrides it. `released`: an operator allows
-    sending this form although it uses POST or its type is uncertain. `described` is the whole form as JSON (see
-    `form_json`); `words` are the words of its page and of the form, for clustering. `learned` are roles of its fields found
-    by harvests, `roles` those set by an operator, which override them. With `interval_seconds` the form is harvested again by
+    `type` was determined by the classifier, `corrected` by an operator, which overrides it.
+    `released`: an operator allows sending this form although it uses POST or its type is uncertain.
+    `described` is the whole form as JSON (see `form_json`); `words` are the words of its page and
+    of the form, for clustering. `learned` are roles of its fields found by harvests, `roles` those
+    set by an operator, which override them. With `interval_seconds` the form is harvested again by
     schedule, next at `next_harvest`.
     """
 
@@ -107,8 +111,12 @@ class Form(models.Model):
     type = models.CharField(_("type"), max_length=20, choices=FormTypes.choices)
     confidence = models.FloatField(_("confidence"), default=0)
     searchable = models.BooleanField(default=False)
-    corrected = models.CharField(_("corrected type"), max_length=20, choices=FormTypes.choices, blank=True)
-    corrected_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    corrected = models.CharField(
+        _("corrected type"), max_length=20, choices=FormTypes.choices, blank=True
+    )
+    corrected_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
     corrected_at = models.DateTimeField(null=True, blank=True)
     released = models.BooleanField(_("released"), default=False)
     described = models.JSONField(default=dict)
@@ -118,7 +126,9 @@ class Form(models.Model):
     charset = models.CharField(max_length=40, default="utf-8")
     words = models.JSONField(default=dict)
     depth = models.PositiveSmallIntegerField(_("depth"), default=0)
-    cluster = models.ForeignKey(Cluster, models.SET_NULL, null=True, blank=True, related_name="forms")
+    cluster = models.ForeignKey(
+        Cluster, models.SET_NULL, null=True, blank=True, related_name="forms"
+    )
     map_x = models.FloatField(default=0)
     map_y = models.FloatField(default=0)
     interval_seconds = models.PositiveIntegerField(_("interval (s)"), null=True, blank=True)
@@ -128,7 +138,9 @@ class Form(models.Model):
     class Meta:
         verbose_name = _("form")
         verbose_name_plural = _("forms")
-        constraints = [models.UniqueConstraint(fields=["source", "signature"], name="form_once_a_source")]
+        constraints = [
+            models.UniqueConstraint(fields=["source", "signature"], name="form_once_a_source")
+        ]
         indexes = [models.Index(fields=["type", "source"], name="deepform_type")]
 
     def __str__(self) -> str:
@@ -141,13 +153,14 @@ class Form(models.Model):
 
 
 class Harvest(models.Model):
-    """The harvest of one form in one run. `state` holds what was learned about the site's answers; the counters are sums over
-    its queries.
+    """The harvest of one form in one run. `state` holds what was learned about the site's answers;
+    the counters are sums over its queries.
 
-    A harvest is open until it has `ended`; then `stopped_by` is the reason. Size (`low` to `high`) and coverage are estimated
-    from random probes at its end; `unknown` is the reason if there is no estimate. `queries` counts queries for records,
-    including random probes (`probes`); nonsense queries for calibration are not counted in it, but their requests are counted
-    in `requests`. Requests of detail pages are counted in `detail_requests` instead.
+    A harvest is open until it has `ended`; then `stopped_by` is the reason. Size (`low` to `high`)
+    and coverage are estimated from random probes at its end; `unknown` is the reason if there is no
+    estimate. `queries` counts queries for records, including random probes (`probes`); nonsense
+    queries for calibration are not counted in it, but their requests are counted in `requests`.
+    Requests of detail pages are counted in `detail_requests` instead.
     """
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="harvests")
@@ -171,31 +184,36 @@ class Harvest(models.Model):
     class Meta:
         verbose_name = _("harvest")
         verbose_name_plural = _("harvests")
-        constraints = [models.UniqueConstraint(fields=["run", "form"], name="harvest_form_once_a_run")]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "form"], name="harvest_form_once_a_run")
+        ]
 
     def __str__(self) -> str:
         return f"{self.form} #{self.run_id}"
 
     @property
     def efficiency(self) -> float | None:
-        """Submission efficiency E = N_valid / N_total, the share of queries with records, in [0, 1]; None before the first query.
-        """
+        """Submission efficiency E = N_valid / N_total, the share of queries with records, in [0,
+        1]; None before the first query."""
         return self.valid / self.queries if self.queries else None
 
 
 class Query(models.Model):
-    """One query of a harvest with all its result pages. `found` are the ids of the records returned, in order.
+    """One query of a harvest with all its result pages. `found` are the ids of the records
+    returned, in order.
 
-    `overflowed`: the site did not show all matching records. `partial`: the crawl stopped before the last result page, or could
-    not fetch it. `stated` are the numbers on the page that may be the total of matching records; `total` is the one that was
-    identified as the total.
+    `overflowed`: the site did not show all matching records. `partial`: the crawl stopped before
+    the last result page, or could not fetch it. `stated` are the numbers on the page that may be
+    the total of matching records; `total` is the one that was identified as the total.
     """
 
     harvest = models.ForeignKey(Harvest, models.CASCADE, related_name="log")
     number = models.PositiveIntegerField(_("number"))
     kind = models.CharField(_("kind"), max_length=10, choices=QueryKind.choices)
     terms = models.JSONField(_("terms"), default=list)
-    state = models.CharField(_("outcome"), max_length=12, choices=QueryState.choices, default=QueryState.SENT)
+    state = models.CharField(
+        _("outcome"), max_length=12, choices=QueryState.choices, default=QueryState.SENT
+    )
     reason = models.CharField(_("reason"), max_length=200, blank=True)
     predicted = models.FloatField(default=0)
     bucket = models.SmallIntegerField(default=-1)
@@ -217,7 +235,9 @@ class Query(models.Model):
         verbose_name = _("query")
         verbose_name_plural = _("queries")
         ordering = ("id",)
-        constraints = [models.UniqueConstraint(fields=["harvest", "number"], name="query_number_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["harvest", "number"], name="query_number_once")
+        ]
 
     def __str__(self) -> str:
         return self.words
@@ -229,9 +249,11 @@ class Query(models.Model):
 
 
 class Record(models.Model):
-    """One record of a source, found by any number of forms and queries: (source, key_hash) is unique.
+    """One record of a source, found by any number of forms and queries: (source, key_hash) is
+    unique.
 
-    `listed` are the fields shown in the result list, `fields` the same and those added from the detail page.
+    `listed` are the fields shown in the result list, `fields` the same and those added from the
+    detail page.
     """
 
     source = models.ForeignKey(Source, models.CASCADE, related_name="found_records")
@@ -247,7 +269,9 @@ class Record(models.Model):
     class Meta:
         verbose_name = _("record")
         verbose_name_plural = _("records")
-        constraints = [models.UniqueConstraint(fields=["source", "key_hash"], name="record_once_a_source")]
+        constraints = [
+            models.UniqueConstraint(fields=["source", "key_hash"], name="record_once_a_source")
+        ]
         indexes = [models.Index(fields=["form", "id"], name="record_form")]
 
     def __str__(self) -> str:

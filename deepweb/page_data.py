@@ -1,5 +1,5 @@
-"""Reads pages whose content is JSON data, either in a script element or as the whole response: lists of objects in it are read
-as records."""
+"""Reads pages whose content is JSON data, either in a script element or as the whole response:
+lists of objects in it are read as records."""
 
 from __future__ import annotations
 
@@ -18,31 +18,38 @@ MAX_NODES = 100_000  # number of objects and lists of a document that are read
 _MAX_FIELDS = 60
 _MAX_NAMES = 600  # number of names in an object that are examined to find its fields
 _MAX_TOTAL = 10**10
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # valid in JSON, but no database can store them as text
+_UNSTORABLE = re.compile(
+    "[\x00\ud800-\udfff]"
+)  # valid in JSON, but no database can store them as text
 _NAMED = re.compile(r"\\u(?:0000|d[89a-f])", re.I)
 _MAX_DEEP = 12
 _SCRIPT = re.compile(r"<script\b([^>]{0,2000})>", re.I)
 _SCRIPT_END = re.compile(r"</script\s{0,20}>", re.I)
 _ASSIGNED = re.compile(r"^\s*(?:(?:var|let|const)\s+)?[\w.$\[\]\"']{1,80}\s*=\s*(?=[\[{])")
-_ADDRESS_NAME = re.compile(r"^(?:url|href|link|permalink|uri|path|@id|detail_?url|html_url|canonical_?url)$", re.I)
+_ADDRESS_NAME = re.compile(
+    r"^(?:url|href|link|permalink|uri|path|@id|detail_?url|html_url|canonical_?url)$", re.I
+)
 _TOTAL_NAME = re.compile(
-    r"^(?:total|total_?(?:count|results|items|hits|records)|numfound|num_?results|count|hits|found|size|filtered_table_rows_count)$",
+    r"^(?:total|total_?(?:count|results|items|hits|records)|numfound|num_?results|count|hits|found"
+    r"|size|filtered_table_rows_count)$",
     re.I,
 )
 _NEXT_NAME = re.compile(r"^(?:next|next_?(?:page|url|href|link|page_?url))$", re.I)
 
 
 class DataList(NamedTuple):
-    """A list of objects in JSON data: the names that lead to it, such as ".data.items" (`path`), and for each object its
-    fields by name (see `flat`)."""
+    """A list of objects in JSON data: the names that lead to it, such as ".data.items" (`path`),
+    and for each object its fields by name (see `flat`)."""
 
     path: str
     items: tuple[Mapping[str, str], ...]
 
 
 class PageData(NamedTuple):
-    """The JSON data of one page: its lists of objects; the numbers whose names say that they are totals, as (path, number);
-    the address of the next page, "" if there is none; and the fields of the object with most text (`largest`)."""
+    """The JSON data of one page: its lists of objects; the numbers whose names say that they are
+    totals, as (path, number); the address of the next page, "" if there is none; and the fields of
+    the object with most text (`largest`).
+    """
 
     lists: tuple[DataList, ...] = ()
     totals: tuple[tuple[str, int], ...] = ()
@@ -51,8 +58,8 @@ class PageData(NamedTuple):
 
 
 def page_data(text: str, url: str) -> PageData:
-    """Reads all JSON data in a page, or the text itself if it is JSON; empty if there is none. Relative addresses in it refer
-    to `url`. Never raises for invalid JSON."""
+    """Reads all JSON data in a page, or the text itself if it is JSON; empty if there is none.
+    Relative addresses in it refer to `url`. Never raises for invalid JSON."""
     lists: dict[str, DataList] = {}
     totals: dict[str, int] = {}
     following = ""
@@ -65,9 +72,19 @@ def page_data(text: str, url: str) -> PageData:
                     lists.setdefault(path, DataList(path, items))
                 continue
             for name, value in node.items():
-                if _TOTAL_NAME.match(name) and type(value) is int and 0 <= value < _MAX_TOTAL and "[]" not in path:
+                if (
+                    _TOTAL_NAME.match(name)
+                    and type(value) is int
+                    and 0 <= value < _MAX_TOTAL
+                    and "[]" not in path
+                ):
                     totals.setdefault(f"{path}.{name}", value)
-                if not following and _NEXT_NAME.match(name) and isinstance(value, str) and _is_address(value):
+                if (
+                    not following
+                    and _NEXT_NAME.match(name)
+                    and isinstance(value, str)
+                    and _is_address(value)
+                ):
                     following = urljoin(url, value)
             fields = flat(node, url)
             if len(fields) >= 2 and _length(fields) > _length(largest):
@@ -104,8 +121,8 @@ def _scripts(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _parsed(text: str) -> Iterator[Any]:
-    """Yields the first JSON value in a text, such as a script that assigns it, and ignores what follows; nothing if there is
-    none."""
+    """Yields the first JSON value in a text, such as a script that assigns it, and ignores what
+    follows; nothing if there is none."""
     try:
         found = json.JSONDecoder().raw_decode(text.strip())[0]
         yield _storable(found) if _NAMED.search(text) else found
@@ -114,7 +131,8 @@ def _parsed(text: str) -> Iterator[Any]:
 
 
 def _storable(value: Any) -> Any:
-    """Returns the value with U+FFFD in place of characters that a database cannot store (NUL and lone surrogates)."""
+    """Returns the value with U+FFFD in place of characters that a database cannot store (NUL and
+    lone surrogates)."""
     if isinstance(value, dict):
         return {_storable(name): _storable(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -123,8 +141,8 @@ def _storable(value: Any) -> Any:
 
 
 def _nodes(document: Any) -> Iterator[tuple[str, Any]]:
-    """Yields every object and list of the document with its path, outermost first. A path consists of names and "[]" for list
-    items, so that all items of a list have the same path."""
+    """Yields every object and list of the document with its path, outermost first. A path consists
+    of names and "[]" for list items, so that all items of a list have the same path."""
     stack: list[tuple[str, Any, int]] = [("", document, 0)]
     left = MAX_NODES
     while stack and left > 0:
@@ -133,14 +151,19 @@ def _nodes(document: Any) -> Iterator[tuple[str, Any]]:
         if depth > _MAX_DEEP or not isinstance(node, (dict, list)):
             continue
         yield path, node
-        inside = [(f"{path}.{name}", value) for name, value in node.items()] if isinstance(node, dict) else []
+        inside = (
+            [(f"{path}.{name}", value) for name, value in node.items()]
+            if isinstance(node, dict)
+            else []
+        )
         inside += [(f"{path}[]", value) for value in node] if isinstance(node, list) else []
         stack.extend((name, value, depth + 1) for name, value in reversed(inside))
 
 
 def flat(item: Mapping[str, Any], url: str) -> dict[str, str]:
-    """Returns the fields of an object by name: its plain values, those of nested objects ("author.name"), and lists of plain
-    values joined to one text. Addresses are made absolute by `url`. At most 60 fields."""
+    """Returns the fields of an object by name: its plain values, those of nested objects
+    ("author.name"), and lists of plain values joined to one text. Addresses are made absolute by
+    `url`. At most 60 fields."""
     found: dict[str, str] = {}
     waiting: deque[tuple[str, Any]] = deque(islice(item.items(), _MAX_NAMES))
     left = _MAX_NAMES
@@ -149,22 +172,35 @@ def flat(item: Mapping[str, Any], url: str) -> dict[str, str]:
         left -= 1
         if isinstance(value, dict):
             if name.count(".") < 3:
-                waiting += [(f"{name}.{inner}", each) for inner, each in islice(value.items(), left)]
+                waiting += [
+                    (f"{name}.{inner}", each) for inner, each in islice(value.items(), left)
+                ]
         elif isinstance(value, list):
-            plain = [str(each) for each in value if isinstance(each, (str, int, float)) and not isinstance(each, bool)]
+            plain = [
+                str(each)
+                for each in value
+                if isinstance(each, (str, int, float)) and not isinstance(each, bool)
+            ]
             if plain and len(plain) == len(value):
                 found[name] = ", ".join(plain)
         elif isinstance(value, str) and value.strip():
-            found[name] = urljoin(url, value) if _ADDRESS_NAME.match(name) and _is_address(value) else value.strip()
+            found[name] = (
+                urljoin(url, value)
+                if _ADDRESS_NAME.match(name) and _is_address(value)
+                else value.strip()
+            )
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             found[name] = str(value)
     return found
 
 
 def address_of(fields: Mapping[str, str]) -> str:
-    """Returns the address of a record's own page: the first of `fields` that is named like an address ("url",
-    "link" …) and contains an absolute URL; "" if there is none."""
-    return next((value for name, value in fields.items() if _ADDRESS_NAME.match(name) and _is_whole(value)), "")
+    """Returns the address of a record's own page: the first of `fields` that is named like an
+    address ("url", "link" …) and contains an absolute URL; "" if there is none."""
+    return next(
+        (value for name, value in fields.items() if _ADDRESS_NAME.match(name) and _is_whole(value)),
+        "",
+    )
 
 
 def _is_whole(value: str) -> bool:
@@ -175,7 +211,11 @@ def _is_whole(value: str) -> bool:
 
 
 def _is_address(value: str) -> bool:
-    if not value.startswith(("http://", "https://", "/", "?", "./")) or len(value) >= 2_000 or any(c.isspace() for c in value):
+    if (
+        not value.startswith(("http://", "https://", "/", "?", "./"))
+        or len(value) >= 2_000
+        or any(c.isspace() for c in value)
+    ):
         return False
     try:
         return urlsplit(value) is not None

@@ -1,5 +1,5 @@
-"""The words of a form's page in two word spaces, Pc (words of the page) and Fc (words of the form); each occurrence has a
-weight K that depends on its position (table 1 of the deep-web paper)."""
+"""The words of a form's page in two word spaces, Pc (words of the page) and Fc (words of the form);
+each occurrence has a weight K that depends on its position (table 1 of the deep-web paper)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from deepweb.query_words import query_words
 from deepweb.search_forms import parse_page
 
 TITLE, HEADING, BOLD, UPPER, OPTION = 3.0, 2.0, 1.5, 1.2, 0.5
-"""The weights K of table 1 of the deep-web paper: in the title; in headings, and in text at most three blocks from the form;
-in bold text; in the upper third of the page; in options of the form."""
+"""The weights K of table 1 of the deep-web paper: in the title; in headings, and in text at most
+three blocks from the form; in bold text; in the upper third of the page; in options of the form."""
 
 NEAR_BLOCKS = 3
 _BLOCKS = frozenset(
@@ -39,7 +39,20 @@ _BLOCKS = frozenset(
         "nav",
         "aside",
     )
-    + ("main", "form", "table", "ul", "ol", "dl", "dt", "dd", "fieldset", "pre", "blockquote", "center")
+    + (
+        "main",
+        "form",
+        "table",
+        "ul",
+        "ol",
+        "dl",
+        "dt",
+        "dd",
+        "fieldset",
+        "pre",
+        "blockquote",
+        "center",
+    )
 )
 _UNSEEN = frozenset(("script", "style", "noscript", "template", "iframe", "svg"))
 _HEADINGS = frozenset(("h1", "h2", "h3", "legend", "caption"))
@@ -49,8 +62,9 @@ _PROMPTS = ("placeholder", "title", "alt", "aria-label")
 
 @dataclass(frozen=True, slots=True)
 class FormPageWords:
-    """For each word of the page space and of the form space: the sum of the weights K of its occurrences, which eq. (1) of the
-    deep-web paper needs (`K * tf`, where all K are equal and tf is the number of occurrences)."""
+    """For each word of the page space and of the form space: the sum of the weights K of its
+    occurrences, which eq. (1) of the deep-web paper needs (`K * tf`, where all K are equal and tf
+    is the number of occurrences)."""
 
     page: Mapping[str, float]
     form: Mapping[str, float]
@@ -62,17 +76,23 @@ class _Piece(NamedTuple):
     kind: str
 
 
-def words_of_form_page(html: str | bytes, form_index: int, split: Callable[[str], list[str]] = query_words) -> FormPageWords:
-    """Returns the weighted words of a page (Pc of the deep-web paper) and of its form number `form_index` (Fc), counted from 0
-    over all `<form>` tags. No words if it cannot be read. `split` splits a text into words.
+def words_of_form_page(
+    html: str | bytes, form_index: int, split: Callable[[str], list[str]] = query_words
+) -> FormPageWords:
+    """Returns the weighted words of a page (Pc of the deep-web paper) and of its form number
+    `form_index` (Fc), counted from 0 over all `<form>` tags. No words if it cannot be read. `split`
+    splits a text into words.
 
-    Pc is taken from the page without that form; an occurrence weighs K by its position; outside the title, the product of the two
-    largest that apply. Fc is taken from the form's text, labels, prompts and button names, and from its options with weight 0.5.
+    Pc is taken from the page without that form; an occurrence weighs K by its position; outside the
+    title, the product of the two largest that apply. Fc is taken from the form's text, labels,
+    prompts and button names, and from its options with weight 0.5.
     """
     root = parse_page(html)
     if root is None:
         return FormPageWords({}, {})
-    form = next((element for place, element in enumerate(root.iter("form")) if place == form_index), None)
+    form = next(
+        (element for place, element in enumerate(root.iter("form")) if place == form_index), None
+    )
     pieces = _pieces(root, form)
     own = [piece for piece in pieces if piece.kind == "form"]
     near = (own[0].block - NEAR_BLOCKS, own[-1].block + NEAR_BLOCKS) if own else (1, 0)

@@ -1,5 +1,5 @@
-"""Finds the request for the next page of a result list: a link, a button of a form, an ASP.NET postback, or a page number
-entered in the search form."""
+"""Finds the request for the next page of a result list: a link, a button of a form, an ASP.NET
+postback, or a page number entered in the search form."""
 
 from __future__ import annotations
 
@@ -19,18 +19,25 @@ from deepweb.submission import Submission, fill
 
 _POSTBACK = re.compile(r"__doPostBack\(\s*'([^']*)'\s*,\s*'([^']*)'\s*\)")
 _OFFSET = re.compile(r"^(offset|start|from|skip|first)$", re.I)
-_NUMBER_NAME = re.compile(r"^(page|pageno|page_?num(ber)?|pagenr|offset|start|from|skip|first|seite|pagina|p|pg|pn|paged)$", re.I)
+_NUMBER_NAME = re.compile(
+    r"^(page|pageno|page_?num(ber)?|pagenr|offset|start|from|skip|first|seite|pagina|p|pg|pn"
+    r"|paged)$",
+    re.I,
+)
 _DIGITS = re.compile(r"\d{1,9}")
 _SECOND = re.compile(r"/(?:p|page|seite|pagina)?[/-]?2/?", re.I)
 _UNASKED = ("password", "file", "email", "textarea", "tel")
 _MAX_TEXTS = 2
 _LONGEST_WORD = 60
-_DATA_ADDRESS = re.compile(r"^(?:data-(?:[\w-]*(?:url|href|next|src|link|action|endpoint|page-?url))|hx-get|up-href)$", re.I)
+_DATA_ADDRESS = re.compile(
+    r"^(?:data-(?:[\w-]*(?:url|href|next|src|link|action|endpoint|page-?url))|hx-get|up-href)$",
+    re.I,
+)
 
 
 class NextPage(NamedTuple):
-    """The request for the next page, and how it was found (`by`): "link", "more" (a script's "load more" button), "button",
-    "postback" or "number"."""
+    """The request for the next page, and how it was found (`by`): "link", "more" (a script's "load
+    more" button), "button", "postback" or "number"."""
 
     submission: Submission
     by: str
@@ -47,12 +54,12 @@ def next_page(
     may_post: bool,
     charset: str = "utf-8",
 ) -> NextPage | None:
-    """Returns the request for page `number + 1` of the results of the query `bound` (values by input name); None if the
-    current page is the last.
+    """Returns the request for page `number + 1` of the results of the query `bound` (values by
+    input name); None if the current page is the last.
 
-    `root` and `url` are the current page, `number` its number, `form` the form that was submitted. `size` is the number of
-    records of a full page, or 0 if the current page has fewer; then the form's input for page numbers is not used.
-    `may_post` permits forms that are sent by POST.
+    `root` and `url` are the current page, `number` its number, `form` the form that was submitted.
+    `size` is the number of records of a full page, or 0 if the current page has fewer; then the
+    form's input for page numbers is not used. `may_post` permits forms that are sent by POST.
     """
     found = find_pages(root, url)
     if found.next is not None and found.next != url and _same_site(found.next, url):
@@ -79,11 +86,20 @@ def _same_site(target: str, url: str) -> bool:
     return urlsplit(target).hostname == urlsplit(url).hostname
 
 
-def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int, charset: str) -> str | None:
-    """Returns the address of a link to page `number + 1`; None if there is none. The text of the link says "next" or is that
-    number, and its address repeats the query (`bound`) under the same path or differs from `url` only by a larger number."""
-    path, wanted = urlsplit(url).path, {(name, value.casefold()) for name, value in bound.items() if value}
-    if not wanted:  # No terms were sent: the link must repeat the current address's own query parameters.
+def _by_echo(
+    root: HtmlElement, url: str, bound: Mapping[str, str], number: int, charset: str
+) -> str | None:
+    """Returns the address of a link to page `number + 1`; None if there is none. The text of the
+    link says "next" or is that number, and its address repeats the query (`bound`) under the same
+    path or differs from `url` only by a larger number.
+    """
+    path, wanted = (
+        urlsplit(url).path,
+        {(name, value.casefold()) for name, value in bound.items() if value},
+    )
+    if (
+        not wanted
+    ):  # No terms were sent: the link must repeat the current address's own query parameters.
         wanted = {(name, value.casefold()) for name, value in _pairs(urlsplit(url).query, charset)}
     numbered = None
     for element in root.iter("a"):
@@ -105,13 +121,20 @@ def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int,
 
 
 def _by_script_button(root: HtmlElement, url: str) -> str | None:
-    """Returns the address that a script fetches when a "load more" button is pressed, if an attribute of the button contains
-    it; otherwise None."""
+    """Returns the address that a script fetches when a "load more" button is pressed, if an
+    attribute of the button contains it; otherwise None."""
     for element in root.iter("button", "a", "div", "span"):
-        if page_direction(" ".join((element.text_content() or "").split())[:_LONGEST_WORD]) != "next":
+        if (
+            page_direction(" ".join((element.text_content() or "").split())[:_LONGEST_WORD])
+            != "next"
+        ):
             continue
         for name, value in element.attrib.items():
-            if _DATA_ADDRESS.match(str(name)) and value.strip() and not value.strip().startswith(("#", "javascript:")):
+            if (
+                _DATA_ADDRESS.match(str(name))
+                and value.strip()
+                and not value.strip().startswith(("#", "javascript:"))
+            ):
                 target: str = urljoin(url, value.strip())
                 if _same_site(target, url):
                     return target
@@ -119,8 +142,8 @@ def _by_script_button(root: HtmlElement, url: str) -> str | None:
 
 
 def _counts_on(url: str, target: str) -> bool:
-    """Tells whether `target` differs from `url` only in one number, which is larger in `target`, or only in that `target` adds
-    the number 2 to the path."""
+    """Tells whether `target` differs from `url` only in one number, which is larger in `target`, or
+    only in that `target` adds the number 2 to the path."""
     own, other = urlsplit(url), urlsplit(target)
     first, second = (f"{parts.path}?{parts.query}" for parts in (own, other))
     if _DIGITS.sub("#", first) == _DIGITS.sub("#", second):
@@ -132,23 +155,34 @@ def _counts_on(url: str, target: str) -> bool:
 
 
 def _pairs(query: str, charset: str) -> list[tuple[str, str]]:
-    """Returns the (name, value) parameters of a query string, decoded with the site's encoding, or as UTF-8 if Python does not
-    know it."""
+    """Returns the (name, value) parameters of a query string, decoded with the site's encoding, or
+    as UTF-8 if Python does not know it."""
     try:
         return parse_qsl(query, keep_blank_values=True, encoding=charset, errors="replace")
     except LookupError:
         return parse_qsl(query, keep_blank_values=True)
 
 
-def _by_button(forms: Sequence[Form], url: str, number: int, may_post: bool, charset: str) -> NextPage | None:
-    """Returns the submission of a form of the page by its button that says "next" or is labelled with the number of the next
-    page; None if there is none. Forms sent by POST are only used with `may_post`."""
+def _by_button(
+    forms: Sequence[Form], url: str, number: int, may_post: bool, charset: str
+) -> NextPage | None:
+    """Returns the submission of a form of the page by its button that says "next" or is labelled
+    with the number of the next page; None if there is none. Forms sent by POST are only used with
+    `may_post`."""
     for wanted in (_says_next, lambda field: _says_number(field) == number + 1):
         for form in forms:
-            if form.of_kind(*_UNASKED) or not _same_site(form.action, url) or (form.method == "post" and not may_post):
+            if (
+                form.of_kind(*_UNASKED)
+                or not _same_site(form.action, url)
+                or (form.method == "post" and not may_post)
+            ):
                 continue
             for place, field in enumerate(form.fields):
-                if field.kind in ("submit", "image") and wanted(field) and len(form.text_fields) <= _MAX_TEXTS:
+                if (
+                    field.kind in ("submit", "image")
+                    and wanted(field)
+                    and len(form.text_fields) <= _MAX_TEXTS
+                ):
                     return NextPage(_press(form, place, charset), "button")
     return None
 
@@ -160,37 +194,61 @@ def _says_next(field: FormField) -> bool:
 
 
 def _says_number(field: FormField) -> int | None:
-    return next((number for text in (field.label, field.value) if text and (number := page_number(text)) is not None), None)
+    return next(
+        (
+            number
+            for text in (field.label, field.value)
+            if text and (number := page_number(text)) is not None
+        ),
+        None,
+    )
 
 
 def _press(form: Form, place: int, charset: str) -> Submission:
-    """Returns the submission of the form with the values that the page shows, by its button at index `place` of `form.fields`.
-    """
+    """Returns the submission of the form with the values that the page shows, by its button at
+    index `place` of `form.fields`."""
     others = tuple(
-        field for at, field in enumerate(form.fields) if at == place or field.kind not in ("submit", "image", "button", "reset")
+        field
+        for at, field in enumerate(form.fields)
+        if at == place or field.kind not in ("submit", "image", "button", "reset")
     )
     return fill(replace(form, fields=others), {}, charset)
 
 
-def _by_postback(root: HtmlElement, forms: Sequence[Form], number: int, charset: str) -> NextPage | None:
-    """Returns the submission of the page's form that a link to page `number + 1` causes in ASP.NET (`__doPostBack` with a target
-    and an argument); None if there is none."""
-    form = next((form for form in forms if any(field.name == "__VIEWSTATE" for field in form.fields)), None)
+def _by_postback(
+    root: HtmlElement, forms: Sequence[Form], number: int, charset: str
+) -> NextPage | None:
+    """Returns the submission of the page's form that a link to page `number + 1` causes in ASP.NET
+    (`__doPostBack` with a target and an argument); None if there is none."""
+    form = next(
+        (form for form in forms if any(field.name == "__VIEWSTATE" for field in form.fields)), None
+    )
     if form is None or form.of_kind(*_UNASKED):
         return None
     for element in root.iter("a"):
         match = _POSTBACK.search(element.get("href") or "")
         text = " ".join((element.text_content() or "").split())
         if match and (page_direction(text) == "next" or page_number(text) == number + 1):
-            kept = [f for f in form.fields if f.kind not in ("submit", "image", "button") and not f.name.startswith("__EVENT")]
-            sent = [FormField("__EVENTTARGET", "hidden", value=match[1]), FormField("__EVENTARGUMENT", "hidden", value=match[2])]
+            kept = [
+                f
+                for f in form.fields
+                if f.kind not in ("submit", "image", "button") and not f.name.startswith("__EVENT")
+            ]
+            sent = [
+                FormField("__EVENTTARGET", "hidden", value=match[1]),
+                FormField("__EVENTARGUMENT", "hidden", value=match[2]),
+            ]
             return NextPage(fill(replace(form, fields=(*kept, *sent)), {}, charset), "postback")
     return None
 
 
-def _by_number(form: Form, bound: Mapping[str, str], number: int, size: int, charset: str) -> NextPage | None:
-    """Returns the query `bound` again, with the next page entered in the search form's own input for it: a page number counted
-    from 1 (or from 0, if the input contains 0), or an offset in records (`size` per page). None if the form has no such input."""
+def _by_number(
+    form: Form, bound: Mapping[str, str], number: int, size: int, charset: str
+) -> NextPage | None:
+    """Returns the query `bound` again, with the next page entered in the search form's own input
+    for it: a page number counted from 1 (or from 0, if the input contains 0), or an offset in
+    records (`size` per page). None if the form has no such input.
+    """
     field = page_field(form)
     if field is None:
         return None
@@ -203,6 +261,11 @@ def page_field(form: Form) -> FormField | None:
     """Returns the field of a search form for the page number, None if it has none."""
     for field in form.fields:
         visible = field.kind in ("text", "number") and field.role is FieldRole.PAGE
-        if visible or field.kind == "hidden" and _NUMBER_NAME.match(field.name) and field.value.strip().isdecimal():
+        if (
+            visible
+            or field.kind == "hidden"
+            and _NUMBER_NAME.match(field.name)
+            and field.value.strip().isdecimal()
+        ):
             return field
     return None

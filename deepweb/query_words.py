@@ -1,4 +1,5 @@
-"""Splits texts into query words as they are spelled on the site, which can be entered in its search form and shown as names."""
+"""Splits texts into query words as they are spelled on the site, which can be entered in its search
+form and shown as names."""
 
 from __future__ import annotations
 
@@ -15,11 +16,12 @@ MAX_LENGTH = 40
 
 
 def query_words(text: str) -> list[str]:
-    """Returns the content words of `text` in order, lower case but never stemmed and never changed to another script.
+    """Returns the content words of `text` in order, lower case but never stemmed and never changed
+    to another script.
 
-    Chinese is segmented in its simplified form, and the words are then taken from the original text, because a site that writes
-    traditional characters finds nothing for simplified ones. Left out: stop words, bare numbers, single Latin letters, words
-    longer than 40 characters.
+    Chinese is segmented in its simplified form, and the words are then taken from the original
+    text, because a site that writes traditional characters finds nothing for simplified ones. Left
+    out: stop words, bare numbers, single Latin letters, words longer than 40 characters.
 
     >>> query_words("Running the crawlers 網頁")
     ['running', 'crawlers', '網頁']
@@ -28,7 +30,9 @@ def query_words(text: str) -> list[str]:
     if not _HAS_HAN.search(plain):
         return [word for word in _WORD.findall(plain) if _tells(word, word)]
     simple = normalise(plain)
-    if len(simple) != len(plain):  # The conversion changed the number of characters, so that positions no longer correspond.
+    if len(simple) != len(
+        plain
+    ):  # The conversion changed the number of characters, so that positions no longer correspond.
         plain = simple
     found = []
     start = 0
@@ -48,11 +52,11 @@ def _tells(word: str, simplified: str) -> bool:
 
 
 def substring_words(text: str) -> list[str]:
-    """Returns the single Chinese characters of a text, the pairs of neighbouring ones, and the words of `query_words` that are
-    not Chinese; each once, in order.
+    """Returns the single Chinese characters of a text, the pairs of neighbouring ones, and the
+    words of `query_words` that are not Chinese; each once, in order.
 
-    For sites with substring search (SQL's LIKE), where a pair of characters is found even across the boundaries of dictionary
-    words.
+    For sites with substring search (SQL's LIKE), where a pair of characters is found even across
+    the boundaries of dictionary words.
 
     >>> substring_words("春江水 flows")
     ['春', '江', '水', '春江', '江水', 'flows']

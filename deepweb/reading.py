@@ -1,4 +1,5 @@
-"""Reads one page of an answer: records, next page, stated totals, forms, and whether it is a login page instead of results."""
+"""Reads one page of an answer: records, next page, stated totals, forms, and whether it is a login
+page instead of results."""
 
 from __future__ import annotations
 
@@ -30,9 +31,11 @@ _SESSION = (FieldRole.TOKEN,)
 
 
 class Answer(NamedTuple):
-    """One page of an answer. `url` is its address after redirects; `shape` the layout by which `records` were read; `stated`
-    the numbers that may be the total; `page_template` all its links and lines of text, from which the site's page template is
-    learned if the page has no results; `login` tells that the page asks for a password and shows no records."""
+    """One page of an answer. `url` is its address after redirects; `shape` the layout by which
+    `records` were read; `stated` the numbers that may be the total; `page_template` all its links
+    and lines of text, from which the site's page template is learned if the page has no results;
+    `login` tells that the page asks for a password and shows no records.
+    """
 
     url: str
     records: tuple[FoundRecord, ...] = ()
@@ -46,9 +49,11 @@ class Answer(NamedTuple):
 
 
 class Context(NamedTuple):
-    """What is known of a site and of the query when a result page is read. `bound`: the values set in the form, by input name.
-    `number`: the number of the page. `page_size`: records of a full page, 0 if unknown. `page_template`: links and lines that
-    every page has. `shape`: the layout of result lists, None if unknown. `may_post`: whether forms may be sent by POST."""
+    """What is known of a site and of the query when a result page is read. `bound`: the values set
+    in the form, by input name. `number`: the number of the page. `page_size`: records of a full
+    page, 0 if unknown. `page_template`: links and lines that every page has. `shape`: the layout of
+    result lists, None if unknown. `may_post`: whether forms may be sent by POST.
+    """
 
     form: Form
     bound: Mapping[str, str]
@@ -62,7 +67,8 @@ class Context(NamedTuple):
 
 @cpu_budget()
 def read_answer(html: str, url: str, known: Context) -> Answer:
-    """Reads a result page; one that cannot be parsed gives an empty answer. Raises OverBudget if reading takes too much CPU."""
+    """Reads a result page; one that cannot be parsed gives an empty answer. Raises OverBudget if
+    reading takes too much CPU."""
     root = parse_page(html)
     if root is None:
         return Answer(url)
@@ -71,7 +77,13 @@ def read_answer(html: str, url: str, known: Context) -> Answer:
     data = page_data(html, url)
     found = _in_data(data, known) or read_results(page, url, echo, known.page_template, known.shape)
     size = len(found.records)
-    full = size if size >= max(known.page_size, PAGE_FULL_FROM) or known.page_size == 0 and size >= PAGE_FULL_FROM else 0
+    full = (
+        size
+        if size >= max(known.page_size, PAGE_FULL_FROM)
+        or known.page_size == 0
+        and size >= PAGE_FULL_FROM
+        else 0
+    )
     follow = None
     if size and found.shape is not None and found.shape.is_data and data.next:
         follow = NextPage(Submission("GET", data.next, "", ""), "link")
@@ -103,21 +115,33 @@ def read_answer(html: str, url: str, known: Context) -> Answer:
     )
 
 
-def _stated(lines: Sequence[str], data: PageData, found: ResultList, known: Context) -> tuple[Stated, ...]:
-    """Returns the numbers on the page that may be the total number of results: from JSON data if the records are from it,
-    otherwise from lines of text that belong neither to the page template nor to a record."""
+def _stated(
+    lines: Sequence[str], data: PageData, found: ResultList, known: Context
+) -> tuple[Stated, ...]:
+    """Returns the numbers on the page that may be the total number of results: from JSON data if
+    the records are from it, otherwise from lines of text that belong neither to the page template
+    nor to a record."""
     if found.shape is not None and found.shape.is_data:
         return tuple(Stated(f"data {path}", number) for path, number in data.totals)
-    numbered = [line for line in lines if any(letter.isdigit() for letter in line) and line not in known.page_template.lines]
+    numbered = [
+        line
+        for line in lines
+        if any(letter.isdigit() for letter in line) and line not in known.page_template.lines
+    ]
     values = {value for record in found.records for value in record.fields.values()}
     whole = "\n".join(values)
-    others = [line for line in numbered if line not in whole and not any(2 * len(v) > len(line) and v in line for v in values)]
+    others = [
+        line
+        for line in numbered
+        if line not in whole and not any(2 * len(v) > len(line) and v in line for v in values)
+    ]
     return stated_numbers(others, words_bound(known.bound), len(found.records))
 
 
 def _echo(known: Context) -> QueryValues:
-    """Returns the values of the query as (input name, value), which links of the page may repeat. A value is listed a second
-    time as it appears when the site's encoding is wrongly decoded as UTF-8."""
+    """Returns the values of the query as (input name, value), which links of the page may repeat. A
+    value is listed a second time as it appears when the site's encoding is wrongly decoded as
+    UTF-8."""
     pairs = list(known.bound.items())
     for name, value in known.bound.items():
         try:
@@ -129,13 +153,21 @@ def _echo(known: Context) -> QueryValues:
 
 
 def _in_data(data: PageData, known: Context) -> ResultList | None:
-    """Returns the records in a page's JSON data, without objects that are in the page template; None if there are none. If the
-    data contains several lists, those of the list whose remaining objects have the most text are returned."""
-    lists = [each for each in data.lists if known.shape is None or not known.shape.is_data or each.path == known.shape.top]
+    """Returns the records in a page's JSON data, without objects that are in the page template;
+    None if there are none. If the data contains several lists, those of the list whose remaining
+    objects have the most text are returned.
+    """
+    lists = [
+        each
+        for each in data.lists
+        if known.shape is None or not known.shape.is_data or each.path == known.shape.top
+    ]
     best: list[FoundRecord] = []
     where = ""
     for each in lists:
-        items = [item for item in each.items if _line_of(each, item) not in known.page_template.lines]
+        items = [
+            item for item in each.items if _line_of(each, item) not in known.page_template.lines
+        ]
         new = [FoundRecord(address_of(item), item) for item in items]
         if sum(len(r.text) for r in new) > sum(len(r.text) for r in best):
             best, where = new, each.path
@@ -148,25 +180,32 @@ def _line_of(where: DataList, item: Mapping[str, str]) -> str:
 
 
 def _lines_of(data: PageData) -> list[str]:
-    """Returns each object of the JSON data as one line of text, as the page template (`PageTemplate.lines`) contains it."""
+    """Returns each object of the JSON data as one line of text, as the page template
+    (`PageTemplate.lines`) contains it."""
     return [_line_of(each, item) for each in data.lists for item in each.items]
 
 
 @cpu_budget()
 def read_detail(html: str, page_template: PageTemplate) -> dict[str, str]:
-    """Returns the fields of a detail page by name, without the texts of the page template (`page_template`). Raises OverBudget if
-    reading takes too much CPU."""
+    """Returns the fields of a detail page by name, without the texts of the page template
+    (`page_template`). Raises OverBudget if reading takes too much CPU."""
     root = parse_page(html)
     shown = {} if root is None else fields_of_page(root, page_template.lines)
     told = page_data(html, "").largest
     said = " ".join(shown.values())
-    return merged(shown, told) if sum(value in said for value in told.values()) * 2 < len(told) else shown
+    return (
+        merged(shown, told)
+        if sum(value in said for value in told.values()) * 2 < len(told)
+        else shown
+    )
 
 
 def needs_session(form: Form) -> bool:
-    """Tells whether a form is sent by POST or contains a token, so that the page with the form has to be fetched first in the
-    same session."""
-    return form.method == "post" or any(field.role in _SESSION and field.value for field in form.fields)
+    """Tells whether a form is sent by POST or contains a token, so that the page with the form has
+    to be fetched first in the same session."""
+    return form.method == "post" or any(
+        field.role in _SESSION and field.value for field in form.fields
+    )
 
 
 def words_bound(bound: Mapping[str, str]) -> Sequence[str]:

@@ -24,7 +24,8 @@ MAX_FIELDS = 40
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A site with its numbers of forms and of search forms, and its active run (None if there is none)."""
+    """A site with its numbers of forms and of search forms, and its active run (None if there is
+    none)."""
 
     source: Source
     forms: int
@@ -33,8 +34,8 @@ class SourceRow:
 
 
 def is_search(before: str = "") -> Q:
-    """Returns a condition for search forms, by the type that an operator set or else the classifier's. `before` is the lookup
-    prefix for queries of related tables, such as "form__"."""
+    """Returns a condition for search forms, by the type that an operator set or else the
+    classifier's. `before` is the lookup prefix for queries of related tables, such as "form__"."""
     by_type = Q(**{f"{before}corrected": "", f"{before}type": FormType.SEARCH})
     return Q(**{f"{before}corrected": FormType.SEARCH}) | by_type
 
@@ -45,13 +46,16 @@ def newest_sources(most: int) -> list[SourceRow]:
 
 
 def with_numbers(rows: Sequence[Source]) -> list[SourceRow]:
-    """Returns the sites with their numbers of forms and active runs; three database queries, whatever the number of sites."""
+    """Returns the sites with their numbers of forms and active runs; three database queries,
+    whatever the number of sites."""
     ids = [row.pk for row in rows]
     counts = {
         entry["source_id"]: entry
-        for entry in Form.objects.filter(source_id__in=ids)
-        .values("source_id")
-        .annotate(whole=Count("id"), search=Count("id", filter=is_search()))
+        for entry in (
+            Form.objects.filter(source_id__in=ids)
+            .values("source_id")
+            .annotate(whole=Count("id"), search=Count("id", filter=is_search()))
+        )
     }
     working = run_reads.at_work("deepweb-find", ids)
     return [
@@ -66,7 +70,8 @@ def with_numbers(rows: Sequence[Source]) -> list[SourceRow]:
 
 
 def tree_sources() -> list[Source]:
-    """Returns the newest sites for the navigation tree, one more than it shows, so that it is known whether there are more."""
+    """Returns the newest sites for the navigation tree, one more than it shows, so that it is known
+    whether there are more."""
     return list(Source.objects.only("id", "name").order_by("-id")[: TREE_LIMIT + 1])
 
 
@@ -81,9 +86,14 @@ def forms_of(source: Source) -> list[Form]:
     return sorted(rows, key=lambda form: (form.kind != FormType.SEARCH, form.kind))
 
 
-def harvests(form: Form | None = None, size: int = 20, *, source: Source | None = None) -> list[Harvest]:
-    """Returns the `size` newest harvests of a form, of a site's forms, or (if neither is given) of all forms, newest first."""
-    rows = Harvest.objects.select_related("run", "form__source").defer("state", "form__words", "form__described")
+def harvests(
+    form: Form | None = None, size: int = 20, *, source: Source | None = None
+) -> list[Harvest]:
+    """Returns the `size` newest harvests of a form, of a site's forms, or (if neither is given) of
+    all forms, newest first."""
+    rows = Harvest.objects.select_related("run", "form__source").defer(
+        "state", "form__words", "form__described"
+    )
     if form is not None:
         rows = rows.filter(form=form)
     elif source is not None:
@@ -92,15 +102,20 @@ def harvests(form: Form | None = None, size: int = 20, *, source: Source | None 
 
 
 def log(harvest: Harvest, query: Mapping[str, str], size: int = 50) -> ListPage:
-    """Returns one page of the list of a harvest's queries, newest first; `query` are the parameters of the address, which name
-    the page, `size` the number of queries per page."""
+    """Returns one page of the list of a harvest's queries, newest first; `query` are the parameters
+    of the address, which name the page, `size` the number of queries per page."""
     return fetch_page(Query.objects.filter(harvest=harvest).defer("found"), size=size, query=query)
 
 
 def curve(harvest: Harvest) -> list[tuple[int, int, int]]:
-    """Returns (requests so far, records so far, new records) after each finished query of a harvest, without nonsense queries.
-    """
-    rows = Query.objects.filter(harvest=harvest).exclude(state="sent").exclude(kind="nonsense").order_by("number")
+    """Returns (requests so far, records so far, new records) after each finished query of a
+    harvest, without nonsense queries."""
+    rows = (
+        Query.objects.filter(harvest=harvest)
+        .exclude(state="sent")
+        .exclude(kind="nonsense")
+        .order_by("number")
+    )
     return list(rows.values_list("requests_after", "records_after", "new"))
 
 
@@ -110,7 +125,8 @@ def newest_records(source: Source, most: int) -> list[Record]:
 
 
 def beside(record: Record, most: int) -> list[Record]:
-    """Returns records of the same site that were found just before and just after a record, at most `most` on each side."""
+    """Returns records of the same site that were found just before and just after a record, at most
+    `most` on each side."""
     near = records().filter(source=record.source_id)
     later = list(near.filter(pk__gt=record.pk).order_by("id")[:most])
     return [*later[::-1], *near.filter(pk__lt=record.pk).order_by("-id")[:most]]
@@ -123,15 +139,15 @@ def records() -> QuerySet[Record]:
 
 
 def fields_of(site: int | None) -> list[str]:
-    """Returns the fields of the newest records, of one site or of all, most frequent first, except those that only repeat the
-    address."""
+    """Returns the fields of the newest records, of one site or of all, most frequent first, except
+    those that only repeat the address."""
     rows = Record.objects.filter(source_id=site) if site else Record.objects.all()
     return columns(list(rows.only("url", "fields").order_by("-id")[:SAMPLE]), MAX_FIELDS)
 
 
 def columns(rows: Sequence[Record], most: int = COLUMNS_SHOWN) -> list[str]:
-    """Returns the fields that most of these records have, except those that only repeat the record's address; at most `most`.
-    """
+    """Returns the fields that most of these records have, except those that only repeat the
+    record's address; at most `most`."""
     counts: Counter[str] = Counter()
     for row in rows:
         counts.update(name for name, value in row.fields.items() if value != row.url)
@@ -140,12 +156,20 @@ def columns(rows: Sequence[Record], most: int = COLUMNS_SHOWN) -> list[str]:
 
 def all_harvests() -> QuerySet[Harvest]:
     """Returns every harvest with its run, form and site, without the large columns."""
-    big = ("state", "form__words", "form__described", "form__learned", "run__result", "form__source__links")
+    big = (
+        "state",
+        "form__words",
+        "form__described",
+        "form__learned",
+        "run__result",
+        "form__source__links",
+    )
     return Harvest.objects.select_related("run", "form__source").defer(*big)
 
 
 class Member(NamedTuple):
-    """A form of a cluster as list and map show it: id, target address, its site's name, coordinates on the map."""
+    """A form of a cluster as list and map show it: id, target address, its site's name, coordinates
+    on the map."""
 
     pk: int
     action: str
@@ -180,9 +204,11 @@ def clusters() -> list[ClusterRow]:
         members.setdefault(cluster, []).append(Member(pk, action, source, x, y))
     sums = {
         entry["form__cluster_id"]: entry
-        for entry in Harvest.objects.filter(form__cluster__isnull=False)
-        .values("form__cluster_id")
-        .annotate(queries=Sum("queries"), valid=Sum("valid"), records=Sum("records"))
+        for entry in (
+            Harvest.objects.filter(form__cluster__isnull=False)
+            .values("form__cluster_id")
+            .annotate(queries=Sum("queries"), valid=Sum("valid"), records=Sum("records"))
+        )
     }
     return [
         ClusterRow(

@@ -1,5 +1,5 @@
-"""Reads the records on a result page. The layout of a site's result list is learned from one page and used to read the other
-pages."""
+"""Reads the records on a result page. The layout of a site's result list is learned from one page
+and used to read the other pages."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ from deepweb.record_fields import fields_of_rows
 _BESIDE = frozenset(("nav", "footer", "aside", "header"))
 _ENDS = frozenset(("header", "footer"))
 _ITEMS = frozenset(("article", "li", "td", "dd"))
-"""Elements that are records: a header or footer inside them belongs to the record, not to the page."""
+"""Elements that are records: a header or footer inside them belongs to the record, not to the page.
+"""
 _MAX_GROUPS = 8
 _MAX_COLUMNS = 100  # all further columns of a table row count as one
 _MIN_LEARNED = 2
 _LONGEST = 200
 _SESSION = re.compile(
-    r"^(?:s|sid|sess|session|sessid|session_?id|php_?sess_?id|jsessionid|aspsessionid\w*|cfid|cftoken|oscsid|zenid)$", re.I
+    r"^(?:s|sid|sess|session|sessid|session_?id|php_?sess_?id|jsessionid|aspsessionid\w*|cfid"
+    r"|cftoken|oscsid|zenid)$",
+    re.I,
 )
 _SESSION_LENGTH = 8
 _WORDS = re.compile(r"\w+")
@@ -42,16 +45,16 @@ QueryValues = Sequence[tuple[str, str]]
 
 
 class FoundRecord(NamedTuple):
-    """One record as shown in a result list. `url` is the address of its detail page, "" if it has none; `fields` are its
-    values by name."""
+    """One record as shown in a result list. `url` is the address of its detail page, "" if it has
+    none; `fields` are its values by name."""
 
     url: str
     fields: Mapping[str, str]
 
     @property
     def key(self) -> str:
-        """Identity of the record across pages: the address of its detail page, or else a digest of all its words, in which
-        field names do not count.
+        """Identity of the record across pages: the address of its detail page, or else a digest of
+        all its words, in which field names do not count.
         """
         if self.url:
             return self.url
@@ -61,17 +64,19 @@ class FoundRecord(NamedTuple):
     @property
     def text(self) -> str:
         """All texts of the record except addresses."""
-        return "\n".join(value for value in self.fields.values() if not value.startswith(("http://", "https://")))
+        return "\n".join(
+            value for value in self.fields.values() if not value.startswith(("http://", "https://"))
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class ListShape:
-    """The layout of a site's result list. `top` is the tag path of a record's element, `link` that of its link, "" if records
-    have no links.
+    """The layout of a site's result list. `top` is the tag path of a record's element, `link` that
+    of its link, "" if records have no links.
 
-    `flat`: a record consists of several sibling elements, so that only its link shows where it begins. `is_data`: the list is
-    JSON data, and `top` is the path of names that leads to it. `ranks` are those parameters of record links that only number
-    the records of a list.
+    `flat`: a record consists of several sibling elements, so that only its link shows where it
+    begins. `is_data`: the list is JSON data, and `top` is the path of names that leads to it.
+    `ranks` are those parameters of record links that only number the records of a list.
     """
 
     top: str
@@ -85,16 +90,16 @@ class ListShape:
 
 
 class PageTemplate(NamedTuple):
-    """The page template of a site's result pages, learned from answers to nonsense queries: the link addresses and lines of
-    text that pages without any record contain too."""
+    """The page template of a site's result pages, learned from answers to nonsense queries: the
+    link addresses and lines of text that pages without any record contain too."""
 
     links: frozenset[str] = frozenset()
     lines: frozenset[str] = frozenset()
 
 
 class ResultList(NamedTuple):
-    """The distinct records of one page in order, and the layout by which they were read. If nothing was found, the layout is the
-    one known before, None if there was none."""
+    """The distinct records of one page in order, and the layout by which they were read. If nothing
+    was found, the layout is the one known before, None if there was none."""
 
     records: tuple[FoundRecord, ...]
     shape: ListShape | None
@@ -108,8 +113,8 @@ class _Anchor(NamedTuple):
 
 
 def learn_page_template(page: Outline, url: str, echo: QueryValues) -> PageTemplate:
-    """Returns the links and lines of `page`, which contains no record, as the page template; `echo` are the values of the
-    query, which its links may repeat."""
+    """Returns the links and lines of `page`, which contains no record, as the page template; `echo`
+    are the values of the query, which its links may repeat."""
     links = {address for node in range(len(page)) if (address := _address(page, node, url, echo))}
     return PageTemplate(frozenset(links), frozenset(page_lines(page)))
 
@@ -123,13 +128,18 @@ def page_lines(page: Outline) -> list[str]:
 
 
 def read_results(
-    page: Outline, url: str, echo: QueryValues, page_template: PageTemplate, shape: ListShape | None = None
+    page: Outline,
+    url: str,
+    echo: QueryValues,
+    page_template: PageTemplate,
+    shape: ListShape | None = None,
 ) -> ResultList:
     """Returns the records of the page at `url`, the answer to a query with the values `echo`.
 
-    With a `shape` they are read at that layout's position. Without one, or if no record is found there, the layout is learned
-    from the page: links that are not in the page template (`page_template`) and repeat at one tag path mark records; if there are
-    none, similar sibling elements are the records.
+    With a `shape` they are read at that layout's position. Without one, or if no record is found
+    there, the layout is learned from the page: links that are not in the page template
+    (`page_template`) and repeat at one tag path mark records; if there are none, similar sibling
+    elements are the records.
     """
     anchors = _anchors(page, url, echo, page_template)
     if shape is not None:
@@ -143,7 +153,9 @@ def read_results(
     return _read(page, tops, anchors, found)
 
 
-def _read(page: Outline, tops: Sequence[Record], anchors: Sequence[_Anchor], shape: ListShape) -> ResultList:
+def _read(
+    page: Outline, tops: Sequence[Record], anchors: Sequence[_Anchor], shape: ListShape
+) -> ResultList:
     found: dict[str, FoundRecord] = {}
     by_node = [anchor for anchor in anchors if anchor.path == shape.link] if shape.link else []
     places = [anchor.node for anchor in by_node]
@@ -160,15 +172,15 @@ def _read(page: Outline, tops: Sequence[Record], anchors: Sequence[_Anchor], sha
 
 
 def _first_in(page: Outline, places: Sequence[int], node: int) -> int | None:
-    """Returns the index in `places` (ascending node numbers) of the first that is inside the sub-tree of `node`; None if there
-    is none."""
+    """Returns the index in `places` (ascending node numbers) of the first that is inside the
+    sub-tree of `node`; None if there is none."""
     at = bisect_left(places, node)
     return at if at < len(places) and page.contains(node, places[at]) else None
 
 
 def _ranks(urls: Sequence[str]) -> set[str]:
-    """Returns the names of the query parameters that only number the addresses `urls` in order (1, 2, 3 …): without them the
-    addresses still differ."""
+    """Returns the names of the query parameters that only number the addresses `urls` in order (1,
+    2, 3 …): without them the addresses still differ."""
     different = list(dict.fromkeys(urls))
     if len(different) < _COUNTED:
         return set()
@@ -178,7 +190,9 @@ def _ranks(urls: Sequence[str]) -> set[str]:
         values = [own.get(name, "") for own in pairs]
         if not all(value.isdecimal() and len(value) < 9 for value in values):
             continue
-        if all(int(after) - int(before) == 1 for before, after in zip(values, values[1:], strict=False)):
+        if all(
+            int(after) - int(before) == 1 for before, after in zip(values, values[1:], strict=False)
+        ):
             found.append(name)
     for names in (found, [name for name in found if _RANK.match(name)]):
         if len({_without(url, names) for url in different}) == len(different):
@@ -189,8 +203,16 @@ def _ranks(urls: Sequence[str]) -> set[str]:
 def _without(url: str, names: Sequence[str]) -> str:
     """Returns an address without its query parameters of these names."""
     parts = urlsplit(url)
-    kept = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if name not in names]
-    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(kept), "")) if names and parts.query else url
+    kept = [
+        (name, value)
+        for name, value in parse_qsl(parts.query, keep_blank_values=True)
+        if name not in names
+    ]
+    return (
+        urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(kept), ""))
+        if names and parts.query
+        else url
+    )
 
 
 def _path(page: Outline, node: int, columns: bool = True) -> str:
@@ -211,8 +233,8 @@ def _column(page: Outline, node: int) -> int:
 
 
 def _address(page: Outline, node: int, url: str, echo: QueryValues) -> str:
-    """Returns the address of a link, without session ids and without parameters that only repeat the query (`echo`); "" if the
-    node is not a link to a page."""
+    """Returns the address of a link, without session ids and without parameters that only repeat
+    the query (`echo`); "" if the node is not a link to a page."""
     if page.tags[node] != "a":
         return ""
     href = (page.elements[node].get("href") or "").strip()
@@ -224,24 +246,43 @@ def _address(page: Outline, node: int, url: str, echo: QueryValues) -> str:
         return ""
     parts = urlsplit(address)
     in_query = {(name, value.casefold()) for name, value in echo}
-    words = {value.casefold() for _, value in echo if len(value) >= _ECHOED and not value.isdecimal() or not value.isascii()}
+    words = {
+        value.casefold()
+        for _, value in echo
+        if len(value) >= _ECHOED and not value.isdecimal() or not value.isascii()
+    }
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     kept = [
         (name, value)
         for name, value in pairs
-        if (name, value.casefold()) not in in_query and value.casefold() not in words and not _is_session(name, value)
+        if (name, value.casefold()) not in in_query
+        and value.casefold() not in words
+        and not _is_session(name, value)
     ]
-    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(kept), "")) if len(kept) < len(pairs) else address
+    return (
+        urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(kept), ""))
+        if len(kept) < len(pairs)
+        else address
+    )
 
 
 def _is_session(name: str, value: str) -> bool:
-    """Tells whether an address parameter is a session id, which would give one record a different address in each answer."""
-    return bool(_SESSION.match(name)) and len(value) >= _SESSION_LENGTH and any(letter.isdigit() for letter in value)
+    """Tells whether an address parameter is a session id, which would give one record a different
+    address in each answer."""
+    return (
+        bool(_SESSION.match(name))
+        and len(value) >= _SESSION_LENGTH
+        and any(letter.isdigit() for letter in value)
+    )
 
 
-def _anchors(page: Outline, url: str, echo: QueryValues, page_template: PageTemplate) -> list[_Anchor]:
-    """Returns the links of a page that may lead to records: links that are neither in the page template (`page_template`) nor in
-    navigation, and do not lead to another view or page of this list. `echo` are the values of the query."""
+def _anchors(
+    page: Outline, url: str, echo: QueryValues, page_template: PageTemplate
+) -> list[_Anchor]:
+    """Returns the links of a page that may lead to records: links that are neither in the page
+    template (`page_template`) nor in navigation, and do not lead to another view or page of this
+    list. `echo` are the values of the query.
+    """
     own = urlsplit(url)
     beside = _nodes_in(page, _BESIDE)
     found = []
@@ -253,7 +294,11 @@ def _anchors(page: Outline, url: str, echo: QueryValues, page_template: PageTemp
             continue
         parts = urlsplit(address)
         text = page.text(node)[:_LONGEST]
-        if parts.path == own.path and parts.netloc == own.netloc and _is_same_list(parts.query, own.query):
+        if (
+            parts.path == own.path
+            and parts.netloc == own.netloc
+            and _is_same_list(parts.query, own.query)
+        ):
             continue
         if page_direction(text) or parts.path == own.path and page_number(text) is not None:
             continue
@@ -262,8 +307,9 @@ def _anchors(page: Outline, url: str, echo: QueryValues, page_template: PageTemp
 
 
 def _is_same_list(query: str, own: str) -> bool:
-    """Tells whether an address with the same path as this page probably shows the same list: its query string has a parameter
-    that the page's own query string `own` has too, or one of the two query strings is empty."""
+    """Tells whether an address with the same path as this page probably shows the same list: its
+    query string has a parameter that the page's own query string `own` has too, or one of the two
+    query strings is empty."""
     theirs, mine = dict(parse_qsl(query)), dict(parse_qsl(own))
     if not theirs:
         return True
@@ -282,13 +328,19 @@ def _nodes_in(page: Outline, tags: frozenset[str]) -> list[bool]:
     return inside
 
 
-def _learn_by_links(page: Outline, anchors: Sequence[_Anchor]) -> tuple[list[Record], ListShape] | None:
-    """Returns the records and the layout of a page, learned from its links: links with the same tag path form a group, and the
-    group that most likely marks the records (`_score`) is taken. None if no group has two different addresses."""
+def _learn_by_links(
+    page: Outline, anchors: Sequence[_Anchor]
+) -> tuple[list[Record], ListShape] | None:
+    """Returns the records and the layout of a page, learned from its links: links with the same tag
+    path form a group, and the group that most likely marks the records (`_score`) is taken. None if
+    no group has two different addresses.
+    """
     groups: dict[str, list[_Anchor]] = defaultdict(list)
     for anchor in anchors:
         groups[anchor.path].append(anchor)
-    ranked = sorted(groups.values(), key=lambda group: -len({anchor.url for anchor in group}))[:_MAX_GROUPS]
+    ranked = sorted(groups.values(), key=lambda group: -len({anchor.url for anchor in group}))[
+        :_MAX_GROUPS
+    ]
     best: tuple[float, list[Record], ListShape] | None = None
     for group in ranked:
         if len({anchor.url for anchor in group}) < _MIN_LEARNED:
@@ -302,15 +354,30 @@ def _learn_by_links(page: Outline, anchors: Sequence[_Anchor]) -> tuple[list[Rec
 
 
 def _score(page: Outline, group: Sequence[_Anchor], records: Sequence[Record]) -> float:
-    """Scores how likely the links `group` are the records' own links: by the number of `records` that they delimit, how
-    similar these are in structure, how much text they and the links have, and whether the links are in headings."""
+    """Scores how likely the links `group` are the records' own links: by the number of `records`
+    that they delimit, how similar these are in structure, how much text they and the links have,
+    and whether the links are in headings.
+    """
     urls = len({anchor.url for anchor in group})
-    heading = any(page.tags[parent] in _HEADINGS for anchor in group[:3] for parent in _parents(page, anchor.node))
+    heading = any(
+        page.tags[parent] in _HEADINGS
+        for anchor in group[:3]
+        for parent in _parents(page, anchor.node)
+    )
     words = sum(len(anchor.text) for anchor in group) / len(group)
-    text = sum(sum(page.text_length(node) for node in record) for record in records) / max(1, len(records))
-    alike = Counter(tuple(page.shapes[node] for node in record) for record in records).most_common(1)
+    text = sum(sum(page.text_length(node) for node in record) for record in records) / max(
+        1, len(records)
+    )
+    alike = Counter(tuple(page.shapes[node] for node in record) for record in records).most_common(
+        1
+    )
     even = alike[0][1] / len(records) if alike else 0.0
-    return len(records) * (0.5 + even) + 0.3 * min(urls, len(records)) * heading + min(words, 80) / 80 + min(text, 400) / 100
+    return (
+        len(records) * (0.5 + even)
+        + 0.3 * min(urls, len(records)) * heading
+        + min(words, 80) / 80
+        + min(text, 400) / 100
+    )
 
 
 def _parents(page: Outline, node: int) -> Iterable[int]:
@@ -324,9 +391,13 @@ def _shape_of(page: Outline, records: Sequence[Record], link: str) -> ListShape:
     return ListShape(paths.most_common(1)[0][0], link, any(len(record) > 1 for record in records))
 
 
-def _learn_by_rows(page: Outline, page_template: PageTemplate) -> tuple[list[Record], ListShape] | None:
-    """Returns the records and the layout of a page without links to records: the set of similar sibling elements with most
-    text that is not in the page template; of sets with about as much text, the outermost. None if there is none."""
+def _learn_by_rows(
+    page: Outline, page_template: PageTemplate
+) -> tuple[list[Record], ListShape] | None:
+    """Returns the records and the layout of a page without links to records: the set of similar
+    sibling elements with most text that is not in the page template; of sets with about as much
+    text, the outermost. None if there is none.
+    """
     beside = _nodes_in(page, _BESIDE | {"form"})
     old = _old_lines(page, page_template)
     new = [0] * len(page)
@@ -344,7 +415,11 @@ def _learn_by_rows(page: Outline, page_template: PageTemplate) -> tuple[list[Rec
                 groups[page.shapes[child]].append(child)
         for shape_nodes in groups.values():
             lines = sum(new[node] for node in shape_nodes)
-            if len(shape_nodes) >= _MIN_LEARNED and _are_alike(page, shape_nodes) and (best is None or lines > 1.25 * best[0]):
+            if (
+                len(shape_nodes) >= _MIN_LEARNED
+                and _are_alike(page, shape_nodes)
+                and (best is None or lines > 1.25 * best[0])
+            ):
                 best = lines, shape_nodes
     if best is None:
         return None
@@ -353,38 +428,61 @@ def _learn_by_rows(page: Outline, page_template: PageTemplate) -> tuple[list[Rec
 
 
 def _old_lines(page: Outline, page_template: PageTemplate) -> frozenset[int]:
-    """Returns the numbers of the lines of `page` that belong to the page template (`page_template`)."""
+    """Returns the numbers of the lines of `page` that belong to the page template
+    (`page_template`)."""
     lines: dict[int, list[str]] = defaultdict(list)
     for piece in page.pieces:
         lines[piece.line].append(piece.text)
-    return frozenset(number for number, parts in lines.items() if " ".join(parts) in page_template.lines)
+    return frozenset(
+        number for number, parts in lines.items() if " ".join(parts) in page_template.lines
+    )
 
 
 def _are_alike(page: Outline, nodes: Sequence[int]) -> bool:
-    """Tells whether sibling elements have similar structure: of the first twelve, consecutive ones share on average at least half
-    of their inner elements' tags and classes."""
+    """Tells whether sibling elements have similar structure: of the first twelve, consecutive ones
+    share on average at least half of their inner elements' tags and classes."""
     sets = [frozenset(page.shapes[node + 1 : page.ends[node]]) for node in nodes[:12]]
-    shared = [len(a & b) / max(1, len(a | b)) if a or b else 1.0 for a, b in zip(sets, sets[1:], strict=False)]
+    shared = [
+        len(a & b) / max(1, len(a | b)) if a or b else 1.0
+        for a, b in zip(sets, sets[1:], strict=False)
+    ]
     return sum(shared) >= 0.5 * len(shared)
 
 
 def _is_header(page: Outline, node: int) -> bool:
     cells = page.children(node)
-    return page.tags[node] == "tr" and bool(cells) and all(page.tags[cell] == "th" for cell in cells)
+    return (
+        page.tags[node] == "tr" and bool(cells) and all(page.tags[cell] == "th" for cell in cells)
+    )
 
 
-def _by_shape(page: Outline, anchors: Sequence[_Anchor], shape: ListShape, page_template: PageTemplate) -> list[Record]:
+def _by_shape(
+    page: Outline, anchors: Sequence[_Anchor], shape: ListShape, page_template: PageTemplate
+) -> list[Record]:
     if shape.flat:
         own = [(anchor.node, anchor.url) for anchor in anchors if anchor.path == shape.link]
-        return [record for _, record in records_around(page, own, lambda node: _path(page, node, False) == shape.top)]
+        return [
+            record
+            for _, record in records_around(
+                page, own, lambda node: _path(page, node, False) == shape.top
+            )
+        ]
     last = shape.top.rpartition("/")[2]
     old = _old_lines(page, page_template)
     linked = sorted(anchor.node for anchor in anchors if anchor.path == shape.link)
     found: list[Record] = []
     for node in range(len(page)):
-        if page.shapes[node] != last or _path(page, node, columns=False) != shape.top or _is_header(page, node):
+        if (
+            page.shapes[node] != last
+            or _path(page, node, columns=False) != shape.top
+            or _is_header(page, node)
+        ):
             continue
         inside = page.pieces[page.piece_from[node] : page.piece_to[node]]
-        if _first_in(page, linked, node) is not None or not shape.link and any(piece.line not in old for piece in inside):
+        if (
+            _first_in(page, linked, node) is not None
+            or not shape.link
+            and any(piece.line not in old for piece in inside)
+        ):
             found.append((node,))
     return found

@@ -1,4 +1,5 @@
-"""Classifies answers: pages without results are recognised by comparison with the answers to nonsense words."""
+"""Classifies answers: pages without results are recognised by comparison with the answers to
+nonsense words."""
 
 from __future__ import annotations
 
@@ -32,24 +33,30 @@ def nonsense_word(rng: np.random.Generator, length: int = NONSENSE_LENGTH) -> st
 
 @dataclass(frozen=True, slots=True)
 class NoResultPages:
-    """A site's pages without results, learned from its answers to nonsense queries: `template` holds the lines of text that
-    all of them share, `prints` the SimHash fingerprints of the remaining text of each.
+    """A site's pages without results, learned from its answers to nonsense queries: `template`
+    holds the lines of text that all of them share, `prints` the SimHash fingerprints of the
+    remaining text of each.
 
-    The words of the query are removed from the pages before they are compared. Fingerprints cover only the text outside the
-    template, because in a page with a large template one more record would hardly change a fingerprint of the whole page.
+    The words of the query are removed from the pages before they are compared. Fingerprints cover
+    only the text outside the template, because in a page with a large template one more record
+    would hardly change a fingerprint of the whole page.
     """
 
     template: frozenset[str]
     prints: tuple[int, ...]
 
     def rest(self, text: str, query: Iterable[str]) -> list[str]:
-        """Returns the words of a page, without query words, from the lines that are not on every page without results."""
+        """Returns the words of a page, without query words, from the lines that are not on every
+        page without results."""
         query_words = [word.casefold() for word in query]
-        return tokenize("\n".join(block for block in _blocks(text, query_words) if block not in self.template))
+        return tokenize(
+            "\n".join(block for block in _blocks(text, query_words) if block not in self.template)
+        )
 
     def same(self, text: str, query: Iterable[str]) -> bool:
-        """Tells whether a page has no results: it has no text outside the template, or the SimHash of that text differs in at
-        most 3 bits from that of an answer to a nonsense query. `query`: the words of the query."""
+        """Tells whether a page has no results: it has no text outside the template, or the SimHash
+        of that text differs in at most 3 bits from that of an answer to a nonsense query. `query`:
+        the words of the query."""
         words = self.rest(text, query)
         if not words:
             return True
@@ -58,19 +65,21 @@ class NoResultPages:
 
 
 def learn_no_result_pages(answers: Sequence[tuple[str, Sequence[str]]]) -> NoResultPages | None:
-    """Learns the pages without results from the answers to nonsense queries, given as (page text, query words). None for fewer
-    than two, since the lines that they share are then unknown."""
+    """Learns the pages without results from the answers to nonsense queries, given as (page text,
+    query words). None for fewer than two, since the lines that they share are then unknown."""
     if len(answers) < 2:
         return None
     blocks = [_blocks(text, [word.casefold() for word in query]) for text, query in answers]
     template = frozenset(blocks[0]).intersection(*blocks[1:])
-    rests = [tokenize("\n".join(block for block in page if block not in template)) for page in blocks]
+    rests = [
+        tokenize("\n".join(block for block in page if block not in template)) for page in blocks
+    ]
     return NoResultPages(template, tuple(simhash(rest) for rest in rests if rest))
 
 
 def _blocks(text: str, query_words: Sequence[str]) -> list[str]:
-    """Returns the lines of a text as they are compared: normalised, without the query's words, and with # in place of numbers.
-    """
+    """Returns the lines of a text as they are compared: normalised, without the query's words, and
+    with # in place of numbers."""
     found = []
     for line in text.splitlines():
         block = normalise(line)
@@ -82,9 +91,11 @@ def _blocks(text: str, query_words: Sequence[str]) -> list[str]:
     return found
 
 
-def judge(status: int, text: str, query: Sequence[str], records: int, nothing: NoResultPages | None) -> ResultKind:
-    """Classifies a result page: an error unless the status is 200; no results if it has no record, or no more text than the
-    pages without results (`nothing`, None if unknown); otherwise valid.
+def judge(
+    status: int, text: str, query: Sequence[str], records: int, nothing: NoResultPages | None
+) -> ResultKind:
+    """Classifies a result page: an error unless the status is 200; no results if it has no record,
+    or no more text than the pages without results (`nothing`, None if unknown); otherwise valid.
     """
     if status != 200:
         return ResultKind.ERROR
@@ -94,7 +105,7 @@ def judge(status: int, text: str, query: Sequence[str], records: int, nothing: N
 
 
 def efficiency(kinds: Iterable[ResultKind]) -> float | None:
-    """Returns the submission efficiency E = N_valid / N_total, the share of valid answers, in [0, 1] (the deep-web paper
-    prints its inverse); None before the first query."""
+    """Returns the submission efficiency E = N_valid / N_total, the share of valid answers, in [0,
+    1] (the deep-web paper prints its inverse); None before the first query."""
     judged = list(kinds)
     return sum(kind is ResultKind.VALID for kind in judged) / len(judged) if judged else None

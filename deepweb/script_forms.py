@@ -1,5 +1,5 @@
-"""Forms that a script submits: finds the request in the page's own scripts, if its address is written there as a plain string.
-"""
+"""Forms that a script submits: finds the request in the page's own scripts, if its address is
+written there as a plain string."""
 
 from __future__ import annotations
 
@@ -15,19 +15,40 @@ from deepweb.form_words import concepts_in
 MAX_SCRIPT = 400_000
 _CALL = r"(?:fetch|get|getJSON|ajax|open|request|axios)\(\s*(?:(['\"])(?:GET|get)\1\s*,\s*)?"
 _JOINED = re.compile(
-    _CALL + r"(?P<quote>['\"`])(?P<url>[^'\"`\s]{1,300}?[?&](?P<name>[\w.\[\]-]{1,40})=)(?:(?P=quote)\s*(?:\+|\.concat)|\$\{)"
+    _CALL
+    + (
+        r"(?P<quote>['\"`])(?P<url>[^'\"`\s]{1,300}?[?&](?P<name>"
+        r"[\w.\[\]-]{1,40})=)(?:(?P=quote)\s*(?:\+|\.concat)|\$\{)"
+    )
 )
 _OBJECT = re.compile(
-    _CALL + r"(?P<quote>['\"`])(?P<url>[^'\"`\s$]{1,300})(?P=quote)\s*,\s*\{\s*(?:(?:params|data)\s*:\s*\{)?\s*"
+    _CALL + r"(?P<quote>['\"`])(?P<url>[^'\"`\s$]{1,300})(?P=quote)\s*,\s*\{\s*"
+    r"(?:(?:params|data)\s*:\s*\{)?\s*"
     r"['\"]?(?P<name>[\w.-]{1,40})['\"]?\s*:"
 )
 _HANDLED = re.compile(r"preventDefault|return\s+false|onsubmit", re.I)
-_BRIEF = frozenset(("q", "s", "k", "w", "kw", "term", "terms", "words", "text", "query", "search", "keyword", "keywords"))
+_BRIEF = frozenset(
+    (
+        "q",
+        "s",
+        "k",
+        "w",
+        "kw",
+        "term",
+        "terms",
+        "words",
+        "text",
+        "query",
+        "search",
+        "keyword",
+        "keywords",
+    )
+)
 
 
 class ScriptRequest(NamedTuple):
-    """The request that a script sends: its address without parameters, the name of the parameter for the words, and fixed
-    parameters."""
+    """The request that a script sends: its address without parameters, the name of the parameter
+    for the words, and fixed parameters."""
 
     action: str
     name: str
@@ -41,12 +62,14 @@ def is_scripted(form: HtmlElement) -> bool:
         return False
     if form.get("onsubmit") or action:
         return True
-    return (form.get("method") or "").lower() != "post" and any(_HANDLED.search(text) for text in _scripts(form))
+    return (form.get("method") or "").lower() != "post" and any(
+        _HANDLED.search(text) for text in _scripts(form)
+    )
 
 
 def request_of(root: HtmlElement, base_url: str) -> ScriptRequest | None:
-    """Returns the search request that a script of the page sends to the page's own site; None if no address is written there
-    as a plain string."""
+    """Returns the search request that a script of the page sends to the page's own site; None if no
+    address is written there as a plain string."""
     for text in _scripts(root):
         for pattern in (_JOINED, _OBJECT):
             for match in pattern.finditer(text):
@@ -55,10 +78,18 @@ def request_of(root: HtmlElement, base_url: str) -> ScriptRequest | None:
                     parts = urlsplit(urljoin(base_url, match["url"]))
                 except ValueError:
                     continue
-                if parts.hostname != urlsplit(base_url).hostname or not _is_search(name, parts.path):
+                if parts.hostname != urlsplit(base_url).hostname or not _is_search(
+                    name, parts.path
+                ):
                     continue
-                fixed = tuple((key, value) for key, value in parse_qsl(parts.query) if key != name and "$" not in value)
-                return ScriptRequest(urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")), name, fixed)
+                fixed = tuple(
+                    (key, value)
+                    for key, value in parse_qsl(parts.query)
+                    if key != name and "$" not in value
+                )
+                return ScriptRequest(
+                    urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")), name, fixed
+                )
     return None
 
 

@@ -1,5 +1,5 @@
-"""Reads the forms of a page as plain values: fields with labels, values and roles, and a signature that is equal for the same
-form on different pages."""
+"""Reads the forms of a page as plain values: fields with labels, values and roles, and a signature
+that is equal for the same form on different pages."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """One visible control or hidden value of a form; radio buttons or checkboxes with the same name are one field. `kind` is
-    the type of an input, or the tag of another control.
+    """One visible control or hidden value of a form; radio buttons or checkboxes with the same name
+    are one field. `kind` is the type of an input, or the tag of another control.
 
     `low` and `high` are the minimum and maximum that the control declares, "" if it declares none.
     """
@@ -63,15 +63,18 @@ class FormField:
     @property
     def words(self) -> str:
         """All texts that describe the field, the label first."""
-        return " ".join(part for part in (self.label, self.placeholder, self.name, self.css) if part)
+        return " ".join(
+            part for part in (self.label, self.placeholder, self.name, self.css) if part
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form as shown on a page. `action` is the absolute address to which it is submitted; `text` is the text inside the
-    form, without that of its controls. `scripted`: a script submits the form to an unknown address. `index` is its number on
-    the page. Its surroundings are the page's `title`, the heading `above` the form, and the ids and classes of the three
-    elements `around` it."""
+    """A form as shown on a page. `action` is the absolute address to which it is submitted; `text`
+    is the text inside the form, without that of its controls. `scripted`: a script submits the form
+    to an unknown address. `index` is its number on the page. Its surroundings are the page's
+    `title`, the heading `above` the form, and the ids and classes of the three elements `around`
+    it."""
 
     page_url: str
     action: str
@@ -99,23 +102,30 @@ class Form:
 
     @property
     def signature(self) -> str:
-        """A digest that identifies a form across pages. It is computed from the method, the action without numbers and query
-        values, and the names and kinds of the fields.
+        """A digest that identifies a form across pages. It is computed from the method, the action
+        without numbers and query values, and the names and kinds of the fields.
 
-        Random hidden names and values filled in by the server are left out, as are all hidden fields of GET forms, which repeat
-        the page's address. So a search box in the header of a thousand pages is one form.
+        Random hidden names and values filled in by the server are left out, as are all hidden
+        fields of GET forms, which repeat the page's address. So a search box in the header of a
+        thousand pages is one form.
         """
         address = urlsplit(self.action)
         own = urlsplit(self.page_url)
         path = _DIGITS.sub("#", address.path)
         if self.method == "post" and address[:3] == own[:3] and not self.text_fields:
             path = "."
-        query = sorted(name for name, _ in parse_qsl(address.query, keep_blank_values=True) if not _TOKEN.search(name))
+        query = sorted(
+            name
+            for name, _ in parse_qsl(address.query, keep_blank_values=True)
+            if not _TOKEN.search(name)
+        )
         fields = sorted(
             {
                 (field.kind, _DIGITS.sub("#", field.name))
                 for field in self.fields
-                if field.name and not _TOKEN.search(field.name) and (self.method == "post" or field.kind != "hidden")
+                if field.name
+                and not _TOKEN.search(field.name)
+                and (self.method == "post" or field.kind != "hidden")
             }
         )
         whole = repr((self.method, address.netloc.lower(), path, query, fields))
@@ -123,15 +133,19 @@ class Form:
 
 
 def parse_page(html: str | bytes) -> HtmlElement | None:
-    """Returns the tree of a page or fragment; None if it is empty. Never raises for invalid HTML."""
+    """Returns the tree of a page or fragment; None if it is empty. Never raises for invalid
+    HTML."""
     if not html or not html.strip():
         return None
     if isinstance(html, bytes) and len(html) > MAX_CHARS:
         html = html[:MAX_CHARS]
     if isinstance(html, str):
         html = bounded_markup(html, READ_TAGS)[0]
-        # lxml refuses text that declares its encoding in an XML prolog, but accepts bytes with a stated encoding.
-        html = html.encode("utf-8", "surrogatepass" if "\ud800" <= max(html) <= "\udfff" else "strict")
+        # lxml refuses text that declares its encoding in an XML prolog, but accepts bytes with a
+        # stated encoding.
+        html = html.encode(
+            "utf-8", "surrogatepass" if "\ud800" <= max(html) <= "\udfff" else "strict"
+        )
         parser = lxml.html.HTMLParser(encoding="utf-8", huge_tree=True)
     else:
         parser = lxml.html.HTMLParser(huge_tree=True)
@@ -152,8 +166,8 @@ def read_forms(html: str | bytes, page_url: str, cut: bool = True) -> list[Form]
 
 
 def forms_of_tree(root: HtmlElement, page_url: str, cut: bool = True) -> list[Form]:
-    """Returns the forms of an already parsed page in order, as `read_forms` does. `cut`: a page that is one big form is split
-    into parts, each a form of its own."""
+    """Returns the forms of an already parsed page in order, as `read_forms` does. `cut`: a page
+    that is one big form is split into parts, each a form of its own."""
     base = root.find(".//base[@href]")
     base_url = _join(page_url, base.get("href", "")) if base is not None else page_url
     title = squeezed(root.findtext(".//title") or "")
@@ -171,46 +185,71 @@ def forms_of_tree(root: HtmlElement, page_url: str, cut: bool = True) -> list[Fo
         parts = parts_of(element) if cut and len(form.of_kind("submit", "image")) > 1 else []
         for part in parts:
             own = _part_of(form, _read_form(part, page_url, base_url, labels, {}))
-            found.append(replace(own, index=index, title=title, above=above[index], around=around_of(part)))
+            found.append(
+                replace(own, index=index, title=title, above=above[index], around=around_of(part))
+            )
         if is_scripted(element):
             form = _of_script(form, request_of(root, base_url))
         if form.fields and not parts:
-            found.append(replace(form, index=index, title=title, above=above[index], around=around_of(element)))
+            found.append(
+                replace(
+                    form, index=index, title=title, above=above[index], around=around_of(element)
+                )
+            )
     return found
 
 
 def _of_script(form: Form, request: ScriptRequest | None) -> Form:
-    """Completes a form that a script sends, using the `request` found in the script: address, fixed parameters, and the
-    parameter name for the text box. Without a request, or unless there is exactly one text box, the form is only marked as
-    `scripted`."""
+    """Completes a form that a script sends, using the `request` found in the script: address, fixed
+    parameters, and the parameter name for the text box. Without a request, or unless there is
+    exactly one text box, the form is only marked as `scripted`."""
     texts = form.text_fields
     if request is None or len(texts) != 1:
         return replace(form, scripted=True)
     box = replace(texts[0], name=request.name)
-    fixed = tuple(FormField(name, "hidden", value=value, role=FieldRole.FIXED) for name, value in request.fixed)
+    fixed = tuple(
+        FormField(name, "hidden", value=value, role=FieldRole.FIXED)
+        for name, value in request.fixed
+    )
     return replace(form, action=request.action, method="get", fields=(*fixed, box))
 
 
 def _part_of(whole: Form, part: Form) -> Form:
-    """Returns one part of a big form as a form of its own, with the hidden fields of the whole form."""
+    """Returns one part of a big form as a form of its own, with the hidden fields of the whole
+    form."""
     hidden = tuple(field for field in whole.fields if field.kind == "hidden")
     shown = tuple(field for field in part.fields if field.kind != "hidden")
-    kept = replace(part, action=whole.action, method=whole.method, enctype=whole.enctype, fields=(*hidden, *shown))
+    kept = replace(
+        part,
+        action=whole.action,
+        method=whole.method,
+        enctype=whole.enctype,
+        fields=(*hidden, *shown),
+    )
     return replace(kept, css=f"{whole.css} {part.css}".strip())
 
 
 def _read_form(
-    element: HtmlElement, page_url: str, base_url: str, labels: dict[str, str], outside: dict[str, list[HtmlElement]]
+    element: HtmlElement,
+    page_url: str,
+    base_url: str,
+    labels: dict[str, str],
+    outside: dict[str, list[HtmlElement]],
 ) -> Form:
     reader = _Reader(labels)
     reader.walk(element)
     for control in outside.get(element.get("id", "\0"), ()):
         if not any(parent is element for parent in control.iterancestors("form")):
             reader.control(control)
-    action = _join(base_url, element.get("action", "")) if element.get("action", "").strip() else page_url
+    action = (
+        _join(base_url, element.get("action", ""))
+        if element.get("action", "").strip()
+        else page_url
+    )
     method = element.get("method", "get").strip().lower()
     fields = tuple(
-        replace(field, role=role_of(field.kind, field.name, field.words, len(field.options))) for field in reader.finished()
+        replace(field, role=role_of(field.kind, field.name, field.words, len(field.options)))
+        for field in reader.finished()
     )
     return Form(
         page_url=page_url,
@@ -226,7 +265,8 @@ def _read_form(
 
 
 class _Reader:
-    """Reads the fields of a form in one pass in document order. The text since the last control is kept as a possible label."""
+    """Reads the fields of a form in one pass in document order. The text since the last control is
+    kept as a possible label."""
 
     def __init__(self, labels: dict[str, str]) -> None:
         self._labels = labels
@@ -270,7 +310,9 @@ class _Reader:
         if self._waiting is not None:  # The label of a checkbox or radio button comes after it.
             field = self._fields[self._waiting]
             last = field.options[-1]
-            self._fields[self._waiting] = replace(field, options=(*field.options[:-1], replace(last, label=words[:_MAX_LABEL])))
+            self._fields[self._waiting] = replace(
+                field, options=(*field.options[:-1], replace(last, label=words[:_MAX_LABEL]))
+            )
             self._waiting = None
         else:
             self._recent.append(words)
@@ -279,7 +321,9 @@ class _Reader:
         tag = element.tag
         kind = (element.get("type") or "text").strip().lower() if tag == "input" else tag
         if tag == "button":
-            kind = {"button": "button", "reset": "reset"}.get((element.get("type") or "submit").strip().lower(), "submit")
+            kind = {"button": "button", "reset": "reset"}.get(
+                (element.get("type") or "submit").strip().lower(), "submit"
+            )
         elif tag == "input" and kind not in _KINDS:
             kind = "text"
         if element.get("disabled") is not None and kind not in ("submit", "image"):
@@ -291,7 +335,9 @@ class _Reader:
             kind=kind,
             label=label[:_MAX_LABEL],
             value=(_value_of(element) or "")[:2_000],
-            placeholder=squeezed(element.get("placeholder") or element.get("title") or element.get("alt") or "")[:_MAX_LABEL],
+            placeholder=squeezed(
+                element.get("placeholder") or element.get("title") or element.get("alt") or ""
+            )[:_MAX_LABEL],
             css=_identity(element, with_name=False),
             required=element.get("required") is not None or element.get("aria-required") == "true",
             multiple=element.get("multiple") is not None,
@@ -323,29 +369,61 @@ class _Reader:
         for place, earlier in enumerate(self._fields):
             if field.name and earlier.name == field.name and earlier.kind == field.kind:
                 if len(earlier.options) < MAX_OPTIONS:
-                    self._fields[place] = replace(earlier, options=(*earlier.options, option), multiple=field.kind == "checkbox")
+                    self._fields[place] = replace(
+                        earlier,
+                        options=(*earlier.options, option),
+                        multiple=field.kind == "checkbox",
+                    )
                     self._waiting = None if own else place
                 return
         self._fields.append(
-            replace(field, value="", label=squeezed(" ".join(self._recent[-2:]))[-_MAX_LABEL:], options=(option,))
+            replace(
+                field,
+                value="",
+                label=squeezed(" ".join(self._recent[-2:]))[-_MAX_LABEL:],
+                options=(option,),
+            )
         )
         self._recent.clear()
         self._waiting = None if own else len(self._fields) - 1
 
     def finished(self) -> list[FormField]:
-        """Returns the fields of the form; a group of only one checkbox gets that checkbox's label."""
+        """Returns the fields of the form; a group of only one checkbox gets that checkbox's
+        label."""
         return [
-            replace(field, label=field.options[0].label or field.label)
-            if field.kind == "checkbox" and len(field.options) == 1
-            else field
+            (
+                replace(field, label=field.options[0].label or field.label)
+                if field.kind == "checkbox" and len(field.options) == 1
+                else field
+            )
             for field in self._fields
         ]
 
 
 _KINDS = {
-    "text", "search", "password", "email", "url", "tel", "number", "date", "datetime-local", "month", "week", "time", "range",
-    "checkbox", "radio", "file", "hidden", "submit", "image", "button", "reset", "color",
-}  # fmt: skip
+    "text",
+    "search",
+    "password",
+    "email",
+    "url",
+    "tel",
+    "number",
+    "date",
+    "datetime-local",
+    "month",
+    "week",
+    "time",
+    "range",
+    "checkbox",
+    "radio",
+    "file",
+    "hidden",
+    "submit",
+    "image",
+    "button",
+    "reset",
+    "color",
+}
 
 
 def _value_of(element: HtmlElement) -> str | None:
@@ -364,11 +442,20 @@ def _options(element: HtmlElement) -> Iterator[Option]:
             return
         label = visible_text(option)
         value = option.get("value")
-        yield Option(label if value is None else value, label[:_MAX_LABEL], option.get("selected") is not None)
+        yield Option(
+            label if value is None else value,
+            label[:_MAX_LABEL],
+            option.get("selected") is not None,
+        )
 
 
 def _identity(element: HtmlElement, with_name: bool = True) -> str:
-    parts = [element.get("id"), element.get("class"), element.get("role"), element.get("name") if with_name else None]
+    parts = [
+        element.get("id"),
+        element.get("class"),
+        element.get("role"),
+        element.get("name") if with_name else None,
+    ]
     return squeezed(" ".join(part for part in parts if part))[:200]
 
 

@@ -25,9 +25,9 @@ Query = tuple[Term, ...]
 
 
 class Choice(NamedTuple):
-    """A query chosen by a policy. `predicted` is the expected number of new records. `bucket` is the number of the group of
-    queries whose past predictions are compared with their results: 0 for single words, 5 for pairs of words, -1 for queries that
-    are not compared."""
+    """A query chosen by a policy. `predicted` is the expected number of new records. `bucket` is
+    the number of the group of queries whose past predictions are compared with their results: 0 for
+    single words, 5 for pairs of words, -1 for queries that are not compared."""
 
     query: Query
     predicted: float = 0.0
@@ -35,13 +35,14 @@ class Choice(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result of one query: number of records returned, of new ones among them, and whether the site left out some matching
-    records (`overflowed`).
+    """The result of one query: number of records returned, of new ones among them, and whether the
+    site left out some matching records (`overflowed`).
 
-    `before`: how many of the records seen earlier contained the query's first term. `predicted` and `bucket` are copied from
-    the `Choice` that was submitted. `partial`: the harvest stopped reading the answer before its end, so the number of records
-    returned gives no evidence of the site's result limit. `matching`: the number of matching records that the site states,
-    None if it states none.
+    `before`: how many of the records seen earlier contained the query's first term. `predicted` and
+    `bucket` are copied from the `Choice` that was submitted. `partial`: the harvest stopped reading
+    the answer before its end, so the number of records returned gives no evidence of the site's
+    result limit. `matching`: the number of matching records that the site states, None if it states
+    none.
     """
 
     query: Query
@@ -61,20 +62,24 @@ class Outcome(NamedTuple):
 
 
 class Seen:
-    """All answers of a harvest. The lists `outcomes` and `answers` have one entry for each query, in the order of submission:
-    the query with the numbers of records that it found, and the indices of the records returned, in the site's order.
+    """All answers of a harvest. The lists `outcomes` and `answers` have one entry for each query,
+    in the order of submission: the query with the numbers of records that it found, and the indices
+    of the records returned, in the site's order.
 
     The following arrays are indexed by term, in the order in which terms were first seen:
 
-    - `frequency`: the number of seen records (records returned so far) that contain the term (df_seen),
-    - `latest`: the number of these that were new in the last answer that brought any new record (df_new),
+    - `frequency`: the number of seen records (records returned so far) that contain the term
+      (df_seen),
+    - `latest`: the number of these that were new in the last answer that brought any new record
+      (df_new),
     - `returns`: how often records with the term were returned,
     - `once`: the number of records with it that were returned exactly once,
     - `kinds`: the number of the term's kind (`kind_of`).
     """
 
     def __init__(self, column_of: Callable[[Term], str] = lambda term: "") -> None:
-        """`column_of` returns the name of the record field from which a term was read, "" if unknown."""
+        """`column_of` returns the name of the record field from which a term was read, "" if
+        unknown."""
         self._column_of = column_of
         self.outcomes: list[Outcome] = []
         self.answers: list[np.ndarray] = []
@@ -109,14 +114,19 @@ class Seen:
         return self._counts[4, : len(self._names)]
 
     def kind_of(self, term: Term) -> int:
-        """Returns the number that identifies a term's kind. Terms of one kind have the same input, the same record field and the
-        same class of length: 1, 2, 3, or more characters; for ASCII values up to 3, up to 7, up to 11, or more."""
+        """Returns the number that identifies a term's kind. Terms of one kind have the same input,
+        the same record field and the same class of length: 1, 2, 3, or more characters; for ASCII
+        values up to 3, up to 7, up to 11, or more.
+        """
         value = term.value
         length = len(value) if not value.isascii() else 1 + len(value) // 4
-        return self._kinds.setdefault((term.input, min(length, 4), self._column_of(term)), len(self._kinds))
+        return self._kinds.setdefault(
+            (term.input, min(length, 4), self._column_of(term)), len(self._kinds)
+        )
 
     def columns_of_kinds(self) -> list[str]:
-        """Returns the name of the record field for each kind of term, indexed by the kind's number."""
+        """Returns the name of the record field for each kind of term, indexed by the kind's
+        number."""
         return [column for _, _, column in self._kinds]
 
     @property
@@ -130,11 +140,13 @@ class Seen:
         return self._times
 
     def term(self, place: int) -> Term:
-        """Returns the term at index `place` of the arrays that are indexed by term (`frequency`, `latest` …)."""
+        """Returns the term at index `place` of the arrays that are indexed by term (`frequency`,
+        `latest` …)."""
         return self._names[place]
 
     def place(self, term: Term) -> int | None:
-        """Returns the index of a term in the arrays over terms; None if no seen record contains it."""
+        """Returns the index of a term in the arrays over terms; None if no seen record contains
+        it."""
         return self._terms.get(term)
 
     def was_asked(self, query: Query) -> bool:
@@ -142,8 +154,13 @@ class Seen:
         return tuple(sorted(query)) in self._asked
 
     def asked_terms(self) -> np.ndarray:
-        """Returns the indices, in the arrays over terms, of the seen terms that were queried alone."""
-        places = [self._terms[query[0]] for query in self._asked if len(query) == 1 and query[0] in self._terms]
+        """Returns the indices, in the arrays over terms, of the seen terms that were queried
+        alone."""
+        places = [
+            self._terms[query[0]]
+            for query in self._asked
+            if len(query) == 1 and query[0] in self._terms
+        ]
         return np.array(sorted(places), dtype=np.int64)
 
     def key(self, record: int) -> Hashable:
@@ -155,11 +172,13 @@ class Seen:
         return record in self._records
 
     def terms_at(self, record: int) -> np.ndarray:
-        """Returns the indices, in the arrays over terms, of the terms that the record with index `record` contains."""
+        """Returns the indices, in the arrays over terms, of the terms that the record with index
+        `record` contains."""
         return self._terms_of[record]
 
     def having(self, terms: Sequence[Term]) -> np.ndarray:
-        """Returns which seen records contain which of `terms`, as a matrix of 1 and 0, (seen records, terms)."""
+        """Returns which seen records contain which of `terms`, as a matrix of 1 and 0, (seen
+        records, terms)."""
         columns = np.full(len(self._names) + 1, -1)
         for column, term in enumerate(terms):
             columns[self._terms.get(term, -1)] = column if term in self._terms else -1
@@ -171,13 +190,18 @@ class Seen:
         return found
 
     def add(
-        self, choice: Choice, answer: Iterable[tuple[Hashable, Iterable[Term]]], overflowed: bool = False, partial: bool = False
+        self,
+        choice: Choice,
+        answer: Iterable[tuple[Hashable, Iterable[Term]]],
+        overflowed: bool = False,
+        partial: bool = False,
     ) -> Outcome:
-        """Adds the answer to the query of `choice`: a (key, terms) pair for each record returned. The terms of a record that was
-        returned before are ignored. `overflowed` and `partial` are stored in the outcome (see `Outcome`), which is returned.
+        """Adds the answer to the query of `choice`: a (key, terms) pair for each record returned.
+        The terms of a record that was returned before are ignored. `overflowed` and `partial` are
+        stored in the outcome (see `Outcome`), which is returned.
 
-        The result depends only on the choices and answers and their order, so that a harvest is resumed by replaying its stored
-        query log."""
+        The result depends only on the choices and answers and their order, so that a harvest is
+        resumed by replaying its stored query log."""
         query = choice.query
         place = self._terms.get(query[0])
         before = int(self._counts[0, place]) if place is not None else 0
@@ -189,7 +213,9 @@ class Seen:
             if place is None:
                 place = self._records[key] = len(self._terms_of)
                 self._keys.append(key)
-                self._terms_of.append(np.unique(np.array([self._index(term) for term in terms], dtype=np.int64)))
+                self._terms_of.append(
+                    np.unique(np.array([self._index(term) for term in terms], dtype=np.int64))
+                )
                 self._times.append(1)
                 fresh.append(place)
             else:
@@ -200,7 +226,16 @@ class Seen:
         self.answers.append(np.array(shown, dtype=np.int64))
         self._asked.add(tuple(sorted(query)))
         returned = len(fresh) + len(again)
-        outcome = Outcome(query, returned, len(fresh), overflowed, before, choice.predicted, choice.bucket, partial)
+        outcome = Outcome(
+            query,
+            returned,
+            len(fresh),
+            overflowed,
+            before,
+            choice.predicted,
+            choice.bucket,
+            partial,
+        )
         self.outcomes.append(outcome)
         return outcome
 
@@ -227,12 +262,14 @@ class Seen:
 
 
 def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> int | None:
-    """Returns the number of records at which a site truncates its answers, None if there is no evidence of it.
+    """Returns the number of records at which a site truncates its answers, None if there is no
+    evidence of it.
 
-    Totals stated by the site (`stated`, parallel to `outcomes`) are used first: the limit is the size of the largest answer with
-    fewer records than stated. Otherwise the first 10 answers with records to single terms (or to other queries, if there are
-    none) are compared: the limit is their most frequent size, if it occurred at least three times and no answer was larger.
-    Answers that were not read to their end are ignored."""
+    Totals stated by the site (`stated`, parallel to `outcomes`) are used first: the limit is the
+    size of the largest answer with fewer records than stated. Otherwise the first 10 answers with
+    records to single terms (or to other queries, if there are none) are compared: the limit is
+    their most frequent size, if it occurred at least three times and no answer was larger. Answers
+    that were not read to their end are ignored."""
     known = [
         outcome.returned
         for outcome, total in zip(outcomes, stated, strict=False)
@@ -242,28 +279,37 @@ def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> in
         return max(known)
     outcomes = [outcome for outcome in outcomes if outcome.returned > 0 and not outcome.partial]
     sizes = [outcome.returned for outcome in outcomes if len(outcome.query) == 1]
-    sizes = sizes or [outcome.returned for outcome in outcomes]  # no answer to a single term, so the harvest queried only ranges
+    sizes = sizes or [
+        outcome.returned for outcome in outcomes
+    ]  # no answer to a single term, so the harvest queried only ranges
     first = sizes[:CUT_FROM_QUERIES]
     if not first or max(sizes) != max(first):
         return None
     largest = max(first)
     return (
-        largest if first.count(largest) >= 3 and first.count(largest) >= max(first.count(size) for size in set(first)) else None
+        largest
+        if first.count(largest) >= 3
+        and first.count(largest) >= max(first.count(size) for size in set(first))
+        else None
     )
 
 
 def likely_cut(outcomes: Sequence[Outcome]) -> int | None:
-    """Returns an early guess of the number of records at which the site truncates its answers: the size of the largest answer
-    so far, if it is a typical page limit (10, 25, 50, 200, …), otherwise None. The guess is used to choose the next query while
-    `cut_at` has no evidence; it does not mark answers as truncated."""
-    largest = digits = max((outcome.returned for outcome in outcomes if not outcome.partial), default=0)
+    """Returns an early guess of the number of records at which the site truncates its answers: the
+    size of the largest answer so far, if it is a typical page limit (10, 25, 50, 200, …), otherwise
+    None. The guess is used to choose the next query while `cut_at` has no evidence; it does not
+    mark answers as truncated."""
+    largest = digits = max(
+        (outcome.returned for outcome in outcomes if not outcome.partial), default=0
+    )
     while digits > 100 and digits % 10 == 0:
         digits //= 10
     return largest if digits in _ROUND else None
 
 
 def is_short_of(returned: int, total: int | None) -> bool:
-    """Tells whether an answer that was read to its end has fewer records (`returned`) than the site states (`total`), by more
-    than the 5 % that may be due to records listed twice. False if no total is stated.
+    """Tells whether an answer that was read to its end has fewer records (`returned`) than the site
+    states (`total`), by more than the 5 % that may be due to records listed twice. False if no
+    total is stated.
     """
     return total is not None and 0 < returned < total - _TWICE_LISTED * returned

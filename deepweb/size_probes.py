@@ -1,5 +1,5 @@
-"""Estimates the size of a hidden database from random probes, words drawn from a known pool. Each record returned is weighted
-by the inverse of its degree, the number of pool words that find it.
+"""Estimates the size of a hidden database from random probes, words drawn from a known pool. Each
+record returned is weighted by the inverse of its degree, the number of pool words that find it.
 
 After the pool-based estimators of Broder et al. (2006) and Bar-Yossef and Gurevich (2008).
 """
@@ -18,7 +18,8 @@ from deepweb.coverage import Estimate, Probe, estimate
 from deepweb.seen import Seen, Term
 
 MAX_RATIO = 1.6
-"""If the upper bound of a size interval is more than this multiple of the lower bound, the interval is rejected as "too_wide".
+"""If the upper bound of a size interval is more than this multiple of the lower bound, the interval
+is rejected as "too_wide".
 """
 
 _SEEN_AT_LEAST = (4, 3, 2)
@@ -35,12 +36,13 @@ _FEW = 10
 _TOKENS = re.compile(r"[^\W_]+")
 _Z = 1.96
 _MODEL_ERROR = 0.04
-"""Error of the model as a share of the size: seen records may not represent unseen ones, least of all those that no word of
-the pool finds."""
+"""Error of the model as a share of the size: seen records may not represent unseen ones, least of
+all those that no word of the pool finds."""
 
 
 class ProbedRecord(NamedTuple):
-    """A record that a probe returned: its key, the terms read from it, and all its text (lower case)."""
+    """A record that a probe returned: its key, the terms read from it, and all its text (lower
+    case)."""
 
     key: Hashable
     terms: frozenset[Term]
@@ -48,10 +50,11 @@ class ProbedRecord(NamedTuple):
 
 
 class ProbeAnswer(NamedTuple):
-    """The records that the probe `term` returned, and whether the site left some matching records out (`overflowed`).
+    """The records that the probe `term` returned, and whether the site left some matching records
+    out (`overflowed`).
 
-    `whole` is 0 if `records` are all returned records. Otherwise `whole` is the number of returned records, and `records` is a
-    random sample of them: those whose text is known.
+    `whole` is 0 if `records` are all returned records. Otherwise `whole` is the number of returned
+    records, and `records` is a random sample of them: those whose text is known.
     """
 
     term: Term
@@ -62,10 +65,11 @@ class ProbeAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProbePlan:
-    """Probe words: `drawn` from `pool` without repetition, with probability proportional to weight. `pool` maps each word to
-    its weight, the number of seen records that contain it.
+    """Probe words: `drawn` from `pool` without repetition, with probability proportional to weight.
+    `pool` maps each word to its weight, the number of seen records that contain it.
 
-    `outside` is the share of the seen records that contain no word of the pool, so that no probe can find them.
+    `outside` is the share of the seen records that contain no word of the pool, so that no probe
+    can find them.
     """
 
     drawn: tuple[Term, ...]
@@ -73,24 +77,29 @@ class ProbePlan:
     outside: float
 
     def inclusion(self) -> Mapping[Term, float]:
-        """Returns for each word of the pool the probability that it is drawn: proportional to its weight, at most 1."""
+        """Returns for each word of the pool the probability that it is drawn: proportional to its
+        weight, at most 1."""
         terms = list(self.pool)
-        chances = _inclusion(np.array([self.pool[term] for term in terms], dtype=float), len(self.drawn))
+        chances = _inclusion(
+            np.array([self.pool[term] for term in terms], dtype=float), len(self.drawn)
+        )
         return dict(zip(terms, chances.tolist(), strict=True))
 
 
 def plan_probes(
     seen: Seen, scale: float | np.ndarray, limit: int | None, rng: np.random.Generator, count: int
 ) -> ProbePlan | None:
-    """Draws `count` different random words from a pool, weighted by the number of seen records that contain them; None if the
-    pool has fewer. Words of similar weight are drawn in proportion.
+    """Draws `count` different random words from a pool, weighted by the number of seen records that
+    contain them; None if the pool has fewer. Words of similar weight are drawn in proportion.
 
-    The pool holds the words of at least four seen records, because counts of fewer are too noisy, and of at most 0.7 `limit`
-    records in all, so that answers are hardly ever truncated. If these are fewer than five words per drawn word, or more than 5 %
-    of the seen records contain none of them, words of three or two records are added.
+    The pool holds the words of at least four seen records, because counts of fewer are too noisy,
+    and of at most 0.7 `limit` records in all, so that answers are hardly ever truncated. If these
+    are fewer than five words per drawn word, or more than 5 % of the seen records contain none of
+    them, words of three or two records are added.
 
-    `scale` is the ratio of all records that match a word to the seen ones among them: one number, or an array indexed by term.
-    `limit` is the number of records at which the site truncates its answers, None if there is no limit.
+    `scale` is the ratio of all records that match a word to the seen ones among them: one number,
+    or an array indexed by term. `limit` is the number of records at which the site truncates its
+    answers, None if there is no limit.
     """
     frequency = seen.frequency
     most = np.inf if limit is None else _WELL_BELOW * limit
@@ -113,8 +122,8 @@ def plan_probes(
 
 
 def _inclusion(weights: np.ndarray, count: int) -> np.ndarray:
-    """Returns the probabilities of being drawn, parallel to `weights`: proportional to them, none above 1, with the sum
-    `count`."""
+    """Returns the probabilities of being drawn, parallel to `weights`: proportional to them, none
+    above 1, with the sum `count`."""
     chances = np.zeros(len(weights))
     certain = np.zeros(len(weights), dtype=bool)
     while True:
@@ -128,35 +137,47 @@ def _inclusion(weights: np.ndarray, count: int) -> np.ndarray:
 
 
 def _systematic(weights: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Draws `count` different indices of `weights`, with the probabilities of `_inclusion`: at equal steps along their
-    cumulative sum, from a random start.
+    """Draws `count` different indices of `weights`, with the probabilities of `_inclusion`: at
+    equal steps along their cumulative sum, from a random start.
     """
     order = np.lexsort((rng.random(len(weights)), weights))
     reached = np.cumsum(_inclusion(weights, count)[order])
     steps = np.minimum(np.arange(count) + rng.random(), reached[-1] * (1 - 1e-12))
-    drawn: np.ndarray = order[np.unique(np.searchsorted(reached, steps, side="right").clip(0, len(order) - 1))]
+    drawn: np.ndarray = order[
+        np.unique(np.searchsorted(reached, steps, side="right").clip(0, len(order) - 1))
+    ]
     return drawn
 
 
 def estimate_size(
-    plan: ProbePlan, answers: Sequence[ProbeAnswer], records_seen: int, counts: Mapping[Term, int] | None = None
+    plan: ProbePlan,
+    answers: Sequence[ProbeAnswer],
+    records_seen: int,
+    counts: Mapping[Term, int] | None = None,
 ) -> Estimate:
-    """Estimates the database size with a 95 % interval: N = sum over the probes q of (1 / pi_q) * sum over the records that q
-    returned of 1 / degree. pi_q is the probability that q was drawn (`ProbePlan.inclusion`), degree the number of pool words that
-    find the record. `counts`: number of records of a sample that contain each word of the pool (default: its weight there).
+    """Estimates the database size with a 95 % interval: N = sum over the probes q of (1 / pi_q) *
+    sum over the records that q returned of 1 / degree. pi_q is the probability that q was drawn
+    (`ProbePlan.inclusion`), degree the number of pool words that find the record. `counts`: number
+    of records of a sample that contain each word of the pool (default: its weight there).
 
-    A word finds a record if it is among its terms, or also a word or phrase of its text, or also inside a word: the narrowest of
-    these rules that explains at least 90 % of the returned records. Truncated answers contribute 0; therefore a word counts in a
-    degree with the probability that its answer is complete.
+    A word finds a record if it is among its terms, or also a word or phrase of its text, or also
+    inside a word: the narrowest of these rules that explains at least 90 % of the returned records.
+    Truncated answers contribute 0; therefore a word counts in a degree with the probability that
+    its answer is complete.
 
-    The result is that of `coverage.estimate` with fewer than ten complete answers, if no rule fits (other fields are searched),
-    if more than half of the answers were truncated, or if the pool reaches less than half of the records. An interval that is too
-    wide or below the records seen is replaced by a reason."""
+    The result is that of `coverage.estimate` with fewer than ten complete answers, if no rule fits
+    (other fields are searched), if more than half of the answers were truncated, or if the pool
+    reaches less than half of the records. An interval that is too wide or below the records seen is
+    replaced by a reason."""
     whole = [answer for answer in answers if not answer.overflowed]
     rough = _rough(answers, records_seen)
     if len(whole) < _FEW:
         return _narrow(rough, "too_few_probes")
-    degree = _degree(plan, [answer for answer in answers if answer.records], _chances(plan, answers, counts or plan.pool))
+    degree = _degree(
+        plan,
+        [answer for answer in answers if answer.records],
+        _chances(plan, answers, counts or plan.pool),
+    )
     if degree is None:
         return _narrow(rough, "answers_not_understood")
     if len(whole) < (1 - _MAX_CUT) * len(answers):
@@ -165,35 +186,47 @@ def estimate_size(
         return _narrow(rough, "too_few_words")
     middle, spread = (part / (1 - plan.outside) for part in _total(plan, answers, degree))
     error = math.hypot(spread, middle * (_MODEL_ERROR + plan.outside / 2))
-    # On a logarithmic scale the interval cannot go below zero, and it is asymmetric as heavy tails require.
+    # On a logarithmic scale the interval cannot go below zero, and it is asymmetric as heavy tails
+    # require.
     factor = math.exp(_Z * math.sqrt(math.log1p((error / middle) ** 2))) if middle > 0 else math.inf
     if middle * factor < records_seen:
-        return Estimate(None, None, "below_records_seen", len(answers), rough.chapman, rough.chao1, rough.lu_li)
+        return Estimate(
+            None, None, "below_records_seen", len(answers), rough.chapman, rough.chao1, rough.lu_li
+        )
     low, high = max(middle / factor, float(records_seen)), middle * factor
     sized = Estimate(low, high, "", len(answers), rough.chapman, rough.chao1, rough.lu_li)
     return _narrow(sized, "too_wide")
 
 
 def _rough(answers: Sequence[ProbeAnswer], records_seen: int) -> Estimate:
-    """Returns the result of `coverage.estimate`, but without an interval if both Chao1 and Lu-Li are below the number of seen
-    records, or if not all records of every probe are known."""
-    sized = estimate([Probe(frozenset(r.key for r in a.records), a.overflowed) for a in answers], records_seen)
+    """Returns the result of `coverage.estimate`, but without an interval if both Chao1 and Lu-Li
+    are below the number of seen records, or if not all records of every probe are known."""
+    sized = estimate(
+        [Probe(frozenset(r.key for r in a.records), a.overflowed) for a in answers], records_seen
+    )
     reason = ""
     if sized.known and max(sized.chao1 or 0.0, sized.lu_li or 0.0) < records_seen:
         reason = "below_records_seen"
-    elif sized.known and any(answer.overflowed or answer.whole > len(answer.records) for answer in answers):
+    elif sized.known and any(
+        answer.overflowed or answer.whole > len(answer.records) for answer in answers
+    ):
         reason = "too_many_cut"
     return replace(sized, low=None, high=None, reason=reason) if reason else sized
 
 
-def _total(plan: ProbePlan, answers: Sequence[ProbeAnswer], degree: Callable[[ProbedRecord], float]) -> tuple[float, float]:
-    """Returns the estimated number of records that contain at least one word of the probe pool (see `estimate_size`), and its
-    standard error. `degree` returns the number of pool words that find a record. The error assumes that words are drawn with
-    repetition, which makes it slightly too large. Words that are drawn with certainty contribute no error if all planned probes
-    were answered."""
+def _total(
+    plan: ProbePlan, answers: Sequence[ProbeAnswer], degree: Callable[[ProbedRecord], float]
+) -> tuple[float, float]:
+    """Returns the estimated number of records that contain at least one word of the probe pool (see
+    `estimate_size`), and its standard error. `degree` returns the number of pool words that find a
+    record. The error assumes that words are drawn with repetition, which makes it slightly too
+    large. Words that are drawn with certainty contribute no error if all planned probes were
+    answered."""
     chances = plan.inclusion()
     asked = len(answers) / len(plan.drawn)
-    values = np.array([_value(answer, degree) / (chances[answer.term] * asked) for answer in answers])
+    values = np.array(
+        [_value(answer, degree) / (chances[answer.term] * asked) for answer in answers]
+    )
     chance = np.array([chances[answer.term] < 1 or asked < 1 for answer in answers])
     drawn = values[chance]
     spread = drawn.std(ddof=1) * math.sqrt(len(drawn)) if len(drawn) > 1 else 0.0
@@ -209,13 +242,16 @@ def _value(answer: ProbeAnswer, degree: Callable[[ProbedRecord], float]) -> floa
     return shares
 
 
-def _chances(plan: ProbePlan, answers: Sequence[ProbeAnswer], counts: Mapping[Term, int]) -> dict[Term, float]:
-    """Returns, for each word of the probe pool, the probability that its answer is complete. counts: number of records of a
-    sample that contain each word.
+def _chances(
+    plan: ProbePlan, answers: Sequence[ProbeAnswer], counts: Mapping[Term, int]
+) -> dict[Term, float]:
+    """Returns, for each word of the probe pool, the probability that its answer is complete.
+    counts: number of records of a sample that contain each word.
 
-    Words with similar counts form a class. Its probability is the share of complete answers, weighted by matches (words with more
-    matches find more records), and shrunk towards the share of all answers. A truncated answer's matches are estimated as the
-    word's count times the mean ratio of both in complete answers.
+    Words with similar counts form a class. Its probability is the share of complete answers,
+    weighted by matches (words with more matches find more records), and shrunk towards the share of
+    all answers. A truncated answer's matches are estimated as the word's count times the mean ratio
+    of both in complete answers.
     """
     whole = [(a.whole or len(a.records), counts[a.term]) for a in answers if not a.overflowed]
     ratio = sum(size for size, _ in whole) / max(1, sum(count for _, count in whole))
@@ -230,7 +266,10 @@ def _chances(plan: ProbePlan, answers: Sequence[ProbeAnswer], counts: Mapping[Te
     kept, everything = (sum(pair[place] for pair in sums.values()) for place in (0, 1))
     overall = kept / everything if everything else 1.0
     prior = _PRIOR_PROBES * everything / max(1, len(answers))
-    shares = {name: (pair[0] + prior * overall) / (pair[1] + prior) if prior else 1.0 for name, pair in sums.items()}
+    shares = {
+        name: (pair[0] + prior * overall) / (pair[1] + prior) if prior else 1.0
+        for name, pair in sums.items()
+    }
     return {term: shares.get(_count_class(counts[term]), overall) for term in plan.pool}
 
 
@@ -252,8 +291,9 @@ def _degree(
 
 
 class _Finders:
-    """Determines which words of the probe pool match a record, by three definitions: among its terms (`by_terms`), also as words
-    in its text (`alone`), or also as substrings of its text (`within`)."""
+    """Determines which words of the probe pool match a record, by three definitions: among its
+    terms (`by_terms`), also as words in its text (`alone`), or also as substrings of its text
+    (`within`)."""
 
     def __init__(self, pool: Iterable[Term]) -> None:
         self._pool = frozenset(pool)
@@ -269,27 +309,38 @@ class _Finders:
         return self._pool & record.terms
 
     def alone(self, record: ProbedRecord) -> frozenset[Term]:
-        """Returns the words of the probe pool that are among the record's terms, or that occur in its text as separate words
-        or phrases."""
+        """Returns the words of the probe pool that are among the record's terms, or that occur in
+        its text as separate words or phrases."""
         key = ("alone", record.key)
         if key not in self._known:
             words = _TOKENS.findall(record.text)
             said = f" {' '.join(words)} "
             near = (pair for word in set(words) for pair in self._by_first.get(word, ()))
-            self._known[key] = self.by_terms(record) | {term for value, term in near if value in said}
+            self._known[key] = self.by_terms(record) | {
+                term for value, term in near if value in said
+            }
         return self._known[key]
 
     def within(self, record: ProbedRecord) -> frozenset[Term]:
-        """Returns the words of the probe pool that are among the record's terms, or that are substrings of its text."""
+        """Returns the words of the probe pool that are among the record's terms, or that are
+        substrings of its text."""
         key = ("within", record.key)
         if key not in self._known:
-            self._known[key] = self.by_terms(record) | {term for value, term in self._low if value in record.text}
+            self._known[key] = self.by_terms(record) | {
+                term for value, term in self._low if value in record.text
+            }
         return self._known[key]
 
 
 def _narrow(sized: Estimate, reason: str) -> Estimate:
-    """Returns the estimate `sized` if its interval is narrow enough (`MAX_RATIO`); otherwise an estimate without interval,
-    with the reason of `sized` or, if it has none, `reason`."""
-    if sized.low is not None and sized.high is not None and sized.high <= MAX_RATIO * max(sized.low, 1.0):
+    """Returns the estimate `sized` if its interval is narrow enough (`MAX_RATIO`); otherwise an
+    estimate without interval, with the reason of `sized` or, if it has none, `reason`."""
+    if (
+        sized.low is not None
+        and sized.high is not None
+        and sized.high <= MAX_RATIO * max(sized.low, 1.0)
+    ):
         return sized
-    return Estimate(None, None, sized.reason or reason, sized.probes, sized.chapman, sized.chao1, sized.lu_li)
+    return Estimate(
+        None, None, sized.reason or reason, sized.probes, sized.chapman, sized.chao1, sized.lu_li
+    )

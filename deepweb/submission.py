@@ -29,11 +29,11 @@ class Submission:
 
 
 def fill(form: Form, bound: Mapping[str, str], charset: str = "utf-8") -> Submission:
-    """Returns the request that a browser would send for the form, with its default values except for the inputs in `bound`
-    (value by input name), and with the first submit button pressed.
+    """Returns the request that a browser would send for the form, with its default values except
+    for the inputs in `bound` (value by input name), and with the first submit button pressed.
 
-    GET replaces the query string of the action, as browsers do; `charset` is the encoding of the form's page. Raises KeyError
-    for a name in `bound` that the form does not have.
+    GET replaces the query string of the action, as browsers do; `charset` is the encoding of the
+    form's page. Raises KeyError for a name in `bound` that the form does not have.
     """
     unknown = set(bound) - {field.name for field in form.fields}
     if unknown:
@@ -63,21 +63,29 @@ def fill(form: Form, bound: Mapping[str, str], charset: str = "utf-8") -> Submis
     if form.method == "post":
         return Submission("POST", form.action, encoded, "application/x-www-form-urlencoded")
     parts = urlsplit(form.action)
-    return Submission("GET", urlunsplit((parts.scheme, parts.netloc, parts.path, encoded, "")), "", "")
+    return Submission(
+        "GET", urlunsplit((parts.scheme, parts.netloc, parts.path, encoded, "")), "", ""
+    )
 
 
 def _selected(form: Form, name: str) -> list[tuple[str, str]]:
     field = next(each for each in form.fields if each.name == name and each.kind == "select")
     chosen = [(name, option.value) for option in field.options if option.selected]
-    return chosen or ([(name, field.options[0].value)] if field.options and not field.multiple else [])
+    return chosen or (
+        [(name, field.options[0].value)] if field.options and not field.multiple else []
+    )
 
 
 def refusal(form: Form, verdict: Verdict, released: bool) -> str | None:
-    """Returns the code of the reason why a form must not be submitted; None if it may be. Conditions:
+    """Returns the code of the reason why a form must not be submitted; None if it may be.
+    Conditions:
 
-    - It is classified as search with a confidence of at least 0.7, or of less if the operator released it.
+    - It is classified as search with a confidence of at least 0.7, or of less if the operator
+      released it.
     - It has a field to query, and no password, file, e-mail or captcha field.
-    - A POST form is released, has a confidence of at least 0.8, no text area and the usual encoding."""
+    - A POST form is released, has a confidence of at least 0.8, no text area and the usual
+      encoding.
+    """
     if verdict.type is not FormType.SEARCH:
         return "not_search"
     if form.of_kind("password", "file") or any(field.role in _PERSONAL for field in form.fields):

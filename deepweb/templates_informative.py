@@ -1,4 +1,5 @@
-"""Forms with several inputs: which sets of inputs are worth setting together (Madhavan et al. 2008), and with which values."""
+"""Forms with several inputs: which sets of inputs are worth setting together (Madhavan et al.
+2008), and with which values."""
 
 from __future__ import annotations
 
@@ -20,19 +21,32 @@ Template = frozenset[str]
 """Names of the inputs that a query sets; all others keep the form's defaults."""
 
 _ANY = re.compile(
-    r"^(-+|\*|0|-1|all|any|every|alle|tous|toutes|todos|todas|tutti|tutte|wszystkie|все|любой|全部|所有|不限|すべて|전체|none|select|choose)\b"
+    r"^(-+|\*|0|-1|all|any|every|alle|tous|toutes|todos|todas|tutti|tutte|wszystkie|все|любой|全部|所有"
+    r"|不限|すべて|전체|none|select|choose)\b"
     r"|^(--|please|bitte|choisi|selec|seleziona|wahl|wähl|请选择|請選擇|选择)",
     re.I,
 )
-_CONTAINS = re.compile(r"contains|like$|includes|enthält|contient|contiene|contém|bevat|zawiera|содержит|包含|含む|포함", re.I)
+_CONTAINS = re.compile(
+    r"contains|like$|includes|enthält|contient|contiene|contém|bevat|zawiera|содержит|包含|含む|포함",
+    re.I,
+)
 _OPERATOR = re.compile(
-    rf"{_CONTAINS.pattern}|[=≠<>≤≥!]=?$|(?:exact|equals?|eq|ne|neq|not|gte?|lte?|is|is ?not|in|begins|starts|ends|"
-    r"startswith|endswith|doesn?o?'?t|greater|less|between|matches|regexp?|glob|gleich|beginnt|endet|égal|igual|等于|大于|小于|不等于)\b",
+    rf"{_CONTAINS.pattern}|[=≠<>≤≥!]=?$|(?:exact|equals?|eq|ne|neq|not|gte?|lte?|is|is"
+    r" ?not|in|begins|starts|ends|"
+    r"startswith|endswith|doesn?o?'?t|greater|less|between|matches|regexp?|glob|gleich|beginnt"
+    r"|endet|égal|igual|等于|大于|小于|不等于)\b",
     re.I,
 )
 _NOT_ASKED = frozenset(
     (
-        *(FieldRole.SORT, FieldRole.PAGE, FieldRole.PAGE_SIZE, FieldRole.TERMS, FieldRole.REMEMBER, FieldRole.SUBMIT),
+        *(
+            FieldRole.SORT,
+            FieldRole.PAGE,
+            FieldRole.PAGE_SIZE,
+            FieldRole.TERMS,
+            FieldRole.REMEMBER,
+            FieldRole.SUBMIT,
+        ),
         *(FieldRole.FIXED, FieldRole.TOKEN),
     )
 )
@@ -40,7 +54,8 @@ _NOT_ASKED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An input that a query may set. `values` are the form's own choices; empty for free text, numbers and dates."""
+    """An input that a query may set. `values` are the form's own choices; empty for free text,
+    numbers and dates."""
 
     name: str
     kind: str
@@ -54,16 +69,20 @@ class Input:
 
 
 def inputs_of(form: Form) -> list[Input]:
-    """Returns the inputs of a search form that choose records: text boxes, ranges and dates; selects, radios and groups of
-    checkboxes with at least two real choices.
+    """Returns the inputs of a search form that choose records: text boxes, ranges and dates;
+    selects, radios and groups of checkboxes with at least two real choices.
 
-    Left out: sort orders, pages and page sizes, consent, hidden fields, and choices that mean "any".
+    Left out: sort orders, pages and page sizes, consent, hidden fields, and choices that mean
+    "any".
     """
     found: dict[str, Input] = {}
     for field in form.fields:
         if not field.name or field.role in _NOT_ASKED or field.name in found:
             continue
-        if field.kind in ("text", "search", "number", "date", "month", "range") or field.role is FieldRole.QUERY:
+        if (
+            field.kind in ("text", "search", "number", "date", "month", "range")
+            or field.role is FieldRole.QUERY
+        ):
             found[field.name] = Input(field.name, field.kind, field.role)
         elif field.kind in ("select", "radio", "checkbox"):
             values = choices_of(field)
@@ -73,35 +92,52 @@ def inputs_of(form: Form) -> list[Input]:
 
 
 def choices_of(field: FormField) -> tuple[str, ...]:
-    """Returns the values of a field that narrow a search: neither empty nor labelled as any or all."""
+    """Returns the values of a field that narrow a search: neither empty nor labelled as any or
+    all."""
     kept = [
-        o.value for o in field.options if o.value.strip() and not _ANY.match(o.value.strip()) and not _ANY.match(o.label.strip())
+        o.value
+        for o in field.options
+        if o.value.strip() and not _ANY.match(o.value.strip()) and not _ANY.match(o.label.strip())
     ]
     return tuple(dict.fromkeys(kept))
 
 
 def is_operator(field: FormField) -> bool:
-    """Tells whether a select chooses a comparison operator: at least two of its choices, and at least half, are named as
-    operators.
+    """Tells whether a select chooses a comparison operator: at least two of its choices, and at
+    least half, are named as operators.
     """
-    said = [bool(_OPERATOR.match(option.label.strip()) or _OPERATOR.match(option.value.strip())) for option in field.options]
+    said = [
+        bool(_OPERATOR.match(option.label.strip()) or _OPERATOR.match(option.value.strip()))
+        for option in field.options
+    ]
     return field.kind == "select" and sum(said) >= max(2, len(said) / 2)
 
 
 def widest_operators(field: FormField) -> tuple[str, ...]:
-    """Returns the values of the operators by which a word is found anywhere in a value; empty if the select has none. "like"
-    is used only if there is no other such operator, because it needs the site's own wildcards."""
-    found = [o for o in field.options if _CONTAINS.match(o.value.strip()) or _CONTAINS.match(o.label.strip())]
+    """Returns the values of the operators by which a word is found anywhere in a value; empty if
+    the select has none. "like" is used only if there is no other such operator, because it needs
+    the site's own wildcards."""
+    found = [
+        o
+        for o in field.options
+        if _CONTAINS.match(o.value.strip()) or _CONTAINS.match(o.label.strip())
+    ]
     plain = [o for o in found if "like" not in (o.value.strip().lower(), o.label.strip().lower())]
     return tuple(o.value for o in plain or found)
 
 
 def query_input(inputs: Sequence[Input]) -> Input | None:
-    """Returns the text box for words: the one with the role QUERY, otherwise the first free text box that is not for a date or
-    a number. None if there is neither."""
-    texts = [each for each in inputs if each.free and (each.kind in ("text", "search") or each.role is FieldRole.QUERY)]
+    """Returns the text box for words: the one with the role QUERY, otherwise the first free text
+    box that is not for a date or a number. None if there is neither."""
+    texts = [
+        each
+        for each in inputs
+        if each.free and (each.kind in ("text", "search") or each.role is FieldRole.QUERY)
+    ]
     said = next((each for each in texts if each.role is FieldRole.QUERY), None)
-    return said or next((each for each in texts if each.role not in (FieldRole.DATE, FieldRole.NUMBER)), None)
+    return said or next(
+        (each for each in texts if each.role not in (FieldRole.DATE, FieldRole.NUMBER)), None
+    )
 
 
 def ranges(inputs: Sequence[Input]) -> list[tuple[str, str]]:
@@ -110,8 +146,8 @@ def ranges(inputs: Sequence[Input]) -> list[tuple[str, str]]:
 
 
 def range_ends(fields: Iterable[Input | FormField]) -> list[tuple[str, str]]:
-    """Returns the (low, high) pairs of field names that differ only in words such as min/max, from/to, start/end or low/high.
-    """
+    """Returns the (low, high) pairs of field names that differ only in words such as min/max,
+    from/to, start/end or low/high."""
     ends = (
         ("min", "max"),
         ("from", "to"),
@@ -133,43 +169,66 @@ def range_ends(fields: Iterable[Input | FormField]) -> list[tuple[str, str]]:
 
 
 def submissions(
-    template: Template, values: Mapping[str, Sequence[str]], rng: np.random.Generator, count: int = SAMPLE
+    template: Template,
+    values: Mapping[str, Sequence[str]],
+    rng: np.random.Generator,
+    count: int = SAMPLE,
 ) -> list[dict[str, str]]:
-    """Returns at most `count` different combinations of values for the inputs in `template`, drawn at random, or all if there
-    are fewer. `values` are the values to use for each input. Raises ValueError if an input has none."""
+    """Returns at most `count` different combinations of values for the inputs in `template`, drawn
+    at random, or all if there are fewer. `values` are the values to use for each input. Raises
+    ValueError if an input has none.
+    """
     names = sorted(template)
     sizes = [len(values.get(name, ())) for name in names]
     if not names or not all(sizes):
         raise ValueError(f"no values for {names}")
     whole = int(np.prod([float(size) for size in sizes]))
     if whole <= count:
-        return [dict(zip(names, bound, strict=True)) for bound in itertools.product(*(values[name] for name in names))]
+        return [
+            dict(zip(names, bound, strict=True))
+            for bound in itertools.product(*(values[name] for name in names))
+        ]
     drawn: dict[tuple[str, ...], None] = {}
     while len(drawn) < count:
-        drawn[tuple(str(values[name][int(rng.integers(size))]) for name, size in zip(names, sizes, strict=True))] = None
+        drawn[
+            tuple(
+                str(values[name][int(rng.integers(size))])
+                for name, size in zip(names, sizes, strict=True)
+            )
+        ] = None
     return [dict(zip(names, bound, strict=True)) for bound in drawn]
 
 
 def distinct_share(signatures: Sequence[Hashable]) -> float:
-    """Returns the share of different answers among several submissions, in [0, 1]; 0 if there are none. `signatures` are the
-    answers, each represented by a hashable value such as the set of its records."""
+    """Returns the share of different answers among several submissions, in [0, 1]; 0 if there are
+    none. `signatures` are the answers, each represented by a hashable value such as the set of its
+    records."""
     return len(set(signatures)) / len(signatures) if signatures else 0.0
 
 
 def is_informative(signatures: Sequence[Hashable], threshold: float = INFORMATIVE) -> bool:
-    """Tells whether a template (set of inputs) is informative: the share of different answers to queries that set it
-    (`distinct_share`) is at least `threshold`."""
+    """Tells whether a template (set of inputs) is informative: the share of different answers to
+    queries that set it (`distinct_share`) is at least `threshold`."""
     return distinct_share(signatures) >= threshold
 
 
-def next_templates(informative: Iterable[Template], tried: Iterable[Template], inputs: Sequence[Input]) -> list[Template]:
-    """Returns the templates (sets of inputs) to try next, smallest first: single inputs, and informative templates with one
-    more input, up to three inputs. Templates in `tried` are left out.
+def next_templates(
+    informative: Iterable[Template], tried: Iterable[Template], inputs: Sequence[Input]
+) -> list[Template]:
+    """Returns the templates (sets of inputs) to try next, smallest first: single inputs, and
+    informative templates with one more input, up to three inputs. Templates in `tried` are left
+    out.
 
-    The search is bottom-up: a template is tried only if the template that it extends was `informative`.
+    The search is bottom-up: a template is tried only if the template that it extends was
+    `informative`.
     """
     done = set(tried)
     single = [frozenset((each.name,)) for each in inputs]
-    more = [known | one for known in informative for one in single if not one <= known and len(known) < MAX_BOUND]
+    more = [
+        known | one
+        for known in informative
+        for one in single
+        if not one <= known and len(known) < MAX_BOUND
+    ]
     fresh = [template for template in dict.fromkeys(single + more) if template not in done]
     return sorted(fresh, key=lambda template: (len(template), sorted(template)))

@@ -1,5 +1,5 @@
-"""The terms that can be queried in a form: words for its text box, values of record fields for its other inputs, choices of
-its selects; and the first query words."""
+"""The terms that can be queried in a form: words for its text box, values of record fields for its
+other inputs, choices of its selects; and the first query words."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ _COMMON = {
     "pt": "vida tempo casa história cidade livro mundo água homem mulher trabalho guerra novo",
     "nl": "leven tijd huis geschiedenis stad boek wereld water man vrouw werk oorlog nieuw",
     "pl": "życie czas dom historia miasto książka świat woda człowiek praca wojna",
-    "en": "time life world water house history book new data light man city music art work library system blue family love",
+    "en": (
+        "time life world water house history book new data light man city music art work library"
+        " system blue family love"
+    ),
 }
 
 
@@ -41,8 +44,8 @@ _LAST_RESORT = ("the", "a", "1", "2020", "*")
 
 
 class WordMode(StrEnum):
-    """How a site matches records to a query word: the word must be a whole word of the record (WORDS), any part of its text
-    (PARTS), or a whole run of text between punctuation (RUNS)."""
+    """How a site matches records to a query word: the word must be a whole word of the record
+    (WORDS), any part of its text (PARTS), or a whole run of text between punctuation (RUNS)."""
 
     WORDS = "words"
     PARTS = "parts"
@@ -51,9 +54,11 @@ class WordMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How the inputs of a form are filled in. `box` is the input for words ("" if there is none), `mode` how it matches them;
-    `columns` names, for each other free input, the record fields whose values it takes; `choices` holds, for each select or
-    group of radio buttons, the label of each value. `unsearched` are record fields in which the box was found not to search."""
+    """How the inputs of a form are filled in. `box` is the input for words ("" if there is none),
+    `mode` how it matches them; `columns` names, for each other free input, the record fields whose
+    values it takes; `choices` holds, for each select or group of radio buttons, the label of each
+    value. `unsearched` are record fields in which the box was found not to search.
+    """
 
     box: str
     mode: WordMode = WordMode.WORDS
@@ -61,9 +66,13 @@ class Asking:
     choices: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     unsearched: frozenset[str] = frozenset()
 
-    def terms(self, fields: Mapping[str, Any], most: int = MAX_TERMS, where: dict[Term, str] | None = None) -> list[Term]:
-        """Returns up to `most` distinct terms by which the form should find a record with the fields `fields`. If `where` is
-        given, each of these terms that is not in it yet is added, with the name of the record field that contains the term."""
+    def terms(
+        self, fields: Mapping[str, Any], most: int = MAX_TERMS, where: dict[Term, str] | None = None
+    ) -> list[Term]:
+        """Returns up to `most` distinct terms by which the form should find a record with the
+        fields `fields`. If `where` is given, each of these terms that is not in it yet is added,
+        with the name of the record field that contains the term.
+        """
         found: dict[Term, str] = {}
         for column, value in fields.items() if self.box else ():
             text = str(value)
@@ -76,7 +85,11 @@ class Asking:
                     found.setdefault(Term(name, str(fields[column]).strip()), column)
         for name, values in self.choices.items():
             said = {bare(str(value)) for value in fields.values() if len(str(value)) <= MAX_VALUE}
-            found.update((Term(name, value), name) for value, label in values.items() if said & {bare(value), bare(label)})
+            found.update(
+                (Term(name, value), name)
+                for value, label in values.items()
+                if said & {bare(value), bare(label)}
+            )
         kept = list(found)[:most]
         if where is not None:
             for term in kept:
@@ -84,8 +97,10 @@ class Asking:
         return kept
 
     def weights(self, fields: Mapping[str, Any], in_title: float) -> dict[Term, float]:
-        """Returns for each word of a record (only of fields that the search input searches) its number of occurrences, those in
-        the field "title" multiplied by `in_title`: the sums of K in eq. (1) of the deep-web paper."""
+        """Returns for each word of a record (only of fields that the search input searches) its
+        number of occurrences, those in the field "title" multiplied by `in_title`: the sums of K in
+        eq. (1) of the deep-web paper.
+        """
         found: dict[Term, float] = {}
         for column, value in fields.items():
             text = str(value)
@@ -98,7 +113,8 @@ class Asking:
 
 
 def words_of(text: str, mode: WordMode) -> list[str]:
-    """Returns the words by which a site with this matching mode should find a record that contains the text.
+    """Returns the words by which a site with this matching mode should find a record that contains
+    the text.
 
     >>> words_of("Red house", WordMode.WORDS)
     ['red', 'house']
@@ -106,7 +122,9 @@ def words_of(text: str, mode: WordMode) -> list[str]:
     if mode is WordMode.PARTS:
         return substring_words(text)
     if mode is WordMode.RUNS:
-        return [run for run in _HAN_RUN.findall(text) if len(run) <= 20] + query_words(_HAN_RUN.sub(" ", text))
+        return [run for run in _HAN_RUN.findall(text) if len(run) <= 20] + query_words(
+            _HAN_RUN.sub(" ", text)
+        )
     return query_words(text)
 
 
@@ -123,35 +141,52 @@ def asking_of(
     unsearched: frozenset[str] = frozenset(),
     box: str = "",
 ) -> Asking:
-    """Returns how to query a form of a site whose records have the fields `columns`. Inputs in `barred` are left out, because
-    queries with them returned nothing. `box` names the text box for words if it is not the most likely one.
+    """Returns how to query a form of a site whose records have the fields `columns`. Inputs in
+    `barred` are left out, because queries with them returned nothing. `box` names the text box for
+    words if it is not the most likely one.
 
-    `mode` is how the site matches words; `unsearched` are record fields that the text box does not search.
+    `mode` is how the site matches words; `unsearched` are record fields that the text box does not
+    search.
     """
     inputs = [each for each in inputs_of(form) if each.name not in barred]
     words = next((each for each in inputs if each.name == box), None) or query_input(inputs)
     labels = {each.name: each for each in form.fields}
     free = {
-        each.name: tuple(column for column in columns if bare(column) in {bare(each.name), bare(labels[each.name].label)})
+        each.name: tuple(
+            column
+            for column in columns
+            if bare(column) in {bare(each.name), bare(labels[each.name].label)}
+        )
         for each in inputs
         if each.free and (words is None or each.name != words.name)
     }
     chosen = {
-        each.name: {option.value: option.label for option in labels[each.name].options if option.value in each.values}
+        each.name: {
+            option.value: option.label
+            for option in labels[each.name].options
+            if option.value in each.values
+        }
         for each in inputs
         if not each.free
     }
-    return Asking(words.name if words else "", mode, {name: fits for name, fits in free.items() if fits}, chosen, unsearched)
+    return Asking(
+        words.name if words else "",
+        mode,
+        {name: fits for name, fits in free.items() if fits},
+        chosen,
+        unsearched,
+    )
 
 
 def bare(text: str) -> str:
-    """Returns a name without its case, spaces and punctuation, for comparison: "Year of issue" and "year_of_issue" become
-    equal."""
+    """Returns a name without its case, spaces and punctuation, for comparison: "Year of issue" and
+    "year_of_issue" become equal."""
     return _NOT_LETTERS.sub("", text.casefold())
 
 
 def says(text: str, word: str, mode: WordMode) -> bool:
-    """Tells whether a site with this matching mode would find a record that contains the text `text` by the query word `word`.
+    """Tells whether a site with this matching mode would find a record that contains the text
+    `text` by the query word `word`.
 
     >>> says("a party", "art", WordMode.WORDS), says("a party", "art", WordMode.PARTS)
     (False, True)
@@ -160,26 +195,34 @@ def says(text: str, word: str, mode: WordMode) -> bool:
     if mode is WordMode.PARTS or has_han(word):
         return word in low
     while (place := low.find(word, place + 1)) >= 0:
-        if not low[place - 1 : place].isalnum() and not low[place + len(word) : place + len(word) + 1].isalnum():
+        if (
+            not low[place - 1 : place].isalnum()
+            and not low[place + len(word) : place + len(word) + 1].isalnum()
+        ):
             return True
     return False
 
 
 def bindings(query: Query) -> dict[str, str]:
-    """Returns the form inputs that a query sets, with their values; several words for one input are joined by spaces."""
+    """Returns the form inputs that a query sets, with their values; several words for one input are
+    joined by spaces."""
     bound: dict[str, str] = {}
     for term in query:
-        bound[term.input] = f"{bound[term.input]} {term.value}" if term.input in bound else term.value
+        bound[term.input] = (
+            f"{bound[term.input]} {term.value}" if term.input in bound else term.value
+        )
     return bound
 
 
 def language_of(text: str, declared: str = "") -> str:
-    """Returns the two-letter code of the language whose words are queried first: the language of a script in which at least 2 %
-    of the text's letters (or, if the page declares no language, at least four letters) are written; otherwise the declared
-    language (`declared`), or English.
+    """Returns the two-letter code of the language whose words are queried first: the language of a
+    script in which at least 2 % of the text's letters (or, if the page declares no language, at
+    least four letters) are written; otherwise the declared language (`declared`), or English.
 
-    >>> language_of("全文检索 select id from ci"), language_of("Suche", "de-DE"), language_of("Search")
-    ('zh', 'de', 'en')
+    >>> language_of("全文检索 select id from ci"), language_of("Suche", "de-DE")
+    ('zh', 'de')
+    >>> language_of("Search")
+    'en'
     """
     letters = sum(letter.isalpha() for letter in text)
     for name, script in _SCRIPTS.items():
@@ -197,17 +240,27 @@ _SCRIPTS = {
 }
 
 
-def first_words(language: str, given: Sequence[str], of_cluster: Sequence[str], of_page: Sequence[str]) -> list[str]:
-    """Returns the first query words: the words `given` by the user; without these, common words of the language, alternating with
-    words of the form's cluster (`of_cluster`) and of its page (`of_page`), then common English words and a few others ("the",
-    "1", "*").
+def first_words(
+    language: str, given: Sequence[str], of_cluster: Sequence[str], of_page: Sequence[str]
+) -> list[str]:
+    """Returns the first query words: the words `given` by the user; without these, common words of
+    the language, alternating with words of the form's cluster (`of_cluster`) and of its page
+    (`of_page`), then common English words and a few others ("the", "1", "*").
 
-    For a language that is not written in Latin letters, only words in its own script are taken from the cluster and the page."""
+    For a language that is not written in Latin letters, only words in its own script are taken from
+    the cluster and the page.
+    """
     if given:
         return list(dict.fromkeys(word.strip() for word in given if word.strip()))
     common = _COMMON.get(language, _COMMON["en"]).split()
-    own = [word for word in dict.fromkeys([*of_cluster, *of_page]) if 1 < len(word) <= 12 or not word.isascii()]
+    own = [
+        word
+        for word in dict.fromkeys([*of_cluster, *of_page])
+        if 1 < len(word) <= 12 or not word.isascii()
+    ]
     if language in _SCRIPTS:
         own = [word for word in own if not word.isascii()]
     mixed = [word for pair in zip(common, own, strict=False) for word in pair]
-    return list(dict.fromkeys([*mixed, *common, *own[:20], *_COMMON["en"].split()[:12], *_LAST_RESORT]))
+    return list(
+        dict.fromkeys([*mixed, *common, *own[:20], *_COMMON["en"].split()[:12], *_LAST_RESORT])
+    )

@@ -1,4 +1,5 @@
-"""Stated numbers of results: finds numbers on result pages, and determines over several queries which of them is the total."""
+"""Stated numbers of results: finds numbers on result pages, and determines over several queries
+which of them is the total."""
 
 from __future__ import annotations
 
@@ -9,23 +10,34 @@ from typing import NamedTuple
 
 _NUMBER = r"(\d{1,3}(?:[,.   ']\d{3})+|\d+)"
 _WHAT = (
-    r"(?:results?|records?|match(?:es)?|hits|items?|entries|documents?|articles?|books?|titles?|products?|packages?|rows?|found|"
-    r"events?|jobs?|offers?|ads?|listings?|properties|homes?|cars?|courses?|people|persons?|members?|films?|movies?|songs?|"
-    r"recipes?|publications?|papers?|posts?|threads?|photos?|images?|files?|objects?|datasets?|works?|names?|stellen|angebote|"
-    r"ergebnisse?|treffer|datensätze|résultats?|notices?|resultados?|registros?|risultati|resultaten|wyników|"
+    r"(?:results?|records?|match(?:es)?|hits|items?|entries|documents?|articles?|books?|titles?"
+    r"|products?|packages?|rows?|found|"
+    r"events?|jobs?|offers?|ads?|listings?|properties|homes?|cars?|courses?|people|persons?"
+    r"|members?|films?|movies?|songs?|"
+    r"recipes?|publications?|papers?|posts?|threads?|photos?|images?|files?|objects?|datasets?"
+    r"|works?|names?|stellen|angebote|"
+    r"ergebnisse?|treffer|datensätze|résultats?|notices?|resultados?|registros?|risultati"
+    r"|resultaten|wyników|"
     r"результат\w*|запис\w*|найден\w*|件|건|条|條|項|项|个结果|個結果|首|篇|本|册|部|笔|筆)"
 )
 _PATTERNS = (
-    re.compile(rf"(?:\bof|\bvon|\bsur|\bde|\bdi|\bvan|\bиз|\d\s?/|共|全|计|約|约)\s*(?:about\s+|over\s+)?{_NUMBER}\b", re.I),
     re.compile(
-        r"(?:found|total|zusammen|gefunden|trouvés?|encontrad[oa]s|trovat[ie]|всего|найдено|共有?|合計|总计|總計)"
+        rf"(?:\bof|\bvon|\bsur|\bde|\bdi|\bvan|\bиз|\d\s?/|共|全|计|約|约)\s*(?:about\s+"
+        rf"|over\s+)?{_NUMBER}\b",
+        re.I,
+    ),
+    re.compile(
+        r"(?:found|total|zusammen|gefunden|trouvés?|encontrad[oa]s|trovat[ie]|всего|найдено|共有?|合計"
+        r"|总计|總計)"
         rf"\s*[:：]?\s*{_NUMBER}",
         re.I,
     ),
     re.compile(rf"{_NUMBER}\+?\s*{_WHAT}(?![a-z])", re.I),
 )
 _WINDOW = re.compile(rf"{_NUMBER}\s*(?:-|–|—|to|bis|à|a|до|~|至|から)\s*{_NUMBER}\D{{1,12}}$", re.I)
-_MORE = re.compile(r"\b(?:page|seite|página|pagina|страница|第)\s*\d+\s*(?:of|von|/|de|di|из)\s*\d+", re.I)
+_MORE = re.compile(
+    r"\b(?:page|seite|página|pagina|страница|第)\s*\d+\s*(?:of|von|/|de|di|из)\s*\d+", re.I
+)
 _ADDRESS = re.compile(r"https?://\S+|\b\d+(?:\.\d+){2,}\b")
 _SPACES = re.compile(r"\s+")
 _DIGITS = re.compile(r"\d[\d,.   ']*")
@@ -38,9 +50,9 @@ _AGREEING = 2
 
 
 class Stated(NamedTuple):
-    """A number that may be the total: `number`; the line that states it, without its numbers and the words of the query
-    (`shape`); and `window`, which is True if the line also says which results are shown ("1 to 10 of 34") and the page shows as
-    many."""
+    """A number that may be the total: `number`; the line that states it, without its numbers and
+    the words of the query (`shape`); and `window`, which is True if the line also says which
+    results are shown ("1 to 10 of 34") and the page shows as many."""
 
     shape: str
     number: int
@@ -48,8 +60,8 @@ class Stated(NamedTuple):
 
 
 class AnswerStatement(NamedTuple):
-    """One answer of a site: the numbers stated in its text (`stated`), how many records it returned, whether it was read to its
-    end, and the query as (input, value) pairs (`bound`)."""
+    """One answer of a site: the numbers stated in its text (`stated`), how many records it
+    returned, whether it was read to its end, and the query as (input, value) pairs (`bound`)."""
 
     stated: Sequence[Stated]
     returned: int
@@ -57,26 +69,36 @@ class AnswerStatement(NamedTuple):
     bound: frozenset[tuple[str, str]] = frozenset()
 
 
-def stated_numbers(lines: Iterable[str], query_words: Sequence[str] = (), shown: int = 0) -> tuple[Stated, ...]:
-    """Returns the numbers of results stated in short lines; of lines that have the same words only the first number. Page
-    numbers are left out.
+def stated_numbers(
+    lines: Iterable[str], query_words: Sequence[str] = (), shown: int = 0
+) -> tuple[Stated, ...]:
+    """Returns the numbers of results stated in short lines; of lines that have the same words only
+    the first number. Page numbers are left out.
 
-    `query_words` are the words of the query, which are removed from the lines, `shown` is the number of records on this page.
+    `query_words` are the words of the query, which are removed from the lines, `shown` is the
+    number of records on this page.
 
-    >>> [each.number for each in stated_numbers(["Showing 1 to 10 of 1,234 entries", "Page 2 of 9", "共 56 条记录"])]
+    >>> [each.number for each in stated_numbers(["Showing 1 to 10 of 1,234 entries", "Page 2 of \
+9", "共 56 条记录"])]
     [1234, 56]
     """
     found: dict[str, Stated] = {}
     words = [word.casefold() for word in query_words if len(word) > 1]
     for line in lines:
-        if len(line) > _LONGEST_LINE or not any(letter.isdigit() for letter in line) or len(found) >= _MAX_NUMBERS:
+        if (
+            len(line) > _LONGEST_LINE
+            or not any(letter.isdigit() for letter in line)
+            or len(found) >= _MAX_NUMBERS
+        ):
             continue
         line = _MORE.sub(" ", _ADDRESS.sub(" ", line))
         for match in (match for pattern in _PATTERNS for match in pattern.finditer(line)):
             number = _value(match.group(1))
             shape = _shape(line[: match.start(1)], line[match.end(1) :], words)
             if number < _MAX_TOTAL and shape not in found:
-                found[shape] = Stated(shape, number, shown > 0 and _is_window(line[: match.start(1)], number, shown))
+                found[shape] = Stated(
+                    shape, number, shown > 0 and _is_window(line[: match.start(1)], number, shown)
+                )
     return tuple(found.values())
 
 
@@ -103,13 +125,17 @@ def _is_window(before: str, number: int, shown: int) -> bool:
 
 
 def trusted_shape(statements: Sequence[AnswerStatement]) -> str | None:
-    """Returns the line (`Stated.shape`) whose number is the total of results, judged by several answers; None if none is proved.
+    """Returns the line (`Stated.shape`) whose number is the total of results, judged by several
+    answers; None if none is proved.
 
-    - Excluded: a line that states fewer records than an answer has, or more for a query than for one with only some of its terms.
+    - Excluded: a line that states fewer records than an answer has, or more for a query than for
+      one with only some of its terms.
     - Proved: a line that once also said which results its page shows (`Stated.window`).
-    - Also proved: a line with different numbers that are right for half of the answers that were read to their end and are
-      smaller than the largest (so not truncated). Without such answers, one right number or three answers are enough.
-    - Of several proved lines, the one in most answers is taken, then the one with the largest numbers.
+    - Also proved: a line with different numbers that are right for half of the answers that were
+      read to their end and are smaller than the largest (so not truncated). Without such answers,
+      one right number or three answers are enough.
+    - Of several proved lines, the one in most answers is taken, then the one with the largest
+      numbers.
     """
     by_shape: dict[str, list[tuple[AnswerStatement, Stated]]] = defaultdict(list)
     for answer in statements:
@@ -144,13 +170,23 @@ def _is_proved(pairs: Sequence[tuple[AnswerStatement, Stated]]) -> bool:
     if len(held) < _AGREEING or len({stated.number for _, stated in held}) < _AGREEING:
         return False
     sizes = [answer.returned for answer, _ in held]
-    short = [(answer, stated) for answer, stated in held if answer.read_whole and answer.returned < max(sizes)]
+    short = [
+        (answer, stated)
+        for answer, stated in held
+        if answer.read_whole and answer.returned < max(sizes)
+    ]
     if short:
         return 2 * sum(answer.returned == stated.number for answer, stated in short) >= len(short)
     return len(held) > _AGREEING or any(answer.returned == stated.number for answer, stated in held)
 
 
 def total_of(stated: Iterable[Stated], shape: str | None) -> int | None:
-    """Returns the number of results that an answer states. Of the numbers `stated` it is the one in the line with the text
-    `shape` (see `Stated`). None if there is no such line, or `shape` is None because no line has proved to state the total."""
-    return next((each.number for each in stated if each.shape == shape), None) if shape is not None else None
+    """Returns the number of results that an answer states. Of the numbers `stated` it is the one in
+    the line with the text `shape` (see `Stated`). None if there is no such line, or `shape` is None
+    because no line has proved to state the total.
+    """
+    return (
+        next((each.number for each in stated if each.shape == shape), None)
+        if shape is not None
+        else None
+    )

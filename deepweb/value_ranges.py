@@ -1,4 +1,5 @@
-"""Ranges of numbers or dates that are searched between two inputs of a form: their bounds, halves, and text form."""
+"""Ranges of numbers or dates that are searched between two inputs of a form: their bounds, halves,
+and text form."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ _MASKS = (
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The values between two bounds, both included: whole numbers, or days as ordinals if `mask` (a format of `strftime`) is
-    set."""
+    """The values between two bounds, both included: whole numbers, or days as ordinals if `mask` (a
+    format of `strftime`) is set."""
 
     low: int
     high: int
@@ -36,25 +37,33 @@ class Range:
         """Returns the two bounds as texts to enter in the inputs."""
         if not self.mask:
             return str(self.low), str(self.high)
-        return date.fromordinal(self.low).strftime(self.mask), date.fromordinal(self.high).strftime(self.mask)
+        return date.fromordinal(self.low).strftime(self.mask), date.fromordinal(self.high).strftime(
+            self.mask
+        )
 
     def ends(self) -> tuple[Range, Range]:
-        """Returns the two ranges that contain only the lowest and only the highest value, which match hardly any records."""
+        """Returns the two ranges that contain only the lowest and only the highest value, which
+        match hardly any records."""
         return Range(self.low, self.low, self.mask), Range(self.high, self.high, self.mask)
 
     def read(self, ends: Sequence[str]) -> Range | None:
-        """Parses two bounds written in the format of this range; None if they have another format."""
+        """Parses two bounds written in the format of this range; None if they have another
+        format."""
         try:
-            low, high = (datetime.strptime(text, self.mask).toordinal() if self.mask else int(text) for text in ends)
+            low, high = (
+                datetime.strptime(text, self.mask).toordinal() if self.mask else int(text)
+                for text in ends
+            )
         except ValueError:
             return None
         return Range(low, high, self.mask)
 
     def halves(self) -> list[Range]:
-        """Returns the two halves of the range; empty for a range of a single value. Both contain the middle value (unless there
-        are only two values), so that no fractional value is missed.
+        """Returns the two halves of the range; empty for a range of a single value. Both contain
+        the middle value (unless there are only two values), so that no fractional value is missed.
 
-        Numbers that span more than four octaves are split at the geometric mean, because most prices and sizes are small.
+        Numbers that span more than four octaves are split at the geometric mean, because most
+        prices and sizes are small.
         """
         if self.high <= self.low:
             return []
@@ -62,16 +71,25 @@ class Range:
             middle = round(((self.low + 1) * (self.high + 1)) ** 0.5) - 1
         else:
             middle = (self.low + self.high) // 2
-        return [Range(self.low, middle, self.mask), Range(middle if middle > self.low else self.high, self.high, self.mask)]
+        return [
+            Range(self.low, middle, self.mask),
+            Range(middle if middle > self.low else self.high, self.high, self.mask),
+        ]
 
 
 def whole_range(low: FormField, high: FormField) -> Range | None:
-    """Returns the widest range that two inputs accept: from the minimum and maximum that the form declares for numbers, or else
-    years from 1500 to 2100, other numbers from 0 to 1,000,000, dates from 1900 to 2100. None if the inputs take neither numbers
-    nor dates."""
+    """Returns the widest range that two inputs accept: from the minimum and maximum that the form
+    declares for numbers, or else years from 1500 to 2100, other numbers from 0 to 1,000,000, dates
+    from 1900 to 2100. None if the inputs take neither numbers nor dates."""
     said = f"{low.words} {high.words}"
-    if low.kind in ("date", "month", "datetime-local") or low.kind == "text" and _mask_of(f"{low.words} {low.value}"):
-        mask = {"date": "%Y-%m-%d", "month": "%Y-%m", "datetime-local": "%Y-%m-%dT00:00"}.get(low.kind, "")
+    if (
+        low.kind in ("date", "month", "datetime-local")
+        or low.kind == "text"
+        and _mask_of(f"{low.words} {low.value}")
+    ):
+        mask = {"date": "%Y-%m-%d", "month": "%Y-%m", "datetime-local": "%Y-%m-%dT00:00"}.get(
+            low.kind, ""
+        )
         mask = mask or _mask_of(f"{low.words} {low.value}") or "%Y-%m-%d"
         return Range(FIRST_DAY.toordinal(), LAST_DAY.toordinal(), mask)
     if low.kind == "text" and re.search(r"date|datum|日期|дата|fecha", said, re.I):
@@ -79,7 +97,9 @@ def whole_range(low: FormField, high: FormField) -> Range | None:
     if low.kind not in ("text", "number", "range"):
         return None
     least, most = YEARS if _YEAR.search(said) else NUMBERS
-    return Range(_number(low.low, least), max(_number(high.high or low.high, most), _number(low.low, least)))
+    return Range(
+        _number(low.low, least), max(_number(high.high or low.high, most), _number(low.low, least))
+    )
 
 
 def _mask_of(text: str) -> str:

@@ -1,5 +1,5 @@
-"""The expected number of new records of query words, fitted to the answers so far: how many records contain a word, and how
-far truncated answers repeat known records."""
+"""The expected number of new records of query words, fitted to the answers so far: how many records
+contain a word, and how far truncated answers repeat known records."""
 
 from __future__ import annotations
 
@@ -30,31 +30,34 @@ _EIGHTHS = (-1.53, -0.89, -0.49, -0.16, 0.16, 0.49, 0.89, 1.53)
 
 
 class Yield(NamedTuple):
-    """Fitted parameters. `size`: a word's number of matches divided by the share of seen records that contain it; this is the
-    size of the database if words are equally frequent there. `mixed`, in [0, 1]: 1 if a truncated answer is a random sample of
-    all matches, 0 if it always contains the same first records. `by_kind`: for each kind of word, by its number (`Seen.kind_of`),
-    the kind's `size` divided by the overall `size`."""
+    """Fitted parameters. `size`: a word's number of matches divided by the share of seen records
+    that contain it; this is the size of the database if words are equally frequent there. `mixed`,
+    in [0, 1]: 1 if a truncated answer is a random sample of all matches, 0 if it always contains
+    the same first records. `by_kind`: for each kind of word, by its number (`Seen.kind_of`), the
+    kind's `size` divided by the overall `size`."""
 
     size: float
     mixed: float
     by_kind: np.ndarray
 
     def scales(self, seen: Seen) -> np.ndarray:
-        """Returns for each kind of word, indexed by its number (`Seen.kind_of`): the ratio of all records that match a word to
-        the ones seen so far; at least 1.02."""
+        """Returns for each kind of word, indexed by its number (`Seen.kind_of`): the ratio of all
+        records that match a word to the ones seen so far; at least 1.02."""
         return np.maximum(_MIN_SCALE, self.by_kind * self.size / max(1, seen.records))
 
 
 def fitted(seen: Seen, cut: float) -> Yield:
-    """Fits a `Yield` to the answers to single words among the latest 60; `size` and `mixed` are posterior means with flat priors.
-    `cut`: number of records at which answers are truncated.
+    """Fits a `Yield` to the answers to single words among the latest 60; `size` and `mixed` are
+    posterior means with flat priors. `cut`: number of records at which answers are truncated.
 
-    - The number of records that match a word is log-normal about size * share, with variance 0.15² + 1 / count; count and share
-      are the number and proportion of those with the word among the seen records that other queries returned. The number is known
-      from a complete answer or a stated total; any other answer gives a lower bound.
-    - A truncated answer (K = `cut` records) to a word with M matches, F of them known, brings between K - F new records (known
-      ones come first) and K (1 - F / M) (a random sample). The expected number is `mixed` of the way from the first to the
-      second, with three times the binomial variance. `mixed` is shifted towards 1 if answers show shared records in different
+    - The number of records that match a word is log-normal about size * share, with variance 0.15²
+      + 1 / count; count and share are the number and proportion of those with the word among the
+      seen records that other queries returned. The number is known from a complete answer or a
+      stated total; any other answer gives a lower bound.
+    - A truncated answer (K = `cut` records) to a word with M matches, F of them known, brings
+      between K - F new records (known ones come first) and K (1 - F / M) (a random sample). The
+      expected number is `mixed` of the way from the first to the second, with three times the
+      binomial variance. `mixed` is shifted towards 1 if answers show shared records in different
       orders.
     """
     # Imported here because the import takes 0.2 seconds, and most commands do not need it.
@@ -68,7 +71,9 @@ def fitted(seen: Seen, cut: float) -> Yield:
     grid = np.linspace(np.log(seen.records * _MIN_SCALE), np.log(seen.records * _LARGEST), _SIZES)
     spread = np.sqrt(_SPREAD**2 + 1 / count)
     away = (np.log(size) - np.log(share) - grid[:, None]) / spread
-    log_likely = np.where(cut_short > 0, log_ndtr(-away), -away * away / 2).sum(axis=1)[:, None] + _of_new(seen, cut, grid)
+    log_likely = np.where(cut_short > 0, log_ndtr(-away), -away * away / 2).sum(axis=1)[
+        :, None
+    ] + _of_new(seen, cut, grid)
     likely = np.exp(log_likely - log_likely.max())
     likely /= likely.sum()
     middle = float(np.exp((likely.sum(axis=1) * grid).sum()))
@@ -83,9 +88,11 @@ def fitted(seen: Seen, cut: float) -> Yield:
 
 
 def _answers(seen: Seen) -> np.ndarray:
-    """Returns a matrix with a row for each single word queried and five columns: (1) the number of seen records with the word
-    that other queries returned, plus 1/2; (2) its share of all records that other queries returned; (3) the number of matches,
-    or if unknown of records returned; (4) 1 if (3) is only a lower bound, otherwise 0; (5) the number of the word's kind."""
+    """Returns a matrix with a row for each single word queried and five columns: (1) the number of
+    seen records with the word that other queries returned, plus 1/2; (2) its share of all records
+    that other queries returned; (3) the number of matches, or if unknown of records returned; (4) 1
+    if (3) is only a lower bound, otherwise 0; (5) the number of the word's kind.
+    """
     times, rows = np.asarray(seen.times_returned), []
     for outcome, answer in list(zip(seen.outcomes, seen.answers, strict=True))[-MEMORY:]:
         place = seen.place(outcome.query[0])
@@ -95,14 +102,23 @@ def _answers(seen: Seen) -> np.ndarray:
         count = max(0.0, float(seen.frequency[place]) - own) + 0.5
         is_short = outcome.matching is None and not outcome.is_whole
         size = float(max(outcome.matching or 0, outcome.returned))
-        rows.append((count, count / max(1, seen.records - own), size, is_short, seen.kind_of(outcome.query[0])))
+        rows.append(
+            (
+                count,
+                count / max(1, seen.records - own),
+                size,
+                is_short,
+                seen.kind_of(outcome.query[0]),
+            )
+        )
     return np.array(rows, dtype=float).reshape(-1, 5)
 
 
 def _of_new(seen: Seen, cut: float, grid: np.ndarray) -> np.ndarray:
-    """Returns the log-likelihood of the parameters `size` and `mixed` of `fitted`, given the numbers of new records in the
-    answers that were truncated at `cut` records: an array (len(grid), len(_SHARES)), with a row for each log(size) in `grid` and
-    a column for each value of `mixed` in _SHARES."""
+    """Returns the log-likelihood of the parameters `size` and `mixed` of `fitted`, given the
+    numbers of new records in the answers that were truncated at `cut` records: an array (len(grid),
+    len(_SHARES)), with a row for each log(size) in `grid` and a column for each value of `mixed` in
+    _SHARES."""
     records = np.concatenate([[0], np.cumsum([outcome.new for outcome in seen.outcomes])])
     rows = [
         (outcome.before, records[place], outcome.new, outcome.matching or 0)
@@ -116,30 +132,37 @@ def _of_new(seen: Seen, cut: float, grid: np.ndarray) -> np.ndarray:
     least, most = _bounds(before, np.maximum(there, cut * 1.01), cut)
     mean = np.minimum(least[..., None] + (most - least)[..., None] * _SHARES, cut)
     variance = _OVERDISPERSED * np.maximum(mean * (1 - mean / cut), _MIN_VARIANCE)
-    likelihood: np.ndarray = (-((new[None, :, None] - mean) ** 2) / (2 * variance) - np.log(variance) / 2).sum(axis=1)
+    likelihood: np.ndarray = (
+        -((new[None, :, None] - mean) ** 2) / (2 * variance) - np.log(variance) / 2
+    ).sum(axis=1)
     return likelihood
 
 
 def _bounds(known: np.ndarray, there: np.ndarray, cut: float) -> tuple[np.ndarray, np.ndarray]:
-    """Returns two bounds of the expected number of new records in an answer truncated at `cut` records: the smallest if the
-    known records come first, the largest if the answer is a random sample. there: records that match; known: those seen of them.
+    """Returns two bounds of the expected number of new records in an answer truncated at `cut`
+    records: the smallest if the known records come first, the largest if the answer is a random
+    sample. there: records that match; known: those seen of them.
     """
     least = np.broadcast_to(np.maximum(cut - known, 0.0), there.shape)
     return least, np.maximum(least, cut * np.maximum(0.0, 1 - known / there))
 
 
 def _disorder(seen: Seen) -> float:
-    """Returns how often two neighbouring records of one answer are in the opposite order in another: 0 if never, 1 if at least
-    half of the time."""
+    """Returns how often two neighbouring records of one answer are in the opposite order in
+    another: 0 if never, 1 if at least half of the time."""
     same, pairs = pairs_in_order(seen)
     return min(1.0, 2 * (1 - (same + _PRIOR_ORDER) / (pairs + _PRIOR_ORDER)))
 
 
 def pairs_in_order(seen: Seen) -> tuple[int, int]:
-    """Measures how far answers show records in the same order. The records that two of the latest 15 answers share form pairs of
-    consecutive ones. Returns how many of these pairs have the same order in both answers, and the number of all pairs."""
+    """Measures how far answers show records in the same order. The records that two of the latest
+    15 answers share form pairs of consecutive ones. Returns how many of these pairs have the same
+    order in both answers, and the number of all pairs.
+    """
     same = pairs = 0
-    answers = [answer[:_ORDERED_RECORDS].tolist() for answer in seen.answers if len(answer) > 1][-_ORDERED:]
+    answers = [answer[:_ORDERED_RECORDS].tolist() for answer in seen.answers if len(answer) > 1][
+        -_ORDERED:
+    ]
     for later, answer in enumerate(answers):
         places = {record: place for place, record in enumerate(answer)}
         for earlier in answers[:later]:
@@ -158,10 +181,11 @@ def new_of(
     first: np.ndarray | None = None,
     counts: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Returns the expected number of new records in answers truncated at `cut`; arrays are indexed by query. `known`: number of
-    seen records that match. `unseen`: expected number of unseen ones; these are gamma-distributed with shape `counts` / 2
-    (default: `known` / 2), at least 1. `mixed`: as in `Yield`. `first`: number of known records among the first `cut` in the
-    site's order (default: all)."""
+    """Returns the expected number of new records in answers truncated at `cut`; arrays are indexed
+    by query. `known`: number of seen records that match. `unseen`: expected number of unseen ones;
+    these are gamma-distributed with shape `counts` / 2 (default: `known` / 2), at least 1. `mixed`:
+    as in `Yield`. `first`: number of known records among the first `cut` in the site's order
+    (default: all)."""
     shape = np.maximum(_SHAPE * (known if counts is None else counts), 1).astype(float)
     brought = np.zeros(len(known))
     for z in _EIGHTHS:

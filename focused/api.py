@@ -19,11 +19,23 @@ from focused.strategies import strategy_class
 from focused.topics import read_seeds
 
 router = Router(tags=["topics"])
-FIELDS = ("id", "name", "keywords", "threshold", "strategy", "parameters", "options", "interval_seconds", "next_run", "added")
+FIELDS = (
+    "id",
+    "name",
+    "keywords",
+    "threshold",
+    "strategy",
+    "parameters",
+    "options",
+    "interval_seconds",
+    "next_run",
+    "added",
+)
 
 
 class NewTopic(Schema):
-    """Body of a request to add a topic: its seeds, and its subject (sample texts, words, or both)."""
+    """Body of a request to add a topic: its seeds, and its subject (sample texts, words, or
+    both)."""
 
     name: str
     seeds: list[str]
@@ -32,7 +44,8 @@ class NewTopic(Schema):
 
 
 class Crawl(Schema):
-    """Body of a request to crawl a topic: options of the crawl; for options left out, the topic's own values are used."""
+    """Body of a request to crawl a topic: options of the crawl; for options left out, the topic's
+    own values are used."""
 
     strategy: str = ""
     pages: int | None = None
@@ -46,8 +59,12 @@ def topic_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict
 
 
 @router.post(
-    "", auth=changes, summary=gettext_noop("Add a topic"),
-    description=gettext_noop("Seeds that are not addresses are skipped and listed in `bad_seeds` with their position."),
+    "",
+    auth=changes,
+    summary=gettext_noop("Add a topic"),
+    description=gettext_noop(
+        "Seeds that are not addresses are skipped and listed in `bad_seeds` with their position."
+    ),
 )
 def add(request: HttpRequest, wanted: NewTopic) -> dict[str, Any]:
     documents = [(f"text {number}", text) for number, text in enumerate(wanted.documents, 1)]
@@ -55,7 +72,9 @@ def add(request: HttpRequest, wanted: NewTopic) -> dict[str, Any]:
     seeds, bad = read_seeds(wanted.seeds)
     if bad and not seeds:
         raise ValueError(f"seed {bad[0].number} is no address: {bad[0].text[:200]}")
-    made = topics.add(wanted.name, seeds, documents=documents, keywords=words, now=datetime.now(UTC))
+    made = topics.add(
+        wanted.name, seeds, documents=documents, keywords=words, now=datetime.now(UTC)
+    )
     left_out = [{"place": one.number, "text": one.text} for one in bad]
     return {**Topic.objects.values(*FIELDS).get(pk=made.pk), "bad_seeds": left_out}
 
@@ -68,14 +87,20 @@ def topic_page(request: HttpRequest, topic: int) -> dict[str, Any]:
 
 
 @router.post(
-    "/{int:topic}/crawl", auth=changes, summary=gettext_noop("Crawl a topic"),
+    "/{int:topic}/crawl",
+    auth=changes,
+    summary=gettext_noop("Crawl a topic"),
     description=gettext_noop("Pages are listed under `tables/pages?run=…`, with their relevance."),
 )
 def crawl(request: HttpRequest, topic: int, wanted: Crawl) -> dict[str, Any]:
     found = Topic.objects.get(pk=topic)
     strategy_class(wanted.strategy or found.strategy, settings.TOPIC_STRATEGIES)
     run = topics.crawl(
-        found, strategy=wanted.strategy, parameters=wanted.parameters, options={"pages": wanted.pages}, now=datetime.now(UTC)
+        found,
+        strategy=wanted.strategy,
+        parameters=wanted.parameters,
+        options={"pages": wanted.pages},
+        now=datetime.now(UTC),
     )
     return run_document(run.pk)
 

@@ -18,8 +18,11 @@ class FocusedConfig(AppConfig):
 
 
 def _empty_search(using: str, **_of_signal: Any) -> None:
-    """Empties the full-text search index; called after the `flush` command emptied the database, because Django does not flush
-    this table, which belongs to no model."""
+    """Empties the full-text search index; called after the `flush` command emptied the database,
+    because Django does not flush this table, which belongs to no model."""
     tables = connections[using].introspection.table_names()
-    if "focused_pagetext" in tables and not import_module("focused.models").TopicPage.objects.exists():
+    if (
+        "focused_pagetext" in tables
+        and not import_module("focused.models").TopicPage.objects.exists()
+    ):
         import_module("focused.services.search").clear()

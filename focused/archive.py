@@ -1,4 +1,5 @@
-"""WARC files as the source of pages of a crawl: read into memory once, with redirects followed and canonical URLs."""
+"""WARC files as the source of pages of a crawl: read into memory once, with redirects followed and
+canonical URLs."""
 
 from __future__ import annotations
 
@@ -16,12 +17,14 @@ REDIRECTS = frozenset((301, 302, 303, 307, 308))
 
 
 class Archive:
-    """Holds the pages of WARC files. If several records have the same URL, the last page counts. A page is parsed when first
-    requested, and cached.
+    """Holds the pages of WARC files. If several records have the same URL, the last page counts. A
+    page is parsed when first requested, and cached.
 
-    Only HTML responses with status 200 are pages; other responses count as failed fetches. Links to URLs of which the archive has
-    no record are removed from the pages, so that strategies choose only among recorded URLs. `parse` converts body, content type
-    and URL to a page; `progress` is called with the number of records read, every 500 records of a file."""
+    Only HTML responses with status 200 are pages; other responses count as failed fetches. Links to
+    URLs of which the archive has no record are removed from the pages, so that strategies choose
+    only among recorded URLs. `parse` converts body, content type and URL to a page; `progress` is
+    called with the number of records read, every 500 records of a file.
+    """
 
     def __init__(
         self,
@@ -52,7 +55,8 @@ class Archive:
         return list(self._bodies)
 
     def resolve(self, url: str) -> str:
-        """Returns the URL at the end of the recorded redirects; the URL itself if there are none."""
+        """Returns the URL at the end of the recorded redirects; the URL itself if there are
+        none."""
         for _ in range(MAX_REDIRECTS):
             if url in self._bodies or url not in self._redirects:
                 break
@@ -60,8 +64,8 @@ class Archive:
         return url
 
     def get(self, url: str) -> Content | None:
-        """Returns the page of a canonical URL, under the URL at the end of its redirects; None if the response was not a page.
-        Raises Outside if the archive has no record of the URL.
+        """Returns the page of a canonical URL, under the URL at the end of its redirects; None if
+        the response was not a page. Raises Outside if the archive has no record of the URL.
         """
         final = self.resolve(url)
         if final not in self._bodies:
@@ -73,7 +77,9 @@ class Archive:
             page = self._parse(body, content_type, final)
             # The parsed page replaces the body, which takes much memory in a large archive.
             self._bodies[final] = (b"", content_type)
-            self._parsed[final] = replace(page, links=tuple(link for link in page.links if self._holds(link.url)))
+            self._parsed[final] = replace(
+                page, links=tuple(link for link in page.links if self._holds(link.url))
+            )
         return self._parsed[final]
 
     def _holds(self, url: str) -> bool:

@@ -1,5 +1,5 @@
-"""Reads the address that a page declares as its own (rel=canonical), and decides whether it can be trusted. Uses neither
-network nor database.
+"""Reads the address that a page declares as its own (rel=canonical), and decides whether it can be
+trusted. Uses neither network nor database.
 """
 
 from __future__ import annotations
@@ -9,13 +9,24 @@ from urllib.parse import parse_qsl, urlsplit
 from crawlmgr.web.url import UrlError, canonical
 from focused.pages import Content
 
-INDEX_FILES = ("index.html", "index.htm", "index.php", "index.asp", "index.aspx", "index.jsp", "default.htm", "default.aspx")
-PAGE_PARAMETERS = frozenset("page p pg pn paged pagenum pageno pageindex cpage start offset skip from st curpage".split())
+INDEX_FILES = (
+    "index.html",
+    "index.htm",
+    "index.php",
+    "index.asp",
+    "index.aspx",
+    "index.jsp",
+    "default.htm",
+    "default.aspx",
+)
+PAGE_PARAMETERS = frozenset(
+    "page p pg pn paged pagenum pageno pageindex cpage start offset skip from st curpage".split()
+)
 
 
 def given(content: Content) -> str:
-    """Returns the address that a page declares as its own (rel=canonical), in canonical form, if it differs from the page's
-    address and is on the same host; otherwise "".
+    """Returns the address that a page declares as its own (rel=canonical), in canonical form, if it
+    differs from the page's address and is on the same host; otherwise "".
     """
     if not content.canonical:
         return ""
@@ -23,13 +34,16 @@ def given(content: Content) -> str:
         url = canonical(content.canonical)
     except UrlError:
         return ""
-    return url if url != content.url and urlsplit(url).netloc == urlsplit(content.url).netloc else ""
+    return (
+        url if url != content.url and urlsplit(url).netloc == urlsplit(content.url).netloc else ""
+    )
 
 
 def same_page(own: str, other: str) -> bool:
-    """Tells, by the addresses alone, whether the declared address `other` of a page fetched as `own` certainly names the same
-    page. The paths must be equal, apart from case, a final "/" and names such as index.html. `other` must have only parameters of
-    `own`. Those that it lacks must not have numbers as values or names like "page". Otherwise, a site that declares its home page
+    """Tells, by the addresses alone, whether the declared address `other` of a page fetched as
+    `own` certainly names the same page. The paths must be equal, apart from case, a final "/" and
+    names such as index.html. `other` must have only parameters of `own`. Those that it lacks must
+    not have numbers as values or names like "page". Otherwise, a site that declares its home page
     as the address of every page would hide all other pages.
 
     >>> same_page("http://a.example/t/?ref=top", "http://a.example/t")

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 
 class Columns:
-    """A set of numpy arrays (columns), one for each keyword argument `name=dtype`, that grow together by doubling their
-    capacity. Only the first `size` elements of each are valid. An element may itself be an array: a column given as (float, 7)
-    has seven numbers in each row.
+    """A set of numpy arrays (columns), one for each keyword argument `name=dtype`, that grow
+    together by doubling their capacity. Only the first `size` elements of each are valid. An
+    element may itself be an array: a column given as (float, 7) has seven numbers in each row.
     """
 
     def __init__(self, **kinds: Any) -> None:

@@ -1,5 +1,5 @@
-"""Compares strategies by running each over the same archive, with the same seeds and number of fetches. The results are
-measured by relevance labels that the strategies do not see.
+"""Compares strategies by running each over the same archive, with the same seeds and number of
+fetches. The results are measured by relevance labels that the strategies do not see.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from focused.topics import Topic
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A strategy with parameters (`values`) that takes part in a comparison. `label` distinguishes entries with the same
-    strategy. `given` are further keyword arguments for the strategy's class, such as `prior` for weights trained on other
-    webs."""
+    """A strategy with parameters (`values`) that takes part in a comparison. `label` distinguishes
+    entries with the same strategy. `given` are further keyword arguments for the strategy's class,
+    such as `prior` for weights trained on other webs."""
 
     strategy: str
     values: Mapping[str, Value] = field(default_factory=dict)
@@ -52,11 +52,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The results of one entry of a comparison. Target pages are those labelled relevant or, without labels, the pages fetched by
-    any entry that are similar enough to the topic; `wanted` is their number, `relevant` the number of those found.
+    """The results of one entry of a comparison. Target pages are those labelled relevant or,
+    without labels, the pages fetched by any entry that are similar enough to the topic; `wanted` is
+    their number, `relevant` the number of those found.
 
-    `curve` holds pairs (pages fetched, target pages among them); `important_curve` and `pagerank_curve` count instead the 100
-    pages ranked highest by HITS and by PageRank. `seconds` are seconds of CPU time."""
+    `curve` holds pairs (pages fetched, target pages among them); `important_curve` and
+    `pagerank_curve` count instead the 100 pages ranked highest by HITS and by PageRank. `seconds`
+    are seconds of CPU time."""
 
     entry: Entry
     trail: Trail
@@ -85,15 +87,17 @@ class Outcome:
 
     @property
     def precision(self) -> float | None:
-        """The share of relevant pages among the fetched pages that have a label; None if none has. In a comparison without
-        labels it is the share of all fetched pages, judged by their similarity to the topic.
+        """The share of relevant pages among the fetched pages that have a label; None if none has.
+        In a comparison without labels it is the share of all fetched pages, judged by their
+        similarity to the topic.
         """
         if self.labelled is None:
             return self.harvest_rate
         return self.relevant / self.labelled if self.labelled else None
 
     def as_json(self) -> dict[str, object]:
-        """Returns the results as plain values by name: the row of this entry in the output of `topic compare --json`."""
+        """Returns the results as plain values by name: the row of this entry in the output of
+        `topic compare --json`."""
         return {
             "strategy": self.entry.name,
             "fetched": self.fetched,
@@ -120,8 +124,9 @@ class Outcome:
 
 
 def read_labels(lines: Iterable[str], archive: Archive) -> dict[str, Label]:
-    """Reads labels from lines of CSV `url,label[,role][,depth]` (label: 1 for relevant, 0 for not). Returns a dictionary from the
-    URL under which the archive has the page, after redirects, to its label.
+    """Reads labels from lines of CSV `url,label[,role][,depth]` (label: 1 for relevant, 0 for not).
+    Returns a dictionary from the URL under which the archive has the page, after redirects, to its
+    label.
 
     Raises ValueError with the line's number for an invalid URL or label.
     """
@@ -129,9 +134,9 @@ def read_labels(lines: Iterable[str], archive: Archive) -> dict[str, Label]:
 
 
 def label_rows(lines: Iterable[str]) -> Iterator[tuple[str, Label]]:
-    """Yields the canonical URL and the label of each line of a label file (CSV `url,label[,role][,depth]`). A page with a role
-    (sample, seed), or without depth if the file has depths, is not scored. Raises ValueError with the line's number for an
-    invalid line.
+    """Yields the canonical URL and the label of each line of a label file (CSV
+    `url,label[,role][,depth]`). A page with a role (sample, seed), or without depth if the file has
+    depths, is not scored. Raises ValueError with the line's number for an invalid line.
     """
     rows = csv.DictReader(lines)
     if not rows.fieldnames or not {"url", "label"} <= set(rows.fieldnames):
@@ -147,30 +152,62 @@ def label_rows(lines: Iterable[str]) -> Iterator[tuple[str, Label]]:
         yield url, Label(row["label"] == "1", scored)
 
 
-TRAIL = ("strategy", "number", "url", "parent", "depth", "similarity", "on_topic", "label", "target", "before", "found")
-"""Columns of a trail (the list of a run's fetches). `on_topic` (1 or 0) is the crawler's own judgement of the page, `label`
-whether its label says relevant ("" without label), `target` 1 for a page to find, `before` the number of consecutive
-off-topic pages on the path to it, `found` the number of targets so far."""
+TRAIL = (
+    "strategy",
+    "number",
+    "url",
+    "parent",
+    "depth",
+    "similarity",
+    "on_topic",
+    "label",
+    "target",
+    "before",
+    "found",
+)
+"""Columns of a trail (the list of a run's fetches). `on_topic` (1 or 0) is the crawler's own
+judgement of the page, `label` whether its label says relevant ("" without label), `target` 1 for a
+page to find, `before` the number of consecutive off-topic pages on the path to it, `found` the
+number of targets so far."""
 
 
-def trail_rows(outcomes: Iterable[Outcome], labels: Mapping[str, Label] | None) -> Iterator[tuple[object, ...]]:
-    """Yields a tuple with the columns `TRAIL` for every page that a strategy fetched, strategy by strategy, in the order of the
-    fetches.
+def trail_rows(
+    outcomes: Iterable[Outcome], labels: Mapping[str, Label] | None
+) -> Iterator[tuple[object, ...]]:
+    """Yields a tuple with the columns `TRAIL` for every page that a strategy fetched, strategy by
+    strategy, in the order of the fetches.
 
-    The column `label` is "" for pages without a label. If there are no labels at all (`labels` is None), `label` and `target`
-    hold the crawler's own judgement."""
+    The column `label` is "" for pages without a label. If there are no labels at all (`labels` is
+    None), `label` and `target` hold the crawler's own judgement."""
     for outcome in outcomes:
         off_topic: dict[str, int] = {}
         found = 0
         for number, step in enumerate(outcome.trail.steps, start=1):
             own = int(step.relevant)
-            label = own if labels is None else labels[step.url].relevant if step.url in labels else ""
-            target = own if labels is None else int(step.url in labels and labels[step.url].relevant and labels[step.url].scored)
+            label = (
+                own if labels is None else labels[step.url].relevant if step.url in labels else ""
+            )
+            target = (
+                own
+                if labels is None
+                else int(
+                    step.url in labels and labels[step.url].relevant and labels[step.url].scored
+                )
+            )
             found += target
             before = off_topic.get(step.parent, 0) if step.parent is not None else 0
             off_topic[step.url] = 0 if (own if label == "" else label) else before + 1
             where = (step.url, step.parent or "", step.depth, round(step.similarity, 5))
-            yield (outcome.entry.name, number, *where, own, "" if label == "" else int(label), target, before, found)
+            yield (
+                outcome.entry.name,
+                number,
+                *where,
+                own,
+                "" if label == "" else int(label),
+                target,
+                before,
+                found,
+            )
 
 
 SAMPLES = 4
@@ -180,8 +217,9 @@ SAMPLES = 4
 def sample_draws(
     topic: Topic, archive: Archive, labels: Mapping[str, Label], others: int, random_seed: int = 7
 ) -> list[tuple[Topic, frozenset[str]]]:
-    """Returns pairs of a topic and the set of URLs of its sample pages, which must not be scored: first the topic as given (with
-    an empty set), then `others` copies whose samples are `SAMPLES` pages drawn at random from the relevant ones.
+    """Returns pairs of a topic and the set of URLs of its sample pages, which must not be scored:
+    first the topic as given (with an empty set), then `others` copies whose samples are `SAMPLES`
+    pages drawn at random from the relevant ones.
 
     Raises ValueError if `others` is not 0 and there are at most `SAMPLES` relevant pages."""
     found = [(topic, frozenset[str]())]
@@ -198,12 +236,14 @@ def sample_draws(
 
 def without(labels: Mapping[str, Label], left_out: frozenset[str]) -> dict[str, Label]:
     """Returns the labels with the pages `left_out` marked as not scored."""
-    return {url: Label(one.relevant, one.scored and url not in left_out) for url, one in labels.items()}
+    return {
+        url: Label(one.relevant, one.scored and url not in left_out) for url, one in labels.items()
+    }
 
 
 def with_seed_pages(topic: Topic, archive: Archive) -> Topic:
-    """Returns the topic; if it has neither samples nor keywords, a copy with the words of its seed pages as samples, as in the
-    Dolphin patent."""
+    """Returns the topic; if it has neither samples nor keywords, a copy with the words of its seed
+    pages as samples, as in the Dolphin patent."""
     if topic.documents or topic.keywords:
         return topic
     texts = []
@@ -227,15 +267,17 @@ def compare(
     further: Mapping[str, str] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> list[Outcome]:
-    """Runs every entry over the archive, for `pages` fetches each, and measures all of them together. Returns an outcome for
-    each entry, in order.
+    """Runs every entry over the archive, for `pages` fetches each, and measures all of them
+    together. Returns an outcome for each entry, in order.
 
-    Deterministic: the same arguments give the same pages in the same order. Without labels, a page counts as relevant if its
-    similarity to the topic, under word weights from all runs' pages, reaches the topic's threshold; recall is then undefined
-    (None). `checkpoints` is the number of points of each curve. `random_ties` orders links of equal priority at random instead
-    of first come, first served. `growing` computes the word weights of the similarity curve from what each run had fetched at
-    each point, as the Dolphin patent does, instead of from all runs' pages. `further` maps names of strategies outside this
-    package to the dotted names of their classes. `progress` is called with the name of each entry before its run.
+    Deterministic: the same arguments give the same pages in the same order. Without labels, a page
+    counts as relevant if its similarity to the topic, under word weights from all runs' pages,
+    reaches the topic's threshold; recall is then undefined (None). `checkpoints` is the number of
+    points of each curve. `random_ties` orders links of equal priority at random instead of first
+    come, first served. `growing` computes the word weights of the similarity curve from what each
+    run had fetched at each point, as the Dolphin patent does, instead of from all runs' pages.
+    `further` maps names of strategies outside this package to the dotted names of their classes.
+    `progress` is called with the name of each entry before its run.
     """
     topic = with_seed_pages(topic, archive)
     trails: list[tuple[Entry, Trail, float]] = []
@@ -243,7 +285,15 @@ def compare(
         if progress is not None:
             progress(entry.name)
         started = time.process_time()
-        trail = run_entry(topic, archive, entry, pages, random_seed=random_seed, random_ties=random_ties, further=further)
+        trail = run_entry(
+            topic,
+            archive,
+            entry,
+            pages,
+            random_seed=random_seed,
+            random_ties=random_ties,
+            further=further,
+        )
         trails.append((entry, trail, time.process_time() - started))
     return judge(topic, archive, trails, labels=labels, checkpoints=checkpoints, growing=growing)
 
@@ -259,12 +309,16 @@ def run_entry(
     further: Mapping[str, str] | None = None,
     on_page: Callable[[Page], None] | None = None,
 ) -> Trail:
-    """Runs one entry over the archive for `pages` fetches and returns its trail, the list of its fetches. `on_page` is called
-    with every page before its links are queued. Other arguments are those of `compare`."""
-    ties = random.Random(random_seed) if random_ties else None  # noqa: S311 - orders equal priorities, no security
+    """Runs one entry over the archive for `pages` fetches and returns its trail, the list of its
+    fetches. `on_page` is called with every page before its links are queued. Other arguments are
+    those of `compare`."""
+    # orders equal priorities, no security
+    ties = random.Random(random_seed) if random_ties else None  # noqa: S311
     rng = random.Random(random_seed)  # noqa: S311 - must be repeatable, no security
     graph = MemoryGraph(ties)
-    strategy = strategy_class(entry.strategy, further)(Relevance(topic), graph, rng, entry.values, **entry.given)
+    strategy = strategy_class(entry.strategy, further)(
+        Relevance(topic), graph, rng, entry.values, **entry.given
+    )
     trail = crawl(strategy, graph, archive, topic.seeds, pages, on_page)
     trail.left_out = len(strategy.left_out)
     trail.left_out_wrongly = sum(_differ(archive, *pair) for pair in strategy.left_out.items())
@@ -272,18 +326,24 @@ def run_entry(
 
 
 def _differ(archive: Archive, one: str, other: str) -> bool:
-    """Tells whether two addresses lead to pages with different contents, that is, whose SimHash fingerprints differ in more
-    than NEAR bits; False if the archive lacks one of them.
+    """Tells whether two addresses lead to pages with different contents, that is, whose SimHash
+    fingerprints differ in more than NEAR bits; False if the archive lacks one of them.
     """
     if one not in archive or other not in archive:
         return False
     first, second = archive.get(one), archive.get(other)
-    return first is not None and second is not None and distance(first.fingerprint, second.fingerprint) > NEAR
+    return (
+        first is not None
+        and second is not None
+        and distance(first.fingerprint, second.fingerprint) > NEAR
+    )
 
 
-def _contents(archive: Archive, trails: Iterable[Trail], pulse: Callable[[], None] | None) -> dict[str, Content]:
-    """Returns the archived pages that the compared strategies fetched (a `Trail` has one strategy's fetches), by address, in the
-    order of the first fetch. `pulse` is called while it works."""
+def _contents(
+    archive: Archive, trails: Iterable[Trail], pulse: Callable[[], None] | None
+) -> dict[str, Content]:
+    """Returns the archived pages that the compared strategies fetched (a `Trail` has one strategy's
+    fetches), by address, in the order of the first fetch. `pulse` is called while it works."""
     seen: dict[str, Content] = {}
     for trail in trails:
         for step in with_heartbeat(trail.steps, pulse):
@@ -302,9 +362,10 @@ def judge(
     growing: bool = False,
     pulse: Callable[[], None] | None = None,
 ) -> list[Outcome]:
-    """Measures the trails (pages in order of fetching) of all entries, given as (entry, trail, CPU seconds it took), and returns
-    an outcome for each, in order. The keyword arguments are those of `compare`; `pulse` is called several times for every
-    page, so that a caller can renew its lease."""
+    """Measures the trails (pages in order of fetching) of all entries, given as (entry, trail, CPU
+    seconds it took), and returns an outcome for each, in order. The keyword arguments are those of
+    `compare`; `pulse` is called several times for every page, so that a caller can renew its lease.
+    """
     relevance = Relevance(topic)
     seen = _contents(archive, [trail for _, trail, _ in trails], pulse)
     words = {url: content.words for url, content in seen.items()}
@@ -313,12 +374,19 @@ def judge(
         for page in with_heartbeat(seen.values(), pulse):
             relevance.learn(page.words)
         relevance.settle()
-        similar = (url for url in with_heartbeat(seen, pulse) if relevance.page(words[url]) >= relevance.threshold)
+        similar = (
+            url
+            for url in with_heartbeat(seen, pulse)
+            if relevance.page(words[url]) >= relevance.threshold
+        )
         on_topic = wanted = frozenset(similar)
     else:
         on_topic = frozenset(url for url, label in labels.items() if label.relevant)
         wanted = targets(labels)
-    graph = {url: [archive.resolve(link.url) for link in page.links] for url, page in with_heartbeat(seen.items(), pulse)}
+    graph = {
+        url: [archive.resolve(link.url) for link in page.links]
+        for url, page in with_heartbeat(seen.items(), pulse)
+    }
     important = frozenset(hits_authorities(graph))
     ranked = frozenset(pagerank_pages(graph))
     outcomes = []
@@ -327,7 +395,9 @@ def judge(
         found = sum(url in wanted for url in urls)
         hits = sum(url in important for url in urls)
         if growing:
-            similarities = growing_similarity(relevance.counts, [words[url] for url in urls], checkpoints)
+            similarities = growing_similarity(
+                relevance.counts, [words[url] for url in urls], checkpoints
+            )
         else:
             similarities = similarity.curve(urls, checkpoints)
         outcomes.append(
@@ -347,7 +417,11 @@ def judge(
                 important_curve=curve(trail.steps, important, checkpoints),
                 pagerank_curve=curve(trail.steps, ranked, checkpoints),
                 wanted=len(wanted),
-                labelled=None if labels is None else sum(url in labels and labels[url].scored for url in urls),
+                labelled=(
+                    None
+                    if labels is None
+                    else sum(url in labels and labels[url].scored for url in urls)
+                ),
                 seconds=seconds,
             )
         )

@@ -1,5 +1,5 @@
-"""The topic crawler that the crawl engine runs: the strategy chooses addresses, and their pages come from the archive of
-earlier runs or from the network.
+"""The topic crawler that the crawl engine runs: the strategy chooses addresses, and their pages
+come from the archive of earlier runs or from the network.
 """
 
 from __future__ import annotations
@@ -27,19 +27,22 @@ from focused.stages import Draft, run_stages
 RECALL_SECONDS = 0.5
 """Seconds for which `idle` takes pages from the archive in one transaction."""
 FOLLOW_SECONDS = 0.05
-"""Seconds for which pages are taken from the archive, in one transaction, after a page from the network has arrived: few, so
-that other requests in progress do not have to wait."""
+"""Seconds for which pages are taken from the archive, in one transaction, after a page from the
+network has arrived: few, so that other requests in progress do not have to wait."""
 
 
-_EDITED = f"SELECT 1 FROM focused_topicrun WHERE run_id = %s AND {pages.EDITED}"  # noqa: S608 - only constant text
+# only constant text
+_EDITED = f"SELECT 1 FROM focused_topicrun WHERE run_id = %s AND {pages.EDITED}"  # noqa: S608
 _FOUND_ON = "SELECT id FROM crawlmgr_url WHERE run_id = %s AND key_hash = %s"
 
 
 class TopicCrawler:
-    """Crawls a topic for the engine: after each page, the strategy chooses further addresses, which are added to the frontier
-    until the allowed number of concurrent requests is reached.
+    """Crawls a topic for the engine: after each page, the strategy chooses further addresses, which
+    are added to the frontier until the allowed number of concurrent requests is reached.
 
-    Addresses whose page is taken from the archive do not pass through the frontier (see `idle` and `_follow`)."""
+    Addresses whose page is taken from the archive do not pass through the frontier (see `idle` and
+    `_follow`).
+    """
 
     kind = "topic"
     pages_together = 16
@@ -57,8 +60,8 @@ class TopicCrawler:
         sessions.forget(run.pk)
 
     def session(self, run: Run) -> Session:
-        """Returns the run's session (strategy, link graph and parser in memory), made on first use. No other worker works on
-        the run at the same time.
+        """Returns the run's session (strategy, link graph and parser in memory), made on first use.
+        No other worker works on the run at the same time.
         """
         if self._session is None:
             self._session = sessions.acquire(run, self._pulse)
@@ -70,7 +73,8 @@ class TopicCrawler:
         for key in {host_key(url) for url in definition["seeds"]}:
             hosts.configure(key, settings)
         if run.begun:
-            # Build the session here: this may process many stored pages again, which must not happen inside a transaction.
+            # Build the session here: this may process many stored pages again, which must not
+            # happen inside a transaction.
             self.session(run)
         return settings
 
@@ -78,15 +82,23 @@ class TopicCrawler:
         session = self.session(run)
         if not isinstance(session.graph, MemoryGraph):
             session.graph.settle()
-            TopicRun.objects.filter(pk=run.pk).update(pushes=session.graph.pushes, strategy_state=session.walk.strategy.state())
+            TopicRun.objects.filter(pk=run.pk).update(
+                pushes=session.graph.pushes, strategy_state=session.walk.strategy.state()
+            )
         return ()
 
     def request(self, run: Run, item: Url) -> FetchRequest:
-        """Returns the request for an address. It is conditional (ETag, Last-Modified) if the run may use the archive and an
-        archived page of the address exists (too old to be used without asking the site)."""
-        if run.parameters["options"]["source"] != "mixed" or (page := archive.latest(item.url)) is None:
+        """Returns the request for an address. It is conditional (ETag, Last-Modified) if the run
+        may use the archive and an archived page of the address exists (too old to be used without
+        asking the site)."""
+        if (
+            run.parameters["options"]["source"] != "mixed"
+            or (page := archive.latest(item.url)) is None
+        ):
             return FetchRequest(item.url)
-        return FetchRequest(item.url, etag=page.etag or None, last_modified=page.last_modified or None)
+        return FetchRequest(
+            item.url, etag=page.etag or None, last_modified=page.last_modified or None
+        )
 
     def read(self, run: Run, item: Url, response: FetchResponse) -> Draft | sitemaps.Listing | None:
         if item.kind in sitemaps.KINDS:
@@ -94,26 +106,41 @@ class TopicCrawler:
         if response.not_modified:
             page = archive.latest(item.url)
             session = self.session(run)
-            return sessions.draft_of(page, session.parser, session.options) if page is not None else None
+            return (
+                sessions.draft_of(page, session.parser, session.options)
+                if page is not None
+                else None
+            )
         if response.status != 200:
             return None
         draft = Draft(response.url, response.body, response.content_type)
         return run_stages(sessions.read_stages(), draft, self.session(run).parser)
 
     def store(
-        self, run: Run, item: Url, response: FetchResponse, reading: Draft | sitemaps.Listing | None, now: datetime
+        self,
+        run: Run,
+        item: Url,
+        response: FetchResponse,
+        reading: Draft | sitemaps.Listing | None,
+        now: datetime,
     ) -> Stored:
         session = self.session(run)
         if item.kind in sitemaps.KINDS:
             if not isinstance(reading, sitemaps.Listing):
-                return Stored(links=self._follow(run, session, now), state=UrlState.FAILED, reason=f"http_{response.status}")
+                return Stored(
+                    links=self._follow(run, session, now),
+                    state=UrlState.FAILED,
+                    reason=f"http_{response.status}",
+                )
             further = sitemaps.store(session, item, reading, now)
             return Stored(links=[*further, *self._follow(run, session, now)])
         assert not isinstance(reading, sitemaps.Listing)  # noqa: S101 - pages are read as drafts
         if reading is None or reading.problem or reading.content is None:
             problem = reading.problem if reading is not None else f"http_{response.status}"
             pages.failed(session, item.url, problem, now)
-            return Stored(links=self._follow(run, session, now), state=UrlState.FAILED, reason=problem)
+            return Stored(
+                links=self._follow(run, session, now), state=UrlState.FAILED, reason=problem
+            )
         outcome = pages.arrived(session, item.url, reading, now)
         session.addresses[item.url] = item.pk
         links = [*sitemaps.wanted(session, item), *self._follow(run, session, now)]
@@ -130,15 +157,20 @@ class TopicCrawler:
         return Stored(links=self._follow(run, session, now))
 
     def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str:
-        """Called by the engine when no address waits in the frontier. Reports addresses dropped from the frontier to the
-        strategy, and processes chosen pages that the archive has. Returns one of three results: the chosen addresses that must
-        be requested, as links for the frontier; () to be called again; or, as a string, the code of the reason why the run
-        ends."""
+        """Called by the engine when no address waits in the frontier. Reports addresses dropped
+        from the frontier to the strategy, and processes chosen pages that the archive has. Returns
+        one of three results: the chosen addresses that must be requested, as links for the
+        frontier; () to be called again; or, as a string, the code of the reason why the run ends.
+        """
         session = self.session(run)
         if sql.fetch(_EDITED, (session.run_id,)):
             self._edits(session, now)
         for url in list(session.outstanding):
-            known = Url.objects.filter(run=run, key_hash=url_hash(url)).values_list("state", "reason").first()
+            known = (
+                Url.objects.filter(run=run, key_hash=url_hash(url))
+                .values_list("state", "reason")
+                .first()
+            )
             if known is not None and known[0] not in (UrlState.WAITING, UrlState.CLAIMED):
                 pages.failed(session, url, f"dropped {known[1]}".strip(), now)
         until = time.monotonic() + RECALL_SECONDS
@@ -146,7 +178,9 @@ class TopicCrawler:
             if reason := self._over(run, session, now):
                 return reason
             chosen = session.choose()
-            missing = [url for url in list(session.outstanding) if not self._recall(run, session, url, now)]
+            missing = [
+                url for url in list(session.outstanding) if not self._recall(run, session, url, now)
+            ]
             if missing:
                 return self._links(session, missing)
             if not chosen and session.exhausted:
@@ -159,13 +193,17 @@ class TopicCrawler:
             sessions.forget(run.pk)
 
     def _over(self, run: Run, session: Session, now: datetime) -> str:
-        """Returns which budget is used up: "relevant" (relevant pages), "minutes" or "pages"; "" if none is. If one is, removes
-        the addresses that wait in the frontier."""
+        """Returns which budget is used up: "relevant" (relevant pages), "minutes" or "pages"; "" if
+        none is. If one is, removes the addresses that wait in the frontier."""
         options = session.options
         reason = ""
         if options.relevant and session.row.relevant >= options.relevant:
             reason = "relevant"
-        elif options.minutes and run.started and now >= run.started + timedelta(minutes=options.minutes):
+        elif (
+            options.minutes
+            and run.started
+            and now >= run.started + timedelta(minutes=options.minutes)
+        ):
             reason = "minutes"
         elif session.asked >= options.pages:
             reason = "pages"
@@ -174,16 +212,21 @@ class TopicCrawler:
         return reason
 
     def _follow(self, run: Run, session: Session, now: datetime) -> list[NewUrl]:
-        """Chooses the next addresses after the outcome of a request, and returns those to request, as links for the frontier; []
-        if a budget is used up. First applies the operator's edits of the run. Chosen pages that the archive has are processed
-        at once, until enough addresses for the network are chosen or FOLLOW_SECONDS have passed."""
+        """Chooses the next addresses after the outcome of a request, and returns those to request,
+        as links for the frontier; [] if a budget is used up. First applies the operator's edits of
+        the run. Chosen pages that the archive has are processed at once, until enough addresses for
+        the network are chosen or FOLLOW_SECONDS have passed."""
         if session.edited:
             self._edits(session, now)
         if session.options.source == "net":
             return [] if self._over(run, session, now) else self._links(session, session.choose())
         missing: list[str] = []
         until = time.monotonic() + FOLLOW_SECONDS
-        while time.monotonic() < until and not self._over(run, session, now) and (chosen := session.choose()):
+        while (
+            time.monotonic() < until
+            and not self._over(run, session, now)
+            and (chosen := session.choose())
+        ):
             missing += [url for url in chosen if not self._recall(run, session, url, now)]
         return self._links(session, missing)
 
@@ -197,23 +240,31 @@ class TopicCrawler:
         TopicRun.objects.filter(pk=session.run_id).update(edits=[])
 
     def _links(self, session: Session, urls: Sequence[str]) -> list[NewUrl]:
-        """Returns the chosen addresses as links to add to the frontier, with priorities that keep the order in which they were
-        chosen.
+        """Returns the chosen addresses as links to add to the frontier, with priorities that keep
+        the order in which they were chosen.
         """
         links = []
         for url in urls:
             why = session.outstanding[url]
             node = session.graph.node(url)
-            depth, parent = (node.depth if node is not None else 0), self._found_on(session, why.get("parent"))
+            depth, parent = (
+                (node.depth if node is not None else 0),
+                self._found_on(session, why.get("parent")),
+            )
             session.chosen += 1
             place = -float(session.chosen)
-            links.append(NewUrl(url, "page", payload={"why": why}, depth=depth, priority=place, parent_id=parent))
+            links.append(
+                NewUrl(
+                    url, "page", payload={"why": why}, depth=depth, priority=place, parent_id=parent
+                )
+            )
         if urls and not isinstance(session.graph, MemoryGraph):
             session.graph.settle()
         return links
 
     def _found_on(self, session: Session, parent: str | None) -> int | None:
-        """Returns the id in the frontier of the page `parent`, on which an address was found; None if it is unknown."""
+        """Returns the id in the frontier of the page `parent`, on which an address was found; None
+        if it is unknown."""
         if not parent:
             return None
         if parent not in session.addresses:
@@ -224,14 +275,20 @@ class TopicCrawler:
         return session.addresses[parent]
 
     def _recall(self, run: Run, session: Session, url: str, now: datetime) -> bool:
-        """Takes the page of an address from the archive and processes it. Returns False if the address must be requested from the
-        network, otherwise True. Only pages that other runs stored are used. By the option `source`:
-        - "net": always False. "mixed": False without a page, or if it is older than `fresh_days` (0: of any age).
+        """Takes the page of an address from the archive and processes it. Returns False if the
+        address must be requested from the network, otherwise True. Only pages that other runs
+        stored are used. By the option `source`:
+        - "net": always False. "mixed": False without a page, or if it is older than `fresh_days`
+          (0: of any age).
         - "archive": an address without a page is counted as failed."""
         options = session.options
         if options.source == "net":
             return False
-        since = now - timedelta(days=options.fresh_days) if options.source == "mixed" and options.fresh_days else None
+        since = (
+            now - timedelta(days=options.fresh_days)
+            if options.source == "mixed" and options.fresh_days
+            else None
+        )
         page = sessions.stored_page(url)
         if page is None or (since is not None and page.fetched_at < since) or page.run_id == run.pk:
             if options.source == "mixed":
@@ -241,7 +298,9 @@ class TopicCrawler:
             return True
         draft = sessions.draft_of(page, session.parser, options)
         if draft is None or draft.problem or draft.content is None:
-            pages.failed(session, url, draft.problem if draft is not None else "not_in_archive", now)
+            pages.failed(
+                session, url, draft.problem if draft is not None else "not_in_archive", now
+            )
             self._count(run, failed=1)
             return True
         outcome = pages.arrived(session, url, draft, now, recalled=True)
@@ -250,15 +309,26 @@ class TopicCrawler:
         return True
 
     def _count(self, run: Run, **deltas: int) -> None:
-        Run.objects.filter(pk=run.pk).update(**{name: F(name) + number for name, number in deltas.items()})
+        Run.objects.filter(pk=run.pk).update(
+            **{name: F(name) + number for name, number in deltas.items()}
+        )
 
 
 def _copy(run: Run, page: Page, url: str, outcome: pages.Outcome, session: Session) -> None:
-    """Stores a page that was taken from the archive as a page of this run too, with the title, similarity and depth that it has
-    in this run."""
+    """Stores a page that was taken from the archive as a page of this run too, with the title,
+    similarity and depth that it has in this run."""
     node = session.graph.node(url)
-    columns = [field.attname for field in Page._meta.concrete_fields if field.attname not in ("id", "run_id")]
+    columns = [
+        field.attname
+        for field in Page._meta.concrete_fields
+        if field.attname not in ("id", "run_id")
+    ]
     values: dict[str, Any] = {name: getattr(page, name) for name in columns}
-    values |= {"url": url, "key_hash": url_hash(url), "url_hash": url_hash(url), "title": outcome.title[:500]}
+    values |= {
+        "url": url,
+        "key_hash": url_hash(url),
+        "url_hash": url_hash(url),
+        "title": outcome.title[:500],
+    }
     values |= {"relevance": outcome.similarity, "depth": node.depth if node is not None else 0}
     Page.objects.update_or_create(run=run, key_hash=url_hash(url), defaults=values)

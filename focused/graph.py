@@ -1,5 +1,5 @@
-"""The URL graph of a topic crawl: known URLs, ordered queues of waiting ones, and the links of pages. Defines the interface,
-and the implementation in memory.
+"""The URL graph of a topic crawl: known URLs, ordered queues of waiting ones, and the links of
+pages. Defines the interface, and the implementation in memory.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol
 from crawlmgr.web.url import host_key
 
 LOOKED_AT = 64
-"""Number of nodes at the front of a queue that are searched for one whose host can be requested now. If none of them is on
-such a host, no node is taken, although one may wait further back."""
+"""Number of nodes at the front of a queue that are searched for one whose host can be requested
+now. If none of them is on such a host, no node is taken, although one may wait further back."""
 
 
 class State(IntEnum):
@@ -27,11 +27,21 @@ class State(IntEnum):
 
 
 class Node:
-    """One URL of the graph. `data` belongs to the strategy: plain values (numbers, text, lists) by name, so that a database can
-    store them.
+    """One URL of the graph. `data` belongs to the strategy: plain values (numbers, text, lists) by
+    name, so that a database can store them.
     """
 
-    __slots__ = ("_data", "depth", "order", "parent", "priority", "queue", "state", "url", "version")
+    __slots__ = (
+        "_data",
+        "depth",
+        "order",
+        "parent",
+        "priority",
+        "queue",
+        "state",
+        "url",
+        "version",
+    )
 
     def __init__(self, url: str, depth: int, parent: str | None) -> None:
         self.url = url
@@ -54,8 +64,8 @@ class Node:
 
     @property
     def own(self) -> dict[str, Any] | None:
-        """The dictionary `data`, or None if nothing was ever stored in it. Reading `data` would create it; reading this does
-        not."""
+        """The dictionary `data`, or None if nothing was ever stored in it. Reading `data` would
+        create it; reading this does not."""
         return self._data
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -71,31 +81,35 @@ class OutLink(NamedTuple):
 
 
 class UrlGraph(Protocol):
-    """The interface of the URL graph for strategies. Implementations keep it in memory or in a database; with one worker, URLs
-    come in the same order from either.
+    """The interface of the URL graph for strategies. Implementations keep it in memory or in a
+    database; with one worker, URLs come in the same order from either.
     """
 
     def node(self, url: str) -> Node | None:
-        """Returns the URL's node, also if the URL is another address of the node (`alias`); None if the URL is unknown."""
+        """Returns the URL's node, also if the URL is another address of the node (`alias`); None if
+        the URL is unknown."""
 
     def add(self, url: str, depth: int, parent: str | None) -> Node:
-        """Returns the URL's node, created with this depth and parent if new. A `depth` smaller than that of an existing node
-        replaces its depth, unless the URL has been fetched."""
+        """Returns the URL's node, created with this depth and parent if new. A `depth` smaller than
+        that of an existing node replaces its depth, unless the URL has been fetched."""
 
     def alias(self, url: str, node: Node) -> None:
         """Registers `url`, the address at the end of a redirect, as another address of the node."""
 
     def push(self, node: Node, priority: float, queue: str = "", parent: str | None = None) -> None:
-        """Adds the node to a queue, or moves it there from another queue. `parent`, if given, becomes the node's parent. Nodes
-        leave a queue by priority, highest first; of equal priorities the one added earliest.
+        """Adds the node to a queue, or moves it there from another queue. `parent`, if given,
+        becomes the node's parent. Nodes leave a queue by priority, highest first; of equal
+        priorities the one added earliest.
         """
 
     resting: Collection[str]
-    """Hosts (`host_key`) that cannot be requested now, because enough of their addresses are in progress."""
+    """Hosts (`host_key`) that cannot be requested now, because enough of their addresses are in
+    progress."""
 
     def pop(self, queue: str = "") -> Node | None:
-        """Removes the first node of a queue whose host is not in `resting` (hosts that cannot be requested now) and returns it;
-        skipped nodes keep their places. Returns None if the queue is empty or its first LOOKED_AT nodes are all on such hosts.
+        """Removes the first node of a queue whose host is not in `resting` (hosts that cannot be
+        requested now) and returns it; skipped nodes keep their places. Returns None if the queue is
+        empty or its first LOOKED_AT nodes are all on such hosts.
         """
 
     def drop(self, node: Node) -> None:
@@ -108,8 +122,8 @@ class UrlGraph(Protocol):
         """Yields the nodes of a queue, in no particular order."""
 
     def reprioritise(self, score: Callable[[Node], float], queue: str = "") -> None:
-        """Gives every node of a queue the priority that `score` returns for it; of equal priorities, the one added earliest
-        still comes first.
+        """Gives every node of a queue the priority that `score` returns for it; of equal
+        priorities, the one added earliest still comes first.
         """
 
     def store_links(self, node: Node, links: Sequence[OutLink]) -> None:
@@ -120,14 +134,17 @@ class UrlGraph(Protocol):
 
 
 def beginning(url: str) -> str:
-    """Returns the beginning of an address up to and including the "/" that begins its path: scheme and host."""
+    """Returns the beginning of an address up to and including the "/" that begins its path: scheme
+    and host."""
     return url[: url.index("/", 8) + 1] if "/" in url[8:] else url
 
 
 class MemoryGraph:
-    """Keeps the URL graph in dictionaries, with one heap per queue; outdated heap entries stay and are skipped.
+    """Keeps the URL graph in dictionaries, with one heap per queue; outdated heap entries stay and
+    are skipped.
 
-    Nodes of equal priority are popped in the order of their pushes; with `ties` (a random generator) in random order.
+    Nodes of equal priority are popped in the order of their pushes; with `ties` (a random
+    generator) in random order.
     """
 
     def __init__(self, ties: random.Random | None = None) -> None:
@@ -139,7 +156,8 @@ class MemoryGraph:
         self._pushes = 0
         self.resting: Collection[str] = ()
         self._site: str | None = None
-        """The common scheme and host of all addresses so far; None without any, "" if they have several hosts."""
+        """The common scheme and host of all addresses so far; None without any, "" if they have
+        several hosts."""
 
     def __len__(self) -> int:
         return len(self._nodes)

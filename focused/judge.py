@@ -1,5 +1,5 @@
-"""Relevance feedback for the strategy `adaptive`: learns from the pages of the crawl, with or without the operator's marks, what
-pages on topic have in common."""
+"""Relevance feedback for the strategy `adaptive`: learns from the pages of the crawl, with or
+without the operator's marks, what pages on topic have in common."""
 
 from __future__ import annotations
 
@@ -23,34 +23,37 @@ NONE: Rows = np.zeros(0, dtype=np.intp)
 Row = tuple[NDArray[np.int32], NDArray[np.float32]]
 
 VERSION = 4
-"""Version of the judge, raised when the same pages would be scored differently. 1: samples and the most similar pages; 2:
-marks, also of earlier runs; 3: pages linked from the same page count; 4: words by number."""
+"""Version of the judge, raised when the same pages would be scored differently. 1: samples and the
+most similar pages; 2: marks, also of earlier runs; 3: pages linked from the same page count; 4:
+words by number."""
 MAX_SIMILAR = 20
-"""Number of pages most similar to the samples whose centroid represents the topic; at most a fifth of all pages."""
+"""Number of pages most similar to the samples whose centroid represents the topic; at most a fifth
+of all pages."""
 EVERY = 50
-"""Number of pages that arrive between two rankings (computations of all pages' scores); beyond a thousand pages a twentieth
-of the pages, so that the cost per page stays constant."""
+"""Number of pages that arrive between two rankings (computations of all pages' scores); beyond a
+thousand pages a twentieth of the pages, so that the cost per page stays constant."""
 FIRST = 10
-"""Number of pages before the first ranking (computation of all pages' scores), and between rankings until there are fifty
-pages."""
+"""Number of pages before the first ranking (computation of all pages' scores), and between rankings
+until there are fifty pages."""
 SAMPLES_SHARE = 0.5
-"""Weight of the topic's own samples in the vector that represents the topic; the pages most similar to the samples have the
-rest."""
+"""Weight of the topic's own samples in the vector that represents the topic; the pages most similar
+to the samples have the rest."""
 OFF_TOPIC_SHARE = 0.5
-"""Factor with which the centroid of pages marked off topic is subtracted from the vector that represents the topic; that of
-pages marked on topic is added with factor 1."""
+"""Factor with which the centroid of pages marked off topic is subtracted from the vector that
+represents the topic; that of pages marked on topic is added with factor 1."""
 
 SIBLINGS = 0.6
-"""Weight of the score of sibling pages (linked from the same page) relative to the score of a page's own words, both
-standardised."""
+"""Weight of the score of sibling pages (linked from the same page) relative to the score of a
+page's own words, both standardised."""
 SHRINKAGE = 3.0
-"""Strength with which the mean score of sibling pages is drawn towards the mean of all pages: the number of pages that the
-latter counts as."""
+"""Strength with which the mean score of sibling pages is drawn towards the mean of all pages: the
+number of pages that the latter counts as."""
 
 
 def otsu_means(scores: Vector) -> tuple[float, float]:
-    """Divides at least two scores into two groups by the threshold that separates them best (Otsu's method). Returns the mean
-    of the lower group (taken for off-topic pages) and the mean of the higher one (relevant pages).
+    """Divides at least two scores into two groups by the threshold that separates them best (Otsu's
+    method). Returns the mean of the lower group (taken for off-topic pages) and the mean of the
+    higher one (relevant pages).
     """
     ordered = np.sort(scores)
     size = len(ordered)
@@ -64,23 +67,31 @@ def otsu_means(scores: Vector) -> tuple[float, float]:
 
 
 class Feedback:
-    """Scores pages by Rocchio's method with pseudo relevance feedback: by the words that the pages most similar to the topic have
-    and others do not. Pages are numbered in the order of their arrival; `rank` computes the scores of all pages again.
+    """Scores pages by Rocchio's method with pseudo relevance feedback: by the words that the pages
+    most similar to the topic have and others do not. Pages are numbered in the order of their
+    arrival; `rank` computes the scores of all pages again.
 
-    Texts are vectors of (1 + ln f) * idf weights by word, scaled to length 1 (f: number of occurrences). A page's own score is
-    its inner product with v, the sum of two terms:
-    - half the centroid of the samples + half that of the up to 20 pages nearest to the samples - that of all pages;
-    - the centroid of pages marked on topic - half that of pages marked off topic, the centroid of all pages subtracted from each.
-    The final score also has a part from the page's siblings (`_with_siblings`). `samples` are word counts. `marked` are pages
-    that the operator marked in earlier runs, as pairs of word counts and whether the page is on topic."""
+    Texts are vectors of (1 + ln f) * idf weights by word, scaled to length 1 (f: number of
+    occurrences). A page's own score is its inner product with v, the sum of two terms:
+    - half the centroid of the samples + half that of the up to 20 pages nearest to the samples -
+      that of all pages;
+    - the centroid of pages marked on topic - half that of pages marked off topic, the centroid of
+      all pages subtracted from each.
+    The final score also has a part from the page's siblings (`_with_siblings`). `samples` are word
+    counts. `marked` are pages that the operator marked in earlier runs, as pairs of word counts and
+    whether the page is on topic.
+    """
 
     def __init__(
-        self, samples: Sequence[Mapping[str, float]], marked: Sequence[tuple[Mapping[str, float], bool]] = ()
+        self,
+        samples: Sequence[Mapping[str, float]],
+        marked: Sequence[tuple[Mapping[str, float], bool]] = (),
     ) -> None:
         self.ranked = 0
         """Number of pages in the last ranking (computation of all pages' scores)."""
         self._columns = np.full(1 << WORD_BITS, -1, dtype=np.int32)
-        """By word number (hash value), the column of the word in the page-word matrix; -1 for an unknown word."""
+        """By word number (hash value), the column of the word in the page-word matrix; -1 for an
+        unknown word."""
         self._width = 0
         self._waiting: list[HashedWords] = []
         self._starts = [0]
@@ -89,14 +100,18 @@ class Feedback:
         self.marks: dict[int, bool] = {}
         """The operator's marks, by page number."""
         self._samples = [self._row(hashed(counts)) for counts in samples if counts]
-        self._marked = [(self._row(hashed(counts)), on_topic) for counts, on_topic in marked if counts]
+        self._marked = [
+            (self._row(hashed(counts)), on_topic) for counts, on_topic in marked if counts
+        ]
         self._direction = np.zeros(0)
         self._idf = np.zeros(0)
-        """Inverse document frequency by column, with one more value at the end for words unknown to the last ranking. These
-        are weighted as if they occurred on no page, and contribute nothing to scores."""
+        """Inverse document frequency by column, with one more value at the end for words unknown to
+        the last ranking. These are weighted as if they occurred on no page, and contribute nothing
+        to scores."""
         self._levels = (0.0, 1.0)
         self._scales = ((0.0, 1.0), (0.0, 1.0))
-        """Mean and standard deviation of the pages' own scores, and of their siblings' scores, in the last ranking."""
+        """Mean and standard deviation of the pages' own scores, and of their siblings' scores, in
+        the last ranking."""
         self._sibling_means = np.zeros(0)
         """By page number, the mean own score of the pages that the page links to."""
 
@@ -104,12 +119,13 @@ class Feedback:
         return len(self._starts) - 1 + len(self._waiting)
 
     def add(self, words: HashedWords) -> None:
-        """Adds a fetched page, which gets the next number. Its words are added to the page-word matrix at the next ranking."""
+        """Adds a fetched page, which gets the next number. Its words are added to the page-word
+        matrix at the next ranking."""
         self._waiting.append(words)
 
     def _take(self) -> None:
-        """Adds the words of the pages that arrived since the last ranking to the page-word matrix; each new word gets a new
-        column."""
+        """Adds the words of the pages that arrived since the last ranking to the page-word matrix;
+        each new word gets a new column."""
         numbers = np.concatenate([words.numbers for words in self._waiting])
         self._name(np.unique(numbers[self._columns.take(numbers) < 0]))
         place = self._words.extend(len(numbers))
@@ -122,27 +138,34 @@ class Feedback:
         self._waiting.clear()
 
     def _name(self, numbers: NDArray[np.uint32]) -> None:
-        """Assigns the next free columns of the page-word matrix to the words with these numbers, which have no columns yet."""
+        """Assigns the next free columns of the page-word matrix to the words with these numbers,
+        which have no columns yet."""
         self._columns[numbers] = np.arange(self._width, self._width + len(numbers))
         self._width += len(numbers)
         if self._width > len(self._frequencies):
             self._frequencies = np.concatenate([self._frequencies, np.zeros(self._width)])
 
     def mark(self, number: int, on_topic: bool | None) -> None:
-        """Stores the operator's mark of the page with this number: on topic, off topic, or None to remove the mark."""
+        """Stores the operator's mark of the page with this number: on topic, off topic, or None to
+        remove the mark."""
         if on_topic is None:
             self.marks.pop(number, None)
         else:
             self.marks[number] = on_topic
 
     def due(self) -> bool:
-        """Tells whether enough pages have arrived since the last ranking to make a new one: FIRST (10) as long as there are at
-        most fifty pages, then EVERY (50) or, if that is more, a twentieth of the number of pages in the last ranking."""
-        return len(self) - self.ranked >= (FIRST if len(self) <= EVERY else max(EVERY, self.ranked // 20))
+        """Tells whether enough pages have arrived since the last ranking to make a new one: FIRST
+        (10) as long as there are at most fifty pages, then EVERY (50) or, if that is more, a
+        twentieth of the number of pages in the last ranking.
+        """
+        return len(self) - self.ranked >= (
+            FIRST if len(self) <= EVERY else max(EVERY, self.ranked // 20)
+        )
 
     def rank(self, parents: Rows = NONE, children: Rows = NONE) -> Vector:
-        """Computes the scores of all pages and returns them indexed by page number; only scores of one ranking are comparable.
-        `parents` and `children` are parallel arrays of page numbers: page `parents[i]` links to page `children[i]`.
+        """Computes the scores of all pages and returns them indexed by page number; only scores of
+        one ranking are comparable. `parents` and `children` are parallel arrays of page numbers:
+        page `parents[i]` links to page `children[i]`.
         """
         if self._waiting:
             self._take()
@@ -165,7 +188,9 @@ class Feedback:
             taught = [row for row, word in self._marked if word == on_topic]
             if marked or taught:
                 share = len(taught) / (len(marked) + len(taught))
-                mean = (1 - share) * centroid(np.array(marked, dtype=np.intp)) + share * self._centroid(taught, len(everything))
+                mean = (1 - share) * centroid(
+                    np.array(marked, dtype=np.intp)
+                ) + share * self._centroid(taught, len(everything))
                 self._direction += factor * (mean - everything)
         scores = self._with_siblings(matrix @ self._direction / lengths, parents, children)
         self.ranked = len(self)
@@ -175,17 +200,33 @@ class Feedback:
         return scores
 
     def _with_siblings(self, own: Vector, parents: Rows, children: Rows) -> Vector:
-        """Computes final scores, indexed by page number: z(own) + SIBLINGS * z(beside), where z standardises values over all
-        pages. For each page that links to the scored one, the mean own score of its other targets is shrunk towards the overall
-        mean; `beside` is the mean of these. `parents` and `children` are as in `rank`.
+        """Computes final scores, indexed by page number: z(own) + SIBLINGS * z(beside), where z
+        standardises values over all pages. For each page that links to the scored one, the mean own
+        score of its other targets is shrunk towards the overall mean; `beside` is the mean of
+        these. `parents` and `children` are as in `rank`.
         """
         size, mean = len(own), float(own.mean())
-        count, total = np.bincount(parents, minlength=size), np.bincount(parents, weights=own[children], minlength=size)
-        others = (total[parents] - own[children] + SHRINKAGE * mean) / (count[parents] - 1 + SHRINKAGE)
+        count, total = (
+            np.bincount(parents, minlength=size),
+            np.bincount(parents, weights=own[children], minlength=size),
+        )
+        others = (total[parents] - own[children] + SHRINKAGE * mean) / (
+            count[parents] - 1 + SHRINKAGE
+        )
         links = np.bincount(children, minlength=size)
-        beside = np.where(links, np.bincount(children, weights=others, minlength=size) / np.maximum(links, 1), mean)
+        beside = np.where(
+            links,
+            np.bincount(children, weights=others, minlength=size) / np.maximum(links, 1),
+            mean,
+        )
         self._sibling_means = (total + SHRINKAGE * mean) / (count + SHRINKAGE)
-        self._scales = (mean, float(own.std()) + 1e-9), (float(beside.mean()), float(beside.std()) + 1e-9)
+        self._scales = (
+            (mean, float(own.std()) + 1e-9),
+            (
+                float(beside.mean()),
+                float(beside.std()) + 1e-9,
+            ),
+        )
         return self._both(own, beside) if len(parents) else self._both(own, np.full(size, mean))
 
     def _both(self, own: Number, beside: Number) -> Number:
@@ -193,15 +234,16 @@ class Feedback:
         return (own - mean) / spread + SIBLINGS * (beside - mean_beside) / spread_beside
 
     def to_mark(self, scores: Vector, number: int) -> list[int]:
-        """Returns the numbers of up to `number` unmarked pages that the operator should mark because this would help most:
-        those whose scores are nearest the middle between the levels of off-topic and of relevant pages (`otsu_means`).
+        """Returns the numbers of up to `number` unmarked pages that the operator should mark
+        because this would help most: those whose scores are nearest the middle between the levels
+        of off-topic and of relevant pages (`otsu_means`).
         """
         unsure = np.argsort(np.abs(scores - sum(self._levels) / 2), kind="stable").tolist()
         return [page for page in unsure if page not in self.marks][:number]
 
     def scaled(self, scores: Vector) -> Vector:
-        """Returns scores of the last ranking scaled to [0, 1]: 0 at the mean score of off-topic pages, 1 at that of relevant
-        ones (`otsu_means`).
+        """Returns scores of the last ranking scaled to [0, 1]: 0 at the mean score of off-topic
+        pages, 1 at that of relevant ones (`otsu_means`).
         """
         low, high = self._levels
         return np.clip((scores - low) / max(high - low, 1e-9), 0.0, 1.0)
@@ -212,17 +254,23 @@ class Feedback:
         return min(1.0, max(0.0, (score - low) / max(high - low, 1e-9)))
 
     def score(self, number: int, parent: int = -1) -> float:
-        """Computes the score of page `number`, which is linked from page `parent` (-1: none), with the weights of the last
-        ranking, so that it is comparable with that ranking's scores. Pages that arrived since then can be scored, too."""
+        """Computes the score of page `number`, which is linked from page `parent` (-1: none), with
+        the weights of the last ranking, so that it is comparable with that ranking's scores. Pages
+        that arrived since then can be scored, too.
+        """
         indices, weights = self._page(number)
         values = weights * self._idf.take(indices)
         own = float(values @ self._direction.take(indices)) / max(sqrt(values @ values), 1e-12)
-        beside = self._sibling_means.item(parent) if 0 <= parent < len(self._sibling_means) else self._scales[1][0]
+        beside = (
+            self._sibling_means.item(parent)
+            if 0 <= parent < len(self._sibling_means)
+            else self._scales[1][0]
+        )
         return self._both(own, beside)
 
     def _page(self, number: int) -> Row:
-        """Returns the words of page `number` as a pair of arrays (columns of the page-word matrix, weights); the column is -1 for
-        words without a column."""
+        """Returns the words of page `number` as a pair of arrays (columns of the page-word matrix,
+        weights); the column is -1 for words without a column."""
         late = number - len(self._starts) + 1
         if late >= 0:
             return self._columns.take(self._waiting[late].numbers), self._waiting[late].weights
@@ -230,20 +278,25 @@ class Feedback:
         return self._words.index[place], self._words.weight[place]
 
     def _row(self, words: HashedWords) -> Row:
-        """Returns the words of a text as a pair of arrays (columns of the page-word matrix, weights 1 + ln f), and assigns
-        columns to new words. Words are hashed to 20 bits, so that of several hundred thousand words some share a column."""
+        """Returns the words of a text as a pair of arrays (columns of the page-word matrix, weights
+        1 + ln f), and assigns columns to new words. Words are hashed to 20 bits, so that of several
+        hundred thousand words some share a column.
+        """
         self._name(np.unique(words.numbers[self._columns.take(words.numbers) < 0]))
         return self._columns.take(words.numbers), words.weights
 
-    def _weighed(self, indices: NDArray[np.int32], weights: NDArray[np.float32]) -> tuple[NDArray[np.int32], Vector]:
-        """Returns the words of a text as (column indices, weights); `weights`, given as 1 + ln f, are multiplied by the inverse
-        document frequency and scaled to a vector of length 1."""
+    def _weighed(
+        self, indices: NDArray[np.int32], weights: NDArray[np.float32]
+    ) -> tuple[NDArray[np.int32], Vector]:
+        """Returns the words of a text as (column indices, weights); `weights`, given as 1 + ln f,
+        are multiplied by the inverse document frequency and scaled to a vector of length 1."""
         values = weights * self._idf[indices]
         return indices, values / max(float(np.sqrt(values @ values)), 1e-12)
 
     def _centroid(self, rows: Sequence[Row], size: int) -> Vector:
-        """Returns the mean of the weighted vectors of texts that are not pages of the run (samples, pages marked in earlier
-        runs), given as (columns, weights); the result is an array of `size` columns.
+        """Returns the mean of the weighted vectors of texts that are not pages of the run (samples,
+        pages marked in earlier runs), given as (columns, weights); the result is an array of `size`
+        columns.
         """
         found = np.zeros(size)
         for row in rows:
@@ -252,11 +305,12 @@ class Feedback:
         return found
 
     def _matrix(self) -> tuple[sparse.csr_matrix, Vector]:
-        """Returns the matrix of pages (rows) and words (columns), with weights (1 + ln f) * (ln((N + 1) / (n + 1)) + 1), and
-        the lengths of its rows. f is the number of occurrences in the page, N the number of pages, n the number of pages with
-        the word.
+        """Returns the matrix of pages (rows) and words (columns), with weights (1 + ln f) * (ln((N
+        + 1) / (n + 1)) + 1), and the lengths of its rows. f is the number of occurrences in the
+        page, N the number of pages, n the number of pages with the word.
         """
-        # imported here because the import takes a tenth of a second, which commands that only list strategies save
+        # imported here because the import takes a tenth of a second, which commands that only list
+        # strategies save
         from scipy import sparse
 
         end, shape = self._words.size, (len(self), self._width)
@@ -264,4 +318,6 @@ class Feedback:
         indices, starts = self._words.index[:end], np.array(self._starts, dtype=np.int32)
         data = self._words.weight[:end] * self._idf.take(indices)
         squares = sparse.csr_matrix((data * data, indices, starts), shape=shape) @ np.ones(shape[1])
-        return sparse.csr_matrix((data, indices, starts), shape=shape), np.maximum(np.sqrt(squares), 1e-12)
+        return sparse.csr_matrix((data, indices, starts), shape=shape), np.maximum(
+            np.sqrt(squares), 1e-12
+        )

@@ -1,5 +1,5 @@
-"""Derives words of a topic from pages: its keywords from entry pages, by TextRank, and the near-topic lexicon, the words of
-off-topic pages that lead to relevant ones."""
+"""Derives words of a topic from pages: its keywords from entry pages, by TextRank, and the
+near-topic lexicon, the words of off-topic pages that lead to relevant ones."""
 
 from __future__ import annotations
 
@@ -26,18 +26,24 @@ _HAN = re.compile(f"[{HAN}]")
 
 
 def host_page_refusal(url: str, anchor: str, in_links: int) -> str | None:
-    """Returns None if a URL can be a host page (an entry page of a site, whose words describe the topic), otherwise the code of
-    the rule that it breaks. `anchor` is the text of links to it, `in_links` their number.
+    """Returns None if a URL can be a host page (an entry page of a site, whose words describe the
+    topic), otherwise the code of the rule that it breaks. `anchor` is the text of links to it,
+    `in_links` their number.
 
-    Rules of the tunnelling paper, with their codes: the path is "/" or ends in index or default ("path"); at least 3 in-links
-    ("in_links"); an anchor with at most 12 Chinese and at most 30 other characters ("anchor_length"), which is not a pagination
-    link ("paging"); a URL of at most 80 characters ("url_length") and at most 4 path segments ("depth")."""
+    Rules of the tunnelling paper, with their codes: the path is "/" or ends in index or default
+    ("path"); at least 3 in-links ("in_links"); an anchor with at most 12 Chinese and at most 30
+    other characters ("anchor_length"), which is not a pagination link ("paging"); a URL of at most
+    80 characters ("url_length") and at most 4 path segments ("depth").
+    """
     path = unquote(urlsplit(url).path) or "/"
     if not _HOST_PATH.search(path):
         return "path"
     if in_links < MIN_IN_LINKS:
         return "in_links"
-    if len(_HAN.findall(anchor)) > MAX_ANCHOR_HAN or len(_HAN.sub("", anchor).strip()) > MAX_ANCHOR_LATIN:
+    if (
+        len(_HAN.findall(anchor)) > MAX_ANCHOR_HAN
+        or len(_HAN.sub("", anchor).strip()) > MAX_ANCHOR_LATIN
+    ):
         return "anchor_length"
     if _PAGING.search(anchor):
         return "paging"
@@ -50,7 +56,8 @@ def host_page_refusal(url: str, anchor: str, in_links: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class HostPage:
-    """A host page (entry page of a site), with the anchor and the number of in-links by which it was recognised."""
+    """A host page (entry page of a site), with the anchor and the number of in-links by which it
+    was recognised."""
 
     url: str
     anchor: str
@@ -58,8 +65,9 @@ class HostPage:
 
 
 def host_pages(pages: Iterable[Page]) -> list[HostPage]:
-    """Returns the host pages (entry pages of sites) among a run's fetched pages. Only links among the fetched pages count as
-    in-links; of the anchors of a page's in-links the shortest is used."""
+    """Returns the host pages (entry pages of sites) among a run's fetched pages. Only links among
+    the fetched pages count as in-links; of the anchors of a page's in-links the shortest is used.
+    """
     fetched = {page.content.url: page for page in pages}
     anchors: dict[str, list[str]] = {}
     for page in fetched.values():
@@ -75,27 +83,42 @@ def host_pages(pages: Iterable[Page]) -> list[HostPage]:
 
 
 def topic_lexicon(texts: Iterable[str], top: int = LEXICON_WORDS) -> dict[str, float]:
-    """Returns keywords of a topic with weights, from the texts of host pages or samples: the 20 best words of each text by
-    TextRank, merged into at most `top` words; the greatest weight is 1.
+    """Returns keywords of a topic with weights, from the texts of host pages or samples: the 20
+    best words of each text by TextRank, merged into at most `top` words; the greatest weight is 1.
 
-    Only for use between runs: if the lexicon changed during a run, the run's own pages would shift the topic."""
+    Only for use between runs: if the lexicon changed during a run, the run's own pages would shift
+    the topic.
+    """
     return merge((keywords(text, WORDS_A_PAGE) for text in texts), top)
 
 
-def near_lexicon(pages: Iterable[Page], topic_words: Mapping[str, float], top: int = LEXICON_WORDS) -> dict[str, float]:
-    """Returns at most `top` words, with weights, that are typical of off-topic pages from which a relevant page can be reached in
-    one or two clicks. The topic's own words are left out.
+def near_lexicon(
+    pages: Iterable[Page], topic_words: Mapping[str, float], top: int = LEXICON_WORDS
+) -> dict[str, float]:
+    """Returns at most `top` words, with weights, that are typical of off-topic pages from which a
+    relevant page can be reached in one or two clicks. The topic's own words are left out.
 
-    The weight of a word is the share of such pages that contain it, minus the share among the other off-topic pages; words with a
-    positive weight are kept, scaled so that the greatest weight is 1. Only for use between runs."""
+    The weight of a word is the share of such pages that contain it, minus the share among the other
+    off-topic pages; words with a positive weight are kept, scaled so that the greatest weight is 1.
+    Only for use between runs."""
     all_pages = list(pages)
     on_topic = {page.url for page in all_pages if page.relevant}
     others = [page for page in all_pages if not page.relevant]
     parents = {page.url for page in others if any(link.url in on_topic for link in page.links)}
-    leading = parents | {page.url for page in others if any(link.url in parents for link in page.links)}
-    lead, rest = _shares(p for p in others if p.url in leading), _shares(p for p in others if p.url not in leading)
-    gains = {word: share - rest.get(word, 0.0) for word, share in lead.items() if word not in topic_words}
-    chosen = sorted(((word, gain) for word, gain in gains.items() if gain > 0), key=lambda pair: (-pair[1], pair[0]))[:top]
+    leading = parents | {
+        page.url for page in others if any(link.url in parents for link in page.links)
+    }
+    lead, rest = (
+        _shares(p for p in others if p.url in leading),
+        _shares(p for p in others if p.url not in leading),
+    )
+    gains = {
+        word: share - rest.get(word, 0.0) for word, share in lead.items() if word not in topic_words
+    }
+    chosen = sorted(
+        ((word, gain) for word, gain in gains.items() if gain > 0),
+        key=lambda pair: (-pair[1], pair[0]),
+    )[:top]
     return {word: gain / chosen[0][1] for word, gain in chosen}
 
 

@@ -1,5 +1,5 @@
-"""Addresses that a site lists in its sitemap, as candidate links of a topic crawl. They are judged by the words in the address,
-the only thing known of them."""
+"""Addresses that a site lists in its sitemap, as candidate links of a topic crawl. They are judged
+by the words in the address, the only thing known of them."""
 
 from __future__ import annotations
 
@@ -28,15 +28,18 @@ def address_text(url: str) -> str:
 
 
 def best(walk: Walk, parser: Parser, urls: Sequence[str], most: int) -> list[str]:
-    """Returns the `most` addresses (the maximum number) whose words are most similar to the topic, best first; equal ones in the
-    given order."""
-    return sorted(urls, key=lambda url: -walk.strategy.topic.text(parser.words(address_text(url))))[:most]
+    """Returns the `most` addresses (the maximum number) whose words are most similar to the topic,
+    best first; equal ones in the given order."""
+    return sorted(urls, key=lambda url: -walk.strategy.topic.text(parser.words(address_text(url))))[
+        :most
+    ]
 
 
 def queue(walk: Walk, parser: Parser, source: str, urls: Sequence[str]) -> None:
-    """Passes addresses listed in the sitemap `source` to the strategy, as if they were the links of a page without text, each
-    with the words of its address as anchor. That page counts as relevant, because some strategies ignore links of other pages.
-    Addresses that are already fetched or waiting are left out."""
+    """Passes addresses listed in the sitemap `source` to the strategy, as if they were the links of
+    a page without text, each with the words of its address as anchor. That page counts as relevant,
+    because some strategies ignore links of other pages. Addresses that are already fetched or
+    waiting are left out."""
     links = []
     for url in urls:
         text = address_text(url)
@@ -48,4 +51,6 @@ def queue(walk: Walk, parser: Parser, source: str, urls: Sequence[str]) -> None:
     node = walk.graph.add(source, 0, None)
     node.state = State.FETCHED
     topic = walk.strategy.topic
-    walk.strategy.expand(node, Page(source, 0, content, max(topic.page(words), topic.threshold), True))
+    walk.strategy.expand(
+        node, Page(source, 0, content, max(topic.page(words), topic.threshold), True)
+    )

@@ -1,5 +1,5 @@
-"""The crawl loop of a topic, without network or database: how a page is scored and its links queued, and a complete run over a
-source of pages that returns the trail of its fetches.
+"""The crawl loop of a topic, without network or database: how a page is scored and its links
+queued, and a complete run over a source of pages that returns the trail of its fetches.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ class Source(Protocol):
     """A source of pages: an archive, the network, or both."""
 
     def get(self, url: str) -> Content | None:
-        """Returns the page at a URL; None if it could not be fetched (which counts as a fetch). Raises Outside if the source
-        knows nothing of the URL, so that no fetch takes place.
+        """Returns the page at a URL; None if it could not be fetched (which counts as a fetch).
+        Raises Outside if the source knows nothing of the URL, so that no fetch takes place.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One fetched page of a run. `parent` is the URL of the page through which it was reached, `similarity` and `relevant` the
-    crawler's judgement, `duplicate` tells whether it nearly duplicates an earlier page.
+    """One fetched page of a run. `parent` is the URL of the page through which it was reached,
+    `similarity` and `relevant` the crawler's judgement, `duplicate` tells whether it nearly
+    duplicates an earlier page.
     """
 
     url: str
@@ -43,8 +44,9 @@ class Step:
 
 @dataclass(slots=True)
 class Trail:
-    """A run as the list of its fetches in order. `url` and `parent` of a step are addresses at the end of redirects. `failed`
-    counts failed fetches, `outside` URLs that the source did not know; `stopped_by` is the reason for the end.
+    """A run as the list of its fetches in order. `url` and `parent` of a step are addresses at the
+    end of redirects. `failed` counts failed fetches, `outside` URLs that the source did not know;
+    `stopped_by` is the reason for the end.
     """
 
     steps: list[Step] = field(default_factory=list)
@@ -54,8 +56,8 @@ class Trail:
     left_out: int = 0
     """Number of addresses that a rule of the strategy skipped as duplicates before fetching."""
     left_out_wrongly: int = 0
-    """Number of skipped addresses (`left_out`) whose pages are not near-duplicates of the page kept instead; only pairs of
-    which the source has both pages."""
+    """Number of skipped addresses (`left_out`) whose pages are not near-duplicates of the page kept
+    instead; only pairs of which the source has both pages."""
 
     @property
     def fetched(self) -> int:
@@ -64,11 +66,12 @@ class Trail:
 
 
 class Walk:
-    """Processes the result of each fetch, in live crawls and in crawls over an archive: scores the page, recognises
-    duplicates, and passes page and links to the strategy. The caller selects nodes and fetches the pages.
+    """Processes the result of each fetch, in live crawls and in crawls over an archive: scores the
+    page, recognises duplicates, and passes page and links to the strategy. The caller selects nodes
+    and fetches the pages.
 
-    For each selected node, the caller calls `failed` if the fetch failed, otherwise `judge` and, unless this returns None,
-    `expand` with its result."""
+    For each selected node, the caller calls `failed` if the fetch failed, otherwise `judge` and,
+    unless this returns None, `expand` with its result."""
 
     def __init__(self, strategy: Strategy, graph: UrlGraph) -> None:
         self.strategy = strategy
@@ -77,17 +80,18 @@ class Walk:
         self.pages = 0
 
     def failed(self, node: Node) -> None:
-        """Reports to the strategy that a selected URL could not be fetched, or leads to a page already fetched."""
+        """Reports to the strategy that a selected URL could not be fetched, or leads to a page
+        already fetched."""
         node.state = State.FAILED
         self.strategy.fail(node)
 
     def judge(self, node: Node, content: Content) -> tuple[Page, int | None] | None:
-        """Scores the page that was fetched for a node, and adds its words to the topic's document frequencies. Returns the page,
-        and the number (from 0) of the earlier page that it nearly duplicates: one whose SimHash differs in at most 3 bits (None
-        without one).
+        """Scores the page that was fetched for a node, and adds its words to the topic's document
+        frequencies. Returns the page, and the number (from 0) of the earlier page that it nearly
+        duplicates: one whose SimHash differs in at most 3 bits (None without one).
 
-        Returns None instead of the pair if the node's URL redirects to a page that was already fetched; the node has then
-        failed."""
+        Returns None instead of the pair if the node's URL redirects to a page that was already
+        fetched; the node has then failed."""
         if content.url != node.url:
             known = self.graph.node(content.url)
             if known is not None and known.state == State.FETCHED:
@@ -107,9 +111,10 @@ class Walk:
         return page, nearest[1] if nearest else None
 
     def expand(self, node: Node, page: Page, repeats: int | None = None) -> None:
-        """Passes the page to the strategy, which queues its links. `repeats` is the number of an earlier page that this page
-        nearly duplicates. In this case, links that the strategy has queued already are left out; those passed on are new URLs
-        and URLs that the strategy dropped (see `needs_queueing`).
+        """Passes the page to the strategy, which queues its links. `repeats` is the number of an
+        earlier page that this page nearly duplicates. In this case, links that the strategy has
+        queued already are left out; those passed on are new URLs and URLs that the strategy dropped
+        (see `needs_queueing`).
         """
         if repeats is not None:
             new = tuple(link for link in page.links if self._has_no_place(link.url))
@@ -129,8 +134,9 @@ def crawl(
     pages: int,
     on_page: Callable[[Page], None] | None = None,
 ) -> Trail:
-    """Fetches up to `pages` pages (failed fetches included) from the source in the strategy's order, and returns the list of
-    fetches. Its `stopped_by` is "pages", or the strategy's reason ("frontier": nothing is waiting).
+    """Fetches up to `pages` pages (failed fetches included) from the source in the strategy's
+    order, and returns the list of fetches. Its `stopped_by` is "pages", or the strategy's reason
+    ("frontier": nothing is waiting).
 
     `on_page` is called with every page before the strategy handles it."""
     trail = Trail()
@@ -159,7 +165,16 @@ def crawl(
         page, repeated = judged
         own_urls[node.url] = content.url
         parent = own_urls.get(node.parent) if node.parent else None
-        trail.steps.append(Step(content.url, parent, node.depth, page.similarity, page.relevant, repeated is not None))
+        trail.steps.append(
+            Step(
+                content.url,
+                parent,
+                node.depth,
+                page.similarity,
+                page.relevant,
+                repeated is not None,
+            )
+        )
         if on_page is not None:
             on_page(page)
         walk.expand(node, page, repeated)

@@ -1,5 +1,5 @@
-"""A fetched page as strategies see it: its words, its links with the words of anchors and around them, and its similarity to
-the topic.
+"""A fetched page as strategies see it: its words, its links with the words of anchors and around
+them, and its similarity to the topic.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 
 class LazyWords(Mapping[str, float]):
-    """A mapping from words to weights, computed as `make(*given)` when first used, because many strategies never use it."""
+    """A mapping from words to weights, computed as `make(*given)` when first used, because many
+    strategies never use it."""
 
     __slots__ = ("_given", "_make", "_words")
 
@@ -69,10 +70,12 @@ class LazyList(Sequence[str]):
 
 
 class Link(NamedTuple):
-    """One link of a page. Links to the same URL are merged: their anchors are joined, and the context is that of the first.
+    """One link of a page. Links to the same URL are merged: their anchors are joined, and the
+    context is that of the first.
 
-    `context` maps the words around the anchor, without those of the anchor itself, to weights. How these are computed depends on
-    the parser (see `parse.CONTEXTS`); by default they are numbers of occurrences."""
+    `context` maps the words around the anchor, without those of the anchor itself, to weights. How
+    these are computed depends on the parser (see `parse.CONTEXTS`); by default they are numbers of
+    occurrences."""
 
     url: str
     anchor: str
@@ -84,24 +87,32 @@ WORD_BITS = 20
 
 
 class HashedWords(NamedTuple):
-    """The distinct words of a text as two parallel arrays: for each word its number (the lowest 20 bits of its CRC-32), and 1 +
-    ln of its number of occurrences. The relevance feedback (`focused.judge`) uses them to learn from many pages."""
+    """The distinct words of a text as two parallel arrays: for each word its number (the lowest 20
+    bits of its CRC-32), and 1 + ln of its number of occurrences. The relevance feedback
+    (`focused.judge`) uses them to learn from many pages.
+    """
 
     numbers: NDArray[np.uint32]
     weights: NDArray[np.float32]
 
 
 def hashed(words: Mapping[str, float]) -> HashedWords:
-    """Converts word counts of a text to hash numbers with weights 1 + ln(count); counts below 1 are taken as 1."""
-    numbers = np.fromiter((crc32(word.encode("utf-8", "surrogatepass")) for word in words), np.uint32, len(words))
+    """Converts word counts of a text to hash numbers with weights 1 + ln(count); counts below 1 are
+    taken as 1."""
+    numbers = np.fromiter(
+        (crc32(word.encode("utf-8", "surrogatepass")) for word in words), np.uint32, len(words)
+    )
     counts = np.fromiter(words.values(), np.float32, len(words))
-    return HashedWords(numbers & np.uint32((1 << WORD_BITS) - 1), 1 + np.log(np.maximum(counts, 1.0)))
+    return HashedWords(
+        numbers & np.uint32((1 << WORD_BITS) - 1), 1 + np.log(np.maximum(counts, 1.0))
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
-    """The contents of a page, whether it comes from the network or an archive: `words` maps words to numbers of occurrences,
-    `fingerprint` is the SimHash of the words. Strategies share it and do not modify it."""
+    """The contents of a page, whether it comes from the network or an archive: `words` maps words
+    to numbers of occurrences, `fingerprint` is the SimHash of the words. Strategies share it and do
+    not modify it."""
 
     url: str
     title: str
@@ -114,7 +125,8 @@ class Content:
 
     @property
     def hashed(self) -> HashedWords:
-        """The page's words as hash numbers with weights, computed on first use and kept, since several runs may use one page."""
+        """The page's words as hash numbers with weights, computed on first use and kept, since
+        several runs may use one page."""
         if not self._hashed:
             self._hashed.append(hashed(self.words))
         return self._hashed[0]
@@ -122,8 +134,8 @@ class Content:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Page:
-    """A fetched page in one run: the URL and depth of its node in the graph, its similarity to the topic when it was fetched,
-    and whether that reached the threshold (`relevant`).
+    """A fetched page in one run: the URL and depth of its node in the graph, its similarity to the
+    topic when it was fetched, and whether that reached the threshold (`relevant`).
     """
 
     url: str

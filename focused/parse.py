@@ -1,5 +1,5 @@
-"""The page parser: converts bytes to words and links, in small exchangeable stages (decode, scan, main text, words around
-links, words).
+"""The page parser: converts bytes to words and links, in small exchangeable stages (decode, scan,
+main text, words around links, words).
 """
 
 from __future__ import annotations
@@ -23,19 +23,21 @@ CONTEXT_WORDS = 20
 """Number of words taken on either side of an anchor."""
 
 Context = Callable[[str, str, Tokenizer], Mapping[str, float]]
-"""A function from the text around a link (including the anchor), the anchor, and a tokenizer to weighted words."""
+"""A function from the text around a link (including the anchor), the anchor, and a tokenizer to
+weighted words."""
 
 
 def plain_context(context: str, anchor: str, tokenizer: Tokenizer) -> Mapping[str, float]:
-    """Returns the words around an anchor with weights: the number of occurrences among the 20 words before and the 20 after
-    it."""
+    """Returns the words around an anchor with weights: the number of occurrences among the 20 words
+    before and the 20 after it."""
     before, after = _sides(context, anchor, tokenizer)
     return Counter([*before[-CONTEXT_WORDS:], *after[:CONTEXT_WORDS]])
 
 
 def weighted_context(context: str, anchor: str, tokenizer: Tokenizer) -> Mapping[str, float]:
-    """Returns the words around an anchor with weights by distance: an occurrence at distance d from the anchor adds (21 - d) /
-    20, which is 1 for the nearest word and 0 beyond 20 (the Dolphin patent's weighted parser)."""
+    """Returns the words around an anchor with weights by distance: an occurrence at distance d from
+    the anchor adds (21 - d) / 20, which is 1 for the nearest word and 0 beyond 20 (the Dolphin
+    patent's weighted parser)."""
     before, after = _sides(context, anchor, tokenizer)
     weights: dict[str, float] = {}
     for side in (before[::-1], after):
@@ -48,33 +50,39 @@ CONTEXTS: Mapping[str, Context] = {"plain": plain_context, "weighted": weighted_
 
 
 def _sides(context: str, anchor: str, tokenizer: Tokenizer) -> tuple[list[str], list[str]]:
-    """Returns the words of a context before and after the first occurrence of the anchor. If the anchor does not occur in it,
-    all words count as after it.
+    """Returns the words of a context before and after the first occurrence of the anchor. If the
+    anchor does not occur in it, all words count as after it.
     """
     before, found, after = context.partition(anchor) if anchor else ("", "", context)
-    return (tokenizer(before), tokenizer(after)) if found or not anchor else ([], tokenizer(context))
+    return (
+        (tokenizer(before), tokenizer(after)) if found or not anchor else ([], tokenizer(context))
+    )
 
 
 _OPTION = re.compile(r"</?option\b[^<>]*>", re.IGNORECASE)
-"""Tags of the options of a select element. They are removed because they are no main text, and the extractor's time is
-quadratic in their number."""
+"""Tags of the options of a select element. They are removed because they are no main text, and the
+extractor's time is quadratic in their number."""
 
 
 def main_text(html: str, whole: str) -> str:
-    """Returns the text of a page without navigation. If that text has less than 400 characters and also less than a quarter of
-    `whole`, the page's whole text, returns `whole` instead."""
+    """Returns the text of a page without navigation. If that text has less than 400 characters and
+    also less than a quarter of `whole`, the page's whole text, returns `whole` instead."""
     markup = _OPTION.sub(" ", bounded_markup(html, READ_TAGS)[0])
     found = extract_plain_text(markup, main_content=True, list_bullets=False)
     return found if len(found) * 4 >= len(whole) or len(found) >= 400 else whole
 
 
 class Parser:
-    """Parses the body of a response to words and links. `context` is the function that weighs the words around links; with
-    `main`, the words are those of the main text, without navigation.
+    """Parses the body of a response to words and links. `context` is the function that weighs the
+    words around links; with `main`, the words are those of the main text, without navigation.
 
-    Anchors repeat from page to page, so their words are cached; a link's words are computed on first use."""
+    Anchors repeat from page to page, so their words are cached; a link's words are computed on
+    first use.
+    """
 
-    def __init__(self, tokenizer: Tokenizer, context: Context = plain_context, *, main: bool = False) -> None:
+    def __init__(
+        self, tokenizer: Tokenizer, context: Context = plain_context, *, main: bool = False
+    ) -> None:
         self.user_words = tokenizer.user_words
         self._tokenizer = tokenizer
         self._context = context
@@ -82,8 +90,8 @@ class Parser:
         self._anchors: dict[str, tuple[str, ...]] = {}
 
     def __call__(self, body: bytes, content_type: str, url: str) -> Content:
-        """Parses a page to its words (of title and text) and its links, which are canonical and do not include links to the
-        page itself. The text may be empty.
+        """Parses a page to its words (of title and text) and its links, which are canonical and do
+        not include links to the page itself. The text may be empty.
         """
         return self.read(decode(body, content_type)[0], url)[0]
 
@@ -93,7 +101,10 @@ class Parser:
         text = main_text(html, page.text) if self._main else page.text
         tokens = self._tokenizer(f"{page.title}\n{text}")
         words = Counter(tokens)
-        return Content(url, page.title, words, self._links(page, url), simhash(words), page.canonical), tokens
+        return (
+            Content(url, page.title, words, self._links(page, url), simhash(words), page.canonical),
+            tokens,
+        )
 
     def _links(self, page: PageScan, own: str) -> tuple[Link, ...]:
         anchors: dict[str, list[str]] = {}
@@ -115,7 +126,12 @@ class Parser:
         words = self._anchor_words
         return tuple(
             [
-                Link(url, texts[0] if len(texts) == 1 else " ".join(texts), LazyList(words, texts), contexts[url])
+                Link(
+                    url,
+                    texts[0] if len(texts) == 1 else " ".join(texts),
+                    LazyList(words, texts),
+                    contexts[url],
+                )
                 for url, texts in anchors.items()
             ]
         )

@@ -35,13 +35,24 @@ def first_topics(most: int) -> list[Topic]:
 
 
 def with_last_runs(topics: Sequence[Topic]) -> list[Topic]:
-    """Returns the topics, each with two attributes: `last`, its newest run (a TopicRun, None without any), and `seeds_number`.
-    Makes three queries in all.
+    """Returns the topics, each with two attributes: `last`, its newest run (a TopicRun, None
+    without any), and `seeds_number`. Makes three queries in all.
     """
     keys = [topic.pk for topic in topics]
-    seeds = dict(Seed.objects.filter(topic__in=keys).order_by().values_list("topic").annotate(Count("id")))
-    newest = TopicRun.objects.filter(topic__in=keys).order_by().values("topic").annotate(last=Max("run_id")).values("last")
-    runs = {row.topic_id: row for row in _runs().filter(run_id__in=list(newest.values_list("last", flat=True)))}
+    seeds = dict(
+        Seed.objects.filter(topic__in=keys).order_by().values_list("topic").annotate(Count("id"))
+    )
+    newest = (
+        TopicRun.objects.filter(topic__in=keys)
+        .order_by()
+        .values("topic")
+        .annotate(last=Max("run_id"))
+        .values("last")
+    )
+    runs = {
+        row.topic_id: row
+        for row in _runs().filter(run_id__in=list(newest.values_list("last", flat=True)))
+    }
     topic: Any
     for topic in topics:
         topic.last, topic.seeds_number = runs.get(topic.pk), seeds.get(topic.pk, 0)
@@ -49,18 +60,22 @@ def with_last_runs(topics: Sequence[Topic]) -> list[Topic]:
 
 
 def of_last_run(name: str) -> Subquery:
-    """Returns a subquery for the field `name` of a topic's newest run, to annotate a query of topics; NULL for topics without
-    run."""
-    return Subquery(TopicRun.objects.filter(topic=OuterRef("pk")).order_by("-run_id").values(name)[:1])
+    """Returns a subquery for the field `name` of a topic's newest run, to annotate a query of
+    topics; NULL for topics without run."""
+    return Subquery(
+        TopicRun.objects.filter(topic=OuterRef("pk")).order_by("-run_id").values(name)[:1]
+    )
 
 
 def _runs() -> QuerySet[TopicRun]:
-    return TopicRun.objects.select_related("run").defer("definition", "frequencies", "strategy_state")
+    return TopicRun.objects.select_related("run").defer(
+        "definition", "frequencies", "strategy_state"
+    )
 
 
 def tree_topics() -> list[Topic]:
-    """Returns the first TREE_LIMIT topics by name, which the navigation tree shows, and one more, so that the page knows whether
-    there are more."""
+    """Returns the first TREE_LIMIT topics by name, which the navigation tree shows, and one more,
+    so that the page knows whether there are more."""
     return list(Topic.objects.only("id", "name").order_by("name")[: TREE_LIMIT + 1])
 
 
@@ -76,7 +91,12 @@ def topic_runs(topic: Topic, limit: int = 20) -> list[TopicRun]:
 
 def topic_run(pk: int) -> TopicRun | None:
     """Returns the topic run with the id `pk`; None if there is none."""
-    return TopicRun.objects.select_related("run", "topic").defer("frequencies", "strategy_state").filter(pk=pk).first()
+    return (
+        TopicRun.objects.select_related("run", "topic")
+        .defer("frequencies", "strategy_state")
+        .filter(pk=pk)
+        .first()
+    )
 
 
 def run_ids(topic: Topic) -> list[int]:
@@ -85,32 +105,45 @@ def run_ids(topic: Topic) -> list[int]:
 
 
 def curve(run_id: int, pages: int) -> list[tuple[int, int]]:
-    """Returns pairs (pages fetched, relevant pages among them) at about 160 points of a run that has fetched `pages` pages; [] if
-    `pages` is 0. Only the rows of these points are read, by an index, so that the time does not grow with the run."""
+    """Returns pairs (pages fetched, relevant pages among them) at about 160 points of a run that
+    has fetched `pages` pages; [] if `pages` is 0. Only the rows of these points are read, by an
+    index, so that the time does not grow with the run.
+    """
     if not pages:
         return []
     step = max(1, ceil(pages / CURVE_POINTS))
     numbers = [*range(step - 1, pages, step)]
     if numbers[-1] != pages - 1:
         numbers.append(pages - 1)
-    rows = TopicPage.objects.filter(run_id=run_id, kind=PAGE, number__in=numbers).values_list("number", "relevant_so_far")
+    rows = TopicPage.objects.filter(run_id=run_id, kind=PAGE, number__in=numbers).values_list(
+        "number", "relevant_so_far"
+    )
     return sorted((number + 1, relevant) for number, relevant in rows)
 
 
 def fetched_since(run: Run, since: datetime) -> tuple[int, int]:
-    """Returns the numbers of pages and of relevant pages that a topic run has fetched since that time. Pages are numbered in the
-    order of time, so that some twenty rows are read by index, whatever the run's length."""
+    """Returns the numbers of pages and of relevant pages that a topic run has fetched since that
+    time. Pages are numbered in the order of time, so that some twenty rows are read by index,
+    whatever the run's length."""
     if run.started is None or run.started >= since:
         return run.fetched, run.items
     rows = TopicPage.objects.filter(run=run, kind=PAGE)
 
     def before(number: int) -> tuple[int, int]:
         """Returns the numbers of pages and of relevant pages before the page with this number."""
-        last = rows.filter(number__lt=number).order_by("-number").values_list("number", "relevant_so_far").first()
+        last = (
+            rows.filter(number__lt=number)
+            .order_by("-number")
+            .values_list("number", "relevant_so_far")
+            .first()
+        )
         return (0, 0) if last is None else (last[0] + 1, last[1])
 
     def fetched_at(number: int) -> datetime:
-        return rows.filter(number__gte=number).order_by("number").values_list("at", flat=True).first() or since
+        return (
+            rows.filter(number__gte=number).order_by("number").values_list("at", flat=True).first()
+            or since
+        )
 
     pages, relevant = before(LAST)
     old_pages, old_relevant = before(bisect_left(range(pages), since, key=fetched_at))
@@ -118,8 +151,9 @@ def fetched_since(run: Run, since: datetime) -> tuple[int, int]:
 
 
 class Reason(NamedTuple):
-    """Why a page was fetched at that point of the run: `number` is its position in the run, from 0; `relevant` tells whether it
-    turned out relevant; `parts` are the components, by name, of the score that its link had.
+    """Why a page was fetched at that point of the run: `number` is its position in the run, from 0;
+    `relevant` tells whether it turned out relevant; `parts` are the components, by name, of the
+    score that its link had.
     """
 
     number: int
@@ -128,25 +162,37 @@ class Reason(NamedTuple):
 
 
 def reasons(run_id: int, pages: int) -> list[Reason]:
-    """Returns the `Reason` of at most REASONS pages, evenly distributed over a run that has fetched `pages` pages. Reads only
-    these rows by index, whatever the run's length."""
+    """Returns the `Reason` of at most REASONS pages, evenly distributed over a run that has fetched
+    `pages` pages. Reads only these rows by index, whatever the run's length."""
     step = max(1, ceil(pages / REASONS))
-    rows = TopicPage.objects.filter(run_id=run_id, kind=PAGE, number__in=list(range(0, pages, step)))
+    rows = TopicPage.objects.filter(
+        run_id=run_id, kind=PAGE, number__in=list(range(0, pages, step))
+    )
     found = rows.order_by("number").values_list("number", "relevant", "why")
     return [Reason(number, relevant, why.get("parts", {})) for number, relevant, why in found]
 
 
 def tunnels(run_id: int) -> dict[int, int]:
-    """Returns the tunnels of a run by length: number of off-topic pages through which a page was reached (at least 1) -> number
-    of relevant pages reached that way."""
-    rows = TopicPage.objects.filter(run_id=run_id, tunnel__gt=0).values("tunnel").annotate(n=Count("id")).order_by("tunnel")
+    """Returns the tunnels of a run by length: number of off-topic pages through which a page was
+    reached (at least 1) -> number of relevant pages reached that way."""
+    rows = (
+        TopicPage.objects.filter(run_id=run_id, tunnel__gt=0)
+        .values("tunnel")
+        .annotate(n=Count("id"))
+        .order_by("tunnel")
+    )
     return {row["tunnel"]: row["n"] for row in rows}
 
 
 def edits(run_id: int) -> list[dict[str, Any]]:
-    """Returns the changes that the operator made to a run, with the keys that `services.topics.edit_run` describes: first
-    those carried out, then those not carried out yet."""
-    made = TopicPage.objects.filter(run_id=run_id, kind=TopicPage.Kind.EDIT).order_by("step").values_list("why", flat=True)
+    """Returns the changes that the operator made to a run, with the keys that
+    `services.topics.edit_run` describes: first those carried out, then those not carried out yet.
+    """
+    made = (
+        TopicPage.objects.filter(run_id=run_id, kind=TopicPage.Kind.EDIT)
+        .order_by("step")
+        .values_list("why", flat=True)
+    )
     return [*made, *TopicRun.objects.values_list("edits", flat=True).get(pk=run_id)]
 
 
@@ -167,8 +213,8 @@ def pages_by_id(ids: Sequence[int]) -> list[TopicPage]:
 
 
 def way(page: TopicPage, limit: int = 50) -> list[TopicPage]:
-    """Returns the path of pages from a seed to `page`, both included, found by following each page's parent. Of a path of more
-    than `limit` pages, returns the last `limit`.
+    """Returns the path of pages from a seed to `page`, both included, found by following each
+    page's parent. Of a path of more than `limit` pages, returns the last `limit`.
     """
     found = [page]
     while found[-1].parent_id is not None and len(found) < limit:
@@ -181,9 +227,11 @@ def way(page: TopicPage, limit: int = 50) -> list[TopicPage]:
 
 @dataclass(frozen=True, slots=True)
 class AddressOutcome:
-    """What became of an address in a run. `code`: page (fetched), failed, same (it leads to a page already fetched), waiting
-    (in the queue), dropped, refused (by the scope), or unknown. `page` is its step in the run's log, `waiting` its row in the
-    frontier (None for none), `reason` the code of why it failed, was dropped or refused ("" for none)."""
+    """What became of an address in a run. `code`: page (fetched), failed, same (it leads to a page
+    already fetched), waiting (in the queue), dropped, refused (by the scope), or unknown. `page` is
+    its step in the run's log, `waiting` its row in the frontier (None for none), `reason` the code
+    of why it failed, was dropped or refused ("" for none).
+    """
 
     code: str
     url: str
@@ -193,17 +241,24 @@ class AddressOutcome:
 
 
 def outcome_of(run: TopicRun, address: str) -> AddressOutcome:
-    """Returns what became of an address in a run. Looks it up among the run's pages, then in its frontier; an address found in
-    neither is checked against the run's scope. Raises ValueError if the address is invalid."""
+    """Returns what became of an address in a run. Looks it up among the run's pages, then in its
+    frontier; an address found in neither is checked against the run's scope. Raises ValueError if
+    the address is invalid."""
     try:
         url = canonical(address.strip())
     except UrlError as error:
         raise ValueError(str(error)) from None
-    step = TopicPage.objects.filter(run_id=run.pk, url_hash=url_hash(url)).exclude(kind=TopicPage.Kind.EDIT).first()
+    step = (
+        TopicPage.objects.filter(run_id=run.pk, url_hash=url_hash(url))
+        .exclude(kind=TopicPage.Kind.EDIT)
+        .first()
+    )
     if step is None:
         step = TopicPage.objects.filter(run_id=run.pk, final_url=url).first()
     if step is not None:
-        code = {PAGE: "page", TopicPage.Kind.FAILED: "failed"}.get(TopicPage.Kind(step.kind), "same")
+        code = {PAGE: "page", TopicPage.Kind.FAILED: "failed"}.get(
+            TopicPage.Kind(step.kind), "same"
+        )
         return AddressOutcome(code, url, step, step.detail)
     waiting = Url.objects.filter(run_id=run.pk, key_hash=url_hash(url)).first()
     if waiting is not None:
@@ -214,7 +269,8 @@ def outcome_of(run: TopicRun, address: str) -> AddressOutcome:
 
 
 def original(page: TopicPage) -> TopicPage | None:
-    """Returns the earlier page of the run that `page` nearly duplicates; None if it is no duplicate."""
+    """Returns the earlier page of the run that `page` nearly duplicates; None if it is no
+    duplicate."""
     if page.duplicate_of is None:
         return None
     return TopicPage.objects.filter(run_id=page.run_id, kind=PAGE, number=page.duplicate_of).first()
@@ -222,12 +278,18 @@ def original(page: TopicPage) -> TopicPage | None:
 
 def capture(page: TopicPage) -> Page | None:
     """Returns the stored response of a page; None if there is none."""
-    return Page.objects.filter(run_id=page.run_id, key_hash=page.url_hash).select_related("warc").first()
+    return (
+        Page.objects.filter(run_id=page.run_id, key_hash=page.url_hash)
+        .select_related("warc")
+        .first()
+    )
 
 
 def archive_choices(topic: Topic) -> list[dict[str, Any]]:
-    """Returns the sets of WARC files over which strategies can be compared, as dictionaries with `files` (ids) and `name`: the
-    files of all the topic's runs together (name ""), if there are any, then each of the 50 newest imported files."""
+    """Returns the sets of WARC files over which strategies can be compared, as dictionaries with
+    `files` (ids) and `name`: the files of all the topic's runs together (name ""), if there are
+    any, then each of the 50 newest imported files.
+    """
     own = list(WarcFile.objects.filter(run__topic_run__topic=topic).values_list("pk", flat=True))
     choices: list[dict[str, Any]] = [{"files": own, "name": ""}] if own else []
     imported = WarcFile.objects.filter(imported=True).order_by("-id")[:50]
@@ -235,14 +297,15 @@ def archive_choices(topic: Topic) -> list[dict[str, Any]]:
 
 
 def files_of(run_id: int) -> list[int]:
-    """Returns the ids of the WARC files with the pages that a run fetched or took from the archive."""
+    """Returns the ids of the WARC files with the pages that a run fetched or took from the
+    archive."""
     found = Page.objects.filter(run_id=run_id, warc__isnull=False).values_list("warc", flat=True)
     return sorted(set(found.order_by().distinct()))
 
 
 def budget(files: Sequence[int]) -> int:
-    """Returns a number of fetches suitable for comparing strategies over the WARC files with these ids: a quarter of the pages in
-    them, at least 20; 0 if they have no pages."""
+    """Returns a number of fetches suitable for comparing strategies over the WARC files with these
+    ids: a quarter of the pages in them, at least 20; 0 if they have no pages."""
     held = Page.objects.filter(warc__in=files, status=200).values("url_hash").distinct().count()
     return max(20, held // 4) if held else 0
 
@@ -250,5 +313,3 @@ def budget(files: Sequence[int]) -> int:
 def comparisons(topic: Topic, limit: int = 10) -> list[Comparison]:
     """Returns the `limit` newest comparisons of a topic, newest first, without their results."""
     return list(topic.comparisons.select_related("run").defer("result")[:limit])
-
-

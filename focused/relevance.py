@@ -1,5 +1,5 @@
-"""Relevance of text to a topic: cosine of TF-IDF weights with the topic's vector, the threshold from which a page is relevant,
-and scores of links and URLs.
+"""Relevance of text to a topic: cosine of TF-IDF weights with the topic's vector, the threshold
+from which a page is relevant, and scores of links and URLs.
 """
 
 from __future__ import annotations
@@ -23,50 +23,57 @@ from focused.topics import Topic
 TOPIC_WORDS = 200
 """Number of words kept in the topic's vector."""
 FREQUENT_WORDS = 150
-"""Number of the samples' most frequent words with which the strategy `dolphin` compares anchor texts: the size of f_kt of the
-Dolphin patent, which keeps 100 to 200."""
+"""Number of the samples' most frequent words with which the strategy `dolphin` compares anchor
+texts: the size of f_kt of the Dolphin patent, which keeps 100 to 200."""
 NEAR_SHARE = 0.6
-"""Default weight of a word of the near-topic lexicon relative to a word of the topic, in the scores of links by the strategy
-`dynamic_tunnel`."""
+"""Default weight of a word of the near-topic lexicon relative to a word of the topic, in the scores
+of links by the strategy `dynamic_tunnel`."""
 KNOWN_WORDS = 30
 """Number of the topic's heaviest words to which other words are compared through the ontology."""
 THRESHOLD_QUANTILE = 0.1
 FALLBACK_THRESHOLD = 0.1
-"""The similarity from which a page is relevant, if there are fewer than two samples from which to compute it."""
+"""The similarity from which a page is relevant, if there are fewer than two samples from which to
+compute it."""
 
 _URL_TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
 
 
 class Contribution(NamedTuple):
-    """A word and its contribution to the score; the contributions of all words sum to the score (before clipping at 0)."""
+    """A word and its contribution to the score; the contributions of all words sum to the score
+    (before clipping at 0)."""
 
     word: str
     share: float
 
 
 def url_tokens(url: str) -> list[str]:
-    """Returns the words of a URL's host, path and query, split at anything but letters and at camelCase; lower case, in order."""
+    """Returns the words of a URL's host, path and query, split at anything but letters and at
+    camelCase; lower case, in order."""
     parts = urlsplit(url)
     return words_in(f"{parts.hostname or ''} {parts.path} {parts.query}")
 
 
 def words_in(part: str) -> list[str]:
-    """Returns the words of a part of a URL, such as its file name or query, split like those of `url_tokens`."""
+    """Returns the words of a part of a URL, such as its file name or query, split like those of
+    `url_tokens`."""
     return [token.lower() for token in _URL_TOKEN.findall(unquote(part))]
 
 
 class Relevance:
     """Scores text against one topic, with document frequencies that grow with the crawl.
 
-    The topic's vector is the mean of the TF-IDF vectors of its samples (each scaled to length 1), of which the 200 heaviest words
-    are kept. A keyword gets at least its own weight times the weight of the heaviest word; negative words get weights below zero.
-    `learn` collects document frequencies; from time to time the collected ones replace those in use, and all weights are computed
-    again. Scores computed before do not change."""
+    The topic's vector is the mean of the TF-IDF vectors of its samples (each scaled to length 1),
+    of which the 200 heaviest words are kept. A keyword gets at least its own weight times the
+    weight of the heaviest word; negative words get weights below zero. `learn` collects document
+    frequencies; from time to time the collected ones replace those in use, and all weights are
+    computed again. Scores computed before do not change."""
 
     def __init__(self, topic: Topic) -> None:
         self.topic = topic
         self.tokenizer = Tokenizer(topic.user_words)
-        self._samples = [counts for text in topic.documents if (counts := Counter(self.tokenizer(text)))]
+        self._samples = [
+            counts for text in topic.documents if (counts := Counter(self.tokenizer(text)))
+        ]
         self._keywords = self._as_tokens(topic.keywords)
         self._near = self._as_tokens(topic.near)
         self._negative = set(self._as_tokens(dict.fromkeys(topic.negative, 1.0)))
@@ -88,12 +95,14 @@ class Relevance:
 
     @property
     def samples(self) -> Sequence[Mapping[str, float]]:
-        """The topic's sample texts as word counts; for a topic without samples, one text made of its keywords."""
+        """The topic's sample texts as word counts; for a topic without samples, one text made of
+        its keywords."""
         return self._samples or [self.counts]
 
     @property
     def marked(self) -> Sequence[tuple[Mapping[str, float], bool]]:
-        """The pages that the operator marked in earlier runs: pairs of word counts and whether the page is relevant."""
+        """The pages that the operator marked in earlier runs: pairs of word counts and whether the
+        page is relevant."""
         return [(Counter(words.split(" ")), on_topic) for words, on_topic in self.topic.marked]
 
     @property
@@ -103,8 +112,8 @@ class Relevance:
 
     @property
     def threshold(self) -> float:
-        """The threshold tau: a page is relevant if its similarity is at least this. It is set by the topic, or computed from
-        its samples.
+        """The threshold tau: a page is relevant if its similarity is at least this. It is set by
+        the topic, or computed from its samples.
         """
         return self._threshold
 
@@ -114,26 +123,29 @@ class Relevance:
         return frozenset(word for word, weight in self._vector.items() if weight > 0)
 
     def learn(self, words: Iterable[str]) -> bool:
-        """Adds a fetched page's words to the document counts. Returns True if they changed enough since the last update that the
-        document frequencies and all weights were computed again."""
+        """Adds a fetched page's words to the document counts. Returns True if they changed enough
+        since the last update that the document frequencies and all weights were computed again."""
         if not self._frequencies.add(words):
             return False
         self._weigh()
         return True
 
     def settle(self) -> None:
-        """Renews the document frequencies immediately, from all pages learned so far, and computes all weights again."""
+        """Renews the document frequencies immediately, from all pages learned so far, and computes
+        all weights again."""
         self._frequencies.update_idf()
         self._weigh()
 
     def restore(self, frozen: Idf) -> None:
-        """Sets the document frequencies to `frozen`, as they were stored after a renewal, and computes all weights from them."""
+        """Sets the document frequencies to `frozen`, as they were stored after a renewal, and
+        computes all weights from them."""
         self._frequencies.restore(frozen)
         self._weigh()
 
     def page(self, counts: Mapping[str, float]) -> float:
-        """Returns Sim(P, T), the similarity in [0, 1] of a text, given as word counts, to the topic: eq. (1) and (2) of the
-        tunnelling paper. With an ontology, words similar to the topic's words count as well (see `alike`).
+        """Returns Sim(P, T), the similarity in [0, 1] of a text, given as word counts, to the
+        topic: eq. (1) and (2) of the tunnelling paper. With an ontology, words similar to the
+        topic's words count as well (see `alike`).
         """
         if self._measure is not None:
             return self._softly(counts)
@@ -142,44 +154,58 @@ class Relevance:
         return self._against(self._vector, self._norm, counts)
 
     def text(self, words: Sequence[str]) -> float:
-        """Returns the similarity in [0, 1] of a list of words, such as an anchor's, to the topic (see `page`)."""
+        """Returns the similarity in [0, 1] of a list of words, such as an anchor's, to the topic
+        (see `page`)."""
         words = words.words if isinstance(words, LazyList) else tuple(words)
         if self._measure is None and self._vector.keys().isdisjoint(words):
             return 0.0
         counts: dict[str, float] = {}
         for word in words:
             counts[word] = counts.get(word, 0) + 1
-        return self._softly(counts) if self._measure is not None else self._against(self._vector, self._norm, counts)
+        return (
+            self._softly(counts)
+            if self._measure is not None
+            else self._against(self._vector, self._norm, counts)
+        )
 
     def alike(self, word: str) -> float:
-        """Returns the weight of a word that is not among the topic's words; 0 without an ontology or if it does not contain the
-        word. The weight is ontology_weight times the greatest s(word, t) * weight(t), where t are the KNOWN_WORDS heaviest topic
-        words in the ontology and s is that of eq. (10) of the ant colony paper."""
+        """Returns the weight of a word that is not among the topic's words; 0 without an ontology
+        or if it does not contain the word. The weight is ontology_weight times the greatest s(word,
+        t) * weight(t), where t are the KNOWN_WORDS heaviest topic words in the ontology and s is
+        that of eq. (10) of the ant colony paper."""
         if self._measure is None or word not in self._measure.words:
             return 0.0
         found = self._alike.get(word)
         if found is None:
-            best = max((self._measure(word, known) * self._vector[known] for known in self._known), default=0.0)
+            best = max(
+                (self._measure(word, known) * self._vector[known] for known in self._known),
+                default=0.0,
+            )
             found = self._alike[word] = self.topic.ontology_weight * best
         return found
 
     def near(self, counts: Mapping[str, float]) -> float:
-        """Returns the similarity of a text, given as word counts, to the near-topic lexicon, in [0, 1]; 0 if the topic has
-        none.
+        """Returns the similarity of a text, given as word counts, to the near-topic lexicon, in [0,
+        1]; 0 if the topic has none.
         """
         return self._against(self._near_vector, self._near_norm, counts) if counts else 0.0
 
     def url(self, url: str) -> float:
-        """Returns R_url of eq. (3) of the tunnelling paper: 1 if the URL contains one of the topic's URL words, else 0."""
+        """Returns R_url of eq. (3) of the tunnelling paper: 1 if the URL contains one of the
+        topic's URL words, else 0."""
         return 1.0 if self._url_words and not self._url_words.isdisjoint(url_tokens(url)) else 0.0
 
     def explain(self, counts: Mapping[str, float], top: int = 20) -> list[Contribution]:
-        """Returns up to `top` words with their contributions to `page(counts)`, those with the largest absolute values first;
-        contributions may be negative."""
+        """Returns up to `top` words with their contributions to `page(counts)`, those with the
+        largest absolute values first; contributions may be negative."""
         weights = self.idf.weigh(counts)
         length = self._norm * norm(weights)
         values = {word: self._vector.get(word) or self.alike(word) for word in weights}
-        shares = [Contribution(word, w * values[word] / length) for word, w in weights.items() if values[word]]
+        shares = [
+            Contribution(word, w * values[word] / length)
+            for word, w in weights.items()
+            if values[word]
+        ]
         return sorted(shares, key=lambda c: (-abs(c.share), c.word))[:top]
 
     def _softly(self, counts: Mapping[str, float]) -> float:
@@ -193,7 +219,9 @@ class Relevance:
             product += weight * (self._vector.get(word) or self.alike(word))
         return min(1.0, product / (self._norm * sqrt(squares))) if product > 0 else 0.0
 
-    def _against(self, vector: Mapping[str, float], length: float, counts: Mapping[str, float]) -> float:
+    def _against(
+        self, vector: Mapping[str, float], length: float, counts: Mapping[str, float]
+    ) -> float:
         weights, idf = self._weights, self.idf
         product = 0.0
         squares = 0.0
@@ -221,7 +249,9 @@ class Relevance:
         return heaviest(total, FREQUENT_WORDS) if total else dict(self._keywords)
 
     def _weigh(self) -> None:
-        self._weights: dict[str, float] = {}  # idf of words, cached until all weights are computed again
+        self._weights: dict[
+            str, float
+        ] = {}  # idf of words, cached until all weights are computed again
         samples = [_unit(self.idf.weigh(counts)) for counts in self._samples]
         vector = heaviest(mean_vector(samples), TOPIC_WORDS)
         top = max(vector.values(), default=0.0) or 1.0
@@ -232,12 +262,16 @@ class Relevance:
         self._vector = vector
         self._alike: dict[str, float] = {}
         if self._measure is not None:
-            own = heaviest({word: weight for word, weight in vector.items() if weight > 0}, len(vector))
+            own = heaviest(
+                {word: weight for word, weight in vector.items() if weight > 0}, len(vector)
+            )
             self._known = [word for word in own if word in self._measure.words][:KNOWN_WORDS]
         self._norm = norm(vector)
         self._near_vector = self.idf.weigh(self._near)
         self._near_norm = norm(self._near_vector)
-        self._threshold = self.topic.threshold if self.topic.threshold is not None else _leave_one_out(samples)
+        self._threshold = (
+            self.topic.threshold if self.topic.threshold is not None else _leave_one_out(samples)
+        )
 
 
 def _unit(vector: Mapping[str, float]) -> dict[str, float]:
@@ -246,12 +280,13 @@ def _unit(vector: Mapping[str, float]) -> dict[str, float]:
 
 
 def _leave_one_out(samples: Sequence[Mapping[str, float]]) -> float:
-    """Compares each sample with the mean of the other samples, and returns the 10th percentile of these similarities;
-    FALLBACK_THRESHOLD for fewer than two samples.
+    """Compares each sample with the mean of the other samples, and returns the 10th percentile of
+    these similarities; FALLBACK_THRESHOLD for fewer than two samples.
     """
     if len(samples) < 2:
         return FALLBACK_THRESHOLD
     similarities = [
-        cosine(sample, heaviest(mean_vector([*samples[:i], *samples[i + 1 :]]), TOPIC_WORDS)) for i, sample in enumerate(samples)
+        cosine(sample, heaviest(mean_vector([*samples[:i], *samples[i + 1 :]]), TOPIC_WORDS))
+        for i, sample in enumerate(samples)
     ]
     return float(np.quantile(similarities, THRESHOLD_QUANTILE))

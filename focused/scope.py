@@ -1,5 +1,5 @@
-"""The scope of a topic crawl: rules on hosts, paths, depth and crawler traps, by which URLs are refused; each refusal has a
-code.
+"""The scope of a topic crawl: rules on hosts, paths, depth and crawler traps, by which URLs are
+refused; each refusal has a code.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from focused.pages import Content
 
 MAX_DEPTH = 1000
 REMEMBERED = 50_000
-"""Number of addresses whose refusal or permission is cached, since most links occur on several pages; then the cache is
-emptied."""
+"""Number of addresses whose refusal or permission is cached, since most links occur on several
+pages; then the cache is emptied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The rules of one run. If `hosts` or `paths` are empty, all hosts or paths are allowed; a host includes its subdomains.
+    """The rules of one run. If `hosts` or `paths` are empty, all hosts or paths are allowed; a host
+    includes its subdomains.
 
-    Paths are patterns for path and query ("/docs/*", "*.html") in which `*` matches anything; without `*` they are prefixes.
-    `depth` is the maximum number of clicks from the nearest seed. With `traps`, addresses that look like crawler traps are
-    refused; `year` is the present year, with which addresses of calendars are compared."""
+    Paths are patterns for path and query ("/docs/*", "*.html") in which `*` matches anything;
+    without `*` they are prefixes. `depth` is the maximum number of clicks from the nearest seed.
+    With `traps`, addresses that look like crawler traps are refused; `year` is the present year,
+    with which addresses of calendars are compared."""
 
     hosts: tuple[str, ...] = ()
     without_hosts: tuple[str, ...] = ()
@@ -36,32 +38,49 @@ class Scope:
     depth: int = MAX_DEPTH
     traps: bool = True
     year: int | None = None
-    _refusals: dict[str, str | None] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _refusals: dict[str, str | None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Scope:
-        """Makes a scope from stored values. Raises ValueError with a one-line message for unknown names and invalid values."""
-        lists = {name: _words(values[name]) for name in ("hosts", "without_hosts", "paths", "without_paths") if name in values}
-        unknown = sorted(set(values) - {"hosts", "without_hosts", "paths", "without_paths", "depth", "traps", "year"})
+        """Makes a scope from stored values. Raises ValueError with a one-line message for unknown
+        names and invalid values."""
+        lists = {
+            name: _words(values[name])
+            for name in ("hosts", "without_hosts", "paths", "without_paths")
+            if name in values
+        }
+        unknown = sorted(
+            set(values)
+            - {"hosts", "without_hosts", "paths", "without_paths", "depth", "traps", "year"}
+        )
         if unknown:
             raise ValueError(f"no scope rule {unknown[0]}")
         depth = int(values.get("depth", MAX_DEPTH))
         if not 0 <= depth <= MAX_DEPTH:
             raise ValueError(f"depth lies between 0 and {MAX_DEPTH}, not {depth}")
-        return cls(**lists, depth=depth, traps=bool(values.get("traps", True)), year=values.get("year"))
+        return cls(
+            **lists, depth=depth, traps=bool(values.get("traps", True)), year=values.get("year")
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Returns the rules as plain values, as `from_mapping` reads them."""
-        lists = {name: list(getattr(self, name)) for name in ("hosts", "without_hosts", "paths", "without_paths")}
+        lists = {
+            name: list(getattr(self, name))
+            for name in ("hosts", "without_hosts", "paths", "without_paths")
+        }
         return {**lists, "depth": self.depth, "traps": self.traps, "year": self.year}
 
     def without(self, host: str) -> Scope:
         """Returns these rules with `host` as one more excluded host."""
-        return replace(self, without_hosts=tuple(dict.fromkeys((*self.without_hosts, host.lower()))))
+        return replace(
+            self, without_hosts=tuple(dict.fromkeys((*self.without_hosts, host.lower())))
+        )
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """Returns the code of the rule by which a canonical URL is refused: "depth", "host", "dropped_host", "path",
-        "excluded_path", or a trap's name; None if it is allowed.
+        """Returns the code of the rule by which a canonical URL is refused: "depth", "host",
+        "dropped_host", "path", "excluded_path", or a trap's name; None if it is allowed.
         """
         if depth > self.depth:
             return "depth"
@@ -80,7 +99,8 @@ class Scope:
         return trap_reason(url, _limits(self.year)) if self.traps else None
 
     def _place_refusal(self, url: str) -> str | None:
-        """Returns the code of the rule on hosts or paths by which a URL is refused; None if they allow it."""
+        """Returns the code of the rule on hosts or paths by which a URL is refused; None if they
+        allow it."""
         parts = urlsplit(url)
         host = parts.hostname or ""
         if self.without_hosts and _is_among(host, parts.netloc, self.without_hosts):
@@ -90,11 +110,16 @@ class Scope:
         path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
         if any(_fits(path, pattern) for pattern in self.without_paths):
             return "excluded_path"
-        return "path" if self.paths and not any(_fits(path, pattern) for pattern in self.paths) else None
+        return (
+            "path"
+            if self.paths and not any(_fits(path, pattern) for pattern in self.paths)
+            else None
+        )
 
     def apply(self, content: Content, depth: int) -> tuple[Content, Counter[str]]:
-        """Returns the page with only its allowed links, and the number of refused links by the code of the rule (see `refusal`).
-        `depth` is the depth of the page; that of its links is one more."""
+        """Returns the page with only its allowed links, and the number of refused links by the code
+        of the rule (see `refusal`). `depth` is the depth of the page; that of its links is one
+        more."""
         refused: Counter[str] = Counter()
         kept = []
         for link in content.links:

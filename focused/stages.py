@@ -1,4 +1,5 @@
-"""Processing of a response before the page is scored: small exchangeable stages, each of which reads and extends one `Draft`."""
+"""Processing of a response before the page is scored: small exchangeable stages, each of which
+reads and extends one `Draft`."""
 
 from __future__ import annotations
 
@@ -18,8 +19,9 @@ MAX_TEXT = 2_000_000
 
 @dataclass(slots=True)
 class Draft:
-    """A response that is being converted to a page. A stage sets `problem` to a code if the response cannot become a page; the
-    remaining stages are then skipped. `tokens` are the page's words in order."""
+    """A response that is being converted to a page. A stage sets `problem` to a code if the
+    response cannot become a page; the remaining stages are then skipped. `tokens` are the page's
+    words in order."""
 
     url: str
     body: bytes
@@ -34,8 +36,8 @@ Stage = Callable[[Draft, Parser], None]
 
 
 def clean(draft: Draft, parser: Parser) -> None:
-    """Decodes the body to HTML and makes the URL canonical. Plain text is wrapped in HTML; other content types are refused
-    (problem "type"), as are invalid URLs ("bad_url").
+    """Decodes the body to HTML and makes the URL canonical. Plain text is wrapped in HTML; other
+    content types are refused (problem "type"), as are invalid URLs ("bad_url").
     """
     kind = draft.content_type.partition(";")[0].strip().lower()
     try:
@@ -56,8 +58,8 @@ def convert(draft: Draft, parser: Parser) -> None:
 
 
 def run_stages(stages: Iterable[Stage], draft: Draft, parser: Parser) -> Draft:
-    """Runs the stages, up to the first that finds a problem, and returns the draft. Its problem is OVER_BUDGET if the stages
-    together take more than 1.5 seconds of CPU time.
+    """Runs the stages, up to the first that finds a problem, and returns the draft. Its problem is
+    OVER_BUDGET if the stages together take more than 1.5 seconds of CPU time.
     """
     try:
         with cpu_budget():

@@ -1,4 +1,5 @@
-"""Parameter sweeps: runs of one strategy over a grid of two of its parameters, and the heat map of the results."""
+"""Parameter sweeps: runs of one strategy over a grid of two of its parameters, and the heat map of
+the results."""
 
 from __future__ import annotations
 
@@ -8,14 +9,16 @@ from typing import Any, NamedTuple
 from focused.parameters import Value
 
 TAU = "tau"
-"""Name by which a sweep varies the threshold of relevance, as a multiple of the topic's own; not a parameter of the
-strategy."""
+"""Name by which a sweep varies the threshold of relevance, as a multiple of the topic's own; not a
+parameter of the strategy."""
 QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 class Sweep(NamedTuple):
-    """A strategy and two of its parameters (names `x` and `y`), with the values of each to compare (`xs` and `ys`). With `rest`,
-    the name of a third parameter, that parameter is 1 minus the two others, and pairs with a sum above 1 are left out."""
+    """A strategy and two of its parameters (names `x` and `y`), with the values of each to compare
+    (`xs` and `ys`). With `rest`, the name of a third parameter, that parameter is 1 minus the two
+    others, and pairs with a sum above 1 are left out.
+    """
 
     strategy: str
     x: str
@@ -25,8 +28,8 @@ class Sweep(NamedTuple):
     rest: str = ""
 
     def entries(self) -> dict[str, dict[str, Value]]:
-        """Returns the runs of the sweep as entries of a comparison: parameters by the entry's name, such as "dolphin alpha=0.25
-        beta=0.5".
+        """Returns the runs of the sweep as entries of a comparison: parameters by the entry's name,
+        such as "dolphin alpha=0.25 beta=0.5".
         """
         found: dict[str, dict[str, Value]] = {}
         for y in self.ys:
@@ -53,9 +56,10 @@ SWEEPS: Mapping[str, Sweep] = {
 
 
 class Square(NamedTuple):
-    """One cell of a heat map. `name` is the name of its entry. `area`: mean area under the recall curve (None if the entry is not
-    part of the sweep, or has no result yet). `share`: the area scaled so that the least of the map is 0 and the greatest 1 (1
-    for all if all are equal, 0 without an area). `interval`: the confidence interval of the mean area; None for a single draw.
+    """One cell of a heat map. `name` is the name of its entry. `area`: mean area under the recall
+    curve (None if the entry is not part of the sweep, or has no result yet). `share`: the area
+    scaled so that the least of the map is 0 and the greatest 1 (1 for all if all are equal, 0
+    without an area). `interval`: the confidence interval of the mean area; None for a single draw.
     `best` marks the cell with the largest area."""
 
     name: str
@@ -66,14 +70,16 @@ class Square(NamedTuple):
 
 
 class Heat(NamedTuple):
-    """A heat map. `rows` are pairs of a value of y, in descending order, and the cells of that row, one for every value of x."""
+    """A heat map. `rows` are pairs of a value of y, in descending order, and the cells of that row,
+    one for every value of x."""
 
     sweep: Sweep
     rows: list[tuple[float, list[Square]]]
 
 
 def heat(sweep: Sweep, results: Sequence[Mapping[str, Any]]) -> Heat | None:
-    """Makes the heat map of a sweep from a comparison's results; returns None if they contain none of its entries."""
+    """Makes the heat map of a sweep from a comparison's results; returns None if they contain none
+    of its entries."""
     known = {row["strategy"]: row for row in results if row["strategy"] in sweep.entries()}
     if not known:
         return None

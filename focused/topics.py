@@ -1,4 +1,5 @@
-"""The definition of a topic as a value: seeds, samples, keywords, lexicons; and parsing of seeds and keywords from text."""
+"""The definition of a topic as a value: seeds, samples, keywords, lexicons; and parsing of seeds
+and keywords from text."""
 
 from __future__ import annotations
 
@@ -13,11 +14,14 @@ from crawlmgr.web.url import canonical
 class Topic:
     """A topic as every strategy sees it, without relevance labels for evaluation.
 
-    `documents` are the texts of samples. `keywords` map words to weights in (0, 1], and so does `near` for words on pages that
-    lead to relevant ones. `negative` words lower a page's score, `url_words` are searched for in URLs, tokenisation keeps
-    `user_words` whole. A page is relevant from the similarity `threshold`; None: computed from the samples. `ontology` is as from
-    `Ontology.as_json`, {} for none. `ontology_weight`, in [0, 1], is the weight of words that it relates to the topic's words.
-    `marked` are pages that the operator marked in earlier runs: (words separated by spaces, whether on topic)."""
+    `documents` are the texts of samples. `keywords` map words to weights in (0, 1], and so does
+    `near` for words on pages that lead to relevant ones. `negative` words lower a page's score,
+    `url_words` are searched for in URLs, tokenisation keeps `user_words` whole. A page is relevant
+    from the similarity `threshold`; None: computed from the samples. `ontology` is as from
+    `Ontology.as_json`, {} for none. `ontology_weight`, in [0, 1], is the weight of words that it
+    relates to the topic's words. `marked` are pages that the operator marked in earlier runs:
+    (words separated by spaces, whether on topic).
+    """
 
     name: str
     seeds: tuple[str, ...]
@@ -39,12 +43,21 @@ class Topic:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Topic:
         """Makes a topic from the values that `as_json` returned."""
-        known: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+        known: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in values.items()
+        }
         return cls(**known)
 
 
 def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
+    return (
+        list(value)
+        if isinstance(value, tuple)
+        else dict(value)
+        if isinstance(value, Mapping)
+        else value
+    )
 
 
 class BadLine(NamedTuple):
@@ -55,8 +68,8 @@ class BadLine(NamedTuple):
 
 
 def read_seeds(lines: Iterable[str]) -> tuple[list[str], list[BadLine]]:
-    """Reads seed URLs from lines, with `#` for comments. Returns the distinct canonical URLs in order, and the lines that are
-    not URLs.
+    """Reads seed URLs from lines, with `#` for comments. Returns the distinct canonical URLs in
+    order, and the lines that are not URLs.
     """
     seeds: dict[str, None] = {}
     bad: list[BadLine] = []
@@ -72,8 +85,9 @@ def read_seeds(lines: Iterable[str]) -> tuple[list[str], list[BadLine]]:
 
 
 def read_keywords(text: str) -> dict[str, float]:
-    """Reads keywords separated by commas or lines, each with an optional weight in (0, 1], as in "网页, crawler=0.5". Returns the
-    weights by word, 1 by default. Raises ValueError if a weight is invalid.
+    """Reads keywords separated by commas or lines, each with an optional weight in (0, 1], as in
+    "网页, crawler=0.5". Returns the weights by word, 1 by default. Raises ValueError if a weight is
+    invalid.
     """
     found: dict[str, float] = {}
     for entry in text.replace("，", ",").replace("\n", ",").split(","):

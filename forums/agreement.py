@@ -1,5 +1,5 @@
-"""Comparison of a site model newly learned after a layout change with the old model and with stored data: only if they agree may
-the new one replace the old one."""
+"""Comparison of a site model newly learned after a layout change with the old model and with stored
+data: only if they agree may the new one replace the old one."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _CORE = {
 class Stored:
     """The stored data of a site that a sample of its pages can be compared with.
 
-    `boards` maps the keys of the boards in use to their names; `visited` does so for boards with at least one completed visit.
-    `threads` are the keys of those threads listed in the sample that are stored (a thread stored under another address counts if
-    it is certainly the same). `posts_known` is the share of the sample's posts that are stored, counted over threads that have
-    stored posts; None if there are none.
+    `boards` maps the keys of the boards in use to their names; `visited` does so for boards with at
+    least one completed visit. `threads` are the keys of those threads listed in the sample that are
+    stored (a thread stored under another address counts if it is certainly the same). `posts_known`
+    is the share of the sample's posts that are stored, counted over threads that have stored posts;
+    None if there are none.
     """
 
     boards: Mapping[str, str]
@@ -36,19 +37,26 @@ class Stored:
 
 
 def listed(model: SiteModel, visited: Mapping[str, str]) -> set[str]:
-    """Returns the keys of the threads in the first rows of a model's boards. Only boards whose key or name is in `visited` (names
-    of boards by key) are included, because the threads of others need not be stored."""
+    """Returns the keys of the threads in the first rows of a model's boards. Only boards whose key
+    or name is in `visited` (names of boards by key) are included, because the threads of others
+    need not be stored."""
     names = {name.casefold() for name in visited.values()}
-    boards = [board for board in model.boards if board_key(board.url) in visited or board.name.casefold() in names]
+    boards = [
+        board
+        for board in model.boards
+        if board_key(board.url) in visited or board.name.casefold() in names
+    ]
     return {thread_key(str(row["url"])) for board in boards for row in board.rows if row.get("url")}
 
 
 def disagreements(old: SiteModel, new: SiteModel, stored: Stored) -> tuple[str, ...]:
-    """Returns codes of reasons against the new model; empty if it agrees with the old model and the stored data.
+    """Returns codes of reasons against the new model; empty if it agrees with the old model and the
+    stored data.
 
-    `nothing_read`: no list of threads could be read. `boards_lost`: less than 80 % of the stored boards were found, by the site's
-    own id or by name. `threads_unknown`: fewer than half of the listed threads are stored. `posts_differ`: fewer than half of the
-    posts are stored. `roles_lost`: a field that is needed to detect changes or to identify threads is no longer read.
+    `nothing_read`: no list of threads could be read. `boards_lost`: less than 80 % of the stored
+    boards were found, by the site's own id or by name. `threads_unknown`: fewer than half of the
+    listed threads are stored. `posts_differ`: fewer than half of the posts are stored.
+    `roles_lost`: a field that is needed to detect changes or to identify threads is no longer read.
     """
     if not new.boards or not any(layout.kind == "threadlist" for layout in new.layouts):
         return ("nothing_read",)
@@ -73,8 +81,10 @@ def disagreements(old: SiteModel, new: SiteModel, stored: Stored) -> tuple[str, 
 
 
 def merged(old: SiteModel, new: SiteModel) -> SiteModel:
-    """Returns the new model, completed from the old one where a small sample of pages need not show it: the time zone and its
-    evidence, the name, the order of dates, and kinds of addresses and pagination that are missing in the new one."""
+    """Returns the new model, completed from the old one where a small sample of pages need not show
+    it: the time zone and its evidence, the name, the order of dates, and kinds of addresses and
+    pagination that are missing in the new one.
+    """
     kinds = {kind for kind, _shapes in new.patterns}
     kept: dict[str, Any] = {
         name: getattr(old, name)

@@ -1,5 +1,5 @@
-"""Rules that divide a day's visits among boards: equal, proportional (eq. (6) of the forum paper), square-root, and greedy by
-marginal gain."""
+"""Rules that divide a day's visits among boards: equal, proportional (eq. (6) of the forum paper),
+square-root, and greedy by marginal gain."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ class BudgetError(ValueError):
 
 
 def rounded(shares: Floats, total: int, floor: int = 1) -> Ints:
-    """Rounds `shares` * total to whole numbers that sum to `total` exactly, none below `floor`, by largest remainders.
+    """Rounds `shares` * total to whole numbers that sum to `total` exactly, none below `floor`, by
+    largest remainders.
 
-    Boards with less than the floor get the floor, the rest is divided among the others in proportion. Ties go to the lower index.
-    If all shares are zero, all boards get equal shares. Raises BudgetError when floor * n > total.
+    Boards with less than the floor get the floor, the rest is divided among the others in
+    proportion. Ties go to the lower index. If all shares are zero, all boards get equal shares.
+    Raises BudgetError when floor * n > total.
     """
     shares = np.maximum(np.asarray(shares, dtype=float), 0.0)
     count = len(shares)
@@ -48,22 +50,24 @@ def rounded(shares: Floats, total: int, floor: int = 1) -> Ints:
 
 
 def square_root(rates: Floats, total: int, costs: Floats | None = None) -> Ints:
-    """Returns numbers of visits by the square-root law: m_i proportional to sum_h sqrt(f_i(h)), divided by sqrt(cost_i) for
-    unequal costs; at least 1, sum `total`.
+    """Returns numbers of visits by the square-root law: m_i proportional to sum_h sqrt(f_i(h)),
+    divided by sqrt(cost_i) for unequal costs; at least 1, sum `total`.
 
-    rates: (n, bins), f_i(h), importance included; costs: (n,), requests per visit. Source: the Cauchy-Schwarz inequality for the
-    delay D = sum over i of the integral of f_i / (2 u_i), with u_i visits per hour; Sia, Cho and Cho.
+    rates: (n, bins), f_i(h), importance included; costs: (n,), requests per visit. Source: the
+    Cauchy-Schwarz inequality for the delay D = sum over i of the integral of f_i / (2 u_i), with
+    u_i visits per hour; Sia, Cho and Cho.
     """
     roots = np.sqrt(rates).sum(axis=1)
     return rounded(roots / np.sqrt(costs) if costs is not None else roots, total)
 
 
 def greedy(costs: Floats, total: int) -> Ints:
-    """Returns the numbers of visits that minimise sum_i D_i(m_i) with sum m_i = total and every m_i >= 1, (n,).
+    """Returns the numbers of visits that minimise sum_i D_i(m_i) with sum m_i = total and every m_i
+    >= 1, (n,).
 
-    costs: (n, mmax), the delays D_i(1) … D_i(mmax) with that many visits; beyond mmax D_i(m) = D_i(mmax) mmax / m, its asymptotic
-    form. Exact where each D_i is convex; rows that are not are replaced by their greatest convex minorant. Raises BudgetError
-    when total < n.
+    costs: (n, mmax), the delays D_i(1) … D_i(mmax) with that many visits; beyond mmax D_i(m) =
+    D_i(mmax) mmax / m, its asymptotic form. Exact where each D_i is convex; rows that are not are
+    replaced by their greatest convex minorant. Raises BudgetError when total < n.
     """
     count = len(costs)
     if total < count:
@@ -72,13 +76,13 @@ def greedy(costs: Floats, total: int) -> Ints:
 
 
 def greedy_by_requests(costs: Floats, requests_per_visit: Floats, total_requests: float) -> Ints:
-    """Returns the numbers m_i of visits to each board that minimise the total delay sum_i D_i(m_i) within a budget of requests,
-    every m_i >= 1, by ranking marginal gains per request.
+    """Returns the numbers m_i of visits to each board that minimise the total delay sum_i D_i(m_i)
+    within a budget of requests, every m_i >= 1, by ranking marginal gains per request.
 
-    costs: (n, mmax), the delays D_i(1) … D_i(mmax), continued as in `greedy`; requests_per_visit: (n,). Visits that no longer fit
-    are skipped in favour of cheaper ones.
-    Exact if all visits need equally many requests, otherwise within one visit of the fractional optimum. Raises BudgetError when
-    one visit to each board is already too much, or a visit costs no request.
+    costs: (n, mmax), the delays D_i(1) … D_i(mmax), continued as in `greedy`; requests_per_visit:
+    (n,). Visits that no longer fit are skipped in favour of cheaper ones. Exact if all visits need
+    equally many requests, otherwise within one visit of the fractional optimum. Raises BudgetError
+    when one visit to each board is already too much, or a visit costs no request.
     """
     price = np.asarray(requests_per_visit, dtype=float)
     left = total_requests - float(price.sum())
@@ -86,7 +90,9 @@ def greedy_by_requests(costs: Floats, requests_per_visit: Floats, total_requests
         raise BudgetError("the requests do not suffice for one visit to each board")
     most = int(left // price.min())
     gains = _gains(_convex(costs), most)
-    board, step = np.divmod(np.argsort(-(gains / price[:, None]), axis=None, kind="stable"), gains.shape[1])
+    board, step = np.divmod(
+        np.argsort(-(gains / price[:, None]), axis=None, kind="stable"), gains.shape[1]
+    )
     visits = np.ones(len(costs), dtype=np.int64)
     for owner, number in zip(board.tolist(), step.tolist(), strict=True):
         if number == visits[owner] - 1 and price[owner] <= left + 1e-9:
@@ -96,7 +102,8 @@ def greedy_by_requests(costs: Floats, requests_per_visit: Floats, total_requests
 
 
 def _convex(costs: Floats) -> Floats:
-    """Returns the greatest convex minorant of each board's costs (row of `costs`); most rows are unchanged."""
+    """Returns the greatest convex minorant of each board's costs (row of `costs`); most rows are
+    unchanged."""
     result = np.array(costs, dtype=float)
     for row in np.flatnonzero((np.diff(result, n=2, axis=1) < -1e-9 * result[:, :1]).any(axis=1)):
         values, hull = result[row], [0]
@@ -112,12 +119,16 @@ def _convex(costs: Floats) -> Floats:
 
 
 def _gains(costs: Floats, extra: int) -> Floats:
-    """Returns the gains D(m) - D(m + 1) of one more visit of each board (row) with m = 1, 2, … visits (column). Where a gain is
-    larger than an earlier one in its row, it is reduced to that. There are enough columns for any division of `extra` visits."""
+    """Returns the gains D(m) - D(m + 1) of one more visit of each board (row) with m = 1, 2, …
+    visits (column). Where a gain is larger than an earlier one in its row, it is reduced to that.
+    There are enough columns for any division of `extra` visits.
+    """
     known = costs.shape[1]
     want = min(extra, known - 1)
     gains = costs[:, :want] - costs[:, 1 : want + 1]
-    if extra > want:  # more visits than `costs` has columns: their gains assume a cost proportional to 1 / visits
+    if (
+        extra > want
+    ):  # more visits than `costs` has columns: their gains assume a cost proportional to 1 / visits
         more = np.arange(known, min(extra + 1, _max_visits(costs, extra)))
         tail = costs[:, -1:] * known * (1.0 / more - 1.0 / (more + 1.0))
         gains = np.concatenate([gains, tail], axis=1)
@@ -125,17 +136,17 @@ def _gains(costs: Floats, extra: int) -> Floats:
 
 
 def _max_visits(costs: Floats, extra: int) -> int:
-    """Returns an upper bound of the number of visits that `greedy` gives one board from `costs` and `extra` visits beyond one per
-    board: the number of columns of `costs`, plus 2, plus twice the largest share of all visits divided in proportion to the
-    square roots of the last column."""
+    """Returns an upper bound of the number of visits that `greedy` gives one board from `costs` and
+    `extra` visits beyond one per board: the number of columns of `costs`, plus 2, plus twice the
+    largest share of all visits divided in proportion to the square roots of the last column."""
     roots = np.sqrt(np.maximum(costs[:, -1], 0.0))
     share = roots.max() / roots.sum() if roots.sum() > 0 else 1.0
     return int(costs.shape[1]) + 2 + math.ceil(2 * share * (extra + len(costs)))
 
 
 def _largest_gains(gains: Floats, extra: int) -> Ints:
-    """Returns for each row how many of its gains are among the `extra` largest of all rows, (n,); gains in a row do not increase,
-    so these are its first ones."""
+    """Returns for each row how many of its gains are among the `extra` largest of all rows, (n,);
+    gains in a row do not increase, so these are its first ones."""
     count = len(gains)
     if extra == 0 or count == 0:
         return np.zeros(count, dtype=np.int64)

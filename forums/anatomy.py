@@ -1,5 +1,5 @@
-"""The reading of a page prepared for display: its rows, their texts, which text was read as which field, and a CSS or XPath
-selector for each text.
+"""The reading of a page prepared for display: its rows, their texts, which text was read as which
+field, and a CSS or XPath selector for each text.
 
 Only texts are returned, never markup, so that no script of a foreign page can be executed.
 """
@@ -27,7 +27,17 @@ MAX_ROWS = 12
 MAX_PIECES = 60
 MAX_TEXT = 160
 _SKIPPED = frozenset(("script", "style", "noscript", "template", "svg", "option"))
-_TOLD = ("datetime", "title", "alt", "data-time", "data-timestamp", "id", "data-id", "data-post-id", "data-pid")
+_TOLD = (
+    "datetime",
+    "title",
+    "alt",
+    "data-time",
+    "data-timestamp",
+    "id",
+    "data-id",
+    "data-post-id",
+    "data-pid",
+)
 _NAMED = re.compile(r"[A-Za-z_][A-Za-z_-]*")
 _GENERATED = re.compile(r"\d|^(?:js|is|has|odd|even|alt|first|last|active|hover)[-_]?$", re.I)
 _COUNT_ROLES = ("replies", "views", "threads", "posts", "number")
@@ -36,8 +46,10 @@ _TIME_ROLES = ("last_reply", "posted", "created")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A text of a row. `source` is "text", or the name of the attribute that holds it; `role` is the field that it was read as
-    ("" for none); `selector` (CSS or XPath) finds it in this row and, if possible, the corresponding text in the other rows."""
+    """A text of a row. `source` is "text", or the name of the attribute that holds it; `role` is
+    the field that it was read as ("" for none); `selector` (CSS or XPath) finds it in this row and,
+    if possible, the corresponding text in the other rows.
+    """
 
     text: str
     source: str
@@ -47,7 +59,8 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class RowAnatomy:
-    """One record of a page: its texts in reading order, and pairs of field name and value as text."""
+    """One record of a page: its texts in reading order, and pairs of field name and value as
+    text."""
 
     pieces: tuple[Piece, ...]
     values: tuple[tuple[str, str], ...]
@@ -79,28 +92,38 @@ def dissect(
     expect: PageKind | None = None,
     rules: SiteRules | None = None,
 ) -> PageAnatomy:
-    """Reads a page as `read_page` does with the same arguments, and returns the reading prepared for display."""
-    reading, elements = read_regions(html, url, fetched_at, timezone=timezone, day_first=day_first, expect=expect, rules=rules)
+    """Reads a page as `read_page` does with the same arguments, and returns the reading prepared
+    for display."""
+    reading, elements = read_regions(
+        html, url, fetched_at, timezone=timezone, day_first=day_first, expect=expect, rules=rules
+    )
     context = DateContext(fetched_at, timezone, day_first)
     records: tuple[Record, ...] = reading.records
     shown = list(zip(records, elements, strict=False))[:MAX_ROWS]
     rows = [element for _record, element in shown]
     return PageAnatomy(
         reading.kind,
-        tuple(RowAnatomy(_pieces(element, record, rows, url, context), values(record)) for record, element in shown),
+        tuple(
+            RowAnatomy(_pieces(element, record, rows, url, context), values(record))
+            for record, element in shown
+        ),
         len(reading.records),
     )
 
 
 def values(record: Record) -> tuple[tuple[str, str], ...]:
-    """Returns the filled fields of a record as pairs of name and text, in the order of the record's class."""
+    """Returns the filled fields of a record as pairs of name and text, in the order of the record's
+    class."""
     return tuple(
-        (field.name, told) for field in fields(record) if (told := value_text(getattr(record, field.name))) not in ("", None)
+        (field.name, told)
+        for field in fields(record)
+        if (told := value_text(getattr(record, field.name))) not in ("", None)
     )
 
 
 def value_text(value: object) -> str:
-    """Returns a field's value as a text: times in UTC to the minute, true flags as "✓", None and false flags as ""."""
+    """Returns a field's value as a text: times in UTC to the minute, true flags as "✓", None and
+    false flags as ""."""
     if value is None or value is False:
         return ""
     if value is True:
@@ -111,7 +134,8 @@ def value_text(value: object) -> str:
 
 
 def _raw(row: HtmlElement) -> Iterator[_Raw]:
-    """Yields all texts of a row in reading order, including those of attributes that may hold times, names or ids."""
+    """Yields all texts of a row in reading order, including those of attributes that may hold
+    times, names or ids."""
     stack: list[tuple[HtmlElement, bool]] = [(row, False)]
     counts: dict[HtmlElement, int] = {}
     while stack:
@@ -136,9 +160,11 @@ def _raw(row: HtmlElement) -> Iterator[_Raw]:
             stack += [(child, True), (child, False)]
 
 
-def selectors(row: HtmlElement, rows: Sequence[HtmlElement], longest: int = MAX_TEXT) -> tuple[str, ...]:
-    """Returns the selectors (CSS or XPath, without duplicates) that find the short texts of `row`, each chosen so that it finds
-    something in as many of `rows` as possible.
+def selectors(
+    row: HtmlElement, rows: Sequence[HtmlElement], longest: int = MAX_TEXT
+) -> tuple[str, ...]:
+    """Returns the selectors (CSS or XPath, without duplicates) that find the short texts of `row`,
+    each chosen so that it finds something in as many of `rows` as possible.
 
     longest: texts with more characters are left out.
     """
@@ -149,14 +175,18 @@ def selectors(row: HtmlElement, rows: Sequence[HtmlElement], longest: int = MAX_
         if 0 < len(raw.text.strip()) <= longest:
             plain = selector(row, raw.element, rows, raw.source, raw.nth)
             found.setdefault(plain)
-            # for a text from a title attribute, `selector` may select only the time within the attribute, so a second selector
-            # for the attribute's whole text is added
+            # for a text from a title attribute, `selector` may select only the time within the
+            # attribute, so a second selector for the attribute's whole text is added
             if raw.source == "title" and not plain.endswith(("::attr(title)", "/@title")):
-                found.setdefault(f"{plain}/@title" if plain.startswith("./") else f"{plain}::attr(title)")
+                found.setdefault(
+                    f"{plain}/@title" if plain.startswith("./") else f"{plain}::attr(title)"
+                )
     return tuple(found)
 
 
-def _pieces(row: HtmlElement, record: Record, rows: Sequence[HtmlElement], url: str, context: DateContext) -> tuple[Piece, ...]:
+def _pieces(
+    row: HtmlElement, record: Record, rows: Sequence[HtmlElement], url: str, context: DateContext
+) -> tuple[Piece, ...]:
     found: list[_Raw] = []
     for raw in _raw(row):
         if len(found) >= MAX_PIECES:
@@ -176,9 +206,9 @@ def _pieces(row: HtmlElement, record: Record, rows: Sequence[HtmlElement], url: 
 
 
 def _roles(found: Sequence[_Raw], record: Record, url: str, context: DateContext) -> dict[int, str]:
-    """Returns the field that each text of a row was read as, by the text's index in `found`; texts that are no field's value are
-    left out. Each field is assigned to the first text with its value; only the body of a post is assigned to all texts that are
-    part of it.
+    """Returns the field that each text of a row was read as, by the text's index in `found`; texts
+    that are no field's value are left out. Each field is assigned to the first text with its value;
+    only the body of a post is assigned to all texts that are part of it.
     """
     roles: dict[int, str] = {}
     wanted = {field.name: getattr(record, field.name) for field in fields(record)}
@@ -198,7 +228,18 @@ def _roles(found: Sequence[_Raw], record: Record, url: str, context: DateContext
 
 
 _FOUND_FIRST = (
-    *("title", "name", "author", "posted", "last_reply", "created", "replies", "views", "threads", "posts"),
+    *(
+        "title",
+        "name",
+        "author",
+        "posted",
+        "last_reply",
+        "created",
+        "replies",
+        "views",
+        "threads",
+        "posts",
+    ),
     *("last_author", "board_name", "number", "post_id", "description"),
 )
 _ORDER = {name: place for place, name in enumerate(_FOUND_FIRST)}
@@ -207,17 +248,29 @@ _ORDER = {name: place for place, name in enumerate(_FOUND_FIRST)}
 def _gives(role: str, value: Any, raw: _Raw, url: str, context: DateContext) -> bool:
     text = " ".join(raw.text.split())
     if role in _TIME_ROLES:
-        moment = parse_time(text, context) or (find_time(text, context) if raw.source == "text" else None)
+        moment = parse_time(text, context) or (
+            find_time(text, context) if raw.source == "text" else None
+        )
         return moment is not None and moment.value == value.value
     if role in _COUNT_ROLES:
         told = count(text)
-        inner = [told] if told is not None else [number for number, _start, _end in inner_counts(text)]
+        inner = (
+            [told] if told is not None else [number for number, _start, _end in inner_counts(text)]
+        )
         return raw.source == "text" and any(number in (value, value + 1) for number in inner)
     if role == "post_id":
-        return str(value) in re.findall(r"\d+|\w+", text) if raw.source != "text" else text.lstrip("#") == str(value)
+        return (
+            str(value) in re.findall(r"\d+|\w+", text)
+            if raw.source != "text"
+            else text.lstrip("#") == str(value)
+        )
     if raw.source != "text":
         return False
-    if role in ("title", "name") and _link(raw.element, url) not in ("", _plain(value, url)) and text != value:
+    if (
+        role in ("title", "name")
+        and _link(raw.element, url) not in ("", _plain(value, url))
+        and text != value
+    ):
         return False
     return bool(text == value or clean_name(text) == value)
 
@@ -227,24 +280,35 @@ def _plain(value: object, url: str) -> str:
 
 
 def _link(element: HtmlElement, url: str) -> str:
-    href = next((one.get("href") for one in (element, *element.iterancestors("a")) if one.get("href")), "")
+    href = next(
+        (one.get("href") for one in (element, *element.iterancestors("a")) if one.get("href")), ""
+    )
     try:
         return urldefrag(urljoin(url, href)).url if href else ""
     except ValueError:
         return ""
 
 
-def selector(row: HtmlElement, element: HtmlElement, rows: Sequence[HtmlElement], source: str = "text", nth: int = 1) -> str:
-    """Returns a selector, relative to a row, that finds `element` as the first match in its own row, and something in as many of
-    `rows` as possible.
+def selector(
+    row: HtmlElement,
+    element: HtmlElement,
+    rows: Sequence[HtmlElement],
+    source: str = "text",
+    nth: int = 1,
+) -> str:
+    """Returns a selector, relative to a row, that finds `element` as the first match in its own
+    row, and something in as many of `rows` as possible.
 
-    source: "text" or the attribute that holds the value; nth: number of the text node in the element. The result is a CSS
-    selector, with `::attr` for attributes other than those of times; an XPath if no CSS selector fits, or for nth > 1.
+    source: "text" or the attribute that holds the value; nth: number of the text node in the
+    element. The result is a CSS selector, with `::attr` for attributes other than those of times;
+    an XPath if no CSS selector fits, or for nth > 1.
     """
     if source == "text" and nth > 1:
         return f"{_path(row, element)}/text()[{nth}]"
     ending = (
-        f"::attr({source})" if source not in ("text", "datetime", "title") or (source == "title" and element.tag == "a") else ""
+        f"::attr({source})"
+        if source not in ("text", "datetime", "title") or (source == "title" and element.tag == "a")
+        else ""
     )
     best, most = _path(row, element), 0
     if element is row:
@@ -262,12 +326,14 @@ def selector(row: HtmlElement, element: HtmlElement, rows: Sequence[HtmlElement]
             best, most = candidate, hits
         if hits == len(rows):
             break
-    return f"{best}{ending}" if not best.startswith("./") else f"{best}/@{source}" if ending else best
+    return (
+        f"{best}{ending}" if not best.startswith("./") else f"{best}/@{source}" if ending else best
+    )
 
 
 def _names(element: HtmlElement) -> Iterator[str]:
-    """Yields CSS selectors for the class names, `itemprop` and `rel` of an element that look hand-written (not generated, no mere
-    state such as "active")."""
+    """Yields CSS selectors for the class names, `itemprop` and `rel` of an element that look
+    hand-written (not generated, no mere state such as "active")."""
     for name in (element.get("class") or "").split():
         if _NAMED.fullmatch(name) and not _GENERATED.search(name):
             yield f".{name}"

@@ -22,11 +22,34 @@ from forums.services import plan_days, plans, sites
 
 router = Router(tags=["forums"])
 FIELDS = (
-    *("id", "name", "url", "engine", "timezone", "paused", "importance", "requests_per_day", "silent_since", "added", "threads"),
+    *(
+        "id",
+        "name",
+        "url",
+        "engine",
+        "timezone",
+        "paused",
+        "importance",
+        "requests_per_day",
+        "silent_since",
+        "added",
+        "threads",
+    ),
     "posts",
 )
 BOARD = (
-    *("id", "name", "url", "parent", "enabled", "importance", "interval_seconds", "next_visit", "next_until", "last_visit"),
+    *(
+        "id",
+        "name",
+        "url",
+        "parent",
+        "enabled",
+        "importance",
+        "interval_seconds",
+        "next_visit",
+        "next_until",
+        "last_visit",
+    ),
     *("complete_at", "threads", "posts"),
 )
 
@@ -42,8 +65,8 @@ class NewForum(Schema):
 
 
 class KeptForum(Schema):
-    """Request body: the name, the time zone and the boards (addresses; None: all that were found) with which an inspected forum
-    is saved; "" stands for the name or zone found."""
+    """Request body: the name, the time zone and the boards (addresses; None: all that were found)
+    with which an inspected forum is saved; "" stands for the name or zone found."""
 
     name: str = ""
     timezone: str = ""
@@ -77,10 +100,13 @@ def site_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[
 
 
 @router.post(
-    "", auth=changes, summary=gettext_noop("Add a forum"),
+    "",
+    auth=changes,
+    summary=gettext_noop("Add a forum"),
     description=gettext_noop(
-        "Inspects the site in the background. When the run has ended, its `result` lists the boards, and `found/{run}` saves "
-        "the forum. Private addresses can be allowed only by an administrator in the web interface, never here."
+        "Inspects the site in the background. When the run has ended, its `result` lists the"
+        " boards, and `found/{run}` saves the forum. Private addresses can be allowed only by an"
+        " administrator in the web interface, never here."
     ),
 )
 def add(request: HttpRequest, wanted: NewForum) -> dict[str, Any]:
@@ -90,7 +116,9 @@ def add(request: HttpRequest, wanted: NewForum) -> dict[str, Any]:
 
 
 @router.post(
-    "/found/{int:run}", auth=changes, summary=gettext_noop("Save an inspected forum"),
+    "/found/{int:run}",
+    auth=changes,
+    summary=gettext_noop("Save an inspected forum"),
     description=gettext_noop("`run` is the number of the run that inspected the forum."),
 )
 def keep(request: HttpRequest, run: int, wanted: KeptForum | None = None) -> dict[str, Any]:
@@ -98,24 +126,37 @@ def keep(request: HttpRequest, run: int, wanted: KeptForum | None = None) -> dic
     if look.kind != "forum-discovery" or look.state != RunState.FINISHED:
         raise runs.WrongState(look)
     wanted = wanted or KeptForum()
-    boards = [str(board["url"]) for board in look.result.get("boards", ())] if wanted.boards is None else wanted.boards
+    boards = (
+        [str(board["url"]) for board in look.result.get("boards", ())]
+        if wanted.boards is None
+        else wanted.boards
+    )
     if wanted.timezone and wanted.timezone not in available_timezones():
-        raise ValueError(f"there is no time zone {wanted.timezone[:60]!r}; names look like Asia/Shanghai")
-    kept = sites.save(look, name=wanted.name, timezone=wanted.timezone, board_urls=boards, now=_now())
+        raise ValueError(
+            f"there is no time zone {wanted.timezone[:60]!r}; names look like Asia/Shanghai"
+        )
+    kept = sites.save(
+        look, name=wanted.name, timezone=wanted.timezone, board_urls=boards, now=_now()
+    )
     return site_page(request, kept.pk)
 
 
 @router.get(
-    "/{int:site}", summary=gettext_noop("One forum with its boards"),
+    "/{int:site}",
+    summary=gettext_noop("One forum with its boards"),
     description=gettext_noop(
-        "`next_visit` of a board is when it will be visited; where it is null, `held` says why: "
-        "`left_out`, `paused` (the forum), `all_paused`, or `visit_paused` (a visit of the forum, which others wait for)."
+        "`next_visit` of a board is when it will be visited; where it is null, `held` says why:"
+        " `left_out`, `paused` (the forum), `all_paused`, or `visit_paused` (a visit of the forum,"
+        " which others wait for)."
     ),
 )
 def site_page(request: HttpRequest, site: int) -> dict[str, Any]:
     found = Site.objects.values(*FIELDS).get(pk=site)
     boards = Board.objects.filter(site=site).order_by("position", "pk").values(*BOARD)
-    return {**found, "boards": upcoming.with_next_visits(boards, _now(), site=site, paused=found["paused"])}
+    return {
+        **found,
+        "boards": upcoming.with_next_visits(boards, _now(), site=site, paused=found["paused"]),
+    }
 
 
 @router.post("/{int:site}/crawl", auth=changes, summary=gettext_noop("Visit a forum now"))
@@ -127,12 +168,26 @@ def crawl(request: HttpRequest, site: int, wanted: Visit | None = None) -> dict[
 def _plan(plan: Plan, now: datetime) -> dict[str, Any]:
     stands = standing(plan, now)
     return {
-        **{name: getattr(plan, name) for name in ("policy", "visits_per_day", "theta", "history_days", "active", "changed_at")},
-        "used_today": stands.used_today, "left_today": stands.left_today,
+        **{
+            name: getattr(plan, name)
+            for name in (
+                "policy",
+                "visits_per_day",
+                "theta",
+                "history_days",
+                "active",
+                "changed_at",
+            )
+        },
+        "used_today": stands.used_today,
+        "left_today": stands.left_today,
     }
 
 
-@router.get("/{int:site}/plan", summary=gettext_noop("A forum's plan of visits, and how much of today's budget is used"))
+@router.get(
+    "/{int:site}/plan",
+    summary=gettext_noop("A forum's plan of visits, and how much of today's budget is used"),
+)
 def plan_page(request: HttpRequest, site: int) -> dict[str, Any]:
     Site.objects.only("pk").get(pk=site)
     plan = plans.of_site(site)
@@ -142,8 +197,12 @@ def plan_page(request: HttpRequest, site: int) -> dict[str, Any]:
 
 
 @router.patch(
-    "/{int:site}/plan", auth=changes, summary=gettext_noop("Change a forum's plan"),
-    description=gettext_noop("Creates the plan if there is none. The next visits are chosen again immediately."),
+    "/{int:site}/plan",
+    auth=changes,
+    summary=gettext_noop("Change a forum's plan"),
+    description=gettext_noop(
+        "Creates the plan if there is none. The next visits are chosen again immediately."
+    ),
 )
 def plan_change(request: HttpRequest, site: int, change: PlanChange) -> dict[str, Any]:
     Site.objects.only("pk").get(pk=site)

@@ -1,5 +1,5 @@
-"""Builds reading rules from an operator's corrections, and computes what a rule changes on sample pages. Without database access.
-"""
+"""Builds reading rules from an operator's corrections, and computes what a rule changes on sample
+pages. Without database access."""
 
 from __future__ import annotations
 
@@ -18,12 +18,26 @@ from forums.reading.rules import KindRules, SiteRules, select
 ROLES: dict[PageKind, tuple[str, ...]] = {
     PageKind.index: ("name", "url", "threads", "posts", "last_reply", "description", "parent"),
     PageKind.threadlist: (
-        *("title", "url", "author", "replies", "views", "last_reply", "created", "last_author", "last_post_url"),
+        *(
+            "title",
+            "url",
+            "author",
+            "replies",
+            "views",
+            "last_reply",
+            "created",
+            "last_author",
+            "last_post_url",
+        ),
         *("board_url", "board_name", "pinned", "locked"),
     ),
     PageKind.thread: ("author", "posted", "text", "post_id", "url", "number"),
 }
-RECORDS: dict[PageKind, type] = {PageKind.index: BoardRecord, PageKind.threadlist: ThreadRecord, PageKind.thread: PostRecord}
+RECORDS: dict[PageKind, type] = {
+    PageKind.index: BoardRecord,
+    PageKind.threadlist: ThreadRecord,
+    PageKind.thread: PostRecord,
+}
 MAX_SELECTOR = 500
 _EXAMPLES = 4
 
@@ -40,11 +54,11 @@ class SamplePage:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The effect of a changed rule on one page: kind of page, number of records and of filled fields before and after, and
-    examples of changed values.
+    """The effect of a changed rule on one page: kind of page, number of records and of filled
+    fields before and after, and examples of changed values.
 
-    `filled_*` count the records that have the field, `differing` those whose value changed; `examples` are pairs (value before,
-    value after), "" for no value.
+    `filled_*` count the records that have the field, `differing` those whose value changed;
+    `examples` are pairs (value before, value after), "" for no value.
     """
 
     page: SamplePage
@@ -60,12 +74,15 @@ class Effect:
     @property
     def changes(self) -> bool:
         """True if the rule changes anything on the page."""
-        return bool(self.differing) or (self.kind_before, self.records_before) != (self.kind_after, self.records_after)
+        return bool(self.differing) or (self.kind_before, self.records_before) != (
+            self.kind_after,
+            self.records_after,
+        )
 
 
 def checked(kind: PageKind, role: str, selector: str) -> str:
-    """Returns the selector without surrounding spaces. Raises ValueError with a one-line message for an invalid field name or
-    selector."""
+    """Returns the selector without surrounding spaces. Raises ValueError with a one-line message
+    for an invalid field name or selector."""
     selector = selector.strip()
     if kind not in ROLES or (role and role not in ROLES[kind]):
         raise ValueError(f"{role!r} is no field of pages of kind {kind}")
@@ -76,8 +93,8 @@ def checked(kind: PageKind, role: str, selector: str) -> str:
 
 
 def with_selector(rules: SiteRules | None, kind: PageKind, role: str, selector: str) -> SiteRules:
-    """Returns the rules with a new selector for one field of a kind of page (role "": for the elements of the records); the
-    kind's other rules stay."""
+    """Returns the rules with a new selector for one field of a kind of page (role "": for the
+    elements of the records); the kind's other rules stay."""
     rules = rules or SiteRules()
     own = rules.for_kind(kind) or KindRules()
     if role:
@@ -90,8 +107,8 @@ def with_selector(rules: SiteRules | None, kind: PageKind, role: str, selector: 
 
 
 def with_address(rules: SiteRules | None, pattern: str, kind: PageKind) -> SiteRules:
-    """Returns the rules with the statement that addresses matching `pattern` are of this kind. Raises ValueError for an invalid,
-    empty or too long regular expression."""
+    """Returns the rules with the statement that addresses matching `pattern` are of this kind.
+    Raises ValueError for an invalid, empty or too long regular expression."""
     rules = rules or SiteRules()
     try:
         re.compile(pattern)
@@ -113,21 +130,34 @@ def effects(
     timezone: str,
     day_first: bool | None,
 ) -> list[Effect]:
-    """Returns the effect of replacing the rules `before` by `after` on each page, for the values of one field (role "": the field
-    that identifies a record)."""
+    """Returns the effect of replacing the rules `before` by `after` on each page, for the values of
+    one field (role "": the field that identifies a record)."""
     found = []
     for page in pages:
         readings = [
-            read_page(page.html, page.url, page.fetched_at, timezone=timezone, day_first=day_first, expect=kind, rules=rules)
+            read_page(
+                page.html,
+                page.url,
+                page.fetched_at,
+                timezone=timezone,
+                day_first=day_first,
+                expect=kind,
+                rules=rules,
+            )
             for rules in (before, after)
         ]
         found.append(_effect(page, readings[0], readings[1], kind, role))
     return found
 
 
-def _effect(page: SamplePage, before: PageReading, after: PageReading, kind: PageKind, role: str) -> Effect:
+def _effect(
+    page: SamplePage, before: PageReading, after: PageReading, kind: PageKind, role: str
+) -> Effect:
     was, now = (_column(reading, kind, role) for reading in (before, after))
-    pairs = [(was[at] if at < len(was) else "", now[at] if at < len(now) else "") for at in range(max(len(was), len(now)))]
+    pairs = [
+        (was[at] if at < len(was) else "", now[at] if at < len(now) else "")
+        for at in range(max(len(was), len(now)))
+    ]
     differing = [pair for pair in pairs if pair[0] != pair[1]]
     return Effect(
         page,
@@ -143,9 +173,11 @@ def _effect(page: SamplePage, before: PageReading, after: PageReading, kind: Pag
 
 
 def _column(reading: PageReading, kind: PageKind, role: str) -> list[str]:
-    """Returns the values of one field in all records, as texts; empty if the page was not read as this kind.
+    """Returns the values of one field in all records, as texts; empty if the page was not read as
+    this kind.
 
-    Without a role: the field that identifies a record (a thread's or board's address, a post's author).
+    Without a role: the field that identifies a record (a thread's or board's address, a post's
+    author).
     """
     if reading.kind is not kind:
         return []

@@ -1,4 +1,5 @@
-"""The crawler that visits the boards of a known forum, as run by the engine (`crawlmgr/engine.py`)."""
+"""The crawler that visits the boards of a known forum, as run by the engine
+(`crawlmgr/engine.py`)."""
 
 from __future__ import annotations
 
@@ -28,22 +29,30 @@ from forums.reading.model import Shapes
 from forums.reading.rules import SiteRules
 from forums.services import layouts, logins, overviews, structures, visits
 
-# number of threads that each slice compares with the site's model; number of pages of one kind that show a layout change
+# number of threads that each slice compares with the site's model; number of pages of one kind that
+# show a layout change
 THREADS_CHECKED = 3
-AFTER_ALL = 1e6  # subtracted from a request's priority so that it is sent after the requests of all boards
-API_REST = timedelta(days=1)  # time after which a JSON interface that returned nothing is requested again
-PUT_BACK = 3  # how often a page may be queued again, for example until the site is learned anew; then the last result is final
+AFTER_ALL = (
+    1e6  # subtracted from a request's priority so that it is sent after the requests of all boards
+)
+API_REST = timedelta(
+    days=1
+)  # time after which a JSON interface that returned nothing is requested again
+# how often a page may be queued again, for example until the site is learned anew; then the last
+# result is final
+PUT_BACK = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
     """The result of reading one page.
 
-    `reading`: its records; None if the page was not read. `change`: how it differs from the site's model (None: as expected, or
-    not compared). `outside`: the page was made for a guest although the site has a login. `no_api`: the forum's JSON interface
-    returned nothing usable. `refused`: code of the reason why the page was not read (robots directives, or too expensive). After
-    the last page of a sample also `learned`, the model learned from the sample, and `verdict`, codes of the reasons against this
-    model.
+    `reading`: its records; None if the page was not read. `change`: how it differs from the site's
+    model (None: as expected, or not compared). `outside`: the page was made for a guest although
+    the site has a login. `no_api`: the forum's JSON interface returned nothing usable. `refused`:
+    code of the reason why the page was not read (robots directives, or too expensive). After the
+    last page of a sample also `learned`, the model learned from the sample, and `verdict`, codes of
+    the reasons against this model.
     """
 
     reading: PageReading | None
@@ -58,10 +67,11 @@ class Read:
 class ForumCrawler:
     """Visits boards of one site, one after another, incrementally.
 
-    The first list page of each visit and the first threads of a slice are compared with the site's model. If the layout has
-    changed, the page is queued again, and the site is learned again from a small sample within the same run. The page is then
-    read with the new model if it agrees with the stored data, otherwise with the old one (see `services/layouts.py`). A guest
-    page of a site with a login is queued again in the same way until the run has logged in (see `services/logins.py`).
+    The first list page of each visit and the first threads of a slice are compared with the site's
+    model. If the layout has changed, the page is queued again, and the site is learned again from a
+    small sample within the same run. The page is then read with the new model if it agrees with the
+    stored data, otherwise with the old one (see `services/layouts.py`). A guest page of a site with
+    a login is queued again in the same way until the run has logged in (see `services/logins.py`).
     """
 
     kind = "forum"
@@ -83,7 +93,9 @@ class ForumCrawler:
         settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
         addresses = [Site.objects.values_list("url", flat=True).get(pk=run.target)]
         settings = replace(settings, own_origins=origins(addresses[0]))
-        addresses += Board.objects.filter(pk__in=run.parameters["boards"]).values_list("url", flat=True)
+        addresses += Board.objects.filter(pk__in=run.parameters["boards"]).values_list(
+            "url", flat=True
+        )
         for key in {host_key(address) for address in addresses}:
             hosts.configure(key, settings)
         return settings
@@ -94,12 +106,17 @@ class ForumCrawler:
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
         self._remember_api(run, now)
         looks = overviews.begin(run, now)
-        return [*self._membership(run).begin(run), *_staying([*looks, *visits.begin(run, _boards(run), self._predicted)])]
+        return [
+            *self._membership(run).begin(run),
+            *_staying([*looks, *visits.begin(run, _boards(run), self._predicted)]),
+        ]
 
     def _remember_api(self, run: Run, now: datetime) -> None:
-        """Keeps the forum's JSON interface switched off in this run if it returned nothing in the last visit, until a day has
-        passed."""
-        earlier = Run.objects.filter(kind=self.kind, target=run.target, pk__lt=run.pk).order_by("-pk")
+        """Keeps the forum's JSON interface switched off in this run if it returned nothing in the
+        last visit, until a day has passed."""
+        earlier = Run.objects.filter(kind=self.kind, target=run.target, pk__lt=run.pk).order_by(
+            "-pk"
+        )
         since = (earlier.values_list("result", flat=True).first() or {}).get("api_off")
         if since and now - datetime.fromisoformat(since) < API_REST:
             self._api_off(run, since)
@@ -110,10 +127,14 @@ class ForumCrawler:
         Run.objects.filter(pk=run.pk).update(result=run.result)
 
     def _load(self, run: Run) -> Site:
-        """Returns the run's site; the first call loads it and its learned model from the database."""
+        """Returns the run's site; the first call loads it and its learned model from the
+        database."""
         if self._site is None:
             self._site = Site.objects.get(pk=run.target)
-            self._model, self._rules = structures.model_of(self._site), structures.reading_rules(self._site)
+            self._model, self._rules = (
+                structures.model_of(self._site),
+                structures.reading_rules(self._site),
+            )
         return self._site
 
     def _membership(self, run: Run) -> logins.Membership:
@@ -122,8 +143,10 @@ class ForumCrawler:
         return self._member
 
     def request(self, run: Run, item: Url) -> FetchRequest:
-        """Returns the request for an address of the frontier. It is conditional (If-None-Match, If-Modified-Since) if only a
-        change matters: for an overview source, and for the first page of a list that an earlier visit read completely."""
+        """Returns the request for an address of the frontier. It is conditional (If-None-Match,
+        If-Modified-Since) if only a change matters: for an overview source, and for the first page
+        of a list that an earlier visit read completely.
+        """
         member = self._membership(run)
         if item.kind in logins.KINDS:
             return member.request(item)
@@ -132,21 +155,40 @@ class ForumCrawler:
         plain = FetchRequest(item.url, cookies=member.own(item.url), refuses_redirect=leaves)
         if item.kind not in ("list", "overview") or not item.payload.get("conditional"):
             return plain
-        page = Page.objects.filter(url_hash=url_hash(item.url), status=200).order_by("-fetched_at").first()
-        return replace(plain, etag=page.etag or None, last_modified=page.last_modified or None) if page is not None else plain
+        page = (
+            Page.objects.filter(url_hash=url_hash(item.url), status=200)
+            .order_by("-fetched_at")
+            .first()
+        )
+        return (
+            replace(plain, etag=page.etag or None, last_modified=page.last_modified or None)
+            if page is not None
+            else plain
+        )
 
     def _api(self, run: Run, item: Url) -> str | None:
-        """Returns the address of the forum's JSON interface to request instead of a page. None if there is none, if it is
-        switched off or returned nothing earlier in this run, if the operator has corrected the reading of such pages, or if
-        robots.txt disallows it."""
-        site, settings = self._load(run), CrawlSettings.from_mapping(run.parameters.get("settings", {}))
+        """Returns the address of the forum's JSON interface to request instead of a page. None if
+        there is none, if it is switched off or returned nothing earlier in this run, if the
+        operator has corrected the reading of such pages, or if robots.txt disallows it."""
+        site, settings = (
+            self._load(run),
+            CrawlSettings.from_mapping(run.parameters.get("settings", {})),
+        )
         kind = PageKind.threadlist if item.kind == "list" else PageKind.thread
-        if item.kind in ("sample", "overview") or not settings.use_apis or run.result.get("api") == "off":
+        if (
+            item.kind in ("sample", "overview")
+            or not settings.use_apis
+            or run.result.get("api") == "off"
+        ):
             return None
         if self._rules is not None and self._rules.corrects(kind):
             return None
         address = api_address(site.engine, item.url, str(site.structure.get("root") or site.url))
-        return address if address and fetching.known_to_allow(address, settings.respect_robots) else None
+        return (
+            address
+            if address and fetching.known_to_allow(address, settings.respect_robots)
+            else None
+        )
 
     def read(self, run: Run, item: Url, response: FetchResponse) -> Read:
         if item.kind in logins.KINDS:
@@ -162,7 +204,11 @@ class ForumCrawler:
         if response.status != 200:
             return Read(None)
         settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
-        asked = directives(response, fetching.PRODUCT) if settings.obey_robots_meta else PageDirectives()
+        asked = (
+            directives(response, fetching.PRODUCT)
+            if settings.obey_robots_meta
+            else PageDirectives()
+        )
         if asked.noindex or (asked.nofollow and item.kind == "list"):
             return Read(None, refused="robots_meta")
         if item.kind == "overview" and item.payload.get("data"):
@@ -189,13 +235,20 @@ class ForumCrawler:
             reading = replace(reading, next=None)
         if settings.obey_nofollow:
             reading = _followed(reading, response)
-        change = self._check(run, item, response, reading, expect) if expect is not None and item.kind != "overview" else None
+        change = (
+            self._check(run, item, response, reading, expect)
+            if expect is not None and item.kind != "overview"
+            else None
+        )
         return Read(reading, change)
 
-    def _check(self, run: Run, item: Url, response: FetchResponse, reading: PageReading, expect: PageKind) -> LayoutChange | None:
-        """Compares a page, together with the last pages of its kind in this slice, with the model. This is done for the first
-        list page of a visit, the slice's first threads, and pages that could not be read as `expect`. Returns how the pages
-        differ from the model; None if they fit, were not compared, or are too few to judge."""
+    def _check(
+        self, run: Run, item: Url, response: FetchResponse, reading: PageReading, expect: PageKind
+    ) -> LayoutChange | None:
+        """Compares a page, together with the last pages of its kind in this slice, with the model.
+        This is done for the first list page of a visit, the slice's first threads, and pages that
+        could not be read as `expect`. Returns how the pages differ from the model; None if they
+        fit, were not compared, or are too few to judge."""
         odd = reading.kind is not expect or not reading.records
         seen = sum(kind == str(expect) for kind, _facts in self._seen)
         first = item.group not in self._groups if item.kind == "list" else seen < THREADS_CHECKED
@@ -203,21 +256,28 @@ class ForumCrawler:
         if self._model is None or not (odd or first) or (odd and self._never_had_any(item)):
             return None
         assert response.fetched_at is not None  # noqa: S101 - see `read`
-        page = FetchedPage(item.url, response.url, response.text, response.fetched_at, response.status)
+        page = FetchedPage(
+            item.url, response.url, response.text, response.fetched_at, response.status
+        )
         self._seen = [*self._seen[-2 * THREADS_CHECKED :], (str(expect), facts(page, reading))]
         alike = [pair for pair in self._seen if pair[0] == str(expect)][-THREADS_CHECKED:]
         change = recheck(self._model, alike)
-        if change is None or (item.kind == "thread" and len(alike) < 2 and "marks" not in change.reasons):
-            return None  # one unreadable thread is no evidence of a changed layout: it may have been deleted
+        if change is None or (
+            item.kind == "thread" and len(alike) < 2 and "marks" not in change.reasons
+        ):
+            # one unreadable thread is no evidence of a changed layout: it may have been deleted
+            return None
         return change
 
     @staticmethod
     def _never_had_any(item: Url) -> bool:
-        """Tells whether an address is the list of a board that has never had a thread: there, a page without rows is no sign of a
-        changed layout."""
+        """Tells whether an address is the list of a board that has never had a thread: there, a
+        page without rows is no sign of a changed layout."""
         return item.kind == "list" and not Thread.objects.filter(board__visits=item.group).exists()
 
-    def store(self, run: Run, item: Url, response: FetchResponse, read: Read, now: datetime) -> Stored:
+    def store(
+        self, run: Run, item: Url, response: FetchResponse, read: Read, now: datetime
+    ) -> Stored:
         member = self._membership(run)
         if item.kind in logins.KINDS:
             return Stored(links=_staying(member.step(run, item, response, now)))
@@ -239,9 +299,15 @@ class ForumCrawler:
         stored.links = _staying(stored.links)
         return stored
 
-    def _store_page(self, run: Run, item: Url, response: FetchResponse, read: Read, now: datetime) -> Stored:
+    def _store_page(
+        self, run: Run, item: Url, response: FetchResponse, read: Read, now: datetime
+    ) -> Stored:
         settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
-        if item.kind == "list" and response.status in (404, 410) and (held := self._board_gone(run, item, now)):
+        if (
+            item.kind == "list"
+            and response.status in (404, 410)
+            and (held := self._board_gone(run, item, now))
+        ):
             return held
         if read.change is not None:
             put_back = self._learn_again(run, item, read.change, now)
@@ -255,59 +321,92 @@ class ForumCrawler:
             return visits.store_list(run, item, response, read.reading, settings, now)
         stored = visits.store_thread(run, item, response, read.reading, settings, now)
         ended = stored.counts.get("new", 0) + stored.counts.get("updated", 0)
-        # learn the site again, because the model's rule relating reply counts to numbers of posts no longer holds
+        # learn the site again, because the model's rule relating reply counts to numbers of posts
+        # no longer holds
         if settings.use_teacher and ended and visits.contradicted(item.group):
             again = self._learn_again(run, item, LayoutChange("thread", ("contradiction",)), now)
             stored.links = [*stored.links, *(again.links if again is not None else ())]
         return stored
 
-    def _learn_again(self, run: Run, item: Url, change: LayoutChange, now: datetime) -> Stored | None:
-        """Reacts to a changed layout (`change`): starts to learn the site's structure anew if need be, and queues the page to be
-        read after that. Returns None if nothing is learned; the page is then stored as it was read."""
+    def _learn_again(
+        self, run: Run, item: Url, change: LayoutChange, now: datetime
+    ) -> Stored | None:
+        """Reacts to a changed layout (`change`): starts to learn the site's structure anew if need
+        be, and queues the page to be read after that. Returns None if nothing is learned; the page
+        is then stored as it was read.
+        """
         site = self._load(run)
         started = layouts.noticed(run, site, change, now)
         if not (started or layouts.state_of(run) == "learning"):
             return None
         if started:
             self._look, self._samples = layouts.explorer(run, site)
-        return self._put_back(item, layouts.sample_links(run, self._look) if self._look else [], "layout_changed")
+        return self._put_back(
+            item, layouts.sample_links(run, self._look) if self._look else [], "layout_changed"
+        )
 
     def _board_gone(self, run: Run, item: Url, now: datetime) -> Stored | None:
-        """Handles a board that is not found at its address. A single one may have been deleted: it is requested once more, after
-        all others. A second one in the same run shows that the site has changed its addresses, so the site is learned again. None
-        if the board counts as failed."""
+        """Handles a board that is not found at its address. A single one may have been deleted: it
+        is requested once more, after all others. A second one in the same run shows that the site
+        has changed its addresses, so the site is learned again. None if the board counts as failed.
+        """
         url = Board.objects.filter(visits=item.group).values_list("url", flat=True).first()
         if "conditional" not in item.payload or url is None:
-            return None  # a missing second or later page of the list does not mean that the board is gone
+            # a missing second or later page of the list does not mean that the board is gone
+            return None
         if url != item.url:  # the board has got a new address meanwhile
-            moved = NewUrl(url, "list", f"visit {item.group} moved", group=item.group, payload={"conditional": False})
+            moved = NewUrl(
+                url,
+                "list",
+                f"visit {item.group} moved",
+                group=item.group,
+                payload={"conditional": False},
+            )
             return Stored(links=[replace(moved, priority=item.priority)], reason="moved")
         self._gone.add(item.group or 0)
         if len(self._gone) >= min(2, len(run.parameters["boards"])):
             held = self._learn_again(run, item, LayoutChange("threadlist", ("addresses",)), now)
             if held is not None:
                 return held
-        return None if item.payload.get("again") else self._put_back(item, (), "http_404", later=AFTER_ALL)
+        return (
+            None
+            if item.payload.get("again")
+            else self._put_back(item, (), "http_404", later=AFTER_ALL)
+        )
 
     @staticmethod
-    def _put_back(item: Url, first: Sequence[NewUrl], reason: str, later: float = 0.0) -> Stored | None:
-        """Queues the page again, to be requested after the addresses in `first`; `later` is subtracted from its priority. None if
-        it was queued again `PUT_BACK` times already."""
+    def _put_back(
+        item: Url, first: Sequence[NewUrl], reason: str, later: float = 0.0
+    ) -> Stored | None:
+        """Queues the page again, to be requested after the addresses in `first`; `later` is
+        subtracted from its priority. None if it was queued again `PUT_BACK` times already."""
         times = int(item.payload.get("again", 0))
         if times >= PUT_BACK:
             return None
-        payload = {**item.payload, "again": times + 1} | ({"conditional": False} if "conditional" in item.payload else {})
+        payload = {**item.payload, "again": times + 1} | (
+            {"conditional": False} if "conditional" in item.payload else {}
+        )
         key = f"{item.kind} {item.group} again {times} {item.url}"
-        again = NewUrl(item.url, item.kind, key=key, group=item.group, payload=payload, priority=item.priority - later)
+        again = NewUrl(
+            item.url,
+            item.kind,
+            key=key,
+            group=item.group,
+            payload=payload,
+            priority=item.priority - later,
+        )
         return Stored(links=[*first, again], reason=reason)
 
     def _read_sample(self, run: Run, item: Url, response: FetchResponse) -> Read:
-        """Adds a page to the sample; after the last page, learns a model and compares it with what is stored."""
+        """Adds a page to the sample; after the last page, learns a model and compares it with what
+        is stored."""
         site = self._load(run)
         if self._look is None:
             self._look, self._samples = layouts.explorer(run, site)
         assert response.fetched_at is not None  # noqa: S101 - a response with a status has a time
-        page = FetchedPage(item.url, response.url, response.text, response.fetched_at, response.status)
+        page = FetchedPage(
+            item.url, response.url, response.text, response.fetched_at, response.status
+        )
         self._look.feed(page)
         if item.anchor == "thread":
             self._samples.append(page)
@@ -342,12 +441,23 @@ class ForumCrawler:
         if self._look is None:
             self._look, self._samples = layouts.explorer(run, site)
         self._look.failed(item.url, reason)
-        return self._store_sample(run, Read(None) if layouts.sample_links(run, self._look) else self._judged(run, site), now)
+        return self._store_sample(
+            run,
+            Read(None) if layouts.sample_links(run, self._look) else self._judged(run, site),
+            now,
+        )
 
     def idle(self, run: Run, now: datetime) -> str:
-        dropped = Url.objects.filter(run=run, state=UrlState.DROPPED).order_by("-id").values_list("reason", flat=True).first()
+        dropped = (
+            Url.objects.filter(run=run, state=UrlState.DROPPED)
+            .order_by("-id")
+            .values_list("reason", flat=True)
+            .first()
+        )
         visits.cut_short(run, dropped or "dropped", now)
-        incomplete = Visit.objects.filter(run=run, complete=False).values_list("stopped_by", flat=True)
+        incomplete = Visit.objects.filter(run=run, complete=False).values_list(
+            "stopped_by", flat=True
+        )
         reasons = sorted(set(incomplete))
         return "complete" if not reasons else f"incomplete: {', '.join(reasons)}"
 
@@ -360,15 +470,16 @@ class ForumCrawler:
 
 
 def _expected(item: Url) -> PageKind | None:
-    """Returns the kind of page that the model expects at an address; None for an overview source, which may be a list or an
-    index."""
+    """Returns the kind of page that the model expects at an address; None for an overview source,
+    which may be a list or an index."""
     if item.kind == "overview":
         return PageKind.index if item.payload.get("index") else None
     return PageKind.threadlist if item.kind == "list" else PageKind.thread
 
 
 def _followed(reading: PageReading, response: FetchResponse) -> PageReading:
-    """Returns the reading without the records and the next page that the page links only with rel=nofollow."""
+    """Returns the reading without the records and the next page that the page links only with
+    rel=nofollow."""
     found = links(response.text, response.url)
     free = {page_key(link.url) for link in found if not link.nofollow}
     marked = {page_key(link.url) for link in found if link.nofollow} - free
@@ -376,7 +487,9 @@ def _followed(reading: PageReading, response: FetchResponse) -> PageReading:
         reading = replace(reading, next=None)
     if reading.kind is PageKind.thread:
         return reading
-    return replace(reading, records=tuple(one for one in reading.records if page_key(one.url) not in marked))  # type: ignore[arg-type]  # records of one kind, as in `reading`
+    return replace(
+        reading, records=tuple(one for one in reading.records if page_key(one.url) not in marked)
+    )  # type: ignore[arg-type]  # records of one kind, as in `reading`
 
 
 def _boards(run: Run) -> list[Board]:

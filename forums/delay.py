@@ -1,4 +1,5 @@
-"""Delays by eq. (1) to (4) of the forum paper: how long each new thread and reply waits for the visit that finds it."""
+"""Delays by eq. (1) to (4) of the forum paper: how long each new thread and reply waits for the
+visit that finds it."""
 
 from __future__ import annotations
 
@@ -12,19 +13,21 @@ from forums.law import total_delay, waited_hours
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """Waiting time of each event in hours, and whether a visit found it; an event without a visit until the horizon (`found`
-    false) waited until the horizon."""
+    """Waiting time of each event in hours, and whether a visit found it; an event without a visit
+    until the horizon (`found` false) waited until the horizon."""
 
     hours: Floats
     found: Bools
 
 
-def event_delays(board: Ints, times: Floats, visit_board: Ints, visit_times: Floats, horizon: float) -> Delays:
-    """Returns how long each event waited, in hours: D = c - t, c: its board's first visit at or after t. Eq. (1), (2) of the
-    forum paper.
+def event_delays(
+    board: Ints, times: Floats, visit_board: Ints, visit_times: Floats, horizon: float
+) -> Delays:
+    """Returns how long each event waited, in hours: D = c - t, c: its board's first visit at or
+    after t. Eq. (1), (2) of the forum paper.
 
-    board, times: one entry per event; visit_board, visit_times: one entry per visit, in any order. Times are in seconds on one
-    clock. An event that no visit finds waits until `horizon`.
+    board, times: one entry per event; visit_board, visit_times: one entry per visit, in any order.
+    Times are in seconds on one clock. An event that no visit finds waits until `horizon`.
     """
     hours = waited_hours(np.asarray(times, dtype=float), horizon)
     found = np.zeros(len(times), dtype=bool)
@@ -45,10 +48,12 @@ def event_delays(board: Ints, times: Floats, visit_board: Ints, visit_times: Flo
 class DelaySummary:
     """Delays of many events together.
 
-    `total_per_day`: eq. (4) divided by the days, weighted event-hours a day. `mean_hours`: the total delay divided by the sum of
-    the weights. `median_hours`, `p90_hours` and `share_within_target` count every event once; the share, in [0, 1], is that of
-    the events found within the target. `not_found`: events that no visit found, counted as waiting until the horizon. Without
-    events the total is 0 and the other figures are None; the mean is also None if all weights are 0.
+    `total_per_day`: eq. (4) divided by the days, weighted event-hours a day. `mean_hours`: the
+    total delay divided by the sum of the weights. `median_hours`, `p90_hours` and
+    `share_within_target` count every event once; the share, in [0, 1], is that of the events found
+    within the target. `not_found`: events that no visit found, counted as waiting until the
+    horizon. Without events the total is 0 and the other figures are None; the mean is also None if
+    all weights are 0.
     """
 
     events: int
@@ -60,11 +65,14 @@ class DelaySummary:
     not_found: int
 
 
-def summarise(delays: Delays, weights: Floats, days: float, target_hours: float = 1.0) -> DelaySummary:
+def summarise(
+    delays: Delays, weights: Floats, days: float, target_hours: float = 1.0
+) -> DelaySummary:
     """Summarises delays by eq. (3) and (4) of the forum paper: total = sum of weight * delay.
 
-    weights: one per event, W_i (its board's importance) for a new thread and theta * W_i for a reply. days: length of the period,
-    by which the total is divided. target_hours: delay up to which found events count in `share_within_target`.
+    weights: one per event, W_i (its board's importance) for a new thread and theta * W_i for a
+    reply. days: length of the period, by which the total is divided. target_hours: delay up to
+    which found events count in `share_within_target`.
     """
     if not len(delays.hours):
         return DelaySummary(0, 0.0, None, None, None, None, 0)
@@ -82,12 +90,15 @@ def summarise(delays: Delays, weights: Floats, days: float, target_hours: float 
 
 
 def board_delays(delays: Delays, board: Ints, weights: Floats, boards: int) -> Floats:
-    """Returns D(P_i) of eq. (3) of the forum paper, shape (boards,): the sum of weight * delay over each board's events."""
+    """Returns D(P_i) of eq. (3) of the forum paper, shape (boards,): the sum of weight * delay over
+    each board's events."""
     return np.bincount(board, weights * delays.hours, boards).astype(float)
 
 
 def daily_totals(delays: Delays, times: Floats, weights: Floats, start: float, days: int) -> Floats:
-    """Returns weighted event-hours by the day on which the event arrived, shape (days,); days are counted from `start` (epoch
-    seconds). Events before the first day are added to the first, events after the last day to the last."""
+    """Returns weighted event-hours by the day on which the event arrived, shape (days,); days are
+    counted from `start` (epoch seconds). Events before the first day are added to the first, events
+    after the last day to the last.
+    """
     day = np.clip(((times - start) // DAY_SECONDS).astype(np.int64), 0, days - 1)
     return np.bincount(day, weights * delays.hours, days).astype(float)

@@ -1,5 +1,5 @@
-"""Summaries of measured delays by board, day, hour and weekday, compared with the delays that equal visits to all boards would
-give."""
+"""Summaries of measured delays by board, day, hour and weekday, compared with the delays that equal
+visits to all boards would give."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ EPOCH_WEEKDAY = 3  # weekday (0 is Monday) of the day 0: 1970-01-01 was a Thursd
 class Items:
     """New threads and replies found by visits; parallel arrays, one entry each.
 
-    board: board number. times: epoch seconds of the post. local_hours: the same on the site's local clock, hours since
-    1970-01-01. opener: true for a new thread. hours: waiting time until the visit that found it. weights: the board's importance
-    for a new thread, theta times it for a reply.
+    board: board number. times: epoch seconds of the post. local_hours: the same on the site's local
+    clock, hours since 1970-01-01. opener: true for a new thread. hours: waiting time until the
+    visit that found it. weights: the board's importance for a new thread, theta times it for a
+    reply.
     """
 
     board: Ints
@@ -39,11 +40,14 @@ class Items:
         return len(self.times)
 
 
-def with_equal_visits(items: Items, boards: int, visits_per_day: int, first: date, days: int, zone: ZoneInfo) -> Floats:
-    """Returns the hours that each item would have waited if each board had been visited equally often at equal intervals (policy
-    `era`), (n,).
+def with_equal_visits(
+    items: Items, boards: int, visits_per_day: int, first: date, days: int, zone: ZoneInfo
+) -> Floats:
+    """Returns the hours that each item would have waited if each board had been visited equally
+    often at equal intervals (policy `era`), (n,).
 
-    first: the local day of the oldest item; the timetable continues for one cycle after the last day.
+    first: the local day of the oldest item; the timetable continues for one cycle after the last
+    day.
     """
     table = era(Demand(np.ones((boards, 1))), visits_per_day)
     owner, moments = table.moments(first, days + table.days + 1, zone)
@@ -51,24 +55,31 @@ def with_equal_visits(items: Items, boards: int, visits_per_day: int, first: dat
 
 
 def summary(items: Items, hours: Floats, days: float, target_hours: float) -> DelaySummary:
-    """Summarises the waiting times `hours`, one for each of `items`: mean, median, 90th percentile and share within
-    `target_hours`. All items count as found by a visit. `days` is the length of the period."""
-    return summarise(Delays(hours, np.ones(len(items), dtype=bool)), items.weights, days, target_hours)
+    """Summarises the waiting times `hours`, one for each of `items`: mean, median, 90th percentile
+    and share within `target_hours`. All items count as found by a visit. `days` is the length of
+    the period."""
+    return summarise(
+        Delays(hours, np.ones(len(items), dtype=bool)), items.weights, days, target_hours
+    )
 
 
 def means(group: Ints, hours: Floats, weights: Floats, count: int) -> list[float | None]:
-    """Returns the weighted mean waiting time of each group 0 … count - 1, in hours; None for a group without items.
+    """Returns the weighted mean waiting time of each group 0 … count - 1, in hours; None for a
+    group without items.
 
     group: the group number of each item.
     """
     total = np.bincount(group, weights, count)
     waited = np.bincount(group, weights * hours, count)
-    return [float(wait / weight) if weight > 0 else None for wait, weight in zip(waited, total, strict=True)]
+    return [
+        float(wait / weight) if weight > 0 else None
+        for wait, weight in zip(waited, total, strict=True)
+    ]
 
 
 def weekday_hours(items: Items, hours: Floats) -> list[list[float | None]]:
-    """Returns the weighted mean waiting time by weekday (0 is Monday) and hour of posting: 7 lists of 24 values, None where there
-    are no items."""
+    """Returns the weighted mean waiting time by weekday (0 is Monday) and hour of posting: 7 lists
+    of 24 values, None where there are no items."""
     hour = np.floor(items.local_hours).astype(np.int64)
     slot = (hour + EPOCH_WEEKDAY * DAY_HOURS) % (WEEK_DAYS * DAY_HOURS)
     flat = means(slot, hours, items.weights, WEEK_DAYS * DAY_HOURS)
@@ -88,19 +99,23 @@ def day_hours(items: Items) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class BoardDelay:
-    """Delays of the items found on one board; `era_hours` is their mean wait if all boards had been visited equally often (None
-    if all weights are 0)."""
+    """Delays of the items found on one board; `era_hours` is their mean wait if all boards had been
+    visited equally often (None if all weights are 0)."""
 
     board: int
     delay: DelaySummary
     era_hours: float | None
 
 
-def by_board(items: Items, era_hours: Floats, boards: int, days: float, target_hours: Sequence[float]) -> list[BoardDelay]:
-    """Returns the delays of each board on which items (posts) were found, in the order of board numbers.
+def by_board(
+    items: Items, era_hours: Floats, boards: int, days: float, target_hours: Sequence[float]
+) -> list[BoardDelay]:
+    """Returns the delays of each board on which items (posts) were found, in the order of board
+    numbers.
 
-    era_hours: (n,), hours that each item would have waited if all boards were visited equally often; days: length of the period;
-    target_hours: for each board the hours within which posts should be found.
+    era_hours: (n,), hours that each item would have waited if all boards were visited equally
+    often; days: length of the period; target_hours: for each board the hours within which posts
+    should be found.
     """
     order = np.argsort(items.board, kind="stable")
     bounds = np.searchsorted(items.board[order], np.arange(boards + 1))
@@ -112,5 +127,7 @@ def by_board(items: Items, era_hours: Floats, boards: int, days: float, target_h
             part = Delays(items.hours[rows], np.ones(len(rows), dtype=bool))
             total = float(weights.sum())
             era_mean = total_delay(weights, era_hours[rows]) / total if total > 0 else None
-            found.append(BoardDelay(board, summarise(part, weights, days, target_hours[board]), era_mean))
+            found.append(
+                BoardDelay(board, summarise(part, weights, days, target_hours[board]), era_mean)
+            )
     return found

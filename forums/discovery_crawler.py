@@ -1,4 +1,5 @@
-"""The crawler that inspects a new forum to find its boards, as run by the engine (`crawlmgr/engine.py`)."""
+"""The crawler that inspects a new forum to find its boards, as run by the engine
+(`crawlmgr/engine.py`)."""
 
 from __future__ import annotations
 
@@ -21,9 +22,11 @@ from forums.services import logins, sites
 
 
 class DiscoveryCrawler:
-    """Explores a new forum: fetches a small sample of pages, from which its boards and structure are learned.
+    """Explores a new forum: fetches a small sample of pages, from which its boards and structure
+    are learned.
 
-    The state is not stored separately: each slice reads the archived pages of the run again, so a killed process loses nothing.
+    The state is not stored separately: each slice reads the archived pages of the run again, so a
+    killed process loses nothing.
     """
 
     kind = "forum-discovery"
@@ -40,12 +43,20 @@ class DiscoveryCrawler:
         if self.explorer is None:
             taught = CrawlSettings.from_mapping(run.parameters.get("settings", {})).use_teacher
             zone = run.parameters.get("timezone") or None
-            self.explorer = Explorer(run.parameters["url"], ExplorerSettings(teacher=taught), timezone=zone)
+            self.explorer = Explorer(
+                run.parameters["url"], ExplorerSettings(teacher=taught), timezone=zone
+            )
             for page in Page.objects.filter(run=run).select_related("warc").order_by("id"):
                 record = archive.read_page(page)
                 if record is not None:
                     self.explorer.feed(
-                        FetchedPage(page.url, page.final_url or page.url, record.text, page.fetched_at, page.status)
+                        FetchedPage(
+                            page.url,
+                            page.final_url or page.url,
+                            record.text,
+                            page.fetched_at,
+                            page.status,
+                        )
                     )
         return self.explorer
 
@@ -53,10 +64,13 @@ class DiscoveryCrawler:
         return self._next(run)
 
     def _next(self, run: Run) -> list[NewUrl]:
-        """Returns the most informative page to fetch next, [] if none is needed. One at a time, because each page changes the
-        choice."""
+        """Returns the most informative page to fetch next, [] if none is needed. One at a time,
+        because each page changes the choice."""
         for wanted in self._explorer(run).wanted():
-            if not leaves(wanted.url) and not Url.objects.filter(run=run, key_hash=url_hash(wanted.url)).exists():
+            if (
+                not leaves(wanted.url)
+                and not Url.objects.filter(run=run, key_hash=url_hash(wanted.url)).exists()
+            ):
                 return [NewUrl(wanted.url, "sample", anchor=wanted.why)]
         return []
 
@@ -66,10 +80,14 @@ class DiscoveryCrawler:
     def read(self, run: Run, item: Url, response: FetchResponse) -> Any:
         explorer = self._explorer(run)
         assert response.fetched_at is not None  # noqa: S101 - a response with a status has a time
-        explorer.feed(FetchedPage(item.url, response.url, response.text, response.fetched_at, response.status))
+        explorer.feed(
+            FetchedPage(item.url, response.url, response.text, response.fetched_at, response.status)
+        )
         return page_title(response.text)
 
-    def store(self, run: Run, item: Url, response: FetchResponse, reading: str, now: datetime) -> Stored:
+    def store(
+        self, run: Run, item: Url, response: FetchResponse, reading: str, now: datetime
+    ) -> Stored:
         sites.progress(run, self._explorer(run))
         return Stored(links=self._next(run), title=reading)
 

@@ -1,4 +1,5 @@
-"""Event logs of a forum: new threads and replies with their board and time, read from CSV or built from stored posts."""
+"""Event logs of a forum: new threads and replies with their board and time, read from CSV or built
+from stored posts."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ Bools = NDArray[np.bool_]
 DAY_SECONDS = 86400.0
 HEADER = ["board", "thread", "kind", "ts"]
 KEPT_BAD_ROWS = 20
-# valid times of an event: from the year 1900 to the last second of 8999, well within the years 1 to 9999 that datetime covers,
-# because periods before and after an event are computed, too
+# valid times of an event: from the year 1900 to the last second of 8999, well within the years 1 to
+# 9999 that datetime covers, because periods before and after an event are computed, too
 EARLIEST_TS = -2208988800
 LATEST_TS = 221845391999
 
@@ -44,7 +45,8 @@ class BadRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BadRows:
-    """The number of rows of a CSV file that were left out, and the first of them (at most KEPT_BAD_ROWS)."""
+    """The number of rows of a CSV file that were left out, and the first of them (at most
+    KEPT_BAD_ROWS)."""
 
     count: int = 0
     first: tuple[BadRow, ...] = ()
@@ -52,10 +54,12 @@ class BadRows:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """Events of one or several boards, sorted by time (at equal times a first post comes before replies).
+    """Events of one or several boards, sorted by time (at equal times a first post comes before
+    replies).
 
-    `boards` and `threads` are names; `board` and `thread` hold for each event a position in them. `times` are epoch seconds in
-    UTC; `opener` is true for a new thread, false for a reply. All four arrays have one entry per event.
+    `boards` and `threads` are names; `board` and `thread` hold for each event a position in them.
+    `times` are epoch seconds in UTC; `opener` is true for a new thread, false for a reply. All four
+    arrays have one entry per event.
     """
 
     boards: tuple[str, ...]
@@ -69,7 +73,8 @@ class Events:
         return len(self.times)
 
     def weights(self, theta: float) -> Floats:
-        """Returns the weight of each event, (n,): 1 for a new thread, theta for a reply (eq. (3) of the forum paper)."""
+        """Returns the weight of each event, (n,): 1 for a new thread, theta for a reply (eq. (3) of
+        the forum paper)."""
         return event_weights(self.opener, theta)
 
     def between(self, start: float, stop: float) -> Events:
@@ -77,22 +82,33 @@ class Events:
         first, last = np.searchsorted(self.times, [start, stop], side="left")
         part = slice(int(first), int(last))
         return Events(
-            self.boards, self.threads, self.board[part], self.thread[part], self.opener[part], self.times[part]
+            self.boards,
+            self.threads,
+            self.board[part],
+            self.thread[part],
+            self.opener[part],
+            self.times[part],
         )
 
     def only(self, keep: Bools) -> Events:
-        """Returns the events of the boards marked in `keep` (one flag per board), with boards renumbered without gaps."""
+        """Returns the events of the boards marked in `keep` (one flag per board), with boards
+        renumbered without gaps."""
         number = np.cumsum(keep) - 1
         rows = keep[self.board]
         names = tuple(name for name, kept in zip(self.boards, keep, strict=True) if kept)
         return Events(
-            names, self.threads, number[self.board[rows]], self.thread[rows], self.opener[rows], self.times[rows]
+            names,
+            self.threads,
+            number[self.board[rows]],
+            self.thread[rows],
+            self.opener[rows],
+            self.times[rows],
         )
 
 
 def from_rows(rows: Iterable[tuple[str, str, bool, float]]) -> Events:
-    """Builds a log from rows (board, thread, is first post, epoch seconds) in any order; equal thread names on two boards are two
-    threads."""
+    """Builds a log from rows (board, thread, is first post, epoch seconds) in any order; equal
+    thread names on two boards are two threads."""
     boards: dict[str, int] = {}
     threads: dict[tuple[int, str], int] = {}
     board, thread, opener, times = [], [], [], []
@@ -125,7 +141,9 @@ class _Reading:
         if len(self.first) < KEPT_BAD_ROWS:
             self.first.append(BadRow(line, reason))
 
-    def rows(self, reader: Iterator[list[str]], line: int) -> Iterator[tuple[str, str, bool, float]]:
+    def rows(
+        self, reader: Iterator[list[str]], line: int
+    ) -> Iterator[tuple[str, str, bool, float]]:
         while True:
             line += 1
             try:
@@ -145,7 +163,8 @@ class _Reading:
 
 
 def _fault(row: list[str]) -> tuple[str, float]:
-    """Returns why a row of an event log is invalid ("" if it is valid), and its time as epoch seconds (0 if invalid)."""
+    """Returns why a row of an event log is invalid ("" if it is valid), and its time as epoch
+    seconds (0 if invalid)."""
     if len(row) != len(HEADER):
         return f"{len(row)} columns instead of {len(HEADER)}", 0.0
     if not row[0]:
@@ -162,10 +181,12 @@ def _fault(row: list[str]) -> tuple[str, float]:
 
 
 def read_events(path: Path) -> tuple[Events, BadRows]:
-    """Reads an event log from CSV, uncompressed or gzip (name ends in .gz); returns the events and the rows left out.
+    """Reads an event log from CSV, uncompressed or gzip (name ends in .gz); returns the events and
+    the rows left out.
 
-    Columns: `board,thread,kind,ts` (kind new or reply, ts in UTC epoch seconds), rows in any order. Invalid rows are left out and
-    counted with their line number. EventsError if the file cannot be opened or unpacked, or has another header or no valid row.
+    Columns: `board,thread,kind,ts` (kind new or reply, ts in UTC epoch seconds), rows in any order.
+    Invalid rows are left out and counted with their line number. EventsError if the file cannot be
+    opened or unpacked, or has another header or no valid row.
     """
     reading = _Reading()
     try:
@@ -184,32 +205,45 @@ def read_events(path: Path) -> tuple[Events, BadRows]:
 
 
 class LocalClock:
-    """Converts epoch seconds to hours of a site's local clock, and local midnights to epoch seconds.
+    """Converts epoch seconds to hours of a site's local clock, and local midnights to epoch
+    seconds.
 
-    Offsets from UTC are looked up once for every hour (or every day, if they do not change) of [start, stop], so that arrays are
-    converted without a Python call per value; times outside take the nearest known offset.
+    Offsets from UTC are looked up once for every hour (or every day, if they do not change) of
+    [start, stop], so that arrays are converted without a Python call per value; times outside take
+    the nearest known offset.
     """
 
     def __init__(self, zone: ZoneInfo, start: float, stop: float) -> None:
         self.zone = zone
         self._first = np.floor(start / HOUR_SECONDS)
         hours = int(np.ceil(stop / HOUR_SECONDS) - self._first) + 1
-        self._offsets = np.array([_offset(zone, (self._first + hour) * HOUR_SECONDS) for hour in range(0, hours, 24)])
+        self._offsets = np.array(
+            [_offset(zone, (self._first + hour) * HOUR_SECONDS) for hour in range(0, hours, 24)]
+        )
         self._step = 24
-        if len(set(self._offsets)) > 1:  # daylight saving changes within these hours, so a finer grid is needed
-            self._offsets = np.array([_offset(zone, (self._first + hour) * HOUR_SECONDS) for hour in range(hours)])
+        if (
+            len(set(self._offsets)) > 1
+        ):  # daylight saving changes within these hours, so a finer grid is needed
+            self._offsets = np.array(
+                [_offset(zone, (self._first + hour) * HOUR_SECONDS) for hour in range(hours)]
+            )
             self._step = 1
 
     def local_hours(self, times: Floats) -> Floats:
-        """Returns hours since 1970-01-01 00:00 on the local wall clock, for epoch seconds of any shape."""
+        """Returns hours since 1970-01-01 00:00 on the local wall clock, for epoch seconds of any
+        shape."""
         slots = ((np.asarray(times) / HOUR_SECONDS - self._first) // self._step).astype(np.int64)
-        hours: Floats = (times + self._offsets[np.minimum(np.maximum(slots, 0), len(self._offsets) - 1)]) / HOUR_SECONDS
+        hours: Floats = (
+            times + self._offsets[np.minimum(np.maximum(slots, 0), len(self._offsets) - 1)]
+        ) / HOUR_SECONDS
         return hours
 
     def local_hour(self, now: float) -> float:
         """Returns `local_hours` of one moment: the same number without the cost of arrays."""
         slot = int((now / HOUR_SECONDS - self._first) // self._step)
-        return (now + float(self._offsets[min(max(slot, 0), len(self._offsets) - 1)])) / HOUR_SECONDS
+        return (
+            now + float(self._offsets[min(max(slot, 0), len(self._offsets) - 1)])
+        ) / HOUR_SECONDS
 
     def midnight(self, day: date) -> float:
         """Returns the epoch seconds of a local midnight."""
@@ -218,11 +252,12 @@ class LocalClock:
 
 @dataclass(frozen=True, slots=True)
 class Sites:
-    """The sites of n boards: `site` holds each board's site number, (n,), `clocks` the sites' local clocks. The day of the budget
-    of visits begins at midnight of `clocks[0]`.
+    """The sites of n boards: `site` holds each board's site number, (n,), `clocks` the sites' local
+    clocks. The day of the budget of visits begins at midnight of `clocks[0]`.
 
-    Sites of one zone should share one clock object, because their times are then converted together. `openings` are the working
-    hours of each site (None: always open); () if no site has any.
+    Sites of one zone should share one clock object, because their times are then converted
+    together. `openings` are the working hours of each site (None: always open); () if no site has
+    any.
     """
 
     site: Ints
@@ -230,13 +265,13 @@ class Sites:
     openings: Sequence[Openings | None] = ()
 
     def open_boards(self, now: float) -> Bools | None:
-        """Returns a mask of the boards whose site is within its working hours at this moment, (n,); None if no site has working
-        hours."""
+        """Returns a mask of the boards whose site is within its working hours at this moment, (n,);
+        None if no site has working hours."""
         return mask(self.openings, self.site, now)
 
     def local_hours(self, times: Floats, board: Ints) -> Floats:
-        """Returns hours since 1970-01-01 on the local clock of each board's site; times (epoch seconds) and board (numbers) are
-        parallel."""
+        """Returns hours since 1970-01-01 on the local clock of each board's site; times (epoch
+        seconds) and board (numbers) are parallel."""
         if len(self.clocks) == 1:
             return self.clocks[0].local_hours(times)
         different = list({id(clock): clock for clock in self.clocks}.values())

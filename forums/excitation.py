@@ -1,4 +1,5 @@
-"""Self-exciting forecast of a board: each post makes further posts more likely, with short and long memories (Hawkes process)."""
+"""Self-exciting forecast of a board: each post makes further posts more likely, with short and long
+memories (Hawkes process)."""
 
 from __future__ import annotations
 
@@ -16,11 +17,13 @@ MAX_FITTED_BOARDS = 200
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Parameters of a board's rate: rate_i = b B_i + sum_k a_k X_ik per hour of operational time, b + sum a = 1.
+    """Parameters of a board's rate: rate_i = b B_i + sum_k a_k X_ik per hour of operational time, b
+    + sum a = 1.
 
-    B_i is the board's mean rate. An event of weight w adds w / tau_k to X_ik, which decays with exp(-s / tau_k) in operational
-    time s, the integral of the board's activity by hour of the day (1 on average). base: b; gains: the a_k; taus_hours: the
-    tau_k. The default values are fitted on pooled public forum logs.
+    B_i is the board's mean rate. An event of weight w adds w / tau_k to X_ik, which decays with
+    exp(-s / tau_k) in operational time s, the integral of the board's activity by hour of the day
+    (1 on average). base: b; gains: the a_k; taus_hours: the tau_k. The default values are fitted on
+    pooled public forum logs.
     """
 
     taus_hours: tuple[float, ...] = (0.3, 1.5, 8.0, 40.0, 200.0)
@@ -28,8 +31,11 @@ class Kernel:
     gains: tuple[float, ...] = (0.3510, 0.0555, 0.1503, 0.1615, 0.2163)
 
     def mixed(self, other: Kernel, share: float) -> Kernel:
-        """Returns the weighted mean of two kernels with the same `taus_hours`: (1 - share) of this one, `share` of `other`."""
-        gains = tuple((1.0 - share) * a + share * b for a, b in zip(self.gains, other.gains, strict=True))
+        """Returns the weighted mean of two kernels with the same `taus_hours`: (1 - share) of this
+        one, `share` of `other`."""
+        gains = tuple(
+            (1.0 - share) * a + share * b for a, b in zip(self.gains, other.gains, strict=True)
+        )
         return Kernel(self.taus_hours, (1.0 - share) * self.base + share * other.base, gains)
 
 
@@ -38,11 +44,12 @@ POOLED = Kernel()
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """A kernel (see `Kernel`) prepared for forecasts in closed form: the differential equation of the K values X_ik of a board,
-    x' = A x + c, has real, decaying modes because A is similar to a symmetric matrix.
+    """A kernel (see `Kernel`) prepared for forecasts in closed form: the differential equation of
+    the K values X_ik of a board, x' = A x + c, has real, decaying modes because A is similar to a
+    symmetric matrix.
 
-    decay: (K,), the decay rate of each mode per hour. into: (K, K), maps the deviation X_ik - B_i from the board's mean rate to
-    the amplitude with which each mode adds to its rate.
+    decay: (K,), the decay rate of each mode per hour. into: (K, K), maps the deviation X_ik - B_i
+    from the board's mean rate to the amplitude with which each mode adds to its rate.
     """
 
     decay: Floats
@@ -50,8 +57,8 @@ class Modes:
 
     @classmethod
     def of(cls, kernel: Kernel) -> Modes:
-        """Computes the modes (eigenvectors with their decay rates) of a kernel. The kernel's `base` (b) must be above 0, since
-        otherwise one mode would not decay."""
+        """Computes the modes (eigenvectors with their decay rates) of a kernel. The kernel's `base`
+        (b) must be above 0, since otherwise one mode would not decay."""
         taus, gains = np.array(kernel.taus_hours), np.maximum(np.array(kernel.gains), 1e-9)
         matrix = np.sqrt(np.outer(gains / taus, gains / taus)) - np.diag(1.0 / taus)
         values, vectors = np.linalg.eigh(matrix)
@@ -61,21 +68,31 @@ class Modes:
 
 
 def expected(level: Floats, amplitudes: Floats, decay: Floats, elapsed: Floats) -> Floats:
-    """Returns the expected weighted events within `elapsed` operational hours, (m,): N(u) = B u + sum_j g_j (1 - exp(-d_j u)) /
-    d_j, at least 0.
+    """Returns the expected weighted events within `elapsed` operational hours, (m,): N(u) = B u +
+    sum_j g_j (1 - exp(-d_j u)) / d_j, at least 0.
 
-    level: (m,), the boards' mean rates B; amplitudes g and decay d: (m, K), from `Modes`; elapsed: (m,), u.
+    level: (m,), the boards' mean rates B; amplitudes g and decay d: (m, K), from `Modes`; elapsed:
+    (m,), u.
     """
     grown = -np.expm1(-decay * elapsed[:, None]) / decay
     mass: Floats = np.maximum(level * elapsed + (amplitudes * grown).sum(axis=1), 0.0)
     return mass
 
 
-def state_after(taus_hours: Sequence[float], level: Floats, board: Ints, age: Floats, weights: Floats, span: Floats) -> Floats:
-    """Returns the state X of each board, (n, K): at the start of the history, `span` (n,) operational hours ago, it equals the
-    board's mean rate B (`level`, (n,)); then it decays exponentially and is raised by each event.
+def state_after(
+    taus_hours: Sequence[float],
+    level: Floats,
+    board: Ints,
+    age: Floats,
+    weights: Floats,
+    span: Floats,
+) -> Floats:
+    """Returns the state X of each board, (n, K): at the start of the history, `span` (n,)
+    operational hours ago, it equals the board's mean rate B (`level`, (n,)); then it decays
+    exponentially and is raised by each event.
 
-    taus_hours: K time constants of the decay. board, age (operational hours ago) and weights: one entry per event.
+    taus_hours: K time constants of the decay. board, age (operational hours ago) and weights: one
+    entry per event.
     """
     taus = np.array(taus_hours)
     state: Floats = level[:, None] * np.exp(-span[:, None] / taus)
@@ -84,13 +101,23 @@ def state_after(taus_hours: Sequence[float], level: Floats, board: Ints, age: Fl
     return state
 
 
-def fit(kernel: Kernel, level: Floats, board: Ints, clock: Floats, weights: Floats, start: Floats, stop: Floats) -> Kernel:
-    """Fits the parameters b and a_k of `Kernel` to the events of a site by expectation maximisation, beginning with `kernel`.
-    Returns the fitted kernel, with b + sum a = 1; `kernel` itself if no event lies in the fitted interval.
+def fit(
+    kernel: Kernel,
+    level: Floats,
+    board: Ints,
+    clock: Floats,
+    weights: Floats,
+    start: Floats,
+    stop: Floats,
+) -> Kernel:
+    """Fits the parameters b and a_k of `Kernel` to the events of a site by expectation
+    maximisation, beginning with `kernel`. Returns the fitted kernel, with b + sum a = 1; `kernel`
+    itself if no event lies in the fitted interval.
 
-    level: (n,), the boards' mean rates B. board, clock (operational hours since the board's history began) and weights: one
-    entry per event. start, stop: (n,), on the same clock; the events in [start, stop) are fitted, earlier ones only raise the
-    rate. Each board is weighted with B^-1/2. Events in the same five-minute bin do not affect each other.
+    level: (n,), the boards' mean rates B. board, clock (operational hours since the board's history
+    began) and weights: one entry per event. start, stop: (n,), on the same clock; the events in
+    [start, stop) are fitted, earlier ones only raise the rate. Each board is weighted with B^-1/2.
+    Events in the same five-minute bin do not affect each other.
     """
     order = np.lexsort((clock, board))
     board, clock, weights = board[order], clock[order], weights[order]
@@ -113,11 +140,14 @@ def fit(kernel: Kernel, level: Floats, board: Ints, clock: Floats, weights: Floa
     return Kernel(kernel.taus_hours, float(shares[0]), tuple(shares[1:].tolist()))
 
 
-def _states_before(kernel: Kernel, level: Floats, board: Ints, clock: Floats, weights: Floats) -> Floats:
-    """Returns the state X (see `Kernel`) of each event's board just before the five-minute bin of the event, shape (events, K).
-    Events must be sorted by board and time. clock: operational hours.
+def _states_before(
+    kernel: Kernel, level: Floats, board: Ints, clock: Floats, weights: Floats
+) -> Floats:
+    """Returns the state X (see `Kernel`) of each event's board just before the five-minute bin of
+    the event, shape (events, K). Events must be sorted by board and time. clock: operational hours.
 
-    All boards are advanced together, event by event: the number of steps is the largest number of distinct bins of a board.
+    All boards are advanced together, event by event: the number of steps is the largest number of
+    distinct bins of a board.
     """
     taus = np.array(kernel.taus_hours)
     slot = np.floor(clock / FIT_BIN_HOURS).astype(np.int64)
@@ -138,11 +168,24 @@ def _states_before(kernel: Kernel, level: Floats, board: Ints, clock: Floats, we
     return np.asarray(before[group])
 
 
-def _exposure(taus: Floats, level: Floats, board: Ints, clock: Floats, weights: Floats, start: Floats, stop: Floats) -> Floats:
-    """Returns for each board the integral of its state X (see `Kernel`) over its interval [start, stop), shape (n, K)."""
-    result = level[:, None] * taus * (np.exp(-start[:, None] / taus) - np.exp(-stop[:, None] / taus))
+def _exposure(
+    taus: Floats,
+    level: Floats,
+    board: Ints,
+    clock: Floats,
+    weights: Floats,
+    start: Floats,
+    stop: Floats,
+) -> Floats:
+    """Returns for each board the integral of its state X (see `Kernel`) over its interval [start,
+    stop), shape (n, K)."""
+    result = (
+        level[:, None] * taus * (np.exp(-start[:, None] / taus) - np.exp(-stop[:, None] / taus))
+    )
     since = np.maximum(start[board] - clock, 0.0)
     until = np.maximum(stop[board] - clock, 0.0)
     for number, tau in enumerate(taus):
-        result[:, number] += np.bincount(board, weights * (np.exp(-since / tau) - np.exp(-until / tau)), len(level))
+        result[:, number] += np.bincount(
+            board, weights * (np.exp(-since / tau) - np.exp(-until / tau)), len(level)
+        )
     return np.asarray(result)

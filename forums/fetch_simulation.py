@@ -1,5 +1,6 @@
-"""The forum paper's first experiment (fig. 5): how many changed threads each policy finds in cycles of a few hours, by reading
-list pages (bic, board-based incremental crawling) or by predicting changes."""
+"""The forum paper's first experiment (fig. 5): how many changed threads each policy finds in cycles
+of a few hours, by reading list pages (bic, board-based incremental crawling) or by predicting
+changes."""
 
 from __future__ import annotations
 
@@ -36,11 +37,13 @@ REDELIVERY_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class FetchSetup:
-    """The settings of one experiment: `days` from `start` (epoch seconds) in cycles of `cycle_hours`.
+    """The settings of one experiment: `days` from `start` (epoch seconds) in cycles of
+    `cycle_hours`.
 
-    fetches: threads per cycle that each policy except bic fetches. If it is None, eic fetches all that are due, and the others
-    fetch as many as changed in a mean cycle of the history. interrupted_share: share of bic's visits that are interrupted and
-    continued ten minutes later. history_days: length of the history before `start` that predictions are fitted on.
+    fetches: threads per cycle that each policy except bic fetches. If it is None, eic fetches all
+    that are due, and the others fetch as many as changed in a mean cycle of the history.
+    interrupted_share: share of bic's visits that are interrupted and continued ten minutes later.
+    history_days: length of the history before `start` that predictions are fitted on.
     """
 
     start: float
@@ -58,19 +61,23 @@ class FetchSetup:
         return self.start + self.days * DAY_SECONDS
 
     def cycles(self) -> Iterator[float]:
-        """Yields the start times of the cycles (epoch seconds), the first one cycle after the start."""
+        """Yields the start times of the cycles (epoch seconds), the first one cycle after the
+        start."""
         count = int(self.days * 24 / self.cycle_hours)
-        return (self.start + (number + 1) * self.cycle_hours * HOUR_SECONDS for number in range(count))
+        return (
+            self.start + (number + 1) * self.cycle_hours * HOUR_SECONDS for number in range(count)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class DayFigures:
     """A policy's results on one day.
 
-    precision (share of fetched threads that had changed) and recall (share of changed threads that were fetched) are means over
-    the day's cycles; None if nothing was fetched, or nothing changed. mean_delay_hours: mean time of the posts made on this day
-    until the fetch that found them; posts never fetched wait until the end of the experiment. fetched, changed: threads, summed
-    over cycles; list_pages: list pages read.
+    precision (share of fetched threads that had changed) and recall (share of changed threads that
+    were fetched) are means over the day's cycles; None if nothing was fetched, or nothing changed.
+    mean_delay_hours: mean time of the posts made on this day until the fetch that found them; posts
+    never fetched wait until the end of the experiment. fetched, changed: threads, summed over
+    cycles; list_pages: list pages read.
     """
 
     day: int
@@ -86,8 +93,9 @@ class DayFigures:
 class _Cycle:
     """Counts of one cycle.
 
-    `hits` of the `fetched` threads differed from their stored copy, by new or deleted posts. `changed` threads had posts newer
-    than their copy when the cycle began (the forum paper's new and newly answered threads), `found` of them were fetched.
+    `hits` of the `fetched` threads differed from their stored copy, by new or deleted posts.
+    `changed` threads had posts newer than their copy when the cycle began (the forum paper's new
+    and newly answered threads), `found` of them were fetched.
     """
 
     began: float
@@ -99,7 +107,8 @@ class _Cycle:
 
 
 class _Store:
-    """The crawler's copy of the simulated forum: the last fetched version of each thread, and a record of every fetch."""
+    """The crawler's copy of the simulated forum: the last fetched version of each thread, and a
+    record of every fetch."""
 
     def __init__(self, forum: SimulatedForum) -> None:
         self.forum = forum
@@ -111,14 +120,16 @@ class _Store:
         self._changed: set[int] = set()
 
     def begin(self, moment: float) -> None:
-        """Starts a cycle: determines the threads that have changed by now, which the cycle should find."""
+        """Starts a cycle: determines the threads that have changed by now, which the cycle should
+        find."""
         self.forum.advance(moment)
         alive = self.forum.exists()
         self._changed = set(alive[self.forum.last[alive] > self.fetched_at[alive]].tolist())
         self.cycles.append(_Cycle(moment, changed=len(self._changed)))
 
     def fetch(self, thread: int) -> None:
-        """Stores a copy of one thread at the simulated time `forum.now`, and counts the fetch in the current cycle."""
+        """Stores a copy of one thread at the simulated time `forum.now`, and counts the fetch in
+        the current cycle."""
         cycle, forum = self.cycles[-1], self.forum
         cycle.fetched += 1
         cycle.hits += int(forum.version[thread] != self.version[thread])
@@ -141,11 +152,11 @@ class _Store:
 
 
 class ListVisits:
-    """Policy bic, the forum paper's incremental crawl: reads every board's list from the top until the crawler's stop test ends
-    the visit, and fetches what changed.
+    """Policy bic, the forum paper's incremental crawl: reads every board's list from the top until
+    the crawler's stop test ends the visit, and fetches what changed.
 
-    Visits use the crawler's code (`forums.incremental`), on lists with rounded times, pinned and shifted rows and deleted posts.
-    Some are interrupted and continued later.
+    Visits use the crawler's code (`forums.incremental`), on lists with rounded times, pinned and
+    shifted rows and deleted posts. Some are interrupted and continued later.
     """
 
     def __init__(self, store: _Store, setup: FetchSetup, rng: np.random.Generator) -> None:
@@ -155,7 +166,9 @@ class ListVisits:
         self._watermark = dict.fromkeys(self.boards, began)
         self._unfinished: dict[int, tuple[str, int]] = {}
         self._owed: dict[int, list[int]] = {board: [] for board in self.boards}
-        self._signatures = {row.key: signature(row) for board in self.boards for row in self._all_rows(board)}
+        self._signatures = {
+            row.key: signature(row) for board in self.boards for row in self._all_rows(board)
+        }
 
     def _all_rows(self, board: int) -> Iterator[Row]:
         number, more = 1, True
@@ -165,7 +178,8 @@ class ListVisits:
             number += 1
 
     def cycle(self) -> None:
-        """Visits every board, one after the other; interrupted visits are continued a little later."""
+        """Visits every board, one after the other; interrupted visits are continued a little
+        later."""
         broken = [board for board in self.boards if not self._visit(board)]
         while broken:
             self.store.forum.advance(self.store.forum.now + REDELIVERY_SECONDS)
@@ -176,8 +190,15 @@ class ListVisits:
         forum = self.store.forum
         started = datetime.fromtimestamp(forum.now, UTC)
         url, page = self._unfinished.get(board, ("", 0))
-        visit = Visit(BoardFacts(self._watermark[board], None, MAX_LIST_PAGES, SLACK_SECONDS, url, page), started)
-        breaks_after = int(self.rng.integers(1, 4)) if self.rng.random() < self.setup.interrupted_share else MAX_LIST_PAGES + 1
+        visit = Visit(
+            BoardFacts(self._watermark[board], None, MAX_LIST_PAGES, SLACK_SECONDS, url, page),
+            started,
+        )
+        breaks_after = (
+            int(self.rng.integers(1, 4))
+            if self.rng.random() < self.setup.interrupted_share
+            else MAX_LIST_PAGES + 1
+        )
         for thread in self._owed[board]:
             self.store.fetch(thread)
         self._owed[board] = []
@@ -185,7 +206,9 @@ class ListVisits:
         while number:
             rows, more = forum.page(board, number)
             self.store.cycles[-1].list_pages += 1
-            decision = visit.read(str(number), rows, str(number + 1) if more else None, self._signatures)
+            decision = visit.read(
+                str(number), rows, str(number + 1) if more else None, self._signatures
+            )
             self._signatures.update((row.key, signature(row)) for row in rows)
             threads = [int(row.key) for row in decision.changed]
             if visit.state.pages_read >= breaks_after:
@@ -200,8 +223,8 @@ class ListVisits:
         return True
 
     def _end(self, board: int, visit: Visit, started: datetime) -> None:
-        """Stores what the next visit of the board needs: after a complete visit the time up to which posts are processed
-        (watermark), after an interrupted one the position in the list."""
+        """Stores what the next visit of the board needs: after a complete visit the time up to
+        which posts are processed (watermark), after an interrupted one the position in the list."""
         if visit.state.complete:
             self._watermark[board] = watermark(visit.state, started)
             self._unfinished.pop(board, None)
@@ -213,25 +236,42 @@ Rank = Callable[[Facts, Floats, float, Ints], Floats]
 
 
 class Predictions:
-    """Fetch policies for boards whose lists show no last-reply times: each cycle fetches the new threads of the list, then the
-    known threads that `rank` puts highest.
+    """Fetch policies for boards whose lists show no last-reply times: each cycle fetches the new
+    threads of the list, then the known threads that `rank` puts highest.
 
-    Lists are sorted by creation time. Reading a list costs nothing, fetching a thread costs one of the `fetches` of a cycle. If
-    `fetches` is None, all known threads with a rank of at least 0 are fetched, and a board's list is read only when its mean gap
-    between new threads (`new_gaps`) has passed since the last reading; this is the policy "eic" of the forum paper.
+    Lists are sorted by creation time. Reading a list costs nothing, fetching a thread costs one of
+    the `fetches` of a cycle. If `fetches` is None, all known threads with a rank of at least 0 are
+    fetched, and a board's list is read only when its mean gap between new threads (`new_gaps`) has
+    passed since the last reading; this is the policy "eic" of the forum paper.
     """
 
-    def __init__(self, store: _Store, history: ThreadHistory, rank: Rank, fetches: int | None, new_gaps: Floats) -> None:
-        self.store, self.history, self.rank, self.fetches, self.new_gaps = store, history, rank, fetches, new_gaps
+    def __init__(
+        self,
+        store: _Store,
+        history: ThreadHistory,
+        rank: Rank,
+        fetches: int | None,
+        new_gaps: Floats,
+    ) -> None:
+        self.store, self.history, self.rank, self.fetches, self.new_gaps = (
+            store,
+            history,
+            rank,
+            fetches,
+            new_gaps,
+        )
         self._list_read = np.full(len(new_gaps), store.forum.now)
 
     def cycle(self) -> None:
-        """Fetches the new threads, and the known threads that the prediction selects, within the budget of one cycle."""
+        """Fetches the new threads, and the known threads that the prediction selects, within the
+        budget of one cycle."""
         store, now = self.store, self.store.forum.now
         fresh = self._new_threads(now)
         known = store.known()
         fetched = store.fetched_at[known]
-        elapsed = self.history.active_hours(np.full(len(known), now)) - self.history.active_hours(fetched)
+        elapsed = self.history.active_hours(np.full(len(known), now)) - self.history.active_hours(
+            fetched
+        )
         scores = self.rank(facts(self.history, known, fetched), elapsed, now, known)
         if self.fetches is None:
             chosen = known[scores >= 0.0]
@@ -243,7 +283,8 @@ class Predictions:
             store.fetch(thread)
 
     def _new_threads(self, now: float) -> Ints:
-        """Reads the lists that are due in this cycle; returns the numbers (ids) of threads not seen in a list before."""
+        """Reads the lists that are due in this cycle; returns the numbers (ids) of threads not seen
+        in a list before."""
         store = self.store
         unknown = store.unknown()
         due = np.ones(len(self.new_gaps), dtype=bool)
@@ -261,18 +302,20 @@ def simulate_fetch(
     model: HazardModel | None = None,
     pulse: Callable[[], None] = lambda: None,
 ) -> list[DayFigures]:
-    """Runs one policy over the experiment and returns its results by day. Equal seeds give equal deletions and boards with
-    relative times.
+    """Runs one policy over the experiment and returns its results by day. Equal seeds give equal
+    deletions and boards with relative times.
 
-    `model` is a fitted hazard model (None: fitted if needed). `pulse` is called before each cycle and may end the simulation by
-    an exception. Raises ValueError for an unknown policy.
+    `model` is a fitted hazard model (None: fitted if needed). `pulse` is called before each cycle
+    and may end the simulation by an exception. Raises ValueError for an unknown policy.
     """
     if policy not in POLICIES:
         raise ValueError(f"unknown policy {policy!r}")
     forum = SimulatedForum(events, setup.start, setup.style, np.random.default_rng(setup.seed))
     store = _Store(forum)
     if policy == "bic":
-        worker: ListVisits | Predictions = ListVisits(store, setup, np.random.default_rng(setup.seed + 1))
+        worker: ListVisits | Predictions = ListVisits(
+            store, setup, np.random.default_rng(setup.seed + 1)
+        )
     else:
         worker = _predictions(store, setup, policy, model)
     for moment in setup.cycles():
@@ -282,7 +325,9 @@ def simulate_fetch(
     return _figures(events, setup, store)
 
 
-def _predictions(store: _Store, setup: FetchSetup, policy: str, model: HazardModel | None) -> Predictions:
+def _predictions(
+    store: _Store, setup: FetchSetup, policy: str, model: HazardModel | None
+) -> Predictions:
     events = store.forum.events
     history = thread_history(events, setup)
     since = setup.start - setup.history_days * DAY_SECONDS
@@ -307,8 +352,8 @@ def _predictions(store: _Store, setup: FetchSetup, policy: str, model: HazardMod
 
 
 def thread_history(events: Events, setup: FetchSetup) -> ThreadHistory:
-    """Returns the experiment's log in the form that the predictions need, with the site's activity measured on the history before
-    the start."""
+    """Returns the experiment's log in the form that the predictions need, with the site's activity
+    measured on the history before the start."""
     since = setup.start - setup.history_days * DAY_SECONDS
     clock = LocalClock(setup.zone, float(events.times[0]), float(events.times[-1]))
     return ThreadHistory(events, clock, site_activity(events, clock, since, setup.start))
@@ -317,11 +362,14 @@ def thread_history(events: Events, setup: FetchSetup) -> ThreadHistory:
 def fit_hazard(events: Events, setup: FetchSetup) -> HazardModel:
     """Fits the hazard model to the experiment's history only."""
     since = setup.start - setup.history_days * DAY_SECONDS
-    return train(thread_history(events, setup), since, setup.start, np.random.default_rng(setup.seed))
+    return train(
+        thread_history(events, setup), since, setup.start, np.random.default_rng(setup.seed)
+    )
 
 
 def usual_changes(events: Events, setup: FetchSetup) -> int:
-    """Returns the mean number of changed threads per cycle (`setup.cycle_hours`) in the days before the test, at least 1."""
+    """Returns the mean number of changed threads per cycle (`setup.cycle_hours`) in the days before
+    the test, at least 1."""
     part = events.between(setup.start - setup.history_days * DAY_SECONDS, setup.start)
     cycle = ((setup.start - part.times) // (setup.cycle_hours * HOUR_SECONDS)).astype(np.int64)
     pairs = len(np.unique(cycle * (len(events.threads) + 1) + part.thread))
@@ -332,7 +380,11 @@ def _figures(events: Events, setup: FetchSetup, store: _Store) -> list[DayFigure
     """Returns the results of each day, computed from the recorded cycles and fetches."""
     posts = events.between(setup.start, setup.stop)
     delays = event_delays(
-        posts.thread, posts.times, np.array(store.threads, dtype=np.int64), np.array(store.moments), store.forum.now
+        posts.thread,
+        posts.times,
+        np.array(store.threads, dtype=np.int64),
+        np.array(store.moments),
+        store.forum.now,
     ).hours
     post_day = ((posts.times - setup.start) // DAY_SECONDS).astype(np.int64)
     rows = []
@@ -360,8 +412,10 @@ def _mean(values: list[float]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class FetchSummary:
-    """A policy's results over all days: mean precision and recall of the days that have them (None if none has), mean delay over
-    all posts (None without any), and the numbers of threads fetched and changed and of list pages read."""
+    """A policy's results over all days: mean precision and recall of the days that have them (None
+    if none has), mean delay over all posts (None without any), and the numbers of threads fetched
+    and changed and of list pages read.
+    """
 
     precision: float | None
     recall: float | None
@@ -372,13 +426,20 @@ class FetchSummary:
 
 
 def summary(days: list[DayFigures], posts_per_day: Floats) -> FetchSummary:
-    """Summarises the days of one policy; posts_per_day, (days,), are the weights of the days' mean delays."""
-    weighed = [(row.mean_delay_hours, posts_per_day[row.day]) for row in days if row.mean_delay_hours is not None]
+    """Summarises the days of one policy; posts_per_day, (days,), are the weights of the days' mean
+    delays."""
+    weighed = [
+        (row.mean_delay_hours, posts_per_day[row.day])
+        for row in days
+        if row.mean_delay_hours is not None
+    ]
     total = sum(float(weight) for _, weight in weighed)
     return FetchSummary(
         precision=_mean([row.precision for row in days if row.precision is not None]),
         recall=_mean([row.recall for row in days if row.recall is not None]),
-        mean_delay_hours=sum(value * float(weight) for value, weight in weighed) / total if total else None,
+        mean_delay_hours=(
+            sum(value * float(weight) for value, weight in weighed) / total if total else None
+        ),
         fetched=sum(row.fetched for row in days),
         changed=sum(row.changed for row in days),
         list_pages=sum(row.list_pages for row in days),
@@ -388,4 +449,6 @@ def summary(days: list[DayFigures], posts_per_day: Floats) -> FetchSummary:
 def posts_per_day(events: Events, setup: FetchSetup) -> Floats:
     """Returns the number of posts on each day of the experiment, (days,)."""
     part = events.between(setup.start, setup.stop)
-    return np.bincount(((part.times - setup.start) // DAY_SECONDS).astype(np.int64), minlength=setup.days).astype(float)
+    return np.bincount(
+        ((part.times - setup.start) // DAY_SECONDS).astype(np.int64), minlength=setup.days
+    ).astype(float)

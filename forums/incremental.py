@@ -1,12 +1,13 @@
-"""BIC, the forum paper's incremental crawl: what a visit of a board does with each list page, and when it stops. Without requests
-or database access.
+"""BIC, the forum paper's incremental crawl: what a visit of a board does with each list page, and
+when it stops. Without requests or database access.
 
-A visit is a state machine whose state is JSON, so that it can be stored between two pages and continued after the process was
-killed. Its phases:
+A visit is a state machine whose state is JSON, so that it can be stored between two pages and
+continued after the process was killed. Its phases:
 
 fresh    from page 1 on, until a stop test ends it (or, on a first visit, history or pages run out)
 resume   from the position of the last, interrupted visit until a stop test ends this phase too
-recheck  page 1 once more, if the visit read further pages, since threads may have moved to the top meanwhile
+recheck  page 1 once more, if the visit read further pages, since threads may have moved to the top
+meanwhile
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ FINE_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A thread as shown in one row of a list. `key` identifies the thread, `last_post` its newest post (id or address)."""
+    """A thread as shown in one row of a list. `key` identifies the thread, `last_post` its newest
+    post (id or address)."""
 
     key: str
     url: str
@@ -38,10 +40,12 @@ class Row:
 class BoardFacts:
     """The board's state after the last complete visit, and the limits of this visit.
 
-    watermark: newest last reply that a complete visit has processed; None before the first complete visit, and if this visit is
-    to read farther back than earlier ones. since: in these cases, unknown threads with an older last reply are not fetched; None:
-    no limit. slack_seconds: by how much a last reply must be older than the watermark to end the visit. resume_url, resume_page:
-    last list page that an interrupted visit read ("" for none), to read again, as rows may have moved up.
+    watermark: newest last reply that a complete visit has processed; None before the first complete
+    visit, and if this visit is to read farther back than earlier ones. since: in these cases,
+    unknown threads with an older last reply are not fetched; None: no limit. slack_seconds: by how
+    much a last reply must be older than the watermark to end the visit. resume_url, resume_page:
+    last list page that an interrupted visit read ("" for none), to read again, as rows may have
+    moved up.
     """
 
     watermark: datetime | None
@@ -56,14 +60,16 @@ class BoardFacts:
 class VisitState:
     """The state of a visit between two list pages; `to_json` and `from_json` are inverse.
 
-    `stopped_by` (code of the reason for ending) and `complete` refer to the list. `owing` counts, by reason, threads whose pages
-    could not be read; they stay pending. `doubts` counts doubtful readings by code. `told`: the number of threads that have as
-    many posts as the reply count in their row says, and the number compared. `reach`: time (ISO) before which last replies were
-    too old to fetch, "" in a visit that reads only what is new.
+    `stopped_by` (code of the reason for ending) and `complete` refer to the list. `owing` counts,
+    by reason, threads whose pages could not be read; they stay pending. `doubts` counts doubtful
+    readings by code. `told`: the number of threads that have as many posts as the reply count in
+    their row says, and the number compared. `reach`: time (ISO) before which last replies were too
+    old to fetch, "" in a visit that reads only what is new.
 
-    A page may link several candidates for its next page. `spare` lists those not followed, as [position ("numbers", "word" …),
-    address]; they are tried if the one followed shows no new rows. `way`: position of the one being tried, "" for the first
-    choice. `proved`: position of one that had new rows; the site's model then prefers it.
+    A page may link several candidates for its next page. `spare` lists those not followed, as
+    [position ("numbers", "word" …), address]; they are tried if the one followed shows no new rows.
+    `way`: position of the one being tried, "" for the first choice. `proved`: position of one that
+    had new rows; the site's model then prefers it.
     """
 
     phase: str = "fresh"
@@ -97,15 +103,18 @@ class VisitState:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> VisitState:
-        """Restores a state from the dictionary that `to_json` returned; unknown keys are ignored."""
+        """Restores a state from the dictionary that `to_json` returned; unknown keys are
+        ignored."""
         names = cls.__dataclass_fields__
         return cls(**{key: value for key, value in data.items() if key in names})
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do after a list page. changed: rows whose threads are to be fetched. unchanged: rows of known threads without a
-    change. old: rows of unknown threads that are too old to be fetched. next_url: the next list page to request, "" for none."""
+    """What to do after a list page. changed: rows whose threads are to be fetched. unchanged: rows
+    of known threads without a change. old: rows of unknown threads that are too old to be fetched.
+    next_url: the next list page to request, "" for none.
+    """
 
     changed: tuple[Row, ...]
     unchanged: tuple[Row, ...]
@@ -114,11 +123,17 @@ class Decision:
 
 
 def signature(row: Row) -> dict[str, Any]:
-    """Returns the change signature of a row as JSON: time t (epoch seconds), its precision p in seconds and whether it is
-    relative r, replies n, last author a, newest post l. Values that the row does not show are left out."""
+    """Returns the change signature of a row as JSON: time t (epoch seconds), its precision p in
+    seconds and whether it is relative r, replies n, last author a, newest post l. Values that the
+    row does not show are left out.
+    """
     data: dict[str, Any] = {}
     if row.last_reply is not None:
-        data.update(t=row.last_reply.value.timestamp(), p=row.last_reply.precision_seconds, r=row.last_reply.relative)
+        data.update(
+            t=row.last_reply.value.timestamp(),
+            p=row.last_reply.precision_seconds,
+            r=row.last_reply.relative,
+        )
     if row.replies is not None:
         data["n"] = row.replies
     if row.last_author:
@@ -129,12 +144,13 @@ def signature(row: Row) -> dict[str, Any]:
 
 
 def differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Tells whether two signatures of a thread show a change. Only components that both have are compared:
+    """Tells whether two signatures of a thread show a change. Only components that both have are
+    compared:
 
     - Reply count, newest post, last author: any difference (a deletion lowers the count).
     - Two absolute times: at least the coarser precision apart, as they are rounded.
-    - Times of which one is relative: more than both precisions and a minute apart; ignored if reply counts or newest posts were
-      compared."""
+    - Times of which one is relative: more than both precisions and a minute apart; ignored if reply
+      counts or newest posts were compared."""
     for name in ("n", "l", "a"):
         if name in old and name in new and old[name] != new[name]:
             return True
@@ -149,10 +165,12 @@ def differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
 
 
 def misplaced(rows: Iterable[Row]) -> set[str]:
-    """Returns the keys of rows at the top that break the order of a list sorted by last reply: unmarked pinned threads.
+    """Returns the keys of rows at the top that break the order of a list sorted by last reply:
+    unmarked pinned threads.
 
-    From the top down to the middle of the list, a row is misplaced if more than half of the unpinned rows below it have a newer
-    last reply, by more than the coarser of the two precisions. The search ends at the first row that is not misplaced.
+    From the top down to the middle of the list, a row is misplaced if more than half of the
+    unpinned rows below it have a newer last reply, by more than the coarser of the two precisions.
+    The search ends at the first row that is not misplaced.
     """
     timed = [row for row in rows if row.last_reply is not None]
     found: set[str] = set()
@@ -167,23 +185,27 @@ def misplaced(rows: Iterable[Row]) -> set[str]:
 
 
 def _older(row: Row, other: Row) -> bool:
-    assert row.last_reply is not None and other.last_reply is not None  # noqa: S101 - callers pass timed rows only
+    # callers pass timed rows only
+    assert row.last_reply is not None and other.last_reply is not None  # noqa: S101
     margin = max(row.last_reply.precision_seconds, other.last_reply.precision_seconds)
     return (other.last_reply.value - row.last_reply.value).total_seconds() > margin
 
 
 def sorted_by_last_reply(rows: Iterable[Row]) -> bool:
-    """Tells whether the unpinned rows with times are in descending order of time, allowing for rounding and for one row in ten
-    out of order. False with fewer than two such rows."""
+    """Tells whether the unpinned rows with times are in descending order of time, allowing for
+    rounding and for one row in ten out of order. False with fewer than two such rows."""
     timed = [row for row in rows if row.last_reply is not None and not row.pinned]
     breaks = sum(_older(a, b) for a, b in zip(timed, timed[1:], strict=False))
     return len(timed) >= 2 and breaks * 10 <= len(timed)
 
 
 class Visit:
-    """One visit of a board: a state machine that is given list pages in the order in which it requests them."""
+    """One visit of a board: a state machine that is given list pages in the order in which it
+    requests them."""
 
-    def __init__(self, facts: BoardFacts, started: datetime, state: VisitState | None = None) -> None:
+    def __init__(
+        self, facts: BoardFacts, started: datetime, state: VisitState | None = None
+    ) -> None:
         self.facts = facts
         self.started = started
         self.state = state or VisitState()
@@ -198,12 +220,14 @@ class Visit:
         fetched: frozenset[str] = frozenset(),
         next_links: Iterable[tuple[str, str]] = (),
     ) -> Decision:
-        """Processes one list page and advances the state; returns what to fetch and which list page to request next.
+        """Processes one list page and advances the state; returns what to fetch and which list page
+        to request next.
 
-        `known` maps the keys of stored threads to their last signature in a list. `fetched` are the keys of threads fetched
-        otherwise since the last complete visit: they are not fetched again, but count as changed when the visit decides whether
-        to read a further page. `next_links` are all candidates for the next page, as pairs (position in the page, address). Rows
-        seen before in this visit are ignored; pinned rows are processed, but do not count in that decision.
+        `known` maps the keys of stored threads to their last signature in a list. `fetched` are the
+        keys of threads fetched otherwise since the last complete visit: they are not fetched again,
+        but count as changed when the visit decides whether to read a further page. `next_links` are
+        all candidates for the next page, as pairs (position in the page, address). Rows seen before
+        in this visit are ignored; pinned rows are processed, but do not count in that decision.
         """
         rows, state = list(rows), self.state
         state.pages_read += 1
@@ -244,8 +268,8 @@ class Visit:
         return Decision(tuple(changed), tuple(unchanged), tuple(old), follow)
 
     def _rival(self, tally: _Tally) -> str:
-        """Returns the next-page link to try instead of the last one followed, if this led to a page without new rows; "" if the
-        page had new rows or no other candidate is left."""
+        """Returns the next-page link to try instead of the last one followed, if this led to a page
+        without new rows; "" if the page had new rows or no other candidate is left."""
         state = self.state
         if state.phase != "fresh" or state.page < 2:
             return ""
@@ -271,21 +295,33 @@ class Visit:
     def _below_watermark(self, row: Row) -> bool:
         if self.facts.watermark is None or row.last_reply is None:
             return False
-        latest = row.last_reply.value + timedelta(seconds=row.last_reply.precision_seconds + self.facts.slack_seconds)
+        latest = row.last_reply.value + timedelta(
+            seconds=row.last_reply.precision_seconds + self.facts.slack_seconds
+        )
         return latest < self.facts.watermark
 
     def _advance(self, any_rows: bool, next_url: str, tally: _Tally) -> str:
-        """Applies the stop tests in order (no rows, history, watermark, no change, two pages without new rows, last page, page
-        limit); returns the next list page to request, "" if the visit ends."""
+        """Applies the stop tests in order (no rows, history, watermark, no change, two pages
+        without new rows, last page, page limit); returns the next list page to request, "" if the
+        visit ends."""
         state, facts, first = self.state, self.facts, self.facts.watermark is None
         if state.phase == "recheck":
             return self._close(state.stopped_by)
         if not any_rows:
-            return self._stop("end_of_board") if state.page > 1 else self._close("no_records", complete=False)
+            return (
+                self._stop("end_of_board")
+                if state.page > 1
+                else self._close("no_records", complete=False)
+            )
         state.stale = 0 if tally.fresh else state.stale + 1
-        behind = bool(facts.resume_url) and state.phase == "fresh" and state.page < facts.resume_page
-        joined = bool(facts.resume_url) and state.phase == "fresh" and state.page == facts.resume_page
-        # the interrupted visit had also read this page, so unchanged rows do not prove that new threads were all seen
+        behind = (
+            bool(facts.resume_url) and state.phase == "fresh" and state.page < facts.resume_page
+        )
+        joined = (
+            bool(facts.resume_url) and state.phase == "fresh" and state.page == facts.resume_page
+        )
+        # the interrupted visit had also read this page, so unchanged rows do not prove that new
+        # threads were all seen
         overlap = joined or (state.phase == "resume" and state.resumed == 0)
         state.resumed += state.phase == "resume"
         quiet = bool(tally.fresh) and not tally.hits
@@ -307,8 +343,9 @@ class Visit:
         return next_url
 
     def _stop(self, reason: str) -> str:
-        """Handles a fulfilled stop test: continues at the position of the interrupted visit if there is one, then with page 1
-        once more, then ends. Returns the next list page to request, "" for none."""
+        """Handles a fulfilled stop test: continues at the position of the interrupted visit if
+        there is one, then with page 1 once more, then ends. Returns the next list page to request,
+        "" for none."""
         state, facts = self.state, self.facts
         if (
             state.phase == "fresh"
@@ -316,7 +353,12 @@ class Visit:
             and reason in ("watermark", "unchanged")
             and state.page < facts.resume_page
         ):
-            state.phase, state.page, state.next_url, state.stale = "resume", facts.resume_page, facts.resume_url, 0
+            state.phase, state.page, state.next_url, state.stale = (
+                "resume",
+                facts.resume_page,
+                facts.resume_url,
+                0,
+            )
             return facts.resume_url
         state.stopped_by = reason
         if state.pages_read > 1 and not state.rechecked:
@@ -332,19 +374,20 @@ class Visit:
 
 
 def watermark(state: VisitState, started: datetime) -> datetime:
-    """Returns the time up to which a complete visit has processed the list: its start, or the newest last reply seen if that is
-    earlier."""
+    """Returns the time up to which a complete visit has processed the list: its start, or the
+    newest last reply seen if that is earlier."""
     return min(started, datetime.fromisoformat(state.newest)) if state.newest else started
 
 
 @dataclass(slots=True)
 class _Tally:
-    """Counts of rows of one list page, by which a visit decides whether to go on to the next page. Pinned rows and rows seen
-    before in this visit are not counted.
+    """Counts of rows of one list page, by which a visit decides whether to go on to the next page.
+    Pinned rows and rows seen before in this visit are not counted.
 
-    ordered: whether the page is sorted by last reply. fresh: number of counted rows. hits: number of these that are new, changed
-    or already fetched by other means. past: number of these that are older than the history to fetch, or than the newest last
-    reply that a complete visit has processed (the watermark).
+    ordered: whether the page is sorted by last reply. fresh: number of counted rows. hits: number
+    of these that are new, changed or already fetched by other means. past: number of these that are
+    older than the history to fetch, or than the newest last reply that a complete visit has
+    processed (the watermark).
     """
 
     ordered: bool

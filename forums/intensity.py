@@ -1,5 +1,5 @@
-"""Daily rhythm of boards: event rates that are constant within bins of the day, with their integrals in closed form and the
-inverse of the integral."""
+"""Daily rhythm of boards: event rates that are constant within bins of the day, with their
+integrals in closed form and the inverse of the integral."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ DAY_HOURS = 24.0
 
 @dataclass(frozen=True, slots=True)
 class Intensity:
-    """f_i(t) of n boards: weighted events per hour, constant within each of `bins` equal parts of a day, repeating daily.
+    """f_i(t) of n boards: weighted events per hour, constant within each of `bins` equal parts of a
+    day, repeating daily.
 
-    `rates` has shape (n, bins). F_i(t) = integral of f_i from 0 to t, S_i(t) = integral of u f_i(u); both are exact for any t,
-    also negative or beyond one day. Methods take an array of board numbers and one of times in hours, which broadcast against
-    each other, and return an array of the common shape.
+    `rates` has shape (n, bins). F_i(t) = integral of f_i from 0 to t, S_i(t) = integral of u
+    f_i(u); both are exact for any t, also negative or beyond one day. Methods take an array of
+    board numbers and one of times in hours, which broadcast against each other, and return an array
+    of the common shape.
     """
 
     rates: Floats
@@ -50,14 +52,15 @@ class Intensity:
         return self._mass[:, -1]
 
     def _split(self, times: Floats) -> tuple[Floats, Ints, Floats]:
-        """Returns for times in hours the number of whole days, the number of the bin in the day, and the hours since that day
-        began."""
+        """Returns for times in hours the number of whole days, the number of the bin in the day,
+        and the hours since that day began."""
         days = np.floor(np.asarray(times, dtype=float) / DAY_HOURS)
         hours = times - days * DAY_HOURS
         return days, np.minimum((hours / self.width).astype(np.int64), self.bins - 1), hours
 
     def at(self, board: Ints, times: Floats) -> Floats:
-        """Returns f_i(t), weighted events per hour; at a boundary between bins the rate of the bin that begins."""
+        """Returns f_i(t), weighted events per hour; at a boundary between bins the rate of the bin
+        that begins."""
         return self.rates[board, self._split(times)[1]]
 
     def mass(self, board: Ints, times: Floats) -> Floats:
@@ -74,24 +77,33 @@ class Intensity:
         start = slot * self.width
         within = self._mass[board, slot] + self.rates[board, slot] * (hours - start)
         inside = self._moment[board, slot] + self.rates[board, slot] * (hours**2 - start**2) / 2.0
-        moment: Floats = days * first + DAY_HOURS * total * days * (days - 1.0) / 2.0 + inside + DAY_HOURS * days * within
+        moment: Floats = (
+            days * first
+            + DAY_HOURS * total * days * (days - 1.0) / 2.0
+            + inside
+            + DAY_HOURS * days * within
+        )
         return moment
 
     def interval_cost(self, board: Ints, start: Floats, stop: Floats) -> Floats:
-        """Returns C_i(a, b) = integral from a to b of f_i(t) (b - t) dt = b (F(b) - F(a)) - (S(b) - S(a)); eq. (8) of the forum
-        paper.
+        """Returns C_i(a, b) = integral from a to b of f_i(t) (b - t) dt = b (F(b) - F(a)) - (S(b) -
+        S(a)); eq. (8) of the forum paper.
 
-        These are the weighted event-hours of the events that arrive between two visits, at a and b, and wait for the second.
+        These are the weighted event-hours of the events that arrive between two visits, at a and b,
+        and wait for the second.
         """
         # shift the interval to the first day, because differences of large integrals lose precision
         shift = np.floor(np.asarray(start, dtype=float) / DAY_HOURS) * DAY_HOURS
         a, b = start - shift, stop - shift
-        cost = b * (self.mass(board, b) - self.mass(board, a)) - (self.moment(board, b) - self.moment(board, a))
+        cost = b * (self.mass(board, b) - self.mass(board, a)) - (
+            self.moment(board, b) - self.moment(board, a)
+        )
         return np.maximum(cost, 0.0)
 
     def day_cost(self, board: int, hours: Floats) -> float:
-        """Returns how long a board's events wait if it is visited every day at these hours: expected weight times hours waited,
-        summed over a day. Without visits: infinite, or 0 for a board without events."""
+        """Returns how long a board's events wait if it is visited every day at these hours:
+        expected weight times hours waited, summed over a day. Without visits: infinite, or 0 for a
+        board without events."""
         if not len(hours):
             return float("inf") if self.per_day[board] > 0 else 0.0
         visits = np.sort(np.asarray(hours, dtype=float) % DAY_HOURS)
@@ -100,13 +112,14 @@ class Intensity:
 
 
 def quantiles(density: Floats, board: Ints, share: Floats) -> Floats:
-    """Returns the hour of the day by which the share `share` of a board's daily density has passed, interpolated within the bin,
-    (m,).
+    """Returns the hour of the day by which the share `share` of a board's daily density has passed,
+    interpolated within the bin, (m,).
 
-    density: (n, bins), not negative, need not sum to one. board and share, (m,): the row of `density` to use and a value in [0,
-    1), parallel. Bins with density 0 are skipped; a row that is 0 everywhere counts as constant. This is the corrected step 2 of
-    algorithm BRA of the forum paper: c = (h + (share - Q[h]) / sc[h]) K, where h is the bin that contains the quantile, sc[h] its
-    share of the density, Q[h] the share before it, and K the hours per bin.
+    density: (n, bins), not negative, need not sum to one. board and share, (m,): the row of
+    `density` to use and a value in [0, 1), parallel. Bins with density 0 are skipped; a row that is
+    0 everywhere counts as constant. This is the corrected step 2 of algorithm BRA of the forum
+    paper: c = (h + (share - Q[h]) / sc[h]) K, where h is the bin that contains the quantile, sc[h]
+    its share of the density, Q[h] the share before it, and K the hours per bin.
     """
     density = np.where(density.sum(axis=1, keepdims=True) > 0, density, 1.0)
     bins = density.shape[1]

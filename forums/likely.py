@@ -1,5 +1,5 @@
-"""Likely time spans of the next visits by the adaptive policy, computed from its forecast; about two of three visits fall into
-their span."""
+"""Likely time spans of the next visits by the adaptive policy, computed from its forecast; about
+two of three visits fall into their span."""
 
 from __future__ import annotations
 
@@ -11,83 +11,129 @@ from forums.law import HOUR_SECONDS
 from forums.loop_values import Outlook
 from forums.overview_values import FLAG_WEIGHT
 
-LIKELY = (1 / 6, 5 / 6)  # a visit's likely span: between these quantiles of its time, thus with a probability of two thirds
+LIKELY = (
+    1 / 6,
+    5 / 6,
+    # a visit's likely span: between these quantiles of its time, thus with a probability of two
+    # thirds
+)
 PATHS, POSTS = 32, 10  # number of simulated futures per board, and of posts in each
 FINE_STEPS, FINE_HOURS, COARSE_STEPS, FARTHEST_HOURS = 120, 6.0, 40, 96.0
-# likely span of a board's visits after the next one, without overview sources: the time from now to the expected visit times
-# these factors; measured on replayed logs
+# likely span of a board's visits after the next one, without overview sources: the time from now to
+# the expected visit times these factors; measured on replayed logs
 LATER = (0.95, 1.1)
 LATER_BY_LOOKS = (0.85, 2.6)  # the same as LATER for loops that also read overview sources
-BURSTS = 1.0  # posts come in bursts: actual / forecast posts follows a gamma distribution of this shape and mean 1
-# standard deviations of logarithms in simulated futures: PRICE_SPREAD of the priority at which boards are visited, from two
-# hours ahead on; LOOKS_SPREAD of the time until an overview source is read
+# posts come in bursts: actual / forecast posts follows a gamma distribution of this shape and mean
+# 1
+BURSTS = 1.0
+# standard deviations of logarithms in simulated futures: PRICE_SPREAD of the priority at which
+# boards are visited, from two hours ahead on; LOOKS_SPREAD of the time until an overview source is
+# read
 PRICE_SPREAD, LOOKS_SPREAD = 0.35, 0.4
-# BOARDS_AT_ONCE: number of boards simulated together. MAX_DRAWN: largest number of boards that are simulated; for further boards
-# the span of the next visit is its expected time, plus and minus one time step.
+# BOARDS_AT_ONCE: number of boards simulated together. MAX_DRAWN: largest number of boards that are
+# simulated; for further boards the span of the next visit is its expected time, plus and minus one
+# time step.
 BOARDS_AT_ONCE, MAX_DRAWN = 100, 500
 
 
-def spans(loop: AdaptiveLoop, outlook: Outlook, readings: Floats, now: float, step_seconds: float) -> tuple[Floats, Floats]:
-    """Returns the first and last time of the likely span of each expected visit, epoch seconds, (visits,) each.
+def spans(
+    loop: AdaptiveLoop, outlook: Outlook, readings: Floats, now: float, step_seconds: float
+) -> tuple[Floats, Floats]:
+    """Returns the first and last time of the likely span of each expected visit, epoch seconds,
+    (visits,) each.
 
-    readings: expected times of readings of overview sources, epoch seconds. step_seconds: time step of `outlook`, by which spans
-    are widened. A board's next visit is nearly certain without overview sources; with them, its span is simulated (`_crossings`),
-    for up to MAX_DRAWN boards. Later visits have fixed spans relative to the time until the visit (LATER, LATER_BY_LOOKS).
+    readings: expected times of readings of overview sources, epoch seconds. step_seconds: time step
+    of `outlook`, by which spans are widened. A board's next visit is nearly certain without
+    overview sources; with them, its span is simulated (`_crossings`), for up to MAX_DRAWN boards.
+    Later visits have fixed spans relative to the time until the visit (LATER, LATER_BY_LOOKS).
     """
     before = _earlier_of_board(outlook.board)
     ahead = np.maximum(outlook.moments - now, step_seconds)
     low, high = LATER if loop.overview is None else LATER_BY_LOOKS
     first, last = now + ahead * low, now + ahead * high + step_seconds
     next_ones = np.flatnonzero(before == 0)
-    first[next_ones], last[next_ones] = outlook.moments[next_ones] - step_seconds, outlook.moments[next_ones] + step_seconds
+    first[next_ones], last[next_ones] = (
+        outlook.moments[next_ones] - step_seconds,
+        outlook.moments[next_ones] + step_seconds,
+    )
     if loop.overview is not None:
         for start in range(0, min(len(next_ones), MAX_DRAWN), BOARDS_AT_ONCE):
             rows = next_ones[start : start + BOARDS_AT_ONCE]
-            low_at, high_at = _crossings(loop, outlook.board[rows], outlook.delay[rows], readings, now)
+            low_at, high_at = _crossings(
+                loop, outlook.board[rows], outlook.delay[rows], readings, now
+            )
             first[rows], last[rows] = low_at - step_seconds, high_at + step_seconds
     first = np.maximum(first, now)
     return first, last
 
 
 def _earlier_of_board(board: Ints) -> Ints:
-    """Returns for each expected visit the number of earlier visits to the same board in the list, (visits,)."""
+    """Returns for each expected visit the number of earlier visits to the same board in the list,
+    (visits,)."""
     order = np.argsort(board, kind="stable")
-    starts = np.flatnonzero(np.concatenate([[True], np.diff(board[order]) != 0])) if len(board) else np.zeros(0, dtype=np.int64)
+    starts = (
+        np.flatnonzero(np.concatenate([[True], np.diff(board[order]) != 0]))
+        if len(board)
+        else np.zeros(0, dtype=np.int64)
+    )
     sizes = np.diff(np.concatenate([starts, [len(board)]]))
     found = np.empty(len(board), dtype=np.int64)
     found[order] = np.arange(len(board)) - np.repeat(starts, sizes)
     return found
 
 
-def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, readings: Floats, now: float) -> tuple[Floats, Floats]:
-    """Returns the earliest and latest likely time (quantiles LIKELY) of each board's next visit, in epoch seconds, by simulation:
-    a board is visited when its priority reaches `price`, or its longest wait is over. board: numbers; price: one per board;
-    readings: times at which overview sources will be read, epoch seconds."""
+def _crossings(
+    loop: AdaptiveLoop, board: Ints, price: Floats, readings: Floats, now: float
+) -> tuple[Floats, Floats]:
+    """Returns the earliest and latest likely time (quantiles LIKELY) of each board's next visit, in
+    epoch seconds, by simulation: a board is visited when its priority reaches `price`, or its
+    longest wait is over. board: numbers; price: one per board; readings: times at which overview
+    sources will be read, epoch seconds."""
     overview = loop.overview
     assert overview is not None  # noqa: S101 - only called for loops with sources
     hours = np.concatenate(
-        [np.linspace(0.0, FINE_HOURS, FINE_STEPS), np.geomspace(FINE_HOURS, FARTHEST_HOURS, COARSE_STEPS + 1)[1:]]
+        [
+            np.linspace(0.0, FINE_HOURS, FINE_STEPS),
+            np.geomspace(FINE_HOURS, FARTHEST_HOURS, COARSE_STEPS + 1)[1:],
+        ]
     )
     moments = now + hours * HOUR_SECONDS
     mass, own = _forecasts(loop, board, moments)
     rng = np.random.default_rng(1)  # a fixed seed, so that every call draws the same numbers
-    unit = np.cumsum(rng.exponential(size=(PATHS, POSTS)), axis=1) / rng.gamma(BURSTS, 1.0 / BURSTS, PATHS)[:, None]
-    price_factor = np.exp(PRICE_SPREAD * rng.standard_normal(PATHS)[:, None] * np.sqrt(np.minimum(hours / 2.0, 1.0)))
+    unit = (
+        np.cumsum(rng.exponential(size=(PATHS, POSTS)), axis=1)
+        / rng.gamma(BURSTS, 1.0 / BURSTS, PATHS)[:, None]
+    )
+    price_factor = np.exp(
+        PRICE_SPREAD * rng.standard_normal(PATHS)[:, None] * np.sqrt(np.minimum(hours / 2.0, 1.0))
+    )
     scales = np.exp(LOOKS_SPREAD * rng.standard_normal(PATHS))
-    # time of the last overview reading, shape (paths, moments); a path is one simulated course of events
+    # time of the last overview reading, shape (paths, moments); a path is one simulated course of
+    # events
     seen = np.stack([_seen_until(readings, now, hours, by) for by in scales])
     told = np.stack([np.interp(seen, hours, row) for row in mass])  # shape (boards, paths, moments)
-    since = hours - seen + np.where(seen == 0.0, overview.hours_since_look(now, board)[:, None, None], 0.0)
+    since = (
+        hours
+        - seen
+        + np.where(seen == 0.0, overview.hours_since_look(now, board)[:, None, None], 0.0)
+    )
     waiting = np.where(seen == 0.0, loop.forecast.expected(now, board)[:, None, None], 0.0)
     known = overview.known_hours(now)[board][:, None] + overview.known[board][:, None] * hours
     index = known[:, None, :] + (waiting + mass[:, None, :] - told) * since / 2.0
     weight = FLAG_WEIGHT * overview.new_weight[board]
     for post in range(POSTS):
-        came = np.stack([np.interp(unit[:, post] * w, row, hours, right=np.inf) for w, row in zip(weight, mass, strict=True)])
+        came = np.stack(
+            [
+                np.interp(unit[:, post] * w, row, hours, right=np.inf)
+                for w, row in zip(weight, mass, strict=True)
+            ]
+        )
         waited = np.where(came[..., None] <= seen, hours - came[..., None], 0.0)
         index += weight[:, None, None] * np.maximum(waited, 0.0)
     floor = overview.doubts()[board][:, None] * own
-    reached = np.maximum(index, floor[:, None, :]) >= price[:, None, None] * (1.0 - 1e-9) * price_factor
+    reached = (
+        np.maximum(index, floor[:, None, :]) >= price[:, None, None] * (1.0 - 1e-9) * price_factor
+    )
     reached |= (hours >= loop.hours_left_to_wait(now)[board][:, None])[:, None, :]
     reached[..., -1] = True
     low, high = np.quantile(moments[reached.argmax(axis=2)], LIKELY, axis=1)
@@ -95,8 +141,10 @@ def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, readings: Floats,
 
 
 def _forecasts(loop: AdaptiveLoop, board: Ints, moments: Floats) -> tuple[Floats, Floats]:
-    """Returns two arrays, (boards, moments): the weighted events expected on each board from the first moment to each moment, and
-    the index (expected waiting, in weighted event-hours) that the board would then have if only its visits gave information."""
+    """Returns two arrays, (boards, moments): the weighted events expected on each board from the
+    first moment to each moment, and the index (expected waiting, in weighted event-hours) that the
+    board would then have if only its visits gave information.
+    """
     so_far = loop.forecast.expected(float(moments[0]), board)
     mass = loop.forecast.expected_at(moments, board).T - so_far[:, None]
     by_visits = loop.forecast.expected_by_visits_at(moments, board).T
@@ -105,11 +153,11 @@ def _forecasts(loop: AdaptiveLoop, board: Ints, moments: Floats) -> tuple[Floats
 
 
 def _seen_until(readings: Floats, now: float, hours: Floats, scale: float) -> Floats:
-    """Returns when an overview source was last read before each time in `hours`; 0 if never from now on. Times are in hours from
-    now.
+    """Returns when an overview source was last read before each time in `hours`; 0 if never from
+    now on. Times are in hours from now.
 
-    readings: expected times of the readings, epoch seconds; scale: factor by which their distances from now are multiplied. After
-    the last, readings go on at their mean interval.
+    readings: expected times of the readings, epoch seconds; scale: factor by which their distances
+    from now are multiplied. After the last, readings go on at their mean interval.
     """
     if not len(readings):
         return np.zeros(len(hours))

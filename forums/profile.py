@@ -1,5 +1,5 @@
-"""Statistics of a forum's history by board: events a day, daily rhythm (for small boards shrunk to that of the site), and how
-irregular the number of events a day is."""
+"""Statistics of a forum's history by board: events a day, daily rhythm (for small boards shrunk to
+that of the site), and how irregular the number of events a day is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from forums.law import event_weights, weighted
 
 WEEK_DAYS = 7
 LARGEST_KAPPA = 1e5
-PRIOR_PEAK_HOUR = 17.0  # hour of the day with most posts, assumed if there is no data: afternoons are busier than nights
+# hour of the day with most posts, assumed if there is no data: afternoons are busier than nights
+PRIOR_PEAK_HOUR = 17.0
 PRIOR_SWING = 0.6
 EPOCH_WEEKDAY = 3  # weekday (0 is Monday) of the day 0: 1970-01-01 was a Thursday
 
@@ -24,11 +25,12 @@ EPOCH_WEEKDAY = 3  # weekday (0 is Monday) of the day 0: 1970-01-01 was a Thursd
 class ProfileOptions:
     """How a history is converted to rates.
 
-    window_days: length of the history used. half_life_days: age at which an event counts half (None: all count alike). bins:
-    parts of a day (24: one hour each, the forum paper's K). smooth_bins: width of the cyclic moving mean over the bins (1: none).
-    kappa_factor: factor on kappa (see `dirichlet_kappa`), with which a board's rhythm is shrunk to its site's; 0: no shrinkage,
-    infinity: all boards of a site share one rhythm. prior_days: weight of the prior rate in days of history; prior_per_day: that
-    rate, weighted events per day.
+    window_days: length of the history used. half_life_days: age at which an event counts half
+    (None: all count alike). bins: parts of a day (24: one hour each, the forum paper's K).
+    smooth_bins: width of the cyclic moving mean over the bins (1: none). kappa_factor: factor on
+    kappa (see `dirichlet_kappa`), with which a board's rhythm is shrunk to its site's; 0: no
+    shrinkage, infinity: all boards of a site share one rhythm. prior_days: weight of the prior rate
+    in days of history; prior_per_day: that rate, weighted events per day.
     """
 
     window_days: float = 20.0
@@ -41,18 +43,26 @@ class ProfileOptions:
 
     def __post_init__(self) -> None:
         if self.window_days <= 0 or self.bins < 1 or not 1 <= self.smooth_bins <= self.bins:
-            raise ValueError("a history needs a window above 0 days, at least one bin and a mean no wider than a day")
+            raise ValueError(
+                "a history needs a window above 0 days, at least one bin and a mean no wider than"
+                " a day"
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class BoardProfiles:
     """Estimates for n boards.
 
-    - rates: (n, bins), weighted events per hour, f_i = WP_i SC_i / K, K hours per bin. days: length of the history used.
-    - weights: (n,), WP of eq. (5), weighted events a day. new_per_day, replies_per_day: (n,), new threads Ng, replies Nr a day.
-    - shape: (n, bins), SC of eq. (7), the share of a board's events in each part of the day; each row sums to 1.
-    - kappa: strength of the shrinkage: the site's rhythm counts like this number of events in each board's shape.
-    - dispersion: (n,), variance over mean of the events a day (1 for a Poisson process; nan without events).
+    - rates: (n, bins), weighted events per hour, f_i = WP_i SC_i / K, K hours per bin. days: length
+      of the history used.
+    - weights: (n,), WP of eq. (5), weighted events a day. new_per_day, replies_per_day: (n,), new
+      threads Ng, replies Nr a day.
+    - shape: (n, bins), SC of eq. (7), the share of a board's events in each part of the day; each
+      row sums to 1.
+    - kappa: strength of the shrinkage: the site's rhythm counts like this number of events in each
+      board's shape.
+    - dispersion: (n,), variance over mean of the events a day (1 for a Poisson process; nan without
+      events).
     """
 
     rates: Floats
@@ -67,37 +77,45 @@ class BoardProfiles:
 
 @dataclass(frozen=True, slots=True)
 class BoardEvents:
-    """Events for estimation, parallel arrays with one entry per event: board number, hours since 1970 on the site's local clock,
-    and true for a new thread (false for a reply)."""
+    """Events for estimation, parallel arrays with one entry per event: board number, hours since
+    1970 on the site's local clock, and true for a new thread (false for a reply)."""
 
     board: Ints
     local_hours: Floats
     opener: Bools
 
 
-def shape_counts(board: Ints, local_hours: Floats, weights: Floats, boards: int, bins: int) -> Floats:
-    """Returns weighted events by part of the day, (boards, bins): the numerators of eq. (7) of the forum paper. board,
-    local_hours, weights: one entry per event."""
+def shape_counts(
+    board: Ints, local_hours: Floats, weights: Floats, boards: int, bins: int
+) -> Floats:
+    """Returns weighted events by part of the day, (boards, bins): the numerators of eq. (7) of the
+    forum paper. board, local_hours, weights: one entry per event."""
     slot = np.floor((local_hours % DAY_HOURS) * (bins / DAY_HOURS)).astype(np.int64) % bins
-    return np.bincount(board * bins + slot, weights, boards * bins).astype(float).reshape(boards, bins)
+    return (
+        np.bincount(board * bins + slot, weights, boards * bins).astype(float).reshape(boards, bins)
+    )
 
 
 def week_counts(board: Ints, local_hours: Floats, weights: Floats, boards: int) -> Floats:
-    """Returns weighted events by hour of the week, (boards, 168); hour 0 begins on Monday at 00:00. board, local_hours and
-    weights have one entry per event."""
+    """Returns weighted events by hour of the week, (boards, 168); hour 0 begins on Monday at 00:00.
+    board, local_hours and weights have one entry per event."""
     hour = np.floor(local_hours).astype(np.int64)
     slot = (hour + EPOCH_WEEKDAY * 24) % (WEEK_DAYS * 24)
     return np.bincount(board * 168 + slot, weights, boards * 168).astype(float).reshape(boards, 168)
 
 
 def dirichlet_kappa(counts: Floats, pool: Floats) -> float:
-    """Returns the strength kappa with which boards' daily rhythms are shrunk to a common one, by maximum likelihood: each row of
-    counts is drawn from a Dirichlet-multinomial distribution with parameters kappa * pool.
+    """Returns the strength kappa with which boards' daily rhythms are shrunk to a common one, by
+    maximum likelihood: each row of counts is drawn from a Dirichlet-multinomial distribution with
+    parameters kappa * pool.
 
-    counts: (n, bins), events of each board by part of the day; pool: (bins,), the common rhythm, sums to 1. The result lies in
-    [1, 1e5] and is large if the boards share one rhythm; 1e5 with fewer than two boards that have events.
+    counts: (n, bins), events of each board by part of the day; pool: (bins,), the common rhythm,
+    sums to 1. The result lies in [1, 1e5] and is large if the boards share one rhythm; 1e5 with
+    fewer than two boards that have events.
     """
-    from scipy.optimize import minimize_scalar  # importing scipy takes longer than many commands take to run
+    from scipy.optimize import (
+        minimize_scalar,
+    )  # importing scipy takes longer than many commands take to run
     from scipy.special import gammaln
 
     used = pool > 0
@@ -117,17 +135,19 @@ def dirichlet_kappa(counts: Floats, pool: Floats) -> float:
 
 
 def moving_mean(shape: Floats, width: int) -> Floats:
-    """Returns the cyclic moving mean of each row of `shape` over `width` bins (an even width is shifted forward by half a bin).
-    """
+    """Returns the cyclic moving mean of each row of `shape` over `width` bins (an even width is
+    shifted forward by half a bin)."""
     if width == 1:
         return shape
     left = (width - 1) // 2
-    return np.asarray(sum(np.roll(shape, step, axis=1) for step in range(-left, width - left))) / width
+    return (
+        np.asarray(sum(np.roll(shape, step, axis=1) for step in range(-left, width - left))) / width
+    )
 
 
 def site_groups(site: Ints | None, boards: int) -> list[Ints]:
-    """Returns the board numbers of each site, in the order of site numbers. `site`: site number of each board; None: all boards
-    are of one site."""
+    """Returns the board numbers of each site, in the order of site numbers. `site`: site number of
+    each board; None: all boards are of one site."""
     if site is None:
         return [np.arange(boards)]
     return [np.flatnonzero(site == number) for number in np.unique(site)]
@@ -143,14 +163,17 @@ def estimate(
     site: Ints | None = None,
     days_known: float | None = None,
 ) -> BoardProfiles:
-    """Estimates each board's rates from the events in the `window_days` before `end_hour` (hours since 1970 on the local clock).
+    """Estimates each board's rates from the events in the `window_days` before `end_hour` (hours
+    since 1970 on the local clock).
 
-    - Rate: WP = W (Ng + theta Nr), eq. (5) of the forum paper, with a Gamma prior: (weighted events + prior_days * prior_per_day)
-      / (days + prior_days). A site without events gets the prior rate, constant over the day.
-    - Shape (share of events in each part of the day), shrunk to that of the site: p = (n s + kappa pool) / (n + kappa). s are the
-      board's shares by eq. (7), n is the number of its events, pool the site's shares, kappa `dirichlet_kappa` of the site times
-      `kappa_factor`.
-    importance, site: one entry per board, W and site number. days_known: length of a history shorter than the window.
+    - Rate: WP = W (Ng + theta Nr), eq. (5) of the forum paper, with a Gamma prior: (weighted events
+      + prior_days * prior_per_day) / (days + prior_days). A site without events gets the prior
+      rate, constant over the day.
+    - Shape (share of events in each part of the day), shrunk to that of the site: p = (n s + kappa
+      pool) / (n + kappa). s are the board's shares by eq. (7), n is the number of its events, pool
+      the site's shares, kappa `dirichlet_kappa` of the site times `kappa_factor`.
+    importance, site: one entry per board, W and site number. days_known: length of a history
+    shorter than the window.
     """
     days = min(options.window_days, days_known) if days_known is not None else options.window_days
     start = end_hour - days * DAY_HOURS
@@ -183,8 +206,10 @@ def estimate(
 
 
 def _fading(age: Floats, days: float, half_life: float | None) -> tuple[Floats, float]:
-    """Returns the weight of each event, which decays with its age in days (half-life `half_life`; None: all weights are 1), and
-    the integral of this weight over `days` days. Dividing weighted counts by the integral gives daily rates."""
+    """Returns the weight of each event, which decays with its age in days (half-life `half_life`;
+    None: all weights are 1), and the integral of this weight over `days` days. Dividing weighted
+    counts by the integral gives daily rates.
+    """
     if half_life is None:
         return np.ones(len(age)), days
     rate = np.log(2.0) / half_life
@@ -192,9 +217,10 @@ def _fading(age: Floats, days: float, half_life: float | None) -> tuple[Floats, 
 
 
 def _shrunk(weighted: Floats, raw: Floats, options: ProfileOptions) -> tuple[Floats, float]:
-    """Returns the daily distributions of events of one site's boards, (boards, bins), shrunk towards the distribution of the
-    whole site, and the kappa used: the weight of the site's distribution, in events. weighted, raw: weighted and unweighted
-    numbers of events by part of the day, (boards, bins)."""
+    """Returns the daily distributions of events of one site's boards, (boards, bins), shrunk
+    towards the distribution of the whole site, and the kappa used: the weight of the site's
+    distribution, in events. weighted, raw: weighted and unweighted numbers of events by part of the
+    day, (boards, bins)."""
     bins = options.bins
     pool = weighted.sum(axis=0)
     if pool.sum() <= 0:
@@ -213,19 +239,25 @@ def _shrunk(weighted: Floats, raw: Floats, options: ProfileOptions) -> tuple[Flo
 
 
 def pooled_prior(profiles: BoardProfiles, unknown: Bools, theta: float, importance: Floats) -> None:
-    """Assigns the boards marked in `unknown` (n,), which have no history, the mean events a day and mean shape of the other
-    boards; changes `profiles` in place.
+    """Assigns the boards marked in `unknown` (n,), which have no history, the mean events a day and
+    mean shape of the other boards; changes `profiles` in place.
 
-    If no board has a history: one new thread and three replies a day, mostly in the afternoon, which is an assumption.
+    If no board has a history: one new thread and three replies a day, mostly in the afternoon,
+    which is an assumption.
     """
     if not unknown.any():
         return
     known = ~unknown & (profiles.weights > 0)
     bins = profiles.shape.shape[1]
     if known.any():
-        new, replies = float(profiles.new_per_day[known].mean()), float(profiles.replies_per_day[known].mean())
+        new, replies = (
+            float(profiles.new_per_day[known].mean()),
+            float(profiles.replies_per_day[known].mean()),
+        )
         volume = float((profiles.weights[known] / importance[known]).mean())
-        shape = (profiles.shape[known] * (profiles.weights[known] / importance[known])[:, None]).sum(axis=0)
+        shape = (
+            profiles.shape[known] * (profiles.weights[known] / importance[known])[:, None]
+        ).sum(axis=0)
     else:
         new, replies, volume = 1.0, 3.0, weighted(1.0, 3.0, theta)
         hours = (np.arange(bins) + 0.5) * DAY_HOURS / bins
@@ -233,18 +265,24 @@ def pooled_prior(profiles: BoardProfiles, unknown: Bools, theta: float, importan
     profiles.new_per_day[unknown], profiles.replies_per_day[unknown] = new, replies
     profiles.shape[unknown] = shape / shape.sum()
     profiles.weights[unknown] = volume * importance[unknown]
-    profiles.rates[unknown] = profiles.weights[unknown, None] * profiles.shape[unknown] * (bins / DAY_HOURS)
+    profiles.rates[unknown] = (
+        profiles.weights[unknown, None] * profiles.shape[unknown] * (bins / DAY_HOURS)
+    )
 
 
 def week_rates(
-    events: BoardEvents, boards: int, profiles: BoardProfiles, end_hour: float, pseudo_days: float = 4.0
+    events: BoardEvents,
+    boards: int,
+    profiles: BoardProfiles,
+    end_hour: float,
+    pseudo_days: float = 4.0,
 ) -> Floats:
-    """Returns rates by weekday, (7, boards, bins): the daily rates of each board times a factor for that weekday, common to all
-    boards; 0 is Monday.
+    """Returns rates by weekday, (7, boards, bins): the daily rates of each board times a factor for
+    that weekday, common to all boards; 0 is Monday.
 
-    The factor is (S + pseudo_days) / (d + pseudo_days): d is the number of such weekdays in the history, S the sum of their
-    events relative to a mean day. With little history the factor stays near 1. Factors are scaled to a mean of 1. Only whole days
-    before `end_hour` count.
+    The factor is (S + pseudo_days) / (d + pseudo_days): d is the number of such weekdays in the
+    history, S the sum of their events relative to a mean day. With little history the factor stays
+    near 1. Factors are scaled to a mean of 1. Only whole days before `end_hour` count.
     """
     day = np.floor((events.local_hours - end_hour) / DAY_HOURS).astype(np.int64)
     count = int(profiles.days)
@@ -259,25 +297,30 @@ def week_rates(
     return rates
 
 
-def dispersion(board: Ints, local_hours: Floats, boards: int, start_hour: float, days: int) -> Floats:
-    """Returns variance over mean of the events a day of each board, (boards,), over `days` days from `start_hour`; nan for a
-    board without events and if there is only one day."""
+def dispersion(
+    board: Ints, local_hours: Floats, boards: int, start_hour: float, days: int
+) -> Floats:
+    """Returns variance over mean of the events a day of each board, (boards,), over `days` days
+    from `start_hour`; nan for a board without events and if there is only one day."""
     day = np.clip(((local_hours - start_hour) // DAY_HOURS).astype(np.int64), 0, days - 1)
     counts = np.bincount(board * days + day, minlength=boards * days).reshape(boards, days)
     mean = counts.mean(axis=1)
     if days < 2:
         return np.full(boards, np.nan)
-    index: Floats = np.divide(counts.var(axis=1, ddof=1), mean, out=np.full(boards, np.nan), where=mean > 0)
+    index: Floats = np.divide(
+        counts.var(axis=1, ddof=1), mean, out=np.full(boards, np.nan), where=mean > 0
+    )
     return index
 
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """How far the estimates from the last `days` days of history differ from those of the longest history tried.
+    """How far the estimates from the last `days` days of history differ from those of the longest
+    history tried.
 
-    weights_off: sum |w_d - w| / sum w over the boards, with a board's weight w_d from these days and w from the longest history.
-    shapes_off: total variation distance, in [0, 1], between the two estimates of the shape of a board's rate over the day; mean
-    over the boards, weighted by w.
+    weights_off: sum |w_d - w| / sum w over the boards, with a board's weight w_d from these days
+    and w from the longest history. shapes_off: total variation distance, in [0, 1], between the two
+    estimates of the shape of a board's rate over the day; mean over the boards, weighted by w.
     """
 
     days: float
@@ -293,9 +336,10 @@ def settling(
     days: Sequence[float],
     theta: float = USUAL_THETA,
 ) -> list[Settling]:
-    """Returns how far estimates from shorter histories differ from those of the longest, one entry for each length in `days` up
-    to the window, shortest first; [] without events. `theta`: weight of a reply relative to a new thread. The forum paper's claim
-    that 20 days suffice can be checked with it."""
+    """Returns how far estimates from shorter histories differ from those of the longest, one entry
+    for each length in `days` up to the window, shortest first; [] without events. `theta`: weight
+    of a reply relative to a new thread. The forum paper's claim that 20 days suffice can be checked
+    with it."""
     found = {
         span: estimate(events, boards, end_hour, options, theta, days_known=span)
         for span in sorted(days)

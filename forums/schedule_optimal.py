@@ -1,5 +1,6 @@
-"""Computes the optimal daily timetable: exactly, by a dynamic programme over the 24 hours as a circle; approximately, by a closed
-form with square roots; and by an improvement ("polish") that moves one visit at a time."""
+"""Computes the optimal daily timetable: exactly, by a dynamic programme over the 24 hours as a
+circle; approximately, by a closed form with square roots; and by an improvement ("polish") that
+moves one visit at a time."""
 
 from __future__ import annotations
 
@@ -20,17 +21,21 @@ PHASES = 4
 TRIAL_SWEEPS = 3
 SWEEPS = 20
 BLOCK_BOARDS = 1000
-STILL = 1e-3  # iterative improvement of a board's visit times ends when no visit moves by more than this many hours
+# iterative improvement of a board's visit times ends when no visit moves by more than this many
+# hours
+STILL = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class DayProgramme:
-    """The exact best hours of one board for every number of visits m = 1 … mmax, on a grid of G equal steps around the clock.
+    """The exact best hours of one board for every number of visits m = 1 … mmax, on a grid of G
+    equal steps around the clock.
 
-    C(a, b), eq. (8) of the forum paper, is the delay of what is posted between visits at a and b. D_k[o, j] is the least delay of
-    the j steps from grid point o with k visits, the last at o + j: D_1[o, j] = C(o, o + j); D_k[o, j] = min_i D_(k-1)[o, i] +
-    C(o + i, o + j). The whole day costs D(m) = min_o D_m[o, G]. `costs[m - 1]` is D(m) in weighted event-hours a day,
-    `origins[m - 1]` the best o; `single[o, j]` is C(o, o + j), (G, G + 1).
+    C(a, b), eq. (8) of the forum paper, is the delay of what is posted between visits at a and b.
+    D_k[o, j] is the least delay of the j steps from grid point o with k visits, the last at o + j:
+    D_1[o, j] = C(o, o + j); D_k[o, j] = min_i D_(k-1)[o, i] + C(o + i, o + j). The whole day costs
+    D(m) = min_o D_m[o, G]. `costs[m - 1]` is D(m) in weighted event-hours a day, `origins[m - 1]`
+    the best o; `single[o, j]` is C(o, o + j), (G, G + 1).
     """
 
     costs: Floats
@@ -38,9 +43,11 @@ class DayProgramme:
     single: Floats
 
     @classmethod
-    def of(cls, intensity: Intensity, board: int, most: int = MAX_BY_PROGRAMME, size: int = GRID) -> DayProgramme:
-        """Computes the best hours of one board for 1 to `most` visits a day by dynamic programming on a grid of `size` steps (G),
-        `most` <= `size`, in O(most * size^3) operations."""
+    def of(
+        cls, intensity: Intensity, board: int, most: int = MAX_BY_PROGRAMME, size: int = GRID
+    ) -> DayProgramme:
+        """Computes the best hours of one board for 1 to `most` visits a day by dynamic programming
+        on a grid of `size` steps (G), `most` <= `size`, in O(most * size^3) operations."""
         step = DAY_HOURS / size
         start, length = np.meshgrid(np.arange(size), np.arange(size + 1), indexing="ij")
         begin, end = (start * step).astype(float), ((start + length) * step).astype(float)
@@ -56,8 +63,8 @@ class DayProgramme:
         return cls(by_origin.min(axis=1), by_origin.argmin(axis=1), single)
 
     def hours(self, visits: int) -> Floats:
-        """Returns the hours of the best timetable with that many visits (1 … mmax), ascending, by solving the programme again
-        from the best first grid point."""
+        """Returns the hours of the best timetable with that many visits (1 … mmax), ascending, by
+        solving the programme again from the best first grid point."""
         size = len(self.single)
         origin = int(self.origins[visits - 1])
         i, j = np.ogrid[: size + 1, : size + 1]
@@ -75,20 +82,23 @@ class DayProgramme:
 
 
 def closed_form_hours(rates: Floats, visits: Ints, phase: float = 0.0) -> tuple[Ints, Floats]:
-    """Returns the hours c_k = Q^-1((k - 1/2 + phase) / m) for visit k of m visits of a board, as parallel arrays with an entry
-    for each visit: board number, hour. Q(t) is the part of the integral of the square root of the board's rate that lies before
-    hour t, as a share of the whole day's. phase is in [-1/2, 1/2]."""
+    """Returns the hours c_k = Q^-1((k - 1/2 + phase) / m) for visit k of m visits of a board, as
+    parallel arrays with an entry for each visit: board number, hour. Q(t) is the part of the
+    integral of the square root of the board's rate that lies before hour t, as a share of the whole
+    day's. phase is in [-1/2, 1/2]."""
     board, step = grid(visits)
     return board, quantiles(np.sqrt(rates), board, (step - 0.5 + phase) / visits[board])
 
 
 def polish(intensity: Intensity, board: Ints, hours: Floats, sweeps: int = SWEEPS) -> Floats:
-    """Improves visit hours by coordinate descent, in at most `sweeps` sweeps, and returns the new hours: each visit is moved to
-    the exact optimum between the visits before and after it. The expected delay never rises.
+    """Improves visit hours by coordinate descent, in at most `sweeps` sweeps, and returns the new
+    hours: each visit is moved to the exact optimum between the visits before and after it. The
+    expected delay never rises.
 
-    board and hours: one entry per visit, the visits of a board together and ascending. For a bin that begins at b and has the
-    rate f, the best hour between neighbouring visits p and n is (f n + F(p) - F(b) + f b) / (2 f), clipped to the bin; F is the
-    integral of the rate. All bins between p and n are tried.
+    board and hours: one entry per visit, the visits of a board together and ascending. For a bin
+    that begins at b and has the rate f, the best hour between neighbouring visits p and n is (f n +
+    F(p) - F(b) + f b) / (2 f), clipped to the bin; F is the integral of the rate. All bins between
+    p and n are tried.
     """
     hours = np.asarray(hours, dtype=float).copy()
     visits = np.bincount(board, minlength=len(intensity.rates))
@@ -110,7 +120,9 @@ def polish(intensity: Intensity, board: Ints, hours: Floats, sweeps: int = SWEEP
             low = hours[before[rows]] - np.where(index[rows] == 0, DAY_HOURS, 0.0)
             high = hours[after[rows]] + np.where(index[rows] == count[rows] - 1, DAY_HOURS, 0.0)
             single = _best_single(intensity, board[alone], hours[alone])
-            best = np.concatenate([single, _best_between(intensity, board[rows], low, hours[rows], high)])
+            best = np.concatenate(
+                [single, _best_between(intensity, board[rows], low, hours[rows], high)]
+            )
             rows = np.concatenate([alone, rows])
             np.maximum.at(moved, board[rows], np.abs(best - hours[rows]))
             hours[rows] = best
@@ -121,22 +133,30 @@ def polish(intensity: Intensity, board: Ints, hours: Floats, sweeps: int = SWEEP
 
 
 def _best_single(intensity: Intensity, board: Ints, hours: Floats) -> Floats:
-    """Returns the best visit hour of each of these boards, which have one visit a day at `hours`. Rates are constant within each
-    bin of the day, so the cost is linear in the hour, and only the present hour and the bin boundaries are compared."""
+    """Returns the best visit hour of each of these boards, which have one visit a day at `hours`.
+    Rates are constant within each bin of the day, so the cost is linear in the hour, and only the
+    present hour and the bin boundaries are compared.
+    """
     borders = np.arange(intensity.bins) * intensity.width
     best, least = hours.copy(), intensity.interval_cost(board, hours, hours + DAY_HOURS)
     if not len(board):
         return best
     for border in borders:
-        cost = intensity.interval_cost(board, np.full(len(board), border), np.full(len(board), border + DAY_HOURS))
+        cost = intensity.interval_cost(
+            board, np.full(len(board), border), np.full(len(board), border + DAY_HOURS)
+        )
         better = cost < least - 1e-12
         best, least = np.where(better, border, best), np.where(better, cost, least)
     return best
 
 
-def _best_between(intensity: Intensity, board: Ints, low: Floats, now: Floats, high: Floats) -> Floats:
-    """Returns for each visit the hour c with the least cost C(low, c) + C(c, high), where C is `Intensity.interval_cost`; its
-    present hour `now` if no other is better. low, high: hours of the board's visits before and after it."""
+def _best_between(
+    intensity: Intensity, board: Ints, low: Floats, now: Floats, high: Floats
+) -> Floats:
+    """Returns for each visit the hour c with the least cost C(low, c) + C(c, high), where C is
+    `Intensity.interval_cost`; its present hour `now` if no other is better. low, high: hours of the
+    board's visits before and after it.
+    """
     if not len(board):
         return now.copy()
     least = intensity.interval_cost(board, low, now) + intensity.interval_cost(board, now, high)
@@ -151,19 +171,26 @@ def _best_between(intensity: Intensity, board: Ints, low: Floats, now: Floats, h
     collected = intensity.mass(board, low)[row] - intensity.mass(owner, edge)
     free = np.divide(rate * (right + edge) + collected, 2.0 * rate, out=edge.copy(), where=rate > 0)
     inside = np.clip(np.clip(free, edge, edge + intensity.width), left, right)
-    cost = intensity.interval_cost(owner, left, inside) + intensity.interval_cost(owner, inside, right)
+    cost = intensity.interval_cost(owner, left, inside) + intensity.interval_cost(
+        owner, inside, right
+    )
     lowest = np.minimum.reduceat(cost, start)
-    hit = np.flatnonzero(cost == lowest[row])[::-1]  # backwards, so that the first of several bins with equal cost is kept
+    hit = np.flatnonzero(cost == lowest[row])[
+        ::-1
+    ]  # backwards, so that the first of several bins with equal cost is kept
     best = now.copy()
     best[row[hit]] = inside[hit]
     return np.where(lowest < least * (1.0 - 1e-9) - 1e-12, best, now)
 
 
-def polished_closed_form(intensity: Intensity, visits: Ints, phases: int = PHASES) -> tuple[Ints, Floats]:
-    """Returns visit hours for any numbers of visits, as parallel arrays (board number, hour) with one entry per visit.
+def polished_closed_form(
+    intensity: Intensity, visits: Ints, phases: int = PHASES
+) -> tuple[Ints, Floats]:
+    """Returns visit hours for any numbers of visits, as parallel arrays (board number, hour) with
+    one entry per visit.
 
-    For each board, the closed form is computed for several phases and improved by a few sweeps each; the best result is then
-    optimised fully.
+    For each board, the closed form is computed for several phases and improved by a few sweeps
+    each; the best result is then optimised fully.
     """
     parts = []
     for first in range(0, max(len(visits), 1), BLOCK_BOARDS):
@@ -178,7 +205,9 @@ def _polished(intensity: Intensity, visits: Ints, phases: int) -> tuple[Ints, Fl
     best, least = np.zeros(len(board)), np.full(len(visits), np.inf)
     for number in range(phases):
         phase = (number + 0.5) / phases - 0.5 if phases > 1 else 0.0
-        hours = polish(intensity, board, closed_form_hours(intensity.rates, visits, phase)[1], TRIAL_SWEEPS)
+        hours = polish(
+            intensity, board, closed_form_hours(intensity.rates, visits, phase)[1], TRIAL_SWEEPS
+        )
         cost = _day_costs(intensity, board, hours, len(visits))
         better: Bools = cost < least
         least = np.where(better, cost, least)
@@ -187,20 +216,22 @@ def _polished(intensity: Intensity, visits: Ints, phases: int) -> tuple[Ints, Fl
 
 
 def _day_costs(intensity: Intensity, board: Ints, hours: Floats, boards: int) -> Floats:
-    """Returns the expected weighted event-hours a day of each board. board, hours: one entry per visit, the visits of a board
-    together and ascending."""
+    """Returns the expected weighted event-hours a day of each board. board, hours: one entry per
+    visit, the visits of a board together and ascending."""
     if not len(board):
         return np.zeros(boards)
     last = np.append(board[1:] != board[:-1], True)
     first = np.append(True, last[:-1])
     following = np.append(hours[1:], 0.0)
     following[last] = hours[first] + DAY_HOURS
-    return np.bincount(board, intensity.interval_cost(board, hours, following), boards).astype(float)
+    return np.bincount(board, intensity.interval_cost(board, hours, following), boards).astype(
+        float
+    )
 
 
 def expected_cost(intensity: Intensity, table: Timetable) -> Floats:
-    """Returns the expected weighted event-hours a day of each board under a timetable, (n,); infinite for a board with events and
-    without visits."""
+    """Returns the expected weighted event-hours a day of each board under a timetable, (n,);
+    infinite for a board with events and without visits."""
     cycle = table.days * DAY_HOURS
     clock = table.day * DAY_HOURS + table.hour
     order = np.lexsort((clock, table.board))
@@ -210,22 +241,28 @@ def expected_cost(intensity: Intensity, table: Timetable) -> Floats:
     first = np.append(True, last[:-1])
     following = np.append(clock[1:], 0.0)
     following[last] = clock[first] + cycle
-    cost = np.bincount(board, intensity.interval_cost(board, clock, following), table.boards) / table.days
+    cost = (
+        np.bincount(board, intensity.interval_cost(board, clock, following), table.boards)
+        / table.days
+    )
     return np.where(visits > 0, cost, np.where(intensity.per_day > 0, np.inf, 0.0))
 
 
 class OptimalPlanner:
-    """Timetables of least expected delay for one set of rates and any budget; what does not depend on the budget is computed
-    once.
+    """Timetables of least expected delay for one set of rates and any budget; what does not depend
+    on the budget is computed once.
 
-    exact=True: visits are allocated greedily. Hours are found by the dynamic programme on 15-minute steps (above 24 visits per
-    board by the closed form), then by local search. exact=False: closed form and local search for all; stores only the rates.
-    This serves thousands of boards, and operators who change the budget.
+    exact=True: visits are allocated greedily. Hours are found by the dynamic programme on 15-minute
+    steps (above 24 visits per board by the closed form), then by local search. exact=False: closed
+    form and local search for all; stores only the rates. This serves thousands of boards, and
+    operators who change the budget.
     """
 
-    def __init__(self, demand: Demand, exact: bool = True, pulse: Callable[[], None] = lambda: None) -> None:
-        """Solves the dynamic programme of each board if `exact`. `pulse` is called before each board; an exception that it raises
-        ends the computation."""
+    def __init__(
+        self, demand: Demand, exact: bool = True, pulse: Callable[[], None] = lambda: None
+    ) -> None:
+        """Solves the dynamic programme of each board if `exact`. `pulse` is called before each
+        board; an exception that it raises ends the computation."""
         self.demand = demand
         self.intensity = Intensity.of(demand.rates)
         self.exact = exact
@@ -236,16 +273,20 @@ class OptimalPlanner:
         self._costs = np.array([programme.costs for programme in self._programmes])
 
     def allocate(self, total: int) -> Ints:
-        """Returns the number of visits of each board, at least 1, which sum to `total` (at least the number of boards)."""
+        """Returns the number of visits of each board, at least 1, which sum to `total` (at least
+        the number of boards)."""
         if self.exact:
             return greedy(self._costs, total)
         return square_root(self.demand.rates, total)
 
     def place(self, visits: Ints) -> tuple[Ints, Floats]:
-        """Returns the best hours for visits[i] visits of board i, as arrays (board number, hour) with one entry per visit."""
+        """Returns the best hours for visits[i] visits of board i, as arrays (board number, hour)
+        with one entry per visit."""
         if not self.exact:
             return polished_closed_form(self.intensity, visits)
-        board, hours = polished_closed_form(self.intensity, np.where(visits > MAX_BY_PROGRAMME, visits, 0))
+        board, hours = polished_closed_form(
+            self.intensity, np.where(visits > MAX_BY_PROGRAMME, visits, 0)
+        )
         small = [number for number in range(len(visits)) if 0 < visits[number] <= MAX_BY_PROGRAMME]
         exact = [self._programmes[number].hours(int(visits[number])) for number in small]
         owner = np.repeat(np.array(small, dtype=np.int64), visits[small])
@@ -257,8 +298,8 @@ class OptimalPlanner:
         return timetable(self.allocate, self.place, self.demand.boards, visits_per_day)
 
     def plan_by_requests(self, requests_per_visit: Floats, requests_per_day: float) -> Timetable:
-        """Returns a daily timetable with at most `requests_per_day` requests, where a visit of board i needs
-        requests_per_visit[i]."""
+        """Returns a daily timetable with at most `requests_per_day` requests, where a visit of
+        board i needs requests_per_visit[i]."""
         costs = (
             self._costs
             if self.exact

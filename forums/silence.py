@@ -1,5 +1,5 @@
-"""Detection of missing posts: visits of a forum find no posts for longer than its own rhythm explains, or far fewer than usual.
-"""
+"""Detection of missing posts: visits of a forum find no posts for longer than its own rhythm
+explains, or far fewer than usual."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ from forums.events import Ints
 
 MIN_HOURS = 72
 MIN_ITEMS = 30
-MIN_EXPECTED = 5.0  # with fewer items expected, a gap is no silence: a Poisson number with this mean is 0 once in 150 times
+# with fewer items expected, a gap is no silence: a Poisson number with this mean is 0 once in 150
+# times
+MIN_EXPECTED = 5.0
 BEYOND_LONGEST = 2.0
 
 DROP = 0.3
-DROP_DAYS = 2  # the items of this number of most recent days are compared with those of the same weekdays in earlier weeks
-DROP_WEEKS = 4  # number of earlier weeks with whose same weekdays the last DROP_DAYS days are compared
+# the items of this number of most recent days are compared with those of the same weekdays in
+# earlier weeks
+DROP_DAYS = 2
+DROP_WEEKS = (
+    4  # number of earlier weeks with whose same weekdays the last DROP_DAYS days are compared
+)
 DROP_RECORD_HOURS = 24 * (7 * DROP_WEEKS + 2 * DROP_DAYS)
 DROP_LEAST_EXPECTED = 10.0
 DROP_DEVIATIONS = 3.0
@@ -24,8 +30,8 @@ DROP_DEVIATIONS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """A silence at the end of a forum's record: its length in hours, the number of items that usually arrive in those hours of
-    the day, and the largest such number for an earlier gap."""
+    """A silence at the end of a forum's record: its length in hours, the number of items that
+    usually arrive in those hours of the day, and the largest such number for an earlier gap."""
 
     hours: int
     expected: float
@@ -33,12 +39,13 @@ class Silence:
 
 
 def find_silence(counts: Ints, hours: Ints) -> Silence | None:
-    """Returns the silence at the end of a record of hours; None if there is none that is unusual (as defined below), or if the
-    record has fewer than 72 hours or fewer than 30 items.
+    """Returns the silence at the end of a record of hours; None if there is none that is unusual
+    (as defined below), or if the record has fewer than 72 hours or fewer than 30 items.
 
-    counts: (n,) new items of each hour, oldest first, up to the last hour that visits have covered. hours: (n,) local hour of the
-    day, 0 to 23. The expected number in an hour is the mean of its hour of the day up to the last item, so that nights count
-    little. Because replies come in bursts, at least 5 items must have been expected in the silence, and twice as many as in the
+    counts: (n,) new items of each hour, oldest first, up to the last hour that visits have covered.
+    hours: (n,) local hour of the day, 0 to 23. The expected number in an hour is the mean of its
+    hour of the day up to the last item, so that nights count little. Because replies come in
+    bursts, at least 5 items must have been expected in the silence, and twice as many as in the
     longest gap before.
 
     >>> day = np.array([0] * 12 + [2] * 12)
@@ -52,7 +59,9 @@ def find_silence(counts: Ints, hours: Ints) -> Silence | None:
     seen = np.bincount(hours[: last + 1], minlength=24)
     brought = np.bincount(hours[: last + 1], weights=counts[: last + 1], minlength=24)
     usual = np.divide(brought, seen, out=np.zeros(24), where=seen > 0)
-    until = np.concatenate([[0.0], np.cumsum(usual[hours])])  # until[i] is the number of items expected before hour i
+    until = np.concatenate(
+        [[0.0], np.cumsum(usual[hours])]
+    )  # until[i] is the number of items expected before hour i
     longest = float((until[some[1:]] - until[some[:-1] + 1]).max(initial=0.0))
     expected = float(until[-1] - until[last + 1])
     if expected < max(MIN_EXPECTED, BEYOND_LONGEST * longest):
@@ -62,20 +71,23 @@ def find_silence(counts: Ints, hours: Ints) -> Silence | None:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The number of new items in the last two days, and the mean of the same two weekdays in the four weeks before."""
+    """The number of new items in the last two days, and the mean of the same two weekdays in the
+    four weeks before."""
 
     items: int
     usual: float
 
 
 def find_drop(counts: Ints) -> Drop | None:
-    """Returns a drop of 30 % or more at the end of a record of hours, None if there is none or the record is too short.
+    """Returns a drop of 30 % or more at the end of a record of hours, None if there is none or the
+    record is too short.
 
-    counts: (n,) new items of each hour, oldest first, up to the last hour that visits have covered; at least 32 days of them. The
-    last two days are compared with the mean of the same weekdays of the four weeks before, which must be ten items or more. The
-    logarithm of the ratio must also be three standard deviations (of the logarithms of all two-day sums of those weeks) below 0.
-    On two forums' logs this gives four to six false alarms a year. If 60 % of the posts are no longer seen, two thirds of the
-    cases are detected within two days.
+    counts: (n,) new items of each hour, oldest first, up to the last hour that visits have covered;
+    at least 32 days of them. The last two days are compared with the mean of the same weekdays of
+    the four weeks before, which must be ten items or more. The logarithm of the ratio must also be
+    three standard deviations (of the logarithms of all two-day sums of those weeks) below 0. On two
+    forums' logs this gives four to six false alarms a year. If 60 % of the posts are no longer
+    seen, two thirds of the cases are detected within two days.
 
     >>> find_drop(np.tile([0, 2, 3, 1], 200))
     >>> find_drop(np.concatenate([np.tile([0, 2, 3, 1], 188), np.tile([0, 1, 1, 1], 12)]))

@@ -1,5 +1,5 @@
-"""The forum paper's second experiment (fig. 6, table 2): the delay of each schedule on an event log, planned from the history
-before a test period and measured in it."""
+"""The forum paper's second experiment (fig. 6, table 2): the delay of each schedule on an event
+log, planned from the history before a test period and measured in it."""
 
 from __future__ import annotations
 
@@ -21,22 +21,52 @@ from forums.law import event_weights, weighted
 from forums.overview_values import Figures
 from forums.pacing import Budget
 from forums.profile import BoardEvents, ProfileOptions, Settling, estimate, settling
-from forums.schedule import Demand, assert_budget, bra, bra_literal, bra_method1, era, lra, with_midnight, wra
+from forums.schedule import (
+    Demand,
+    assert_budget,
+    bra,
+    bra_literal,
+    bra_method1,
+    era,
+    lra,
+    with_midnight,
+    wra,
+)
 from forums.schedule_optimal import OptimalPlanner
 from forums.timetable import Timetable
 
-POLICIES = ("era", "wra", "lra", "bra", "bra_literal", "bra_method1", "optimal", "adaptive", "glances", "newest", "clairvoyant")
-OBSERVES = {"glances": "index", "newest": "newest"}  # kind of overview source that a policy reads; other policies read none
+POLICIES = (
+    "era",
+    "wra",
+    "lra",
+    "bra",
+    "bra_literal",
+    "bra_method1",
+    "optimal",
+    "adaptive",
+    "glances",
+    "newest",
+    "clairvoyant",
+)
+OBSERVES = {
+    "glances": "index",
+    "newest": "newest",
+}  # kind of overview source that a policy reads; other policies read none
 LOOPS = ("adaptive", "glances", "newest")
 READINGS = ("cyclic", "midnight")
 KNOWN_DAYS = 160
 LONGEST_WAIT_DAYS = 5
-NEWEST_ROWS = 40  # number of threads that a newest list (all boards' threads, latest reply first) shows
+NEWEST_ROWS = (
+    40  # number of threads that a newest list (all boards' threads, latest reply first) shows
+)
 
 Shows = Callable[[BoardLog, Ints, float], Figures]
 
-PAPER_PROFILE = ProfileOptions(kappa_factor=0.0)  # rates by eq. (5) and (7) of the forum paper, without shrinkage or prior
-# Rates have a prior, so that boards without events in the history have a rate above 0. It was tuned on logs no benchmark uses.
+PAPER_PROFILE = ProfileOptions(
+    kappa_factor=0.0
+)  # rates by eq. (5) and (7) of the forum paper, without shrinkage or prior
+# Rates have a prior, so that boards without events in the history have a rate above 0. It was tuned
+# on logs no benchmark uses.
 OPTIMAL_PROFILE = ProfileOptions(prior_days=1.0, prior_per_day=1.0)
 LOOP_PROFILE = ProfileOptions()
 
@@ -47,14 +77,16 @@ class SetupError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """One experiment: the test's first local day, lengths in days, weights, and which boards take part.
+    """One experiment: the test's first local day, lengths in days, weights, and which boards take
+    part.
 
-    reading: which meaning of eq. (8) of the forum paper the policy bra uses, "cyclic" (visits around the clock) or "midnight" (an
-    additional visit at the end of each day).
+    reading: which meaning of eq. (8) of the forum paper the policy bra uses, "cyclic" (visits
+    around the clock) or "midnight" (an additional visit at the end of each day).
 
-    min_events: weighted events that a board must have in the history; 0 keeps every board with any event
-    in the 160 days before the test. importance: W_i by board name, 1 if absent. bins: parts of a day for profiles. glance_cost:
-    number of visits charged to the budget for each reading of the index page (policy `glances`) or newest list (`newest`).
+    min_events: weighted events that a board must have in the history; 0 keeps every board with any
+    event in the 160 days before the test. importance: W_i by board name, 1 if absent. bins: parts
+    of a day for profiles. glance_cost: number of visits charged to the budget for each reading of
+    the index page (policy `glances`) or newest list (`newest`).
     """
 
     start: date
@@ -72,8 +104,9 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one policy at one budget. `daily`: delay in weighted event-hours by the day on which posts were made,
-    (days,); None for the policy clairvoyant, which only gives a lower bound of the delay."""
+    """The result of one policy at one budget. `daily`: delay in weighted event-hours by the day on
+    which posts were made, (days,); None for the policy clairvoyant, which only gives a lower bound
+    of the delay."""
 
     policy: str
     visits_per_board: int
@@ -83,7 +116,8 @@ class Outcome:
     daily: Floats | None
 
     def columns(self) -> dict[str, Any]:
-        """Returns the figures of one table row, by the column names used in documents and stored results."""
+        """Returns the figures of one table row, by the column names used in documents and stored
+        results."""
         delay = self.delay
         return {
             "policy": self.policy,
@@ -101,11 +135,14 @@ class Outcome:
 
 
 class Simulation:
-    """The boards, history and test period of one experiment; each policy runs on the same events."""
+    """The boards, history and test period of one experiment; each policy runs on the same
+    events."""
 
-    def __init__(self, events: Events, setup: Setup, pulse: Callable[[], None] = lambda: None) -> None:
-        """Prepares the experiment; `pulse` is called many times per second during long work and may raise. Raises SetupError if
-        no board of the log takes part."""
+    def __init__(
+        self, events: Events, setup: Setup, pulse: Callable[[], None] = lambda: None
+    ) -> None:
+        """Prepares the experiment; `pulse` is called many times per second during long work and may
+        raise. Raises SetupError if no board of the log takes part."""
         self.setup = setup
         self.pulse = pulse
         self.start = _midnight(setup.start, setup.zone)
@@ -115,10 +152,16 @@ class Simulation:
         self.boards = len(self.events.boards)
         if not self.boards:
             raise SetupError(f"no board has enough events before {setup.start.isoformat()}")
-        self.clock = LocalClock(setup.zone, self.since - DAY_SECONDS, self.stop + (LONGEST_WAIT_DAYS + 1) * DAY_SECONDS)
+        self.clock = LocalClock(
+            setup.zone, self.since - DAY_SECONDS, self.stop + (LONGEST_WAIT_DAYS + 1) * DAY_SECONDS
+        )
         self.importance = np.array([setup.importance.get(name, 1.0) for name in self.events.boards])
-        self.weights = event_weights(self.events.opener, setup.theta, self.importance[self.events.board])
-        rows = slice(*np.searchsorted(self.events.times, [self.start, self.stop], side="left").tolist())
+        self.weights = event_weights(
+            self.events.opener, setup.theta, self.importance[self.events.board]
+        )
+        rows = slice(
+            *np.searchsorted(self.events.times, [self.start, self.stop], side="left").tolist()
+        )
         self.test_board, self.test_times = self.events.board[rows], self.events.times[rows]
         self.test_weights = self.weights[rows]
         self._planner: OptimalPlanner | None = None
@@ -127,23 +170,33 @@ class Simulation:
         setup, count = self.setup, len(events.boards)
         if setup.min_events > 0:
             history = events.between(self.since, self.start)
-            return np.bincount(history.board, history.weights(setup.theta), count) >= setup.min_events
+            return (
+                np.bincount(history.board, history.weights(setup.theta), count) >= setup.min_events
+            )
         known = events.between(min(self.since, self.start - KNOWN_DAYS * DAY_SECONDS), self.start)
         return np.bincount(known.board, minlength=count) > 0
 
-    def demand(self, options: ProfileOptions, known_until: Floats | None = None, now: float | None = None) -> Demand:
-        """Returns rates estimated from the history before `now` (epoch seconds, default: the test's start). known_until: (n,),
-        epoch seconds up to which visits have seen each board; later events are left out (default: the test's start)."""
+    def demand(
+        self, options: ProfileOptions, known_until: Floats | None = None, now: float | None = None
+    ) -> Demand:
+        """Returns rates estimated from the history before `now` (epoch seconds, default: the test's
+        start). known_until: (n,), epoch seconds up to which visits have seen each board; later
+        events are left out (default: the test's start).
+        """
         moment = self.start if now is None else now
         limit = np.full(self.boards, self.start) if known_until is None else known_until
         rows = (self.events.times >= moment - (options.window_days + 1.0) * DAY_SECONDS) & (
             self.events.times < limit[self.events.board]
         )
         known = BoardEvents(
-            self.events.board[rows], self.clock.local_hours(self.events.times[rows]), self.events.opener[rows]
+            self.events.board[rows],
+            self.clock.local_hours(self.events.times[rows]),
+            self.events.opener[rows],
         )
         end = float(self.clock.local_hours(np.array([moment]))[0])
-        return Demand(estimate(known, self.boards, end, options, self.setup.theta, self.importance).rates)
+        return Demand(
+            estimate(known, self.boards, end, options, self.setup.theta, self.importance).rates
+        )
 
     def profile(self, options: ProfileOptions) -> ProfileOptions:
         """Returns `options` with the experiment's history length and number of bins."""
@@ -152,18 +205,23 @@ class Simulation:
         return ProfileOptions(**values)
 
     def settling(self, days: Sequence[float]) -> list[Settling]:
-        """Returns how far the estimates from shorter histories differ from those of the longest. `days`: lengths of history to
-        try; those beyond the experiment's are left out."""
+        """Returns how far the estimates from shorter histories differ from those of the longest.
+        `days`: lengths of history to try; those beyond the experiment's are left out."""
         rows = (self.events.times >= self.since - DAY_SECONDS) & (self.events.times < self.start)
         hours = self.clock.local_hours(self.events.times[rows])
         known = BoardEvents(self.events.board[rows], hours, self.events.opener[rows])
         end = float(self.clock.local_hours(np.array([self.start]))[0])
-        return settling(known, self.boards, end, self.profile(PAPER_PROFILE), days, self.setup.theta)
+        return settling(
+            known, self.boards, end, self.profile(PAPER_PROFILE), days, self.setup.theta
+        )
 
     def planner(self) -> OptimalPlanner:
-        """Returns the planner of optimal timetables for this history; it is made on the first call and used for all budgets."""
+        """Returns the planner of optimal timetables for this history; it is made on the first call
+        and used for all budgets."""
         if self._planner is None:
-            self._planner = OptimalPlanner(self.demand(self.profile(OPTIMAL_PROFILE)), pulse=self.pulse)
+            self._planner = OptimalPlanner(
+                self.demand(self.profile(OPTIMAL_PROFILE)), pulse=self.pulse
+            )
         return self._planner
 
     def run(self, policy: str, visits_per_board: int) -> Outcome:
@@ -171,42 +229,62 @@ class Simulation:
         return self.run_budget(policy, self.boards * visits_per_board, visits_per_board)
 
     def run_budget(self, policy: str, budget: int, visits_per_board: int) -> Outcome:
-        """Runs one policy with `budget` visits per day in all; `visits_per_board` is only stored in the outcome."""
+        """Runs one policy with `budget` visits per day in all; `visits_per_board` is only stored in
+        the outcome."""
         if policy == "clairvoyant":
             return self._bound(visits_per_board, budget)
         if policy in LOOPS:
             followed = self.follow(policy, budget)
-            board, moments, spent, spent_at = followed.board, followed.moments, followed.spent, followed.spent_at
+            board, moments, spent, spent_at = (
+                followed.board,
+                followed.moments,
+                followed.spent,
+                followed.spent_at,
+            )
         else:
             board, moments = self._expanded(self.timetable(policy, budget))
             spent, spent_at = np.ones(len(moments), dtype=np.int64), moments
         horizon = max(self.stop, float(moments.max()) if len(moments) else self.stop)
         delays = event_delays(self.test_board, self.test_times, board, moments, horizon)
-        used = float(spent[(spent_at >= self.start) & (spent_at < self.stop)].sum()) / self.setup.test_days
+        used = (
+            float(spent[(spent_at >= self.start) & (spent_at < self.stop)].sum())
+            / self.setup.test_days
+        )
         return self._outcome(policy, visits_per_board, budget, used, delays)
 
     def timetable(self, policy: str, visits_per_day: int) -> Timetable:
-        """Returns the daily timetable of a policy with `visits_per_day` visits: era, wra, lra, bra (see docs/glossary.md),
-        bra_literal (bra as printed in the paper), bra_method1 (hours by eq. (9)) or optimal. KeyError for another policy."""
+        """Returns the daily timetable of a policy with `visits_per_day` visits: era, wra, lra, bra
+        (see docs/glossary.md), bra_literal (bra as printed in the paper), bra_method1 (hours by eq.
+        (9)) or optimal. KeyError for another policy.
+        """
         if policy == "optimal":
             return self.planner().plan(visits_per_day)
         demand = self.demand(self.profile(PAPER_PROFILE))
         if policy == "bra" and self.setup.reading == "midnight":
             return with_midnight(bra(demand, visits_per_day, blocks_more=1))
         rules: dict[str, Callable[[Demand, int], Timetable]] = {
-            "era": era, "wra": wra, "lra": lra, "bra": bra, "bra_literal": bra_literal, "bra_method1": bra_method1,
-        }  # fmt: skip
+            "era": era,
+            "wra": wra,
+            "lra": lra,
+            "bra": bra,
+            "bra_literal": bra_literal,
+            "bra_method1": bra_method1,
+        }
         table = rules[policy](demand, visits_per_day)
         if policy != "bra_literal":
             assert_budget(table, visits_per_day)
         return table
 
     def _expanded(self, table: Timetable) -> tuple[Ints, Floats]:
-        """Returns board and epoch seconds of the visits during the test and during the timetable cycle after it, which finds the
-        events of the last day that are still unfetched."""
-        return table.moments(self.setup.start, self.setup.test_days + table.days + 1, self.setup.zone)
+        """Returns board and epoch seconds of the visits during the test and during the timetable
+        cycle after it, which finds the events of the last day that are still unfetched."""
+        return table.moments(
+            self.setup.start, self.setup.test_days + table.days + 1, self.setup.zone
+        )
 
-    def _outcome(self, policy: str, per_board: int, budget: int, used: float, delays: Delays) -> Outcome:
+    def _outcome(
+        self, policy: str, per_board: int, budget: int, used: float, delays: Delays
+    ) -> Outcome:
         days = self.setup.test_days
         summary = summarise(delays, self.test_weights, days, self.setup.target_hours)
         daily = daily_totals(delays, self.test_times, self.test_weights, self.start, days)
@@ -217,28 +295,49 @@ class Simulation:
         best = bound(self.test_board, self.test_times, self.test_weights, budget * days)
         weight = float(self.test_weights.sum())
         summary = DelaySummary(
-            len(self.test_times), best.bound / days, best.bound / weight if weight > 0 else None, None, None, None, 0
+            len(self.test_times),
+            best.bound / days,
+            best.bound / weight if weight > 0 else None,
+            None,
+            None,
+            None,
+            0,
         )
         return Outcome("clairvoyant", per_board, budget, best.visits / days, summary, None)
 
-    def run_loop(self, visits_per_day: int, options: LoopOptions | None = None) -> tuple[Ints, Floats]:
-        """Returns board and epoch seconds of every visit of the policy `adaptive` (see `follow`)."""
+    def run_loop(
+        self, visits_per_day: int, options: LoopOptions | None = None
+    ) -> tuple[Ints, Floats]:
+        """Returns board and epoch seconds of every visit of the policy `adaptive` (see
+        `follow`)."""
         followed = self.follow("adaptive", visits_per_day, options)
         return followed.board, followed.moments
 
     def follow(
-        self, policy: str, visits_per_day: int, options: LoopOptions | None = None, shows: Shows = BoardLog.figures
+        self,
+        policy: str,
+        visits_per_day: int,
+        options: LoopOptions | None = None,
+        shows: Shows = BoardLog.figures,
     ) -> Followed:
-        """Simulates an adaptive policy through the test period and on until every board has been visited after its end; every day
-        uses exactly the budget. `shows`: function that returns, for boards of the log and a time, the figures that an index page
-        then shows of them (a test may pass wrong ones).
+        """Simulates an adaptive policy through the test period and on until every board has been
+        visited after its end; every day uses exactly the budget. `shows`: function that returns,
+        for boards of the log and a time, the figures that an index page then shows of them (a test
+        may pass wrong ones).
         """
         options = options or LoopOptions()
         log = BoardLog(self.events, self.weights, self.start)
         sites = Sites(np.zeros(self.boards, dtype=np.int64), [self.clock])
         every = np.arange(self.boards)
         overview_sources = self._overview_sources(policy, every)
-        loop = self._loop(np.full(self.boards, self.start), self.start, sites, Budget(visits_per_day), options, overview_sources)
+        loop = self._loop(
+            np.full(self.boards, self.start),
+            self.start,
+            sites,
+            Budget(visits_per_day),
+            options,
+            overview_sources,
+        )
         if loop.overview is not None and policy != "newest":
             loop.overview.calibrate(0, shows(log, every, self.start), self.start)
         trace = _Trace()
@@ -250,7 +349,12 @@ class Simulation:
             if now >= self.stop and (loop.fetched_until() >= self.stop).all():
                 break
             if now >= _midnight(tomorrow, self.setup.zone):
-                before, loop = loop, self._loop(loop.fetched_until(), now, sites, loop.budget, options, overview_sources)
+                before, loop = (
+                    loop,
+                    self._loop(
+                        loop.fetched_until(), now, sites, loop.budget, options, overview_sources
+                    ),
+                )
                 loop.take_over(before)
                 tomorrow += timedelta(days=1)
             self._tick(loop, log, now, trace, shows)
@@ -259,15 +363,21 @@ class Simulation:
         return followed
 
     def _overview_sources(self, policy: str, every: Ints) -> LoopSources | None:
-        """Returns the overview source that a policy reads, with a row for each of the boards `every`; None if it reads none."""
+        """Returns the overview source that a policy reads, with a row for each of the boards
+        `every`; None if it reads none."""
         if policy not in OBSERVES:
             return None
         source = Source(every, newest=policy == "newest", cost=self.setup.glance_cost)
-        return LoopSources([source], self.importance, weighted(0.0 * self.importance, self.importance, self.setup.theta))
+        return LoopSources(
+            [source],
+            self.importance,
+            weighted(0.0 * self.importance, self.importance, self.setup.theta),
+        )
 
     def named(self, now: float) -> Ints:
-        """Returns the boards, each once, of the NEWEST_ROWS threads with the newest posts at this time (epoch seconds; of all
-        threads if there are fewer), which a list of the site's newest threads shows."""
+        """Returns the boards, each once, of the NEWEST_ROWS threads with the newest posts at this
+        time (epoch seconds; of all threads if there are fewer), which a list of the site's newest
+        threads shows."""
         stop = int(np.searchsorted(self.events.times, now, side="right"))
         size = NEWEST_ROWS
         while True:
@@ -277,10 +387,13 @@ class Simulation:
             if len(first) == NEWEST_ROWS or size == stop:
                 return np.unique(self.events.board[rows[first]])
 
-    def _tick(self, loop: AdaptiveLoop, log: BoardLog, now: float, trace: _Trace, shows: Shows) -> None:
-        """Simulates one ranking of the boards by the policy `loop` at the time `now`. Visits the boards that it chooses and reads
-        the overview source, if it chooses one: a newest list causes the threads that it names to be fetched, the figures of an
-        index page (`shows`) a second ranking. The actions are added to `trace`."""
+    def _tick(
+        self, loop: AdaptiveLoop, log: BoardLog, now: float, trace: _Trace, shows: Shows
+    ) -> None:
+        """Simulates one ranking of the boards by the policy `loop` at the time `now`. Visits the
+        boards that it chooses and reads the overview source, if it chooses one: a newest list
+        causes the threads that it names to be fetched, the figures of an index page (`shows`) a
+        second ranking. The actions are added to `trace`."""
         readable = np.ones(1, dtype=bool) if loop.overview is not None else None
         due, source = loop.choose(now, None, readable)
         if len(due):
@@ -295,7 +408,9 @@ class Simulation:
             loop.record_threads_fetched(source, *log.take(boards, now), now)
             trace.fetched(boards, now, cost)
         else:
-            loop.record_figures(source, shows(log, loop.overview.board[loop.overview.rows(source)], now), now)
+            loop.record_figures(
+                source, shows(log, loop.overview.board[loop.overview.rows(source)], now), now
+            )
             trace.fetched(np.zeros(0, dtype=np.int64), now, cost)
             due = loop.due(now)
             if len(due):
@@ -311,27 +426,35 @@ class Simulation:
         options: LoopOptions,
         overview_sources: LoopSources | None,
     ) -> AdaptiveLoop:
-        """Creates the adaptive policy for a new day from the events found by visits, which are those up to `known_until` (n,).
-        `overview_sources`: None for none."""
+        """Creates the adaptive policy for a new day from the events found by visits, which are
+        those up to `known_until` (n,). `overview_sources`: None for none."""
         since = now - self.setup.history_days * DAY_SECONDS
         events = self.events
         rows = (events.times >= since) & (events.times <= known_until[events.board])
         seen = Seen(events.board[rows], events.times[rows], self.weights[rows])
         rates = self.demand(self.profile(LOOP_PROFILE), known_until, now).rates
-        return AdaptiveLoop(rates, sites, seen, known_until, since, budget, options, overview_sources)
+        return AdaptiveLoop(
+            rates, sites, seen, known_until, since, budget, options, overview_sources
+        )
 
     def _assert_exact(self, followed: Followed, visits_per_day: int) -> None:
         inside = (followed.spent_at >= self.start) & (followed.spent_at < self.stop)
         day = np.floor(self.clock.local_hours(followed.spent_at[inside]) / 24.0).astype(np.int64)
-        counts = np.bincount(day - int(day.min()), followed.spent[inside], minlength=self.setup.test_days)
+        counts = np.bincount(
+            day - int(day.min()), followed.spent[inside], minlength=self.setup.test_days
+        )
         if (counts != visits_per_day).any():
-            raise AssertionError(f"the loop used {counts.tolist()} visits a day instead of {visits_per_day}")
+            raise AssertionError(
+                f"the loop used {counts.tolist()} visits a day instead of {visits_per_day}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """The actions of a simulated adaptive policy. board, moments: number and time (epoch seconds) of each board fetched.
-    spent, spent_at: cost (in visits) and time (epoch seconds) of each ranking's visits or reading of an overview source."""
+    """The actions of a simulated adaptive policy. board, moments: number and time (epoch seconds)
+    of each board fetched. spent, spent_at: cost (in visits) and time (epoch seconds) of each
+    ranking's visits or reading of an overview source.
+    """
 
     board: Ints
     moments: Floats
@@ -348,15 +471,22 @@ class _Trace:
         self.spent: list[tuple[int, float]] = []
 
     def fetched(self, boards: Ints, now: float, cost: int) -> None:
-        """Records that these boards were fetched now; `cost` (in visits) is charged once for all of them."""
+        """Records that these boards were fetched now; `cost` (in visits) is charged once for all of
+        them."""
         self.boards.append(boards)
         self.moments.append(np.full(len(boards), now))
         self.spent.append((cost, now))
 
     def followed(self) -> Followed:
-        """Returns the recorded visits of boards, and the charges to the visit budget, as arrays in the order of recording."""
+        """Returns the recorded visits of boards, and the charges to the visit budget, as arrays in
+        the order of recording."""
         spent = np.array([cost for cost, _at in self.spent], dtype=np.int64)
-        return Followed(np.concatenate(self.boards), np.concatenate(self.moments), spent, np.array([at for _c, at in self.spent]))
+        return Followed(
+            np.concatenate(self.boards),
+            np.concatenate(self.moments),
+            spent,
+            np.array([at for _c, at in self.spent]),
+        )
 
 
 def _midnight(day: date, zone: ZoneInfo) -> float:
@@ -364,8 +494,8 @@ def _midnight(day: date, zone: ZoneInfo) -> float:
 
 
 def latest_start(events: Events, setup_days: int, zone: ZoneInfo) -> date:
-    """Returns the first day of the last test period of `setup_days` days that the log covers completely, that is, which ends with
-    the day before its last event."""
+    """Returns the first day of the last test period of `setup_days` days that the log covers
+    completely, that is, which ends with the day before its last event."""
     last = datetime.fromtimestamp(float(events.times[-1]), zone).date()
     return last - timedelta(days=setup_days)
 
@@ -373,8 +503,8 @@ def latest_start(events: Events, setup_days: int, zone: ZoneInfo) -> date:
 def run_all(
     simulation: Simulation, policies: Sequence[str], visits_per_board: Sequence[int]
 ) -> Iterator[tuple[Outcome, float | None]]:
-    """Yields the outcome of every policy for the first number of visits, then for the next, and so on; with each, the ratio of
-    its delay to that of the policy `era` (None if that is 0)."""
+    """Yields the outcome of every policy for the first number of visits, then for the next, and so
+    on; with each, the ratio of its delay to that of the policy `era` (None if that is 0)."""
     for number in visits_per_board:
         base = simulation.run("era", number)
         for policy in policies:
@@ -386,10 +516,9 @@ def run_all(
 def bootstrap_ratio(
     first: Floats, second: Floats, rng: np.random.Generator, draws: int = 2000
 ) -> tuple[float, float, float]:
-    """Returns sum(first) / sum(second) and the two ends of its 95 % interval, by resampling paired days with replacement. first,
-    second: (days,), delay of two policies on the same days."""
+    """Returns sum(first) / sum(second) and the two ends of its 95 % interval, by resampling paired
+    days with replacement. first, second: (days,), delay of two policies on the same days."""
     rows = rng.integers(0, len(first), size=(draws, len(first)))
     ratios = first[rows].sum(axis=1) / second[rows].sum(axis=1)
     low, high = np.quantile(ratios, [0.025, 0.975])
     return float(first.sum() / second.sum()), float(low), float(high)
-

@@ -1,5 +1,5 @@
-"""Timetables: which board is visited at which hours, repeating every day or every few days; and the minimum gaps between visits
-of a site."""
+"""Timetables: which board is visited at which hours, repeating every day or every few days; and the
+minimum gaps between visits of a site."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from forums.law import HOUR_SECONDS
 class Timetable:
     """Visits of `boards` boards over a cycle of `days` days, sorted by day, hour and board.
 
-    board, day and hour are parallel, one entry per visit; hour lies in [0, 24) on the site's local clock. A board visited less
-    than once a day has visits on some days of the cycle only.
+    board, day and hour are parallel, one entry per visit; hour lies in [0, 24) on the site's local
+    clock. A board visited less than once a day has visits on some days of the cycle only.
     """
 
     boards: int
@@ -32,15 +32,20 @@ class Timetable:
     hour: Floats
 
     @classmethod
-    def of(cls, boards: int, board: Ints, hour: Floats, day: Ints | None = None, days: int = 1) -> Timetable:
-        """Returns a timetable from visits in any order; hours outside [0, 24) are moved to the neighbouring day of the cycle.
+    def of(
+        cls, boards: int, board: Ints, hour: Floats, day: Ints | None = None, days: int = 1
+    ) -> Timetable:
+        """Returns a timetable from visits in any order; hours outside [0, 24) are moved to the
+        neighbouring day of the cycle.
 
         board, hour and day (None: day 0): one entry per visit.
         """
         owner = np.asarray(board, dtype=np.int64)
         shift = np.floor(np.asarray(hour, dtype=float) / DAY_HOURS)
         clock = np.clip(hour - shift * DAY_HOURS, 0.0, np.nextafter(DAY_HOURS, 0.0))
-        on = (np.zeros(len(owner), dtype=np.int64) if day is None else np.asarray(day)) + shift.astype(np.int64)
+        on = (
+            np.zeros(len(owner), dtype=np.int64) if day is None else np.asarray(day)
+        ) + shift.astype(np.int64)
         on %= days
         order = np.lexsort((owner, clock, on))
         return cls(boards, days, owner[order], on[order], clock[order])
@@ -55,8 +60,8 @@ class Timetable:
         return hours
 
     def moments(self, first: date, count: int, zone: ZoneInfo) -> tuple[Ints, Floats]:
-        """Returns board and epoch seconds of every visit on `count` days from `first`, which is day 0 of the cycle; parallel
-        arrays."""
+        """Returns board and epoch seconds of every visit on `count` days from `first`, which is day
+        0 of the cycle; parallel arrays."""
         boards, moments = [], []
         for step in range(count):
             today = first + timedelta(days=step)
@@ -67,18 +72,24 @@ class Timetable:
 
 
 def _wall_clock(hours: Floats, day: date, zone: ZoneInfo) -> Floats:
-    """Returns the epoch seconds of local times of one day (hours since midnight), also on days of clock changes."""
+    """Returns the epoch seconds of local times of one day (hours since midnight), also on days of
+    clock changes."""
     start = datetime.combine(day, time(), zone).timestamp()
     end = datetime.combine(day + timedelta(days=1), time(), zone).timestamp()
     if end - start == DAY_SECONDS:
         return start + hours * HOUR_SECONDS
     naive = datetime.combine(day, time())
-    return np.array([(naive + timedelta(hours=hour)).replace(tzinfo=zone).timestamp() for hour in hours.tolist()])
+    return np.array(
+        [
+            (naive + timedelta(hours=hour)).replace(tzinfo=zone).timestamp()
+            for hour in hours.tolist()
+        ]
+    )
 
 
 def from_quantiles(boards: int, visits: Ints, hours: Sequence[Floats]) -> Timetable:
-    """Returns a daily timetable from the hours of each board's visits: hours[i] has visits[i] entries, otherwise BudgetError is
-    raised."""
+    """Returns a daily timetable from the hours of each board's visits: hours[i] has visits[i]
+    entries, otherwise BudgetError is raised."""
     if [len(one) for one in hours] != visits.tolist():
         raise BudgetError("a board's hours and its number of visits differ")
     flat = np.concatenate(hours) if len(hours) else np.zeros(0)
@@ -86,18 +97,20 @@ def from_quantiles(boards: int, visits: Ints, hours: Sequence[Floats]) -> Timeta
 
 
 def cycle_days(boards: int, visits_per_day: int) -> int:
-    """Returns the number of days after which every board has been visited: 1, or ceil(n / M) if there are fewer visits M than
-    boards n."""
+    """Returns the number of days after which every board has been visited: 1, or ceil(n / M) if
+    there are fewer visits M than boards n."""
     if visits_per_day < 1:
         raise BudgetError("a plan needs at least one visit a day")
     return max(1, math.ceil(boards / visits_per_day))
 
 
 def spread_over_days(visits: Ints, days: int) -> Ints:
-    """Divides each board's visits in a cycle of `days` days among the days, (days, n); every day gets the same number of visits.
+    """Divides each board's visits in a cycle of `days` days among the days, (days, n); every day
+    gets the same number of visits.
 
-    The sum of `visits` must be a multiple of `days`, otherwise BudgetError is raised. Boards are distributed in turn, those with
-    fewest visits last, so that a board's numbers of visits on any two days differ by at most one.
+    The sum of `visits` must be a multiple of `days`, otherwise BudgetError is raised. Boards are
+    distributed in turn, those with fewest visits last, so that a board's numbers of visits on any
+    two days differ by at most one.
     """
     total = int(visits.sum())
     if total % days:
@@ -111,7 +124,8 @@ def spread_over_days(visits: Ints, days: int) -> Ints:
 
 
 def _stride(days: int) -> int:
-    """Returns a step near the golden section of the cycle and coprime to it, so that a board's days are spread out."""
+    """Returns a step near the golden section of the cycle and coprime to it, so that a board's days
+    are spread out."""
     best = max(1, round(days * 0.618))
     while math.gcd(best, days) > 1:
         best -= 1
@@ -119,12 +133,12 @@ def _stride(days: int) -> int:
 
 
 def keep_gap(table: Timetable, site: Ints, gap_hours: Floats) -> Timetable:
-    """Moves visits later until any two visits of one site are at least `gap_hours` of that site apart, also across midnight;
-    returns the new timetable.
+    """Moves visits later until any two visits of one site are at least `gap_hours` of that site
+    apart, also across midnight; returns the new timetable.
 
-    site: (n,), the site of each board; gap_hours: one value per site number. The number of visits per day stays the same: a visit
-    moved past midnight is exchanged for the one moved in from the day before. Raises BudgetError if a site's visits do not fit
-    into its days.
+    site: (n,), the site of each board; gap_hours: one value per site number. The number of visits
+    per day stays the same: a visit moved past midnight is exchanged for the one moved in from the
+    day before. Raises BudgetError if a site's visits do not fit into its days.
     """
     clock = table.day * DAY_HOURS + table.hour
     cycle = table.days * DAY_HOURS
@@ -135,26 +149,35 @@ def keep_gap(table: Timetable, site: Ints, gap_hours: Floats) -> Timetable:
         if len(rows) < 2 or gap <= 0:
             continue
         if len(rows) * gap > cycle + 1e-9:
-            raise BudgetError(f"{len(rows)} visits {gap * HOUR_SECONDS:g} s apart do not fit into {table.days} day(s)")
+            raise BudgetError(
+                f"{len(rows)} visits {gap * HOUR_SECONDS:g} s apart do not fit into {table.days}"
+                " day(s)"
+            )
         rows = rows[np.argsort(clock[rows], kind="stable")]
         moved[rows] = _pushed(clock[rows], gap, cycle)
     return (
-        Timetable.of(table.boards, table.board, moved % cycle, days=1) if table.days == 1 else _rewrapped(table, moved)
+        Timetable.of(table.boards, table.board, moved % cycle, days=1)
+        if table.days == 1
+        else _rewrapped(table, moved)
     )
 
 
 def _pushed(clock: Floats, gap: float, cycle: float) -> Floats:
-    """Returns the ascending times `clock` moved later so that each is at least `gap` after the one before, also from the last to
-    the first of the next cycle. All gaps together must fit into the cycle."""
+    """Returns the ascending times `clock` moved later so that each is at least `gap` after the one
+    before, also from the last to the first of the next cycle. All gaps together must fit into the
+    cycle."""
     steps = gap * np.arange(len(clock))
     moved = steps + np.maximum.accumulate(clock - steps)
-    first = moved[-1] + gap - cycle  # earliest time for the first visit: `gap` after the last one of the previous cycle
+    first = (
+        moved[-1] + gap - cycle
+    )  # earliest time for the first visit: `gap` after the last one of the previous cycle
     pushed: Floats = np.maximum(moved, first + steps)
     return pushed
 
 
 def _rewrapped(table: Timetable, clock: Floats) -> Timetable:
-    """Returns a timetable of several days from `clock`, the hours of the visits since the start of the cycle."""
+    """Returns a timetable of several days from `clock`, the hours of the visits since the start of
+    the cycle."""
     inside = clock % (table.days * DAY_HOURS)
     day = (inside // DAY_HOURS).astype(np.int64)
     return Timetable.of(table.boards, table.board, inside - day * DAY_HOURS, day, table.days)

@@ -1,9 +1,11 @@
-"""An SQLite connection for tests that refuses to write while a cursor of the same thread has unread rows.
+"""An SQLite connection for tests that refuses to write while a cursor of the same thread has unread
+rows.
 
-SQLite lets a connection with an unfinished SELECT write only while no other connection has written since the SELECT began; after
-that it fails with "database is locked" at once, whatever the busy timeout. Tests usually have only one connection and would not
-notice such code, so this connection always refuses. Cursors of other threads do not count, because the live server of a browser
-test uses the test's connection with an in-memory database, but has its own with a database file.
+SQLite lets a connection with an unfinished SELECT write only while no other connection has written
+since the SELECT began; after that it fails with "database is locked" at once, whatever the busy
+timeout. Tests usually have only one connection and would not notice such code, so this connection
+always refuses. Cursors of other threads do not count, because the live server of a browser test
+uses the test's connection with an in-memory database, but has its own with a database file.
 """
 
 from __future__ import annotations
@@ -16,7 +18,11 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import Any
 
-_READS = re.compile(r"\s*(?:SELECT|WITH|EXPLAIN|PRAGMA|SAVEPOINT|RELEASE|ROLLBACK|COMMIT|END|BEGIN\s*(?:DEFERRED)?\s*$)", re.IGNORECASE)
+_READS = re.compile(
+    r"\s*(?:SELECT|WITH|EXPLAIN|PRAGMA|SAVEPOINT|RELEASE|ROLLBACK|COMMIT|END"
+    r"|BEGIN\s*(?:DEFERRED)?\s*$)",
+    re.IGNORECASE,
+)
 
 
 class OpenCursor(AssertionError):
@@ -24,19 +30,24 @@ class OpenCursor(AssertionError):
 
 
 class WatchedConnection(sqlite3.Connection):
-    """A connection that raises OpenCursor if a statement writes while a cursor of the same thread has unread rows. It is set as
-    `factory` in the options of a Django database."""
+    """A connection that raises OpenCursor if a statement writes while a cursor of the same thread
+    has unread rows. It is set as `factory` in the options of a Django database."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._unfinished: defaultdict[int, weakref.WeakSet[Any]] = defaultdict(weakref.WeakSet)  # unread cursors by thread id
+        self._unfinished: defaultdict[int, weakref.WeakSet[Any]] = defaultdict(
+            weakref.WeakSet
+        )  # unread cursors by thread id
         self._make_probe()
 
     def _make_probe(self) -> None:
-        # SQLite refuses to replace a function if and only if a statement is unfinished; `check` uses this.
+        # SQLite refuses to replace a function if and only if a statement is unfinished; `check`
+        # uses this.
         super().create_function("no_cursor_is_open", 0, int)
 
-    def cursor(self, factory: type[sqlite3.Cursor] = sqlite3.Cursor) -> sqlite3.Cursor:  # type: ignore[override]
+    def cursor(  # type: ignore[override]
+        self, factory: type[sqlite3.Cursor] = sqlite3.Cursor
+    ) -> sqlite3.Cursor:
         return super().cursor(_watched(factory))
 
     def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:  # type: ignore[override]
@@ -46,7 +57,8 @@ class WatchedConnection(sqlite3.Connection):
         return self.cursor().executemany(statement, rows)
 
     def check(self, statement: str) -> None:
-        """Raises OpenCursor if `statement` writes while a cursor of the same thread has unread rows."""
+        """Raises OpenCursor if `statement` writes while a cursor of the same thread has unread
+        rows."""
         here = threading.get_ident()
         if _READS.match(statement) or not self._unfinished[here]:
             return
@@ -54,7 +66,9 @@ class WatchedConnection(sqlite3.Connection):
             return  # the check below cannot tell which thread's statement is unfinished
         try:
             self._make_probe()
-        except sqlite3.OperationalError:  # also after an insert into a full-text index in this transaction
+        except (
+            sqlite3.OperationalError
+        ):  # also after an insert into a full-text index in this transaction
             open_ones = "; ".join(sorted(one.statement[:200] for one in self._unfinished[here]))
             raise OpenCursor(f"{open_ones} is open over a write: {statement[:200]}") from None
 
@@ -82,7 +96,9 @@ def _watched(kind: type[sqlite3.Cursor]) -> Any:
             _ended(self)
             self.connection.check(statement)
             self.statement = statement
-            self.connection.begin(self)  # before the statement runs, so that a check in another thread knows of it
+            self.connection.begin(
+                self
+            )  # before the statement runs, so that a check in another thread knows of it
             try:
                 return super().execute(statement, *values)
             finally:

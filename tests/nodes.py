@@ -20,8 +20,8 @@ from tests.serving import QUICK, ROOT, Serve, manage, wait_for
 
 
 class Cluster:
-    """A group of worker nodes with common environment variables (`environment`): `start` starts nodes by name; other methods run
-    commands, and drain or stop nodes."""
+    """A group of worker nodes with common environment variables (`environment`): `start` starts
+    nodes by name; other methods run commands, and drain or stop nodes."""
 
     def __init__(self, environment: Mapping[str, str], folder: Path) -> None:
         self.environment = {**QUICK, **environment}
@@ -30,22 +30,29 @@ class Cluster:
         self.nodes: dict[str, Serve] = {}
 
     def start(self, *names: str, **settings: str) -> None:
-        """Starts nodes and waits until each accepts work; `settings` are environment variables for these nodes only."""
+        """Starts nodes and waits until each accepts work; `settings` are environment variables for
+        these nodes only."""
         for name in names:
             environment = {**self.environment, **settings}
-            self.nodes[name] = Serve(environment, self.folder / f"{name}.log", "node", "--name", name, root=self.root)
+            self.nodes[name] = Serve(
+                environment, self.folder / f"{name}.log", "node", "--name", name, root=self.root
+            )
             self.nodes[name].start()
         wait_for(lambda: self._signed(names))
-        assert wait_for(lambda: all(self.states().get(name) == "active" for name in names)), self.told()
+        assert wait_for(lambda: all(self.states().get(name) == "active" for name in names)), (
+            self.told()
+        )
 
     def _signed(self, names: Collection[str]) -> bool:
-        """Tells whether each of these nodes has sent a heartbeat since its start. Queries the database, since `node list` would
-        take a second of CPU each time."""
+        """Tells whether each of these nodes has sent a heartbeat since its start. Queries the
+        database, since `node list` would take a second of CPU each time."""
         try:
             found = self.rows("SELECT name FROM crawlmgr_node WHERE heartbeat >= started")
         except psycopg.errors.UndefinedTable:
             return False
-        ended = any(self.nodes[name].process.poll() is not None for name in names)  # type: ignore[union-attr]
+        ended = any(  # type: ignore[union-attr]
+            self.nodes[name].process.poll() is not None for name in names
+        )
         return ended or {name for (name,) in found} >= set(names)
 
     def listed(self) -> dict[str, dict[str, Any]]:
@@ -64,7 +71,9 @@ class Cluster:
             said = manage(self.environment, "node", "drain", name, root=self.root)
             assert said.returncode == 0, said.stderr
         for name in names:
-            assert wait_for(lambda name=name: self.nodes[name].process.poll() is not None), self.told()  # type: ignore[misc]
+            assert wait_for(lambda name=name: self.nodes[name].process.poll() is not None), (
+                self.told()
+            )  # type: ignore[misc]
             process = self.nodes.pop(name).process
             assert process is not None and process.returncode == 0, self.told()
 
@@ -80,7 +89,11 @@ class Cluster:
     def command(self, *words: str) -> subprocess.Popen[str]:
         """Starts a command beside the nodes."""
         return subprocess.Popen(
-            [sys.executable, "manage.py", *words], cwd=self.root, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            [sys.executable, "manage.py", *words],
+            cwd=self.root,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
         )
 
@@ -116,19 +129,28 @@ def _migrated(server: Server, environment: Mapping[str, str]) -> str:
     """The name of a migrated, empty template database, made once per server."""
     if not (server.folder / MIGRATED).exists():
         server.create(MIGRATED)
-        made = manage({**environment, "DATABASE_URL": server.url(MIGRATED)}, "migrate", "--no-input")
+        made = manage(
+            {**environment, "DATABASE_URL": server.url(MIGRATED)}, "migrate", "--no-input"
+        )
         assert made.returncode == 0, made.stderr
         (server.folder / MIGRATED).touch()
     return MIGRATED
 
 
 @contextmanager
-def cluster(server: Server, name: str, folder: Path, *, tables: bool = True, **settings: str) -> Iterator[Cluster]:
-    """Yields a cluster without nodes, and stops the nodes added to it at the end. Its database has all tables; if `tables` is
-    False, it has none, and the cluster creates them."""
+def cluster(
+    server: Server, name: str, folder: Path, *, tables: bool = True, **settings: str
+) -> Iterator[Cluster]:
+    """Yields a cluster without nodes, and stops the nodes added to it at the end. Its database has
+    all tables; if `tables` is False, it has none, and the cluster creates them."""
     kept = {key: text for key, text in os.environ.items() if not key.startswith("CRAWLMGR_")}
     folder.mkdir(parents=True, exist_ok=True)
-    environment = {**kept, "CRAWLMGR_DATA": str(folder / "data"), "DATABASE_URL": server.url(name), **settings}
+    environment = {
+        **kept,
+        "CRAWLMGR_DATA": str(folder / "data"),
+        "DATABASE_URL": server.url(name),
+        **settings,
+    }
     server.create(name, _migrated(server, environment) if tables else "template1")
     one = Cluster(environment, folder)
     try:

@@ -1,4 +1,5 @@
-"""An S3 server for tests, and a proxy to it that can be slow, respond with 500 or break connections."""
+"""An S3 server for tests, and a proxy to it that can be slow, respond with 500 or break
+connections."""
 
 from __future__ import annotations
 
@@ -11,7 +12,11 @@ import boto3
 from moto.server import ThreadedMotoServer
 
 BUCKET = "pages"
-KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1"}
+KEYS = {
+    "AWS_ACCESS_KEY_ID": "test",
+    "AWS_SECRET_ACCESS_KEY": "test",
+    "AWS_DEFAULT_REGION": "us-east-1",
+}
 REFUSED = b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
@@ -23,7 +28,13 @@ def store() -> Iterator[str]:
     host, port = server.get_host_and_port()
     url = f"http://{host}:{port}"
     try:
-        client = boto3.client("s3", endpoint_url=url, aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
+        client = boto3.client(
+            "s3",
+            endpoint_url=url,
+            aws_access_key_id="test",
+            aws_secret_access_key="test",
+            region_name="us-east-1",
+        )
         client.create_bucket(Bucket=BUCKET)
         yield url
         for row in client.list_objects_v2(Bucket=BUCKET).get("Contents", []):
@@ -34,8 +45,9 @@ def store() -> Iterator[str]:
 
 
 class Road:
-    """A proxy to a server. `fault`: "" for none, "refuses" (responds with 500), "silent" (accepts the request and never
-    responds), "cuts request" or "cuts answer" (breaks the connection after `most` bytes)."""
+    """A proxy to a server. `fault`: "" for none, "refuses" (responds with 500), "silent" (accepts
+    the request and never responds), "cuts request" or "cuts answer" (breaks the connection after
+    `most` bytes)."""
 
     def __init__(self, url: str) -> None:
         host, port = url.removeprefix("http://").split(":")
@@ -66,7 +78,11 @@ class Road:
                 self.over.wait(60)
                 return
             with socket.create_connection(self.far) as far:
-                up = threading.Thread(target=self._pass, args=(client, far, self.most if fault == "cuts request" else 0), daemon=True)
+                up = threading.Thread(
+                    target=self._pass,
+                    args=(client, far, self.most if fault == "cuts request" else 0),
+                    daemon=True,
+                )
                 up.start()
                 self._pass(far, client, self.most if fault == "cuts answer" else 0)
 
@@ -84,7 +100,8 @@ class Road:
                 end.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Stops accepting connections and ends those that never get a response because of the fault "silent"."""
+        """Stops accepting connections and ends those that never get a response because of the fault
+        "silent"."""
         self.over.set()
         with suppress(OSError):
             self.listener.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,5 @@
-"""The PostgreSQL server of the tests, started in the same way as for benchmarks; the worker processes of a run share one."""
+"""The PostgreSQL server of the tests, started in the same way as for benchmarks; the worker
+processes of a run share one."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ class Shared(Server):
 
 
 def begun(binaries: Path) -> Server:
-    """The server of this test run: started by its first process; worker processes find it through the environment."""
+    """The server of this test run: started by its first process; worker processes find it through
+    the environment."""
     if folder := os.environ.get(_FOLDER):
         return Shared(binaries, Path(folder))
     server = Server(binaries, connections=_CONNECTIONS)

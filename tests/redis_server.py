@@ -27,7 +27,17 @@ class Redis:
 
     def start(self) -> None:
         """Starts an empty server and waits until it responds."""
-        words = [str(SERVER), "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+        words = [
+            str(SERVER),
+            "--port",
+            str(self.port),
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+        ]
         self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         assert wait_for(self._answers), "redis-server does not answer"
 

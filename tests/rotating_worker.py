@@ -1,5 +1,7 @@
-"""Runs a command in a process whose WARC files are full after the first page; kills it (SIGKILL) at a MOMENT of the change to the
-next file ("never": not at all). Usage: `python -m tests.rotating_worker MOMENT forum crawl 1 --json`."""
+"""Runs a command in a process whose WARC files are full after the first page; kills it (SIGKILL) at
+a MOMENT of the change to the next file ("never": not at all). Usage: `python -m
+tests.rotating_worker MOMENT forum crawl 1 --json`.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ import django
 
 ROTATE_BYTES = 12_000
 MOMENTS = ("full", "closed", "opened", "listed")
-"""Moments of the change to the next file: the full file is closed but the index does not record it yet; the next file has been
-opened; it is listed in the index."""
+"""Moments of the change to the next file: the full file is closed but the index does not record it
+yet; the next file has been opened; it is listed in the index."""
 
 
 def die() -> None:
@@ -54,7 +56,9 @@ def main() -> None:
         if full and moment == "opened":
             die()
 
-    archive.Archive._open, WarcWriter.close, WarcWriter.__init__ = opened, close, init  # type: ignore[method-assign,assignment]
+    archive.Archive._open = opened  # type: ignore[method-assign]
+    WarcWriter.close = close  # type: ignore[method-assign,assignment]
+    WarcWriter.__init__ = init  # type: ignore[method-assign,assignment]
     call_command(*words)
 
 

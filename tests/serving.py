@@ -15,16 +15,27 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-PATIENCE_SECONDS = 300.0  # time limit for events that occur by themselves; only a failing test ever waits this long
-QUICK = {  # settings of a test installation; long time limits, since a process on a busy machine may get no CPU for seconds
-    "CRAWLMGR_TICK_SECONDS": "1", "CRAWLMGR_STALL_SECONDS": "30", "CRAWLMGR_SLICE_SECONDS": "1", "CRAWLMGR_LEASE_SECONDS": "20",
-    "CRAWLMGR_TIMEOUT_SECONDS": "30", "CRAWLMGR_RETRY_SECONDS": "95", "CRAWLMGR_WORKERS": "2", "CRAWLMGR_MIN_FREE_MB": "0",
+# time limit for events that occur by themselves; only a failing test ever waits this long
+PATIENCE_SECONDS = 300.0
+# settings of a test installation; long time limits, since a process on a busy machine may get no
+# CPU for seconds
+QUICK = {
+    "CRAWLMGR_TICK_SECONDS": "1",
+    "CRAWLMGR_STALL_SECONDS": "30",
+    "CRAWLMGR_SLICE_SECONDS": "1",
+    "CRAWLMGR_LEASE_SECONDS": "20",
+    "CRAWLMGR_TIMEOUT_SECONDS": "30",
+    "CRAWLMGR_RETRY_SECONDS": "95",
+    "CRAWLMGR_WORKERS": "2",
+    "CRAWLMGR_MIN_FREE_MB": "0",
 }
 
 
-def wait_for(condition: Callable[[], Any], seconds: float = PATIENCE_SECONDS, every: float | None = None) -> Any:
-    """Polls until the condition returns a true value or the time is over; returns the last value. Unless `every` is given, the
-    intervals grow, since each poll costs CPU too."""
+def wait_for(
+    condition: Callable[[], Any], seconds: float = PATIENCE_SECONDS, every: float | None = None
+) -> Any:
+    """Polls until the condition returns a true value or the time is over; returns the last value.
+    Unless `every` is given, the intervals grow, since each poll costs CPU too."""
     end, pause = time.monotonic() + seconds, every or 0.02
     while not (answer := condition()) and time.monotonic() < end:
         time.sleep(pause)
@@ -32,27 +43,47 @@ def wait_for(condition: Callable[[], Any], seconds: float = PATIENCE_SECONDS, ev
     return answer
 
 
-def manage(environment: Mapping[str, str], *words: str, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """Runs `manage.py` with the arguments `words`, in the project or in a copy of it at `root`, and waits for its end."""
+def manage(
+    environment: Mapping[str, str], *words: str, root: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
+    """Runs `manage.py` with the arguments `words`, in the project or in a copy of it at `root`, and
+    waits for its end."""
     return subprocess.run(
-        [sys.executable, "manage.py", *words], cwd=root, env=dict(environment), capture_output=True, text=True, timeout=2 * PATIENCE_SECONDS
+        [sys.executable, "manage.py", *words],
+        cwd=root,
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        timeout=2 * PATIENCE_SECONDS,
     )
 
 
 class Serve:
-    """Runs `serve` as a process on one installation; it can be killed and started repeatedly. `told()` returns its output."""
+    """Runs `serve` as a process on one installation; it can be killed and started repeatedly.
+    `told()` returns its output."""
 
-    def __init__(self, environment: Mapping[str, str], log: Path, *words: str, root: Path = ROOT) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], log: Path, *words: str, root: Path = ROOT
+    ) -> None:
         self.root = root
-        self.environment, self.log, self.words = {**QUICK, **environment}, log, words or ("serve", "--bind", "127.0.0.1:0")
+        self.environment, self.log, self.words = (
+            {**QUICK, **environment},
+            log,
+            words or ("serve", "--bind", "127.0.0.1:0"),
+        )
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Starts the process; its output is appended to the log."""
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", *self.words], cwd=self.root, env=self.environment,
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+                [sys.executable, "manage.py", *self.words],
+                cwd=self.root,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
             )
 
     @property
@@ -72,7 +103,10 @@ class Serve:
     def health(self) -> tuple[int, dict[str, Any]]:
         """Status and JSON of /healthz; status 0 if there is no response."""
         try:
-            with urllib.request.urlopen(self.address() + "healthz", timeout=30) as answer:  # noqa: S310 - our own address
+            # our own address
+            with urllib.request.urlopen(  # noqa: S310
+                self.address() + "healthz", timeout=30
+            ) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
@@ -87,7 +121,8 @@ class Serve:
         return family(self.pid)
 
     def end(self, number: int = signal.SIGTERM, seconds: float = PATIENCE_SECONDS) -> int:
-        """Sends a signal, waits until the process has ended, and returns its exit status. Kills it after `seconds`."""
+        """Sends a signal, waits until the process has ended, and returns its exit status. Kills it
+        after `seconds`."""
         assert self.process is not None
         if self.process.poll() is None:
             self.process.send_signal(number)
@@ -106,7 +141,9 @@ def processes() -> dict[int, tuple[int, str]]:
         if entry.name.isdigit():
             try:
                 state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
-                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                command = (
+                    (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                )
             except OSError:
                 continue
             if state not in "ZX":
@@ -118,6 +155,8 @@ def family(pid: int) -> dict[int, tuple[int, str]]:
     """All living descendants of a process."""
     everyone = processes()
     below = {pid}
-    while more := {one for one, (parent, _) in everyone.items() if parent in below and one not in below}:
+    while more := {
+        one for one, (parent, _) in everyone.items() if parent in below and one not in below
+    }:
         below |= more
     return {one: everyone[one] for one in below - {pid}}

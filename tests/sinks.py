@@ -1,4 +1,5 @@
-"""Receivers on loopback for tests: a mail server and a web address that record the messages they receive."""
+"""Receivers on loopback for tests: a mail server and a web address that record the messages they
+receive."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from typing import Any
 
 @dataclass
 class Sink:
-    """The received messages in order. `answers` are the responses to the next messages in turn, after which all are accepted; a
-    response of None closes the connection instead."""
+    """The received messages in order. `answers` are the responses to the next messages in turn,
+    after which all are accepted; a response of None closes the connection instead."""
 
     port: int = 0
     mails: list[EmailMessage] = field(default_factory=list)
@@ -52,7 +53,9 @@ def mail_sink() -> Iterator[Sink]:
             lines = []
             while (line := self.rfile.readline()) not in (b".\r\n", b""):
                 lines.append(line.removeprefix(b".") if line.startswith(b"..") else line)
-            sink.mails.append(message_from_bytes(b"".join(lines), policy=policy.default))  # type: ignore[arg-type]
+            sink.mails.append(  # type: ignore[arg-type]
+                message_from_bytes(b"".join(lines), policy=policy.default)
+            )
             code = sink.answer(250)
             if code is not None:
                 self.say(code, "taken" if code == 250 else "refused")

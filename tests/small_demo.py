@@ -1,4 +1,5 @@
-"""Runs `demo` with less content as a process of its own, for tests that kill it: `python -m tests.small_demo --once`."""
+"""Runs `demo` with less content as a process of its own, for tests that kill it: `python -m
+tests.small_demo --once`."""
 
 from __future__ import annotations
 

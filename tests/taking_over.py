@@ -8,12 +8,17 @@ from collections.abc import Callable
 
 from tests.serving import PATIENCE_SECONDS
 
-BETWEEN_SECONDS = 1.0  # pause before the next worker is started, because each start takes a second of CPU
+BETWEEN_SECONDS = (
+    1.0  # pause before the next worker is started, because each start takes a second of CPU
+)
 
 
-def taking_over(start: Callable[[], subprocess.Popen[str]], asked: Callable[[], int]) -> subprocess.Popen[str]:
-    """Starts one worker after another until one has taken over the run and sends requests, and returns its process. The others
-    end at once, because the lease of the earlier worker has not expired yet."""
+def taking_over(
+    start: Callable[[], subprocess.Popen[str]], asked: Callable[[], int]
+) -> subprocess.Popen[str]:
+    """Starts one worker after another until one has taken over the run and sends requests, and
+    returns its process. The others end at once, because the lease of the earlier worker has not
+    expired yet."""
     before = asked()
     end = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < end:

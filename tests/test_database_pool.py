@@ -1,4 +1,5 @@
-"""Pooled connections to PostgreSQL: threads share them, idle ones are closed, and a forked process does not use its parent's."""
+"""Pooled connections to PostgreSQL: threads share them, idle ones are closed, and a forked process
+does not use its parent's."""
 
 from __future__ import annotations
 
@@ -51,14 +52,25 @@ print(json.dumps({"used": sorted(used | {own}), "theirs": theirs, "mine": mine})
 """
 
 
-def test_threads_share_connections_and_a_forked_process_has_its_own(database_server: Server, tmp_path: Path) -> None:  # noqa: F811
+def test_threads_share_connections_and_a_forked_process_has_its_own(
+    database_server: Server, tmp_path: Path
+) -> None:
     database_server.create("pooled")
     kept = {key: text for key, text in os.environ.items() if not key.startswith("CRAWLMGR_")}
     pooled = {
-        "DATABASE_URL": database_server.url("pooled"), "CRAWLMGR_DATA": str(tmp_path), "CRAWLMGR_DATABASE_POOL": "2",
+        "DATABASE_URL": database_server.url("pooled"),
+        "CRAWLMGR_DATA": str(tmp_path),
+        "CRAWLMGR_DATABASE_POOL": "2",
         "DJANGO_SETTINGS_MODULE": "crawlmgr.settings",
     }
-    done = subprocess.run([sys.executable, "-c", ASK], cwd=ROOT, env={**kept, **pooled}, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", ASK],
+        cwd=ROOT,
+        env={**kept, **pooled},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert len(found["used"]) <= 2, "seven threads had two connections among them"

@@ -1,5 +1,5 @@
-"""Documents agree with the project: the files and names that they mention exist, links between them are valid, and the version
-is stored in one place."""
+"""Documents agree with the project: the files and names that they mention exist, links between them
+are valid, and the version is stored in one place."""
 
 from __future__ import annotations
 
@@ -23,8 +23,20 @@ from tests.focused.webs import OFF, ON, Web, topic, url
 
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])  # the guide (folders in docs) is tested in test_docs.py
-FOLDERS = ("crawlmgr/", "forums/", "focused/", "deepweb/", "templates/", "static/", "tests/", "docs/", ".ci/")
+DOCUMENTS = sorted(
+    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+)  # the guide (folders in docs) is tested in test_docs.py
+FOLDERS = (
+    "crawlmgr/",
+    "forums/",
+    "focused/",
+    "deepweb/",
+    "templates/",
+    "static/",
+    "tests/",
+    "docs/",
+    ".ci/",
+)
 PLACEHOLDER = re.compile(r"[<>*…]|\bX\b|NAME|NNNN")
 
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
@@ -40,8 +52,14 @@ def _name(path: Path) -> str:
 def _code(path: Path) -> list[str]:
     """Code spans of a document that refer to a file of the project, with or without a name in it:
     "crawlmgr/engine.py:run_slice"."""
-    spans = [span.strip() for span in _CODE.findall(_FENCE.sub("", path.read_text(encoding="utf-8")))]
-    return [span for span in spans if span.startswith(FOLDERS) and " " not in span and not PLACEHOLDER.search(span)]
+    spans = [
+        span.strip() for span in _CODE.findall(_FENCE.sub("", path.read_text(encoding="utf-8")))
+    ]
+    return [
+        span
+        for span in spans
+        if span.startswith(FOLDERS) and " " not in span and not PLACEHOLDER.search(span)
+    ]
 
 
 @cache
@@ -55,8 +73,19 @@ def _defined(path: Path) -> frozenset[str]:
                 found.add(prefix + node.name)
             if isinstance(node, ast.ClassDef):
                 walk(node.body, f"{prefix}{node.name}.")
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-            names = [name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+            targets = (
+                node.targets
+                if isinstance(node, ast.Assign)
+                else [node.target]
+                if isinstance(node, ast.AnnAssign)
+                else []
+            )
+            names = [
+                name
+                for target in targets
+                for name in ast.walk(target)
+                if isinstance(name, ast.Name)
+            ]
             found.update(prefix + name.id for name in names)
 
     walk(ast.parse(path.read_text(encoding="utf-8")).body, "")
@@ -64,10 +93,14 @@ def _defined(path: Path) -> frozenset[str]:
 
 
 def _anchors(path: Path) -> set[str]:
-    """The anchors of a document: those generated from headings, and explicit ones: "Title {#anchor}"."""
+    """The anchors of a document: those generated from headings, and explicit ones: "Title
+    {#anchor}"."""
     text = _FENCE.sub("", path.read_text(encoding="utf-8"))
     named = re.findall(r"^#{1,6} .*\{#([\w-]+)\}\s*$", text, re.MULTILINE)
-    plain = [re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()) for heading in _HEADING.findall(text)]
+    plain = [
+        re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower())
+        for heading in _HEADING.findall(text)
+    ]
     return {*named, *(heading.strip().replace(" ", "-") for heading in plain)}
 
 
@@ -92,14 +125,22 @@ def test_links_between_documents_hold(path: Path) -> None:
         if parts.scheme or parts.netloc:
             continue
         aim = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-        if not aim.exists() or (parts.fragment and aim.suffix == ".md" and unquote(parts.fragment) not in _anchors(aim)):
+        if not aim.exists() or (
+            parts.fragment and aim.suffix == ".md" and unquote(parts.fragment) not in _anchors(aim)
+        ):
             broken.append(target)
     assert not broken
 
 
 def test_the_check_of_names_finds_what_is_missing() -> None:
-    assert not _missing("crawlmgr/engine.py:run_slice") and not _missing("focused/strategies/base.py:Strategy.expand")
-    assert _missing("crawlmgr/engine.py:no_such_name") and _missing("crawlmgr/no_such_file.py") and _missing("static/desk.css:name")
+    assert not _missing("crawlmgr/engine.py:run_slice") and not _missing(
+        "focused/strategies/base.py:Strategy.expand"
+    )
+    assert (
+        _missing("crawlmgr/engine.py:no_such_name")
+        and _missing("crawlmgr/no_such_file.py")
+        and _missing("static/desk.css:name")
+    )
 
 
 def test_the_strategy_of_the_guide_runs() -> None:
@@ -107,10 +148,16 @@ def test_the_strategy_of_the_guide_runs() -> None:
     names: dict[str, Any] = {}
     for block in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         exec(compile(block, "CONTRIBUTING.md", "exec"), names)  # noqa: S102 - our own text
-    web = Web({"s": (OFF, ["long", "a"]), "long": (ON, []), "a": (OFF, ["middle"]), "middle": (ON, [])})
+    web = Web(
+        {"s": (OFF, ["long", "a"]), "long": (ON, []), "a": (OFF, ["middle"]), "middle": (ON, [])}
+    )
     graph = MemoryGraph()
-    trail = crawl(names["ShortestFirst"](Relevance(topic(["s"])), graph), graph, web, [url("s")], 10)
-    assert [step.url for step in trail.steps] == [url(name) for name in ("s", "a", "long", "middle")]
+    trail = crawl(
+        names["ShortestFirst"](Relevance(topic(["s"])), graph), graph, web, [url("s")], 10
+    )
+    assert [step.url for step in trail.steps] == [
+        url(name) for name in ("s", "a", "long", "middle")
+    ]
 
 
 def test_the_version_stands_in_one_place() -> None:

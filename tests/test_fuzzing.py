@@ -1,4 +1,5 @@
-"""The budgets of random tests: ordinary runs always use the same draws; `make fuzz` runs only random tests, with more draws."""
+"""The budgets of random tests: ordinary runs always use the same draws; `make fuzz` runs only
+random tests, with more draws."""
 
 from __future__ import annotations
 
@@ -27,8 +28,23 @@ def test_plain():
 
 def _run(folder: Path, *arguments: str) -> list[str]:
     (folder / "drawn").unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-p", "no:django", "-c", str(folder / "none.ini")]
-    ran = subprocess.run([*command, *arguments, str(folder)], cwd=ROOT, capture_output=True, text=True)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "0",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:django",
+        "-c",
+        str(folder / "none.ini"),
+    ]
+    ran = subprocess.run(
+        [*command, *arguments, str(folder)], cwd=ROOT, capture_output=True, text=True
+    )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return (folder / "drawn").read_text().split()
 
@@ -38,8 +54,9 @@ def suite(tmp_path: Path) -> Path:
     (tmp_path / "none.ini").write_text("[pytest]\n")
     (tmp_path / "test_it.py").write_text(SUITE)
     (tmp_path / "conftest.py").write_text(
-        f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom tests import fuzzing\nfuzzing.register()\n"
-        "def pytest_collection_modifyitems(items): fuzzing.keep_random(items)\n"
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom tests import"
+        " fuzzing\nfuzzing.register()\ndef pytest_collection_modifyitems(items):"
+        " fuzzing.keep_random(items)\n"
     )
     return tmp_path
 

@@ -16,10 +16,13 @@ class Clock:
         return self.now
 
 
-@pytest.mark.parametrize(("power", "unit", "bounded"), [(1, 1e-3, True), (1.3, 1e-3, True), (2, 1e-3, False), (2, 2e-6, True)])
+@pytest.mark.parametrize(
+    ("power", "unit", "bounded"),
+    [(1, 1e-3, True), (1.3, 1e-3, True), (2, 1e-3, False), (2, 2e-6, True)],
+)
 def test_growth_by_power(power: float, unit: float, bounded: bool) -> None:
-    """Tests work that takes unit * size^power. In the last case, of 2 and 32 ms, it is too short for its growth to be measured.
-    """
+    """Tests work that takes unit * size^power. In the last case, of 2 and 32 ms, it is too short
+    for its growth to be measured."""
     clock = Clock()
 
     def work(size: int) -> None:

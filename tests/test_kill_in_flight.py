@@ -1,5 +1,7 @@
-"""A forum visit and a harvest with as many requests in flight as a host allows: one worker is killed, a second is stopped until a
-third has taken over the run. Only requests that were in flight are repeated; nothing is lost or stored twice."""
+"""A forum visit and a harvest with as many requests in flight as a host allows: one worker is
+killed, a second is stopped until a third has taken over the run. Only requests that were in flight
+are repeated; nothing is lost or stored twice.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +23,35 @@ from tests.taking_over import taking_over
 from tests.test_kill import Database
 
 CONNECTIONS = 16
-IN_FLIGHT = ("--in-flight", "64", "--connections", str(CONNECTIONS), "--delay", "0", "--allow-private", "--json")
+IN_FLIGHT = (
+    "--in-flight",
+    "64",
+    "--connections",
+    str(CONNECTIONS),
+    "--delay",
+    "0",
+    "--allow-private",
+    "--json",
+)
 
 
 def worker(environment: dict[str, str], *words: str) -> subprocess.Popen[str]:
     command = [sys.executable, "manage.py", *words, *IN_FLIGHT]
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
-def killed_and_frozen(start: Callable[[], subprocess.Popen[str]], gate: Gate) -> tuple[list[str], dict[str, Any]]:
-    """Kills a worker and freezes the next, each with all connections in use; a third ends the run. Returns the requests in
-    flight both times, and the third worker's output."""
+def killed_and_frozen(
+    start: Callable[[], subprocess.Popen[str]], gate: Gate
+) -> tuple[list[str], dict[str, Any]]:
+    """Kills a worker and freezes the next, each with all connections in use; a third ends the run.
+    Returns the requests in flight both times, and the third worker's output."""
     workers: list[subprocess.Popen[str]] = []
     try:
         workers.append(start())
@@ -44,8 +64,12 @@ def killed_and_frozen(start: Callable[[], subprocess.Popen[str]], gate: Gate) ->
         lost += gate.until(CONNECTIONS)
         workers[1].send_signal(signal.SIGSTOP)
         workers.append(taking_over(start, lambda: len(gate.asked)))
-        gate.until(2 * CONNECTIONS)  # all connections of the frozen worker and of its successor are in use
-        workers[1].send_signal(signal.SIGCONT)  # the worker goes on and receives its responses, but has lost the run
+        gate.until(
+            2 * CONNECTIONS
+        )  # all connections of the frozen worker and of its successor are in use
+        workers[1].send_signal(
+            signal.SIGCONT
+        )  # the worker goes on and receives its responses, but has lost the run
         gate.open()
         out, said = workers[2].communicate(timeout=PATIENCE_SECONDS)
         assert workers[2].returncode == 0, said
@@ -68,7 +92,9 @@ def test_a_forum_visit(installed: dict[str, str]) -> None:
     environment = {**installed, "CRAWLMGR_LEASE_SECONDS": "4", "CRAWLMGR_MIN_FREE_MB": "0"}
     forum = LocalForum(boards=3, threads=20, threads_a_page=20, longest=6)
     with ForumServer(forum) as server:
-        added = manage(environment, "forum", "add", server.url, "--delay", "0", "--allow-private", "--json")
+        added = manage(
+            environment, "forum", "add", server.url, "--delay", "0", "--allow-private", "--json"
+        )
         assert added.returncode == 0, added.stderr
         site = str(json.loads(added.stdout)["site"])
         gate = forum.on_request = Gate(lambda path: path.startswith("/topic/"))
@@ -76,10 +102,17 @@ def test_a_forum_visit(installed: dict[str, str]) -> None:
     assert result["state"] == "finished"
     only_lost_ones_repeat(gate.asked, lost)
     database = Database(environment)
-    found = database.rows("SELECT t.url, p.post_id, p.text FROM forums_post p JOIN forums_thread t ON t.id = p.thread_id")
-    assert sorted((url[url.index("/topic") :], post, text) for url, post, text in found) == sorted(forum.truth())
+    found = database.rows(
+        "SELECT t.url, p.post_id, p.text FROM forums_post p JOIN forums_thread t ON t.id ="
+        " p.thread_id"
+    )
+    assert sorted((url[url.index("/topic") :], post, text) for url, post, text in found) == sorted(
+        forum.truth()
+    )
     assert database.rows("SELECT COUNT(*) FROM crawlmgr_url WHERE state IN (0, 1)")[0][0] == 0
-    counted = database.rows("SELECT fetched FROM crawlmgr_run WHERE kind = 'forum' ORDER BY id DESC LIMIT 1")[0][0]
+    counted = database.rows(
+        "SELECT fetched FROM crawlmgr_run WHERE kind = 'forum' ORDER BY id DESC LIMIT 1"
+    )[0][0]
     assert counted == len({path for path in gate.asked if path != "/robots.txt"})
 
 
@@ -98,11 +131,25 @@ def test_a_harvest(installed: dict[str, str]) -> None:
     environment = {**installed, "CRAWLMGR_LEASE_SECONDS": "4", "CRAWLMGR_MIN_FREE_MB": "0"}
     site = HeldSite(books=60, a_page=20)
     gate = site.gate = Gate(lambda path: path.startswith("/book"))
-    words = ["--queries", "12", "--probes", "0", "--details", "50", "--no-stop-rule", "--seed-terms", "river,stone"]
+    words = [
+        "--queries",
+        "12",
+        "--probes",
+        "0",
+        "--details",
+        "50",
+        "--no-stop-rule",
+        "--seed-terms",
+        "river,stone",
+    ]
     with SearchServer(site) as server:
-        lost, result = killed_and_frozen(lambda: worker(environment, "deepweb", "harvest", f"{server.url}search", *words), gate)
+        lost, result = killed_and_frozen(
+            lambda: worker(environment, "deepweb", "harvest", f"{server.url}search", *words), gate
+        )
     assert '"state": "finished"' in json.dumps(result)
-    only_lost_ones_repeat([path for path in gate.asked if path not in ("/robots.txt", "/search")], lost)
+    only_lost_ones_repeat(
+        [path for path in gate.asked if path not in ("/robots.txt", "/search")], lost
+    )
     database = Database(environment)
     addresses = [url for (url,) in database.rows("SELECT url FROM deepweb_record")]
     assert len(addresses) == len(set(addresses)) > CONNECTIONS

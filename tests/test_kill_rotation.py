@@ -1,5 +1,6 @@
-"""WARC files become full during a visit, and the worker is killed (SIGKILL) at each moment of the change to the next file:
-every page is in one file at the indexed position, and no file stays open."""
+"""WARC files become full during a visit, and the worker is killed (SIGKILL) at each moment of the
+change to the next file: every page is in one file at the indexed position, and no file stays open.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +18,42 @@ from tests.serving import PATIENCE_SECONDS, ROOT, manage
 from tests.site.forum import ForumServer, LocalForum
 from tests.test_kill import Database
 
-CLOSE = "from crawlmgr.services import archive; from crawlmgr.clock import SYSTEM; archive.LEFT_AFTER_SECONDS = 0.0; archive.close_left(SYSTEM.now())"
-INDEX = "SELECT w.name, p.warc_offset, p.url, p.run_id FROM crawlmgr_page p JOIN crawlmgr_warcfile w ON w.id = p.warc_id"
+CLOSE = (
+    "from crawlmgr.services import archive; from crawlmgr.clock import SYSTEM;"
+    " archive.LEFT_AFTER_SECONDS = 0.0; archive.close_left(SYSTEM.now())"
+)
+INDEX = (
+    "SELECT w.name, p.warc_offset, p.url, p.run_id FROM crawlmgr_page p JOIN crawlmgr_warcfile w ON"
+    " w.id = p.warc_id"
+)
 
 
 def worked(environment: dict[str, str], moment: str, site: str) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-m", "tests.rotating_worker", moment, "forum", "crawl", site, "--delay", "0", "--allow-private", "--json"]
-    for _try in range(int(PATIENCE_SECONDS)):  # until the lease (3 s) of the killed process ends; a try takes 1 s or more
-        done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+    words = [
+        sys.executable,
+        "-m",
+        "tests.rotating_worker",
+        moment,
+        "forum",
+        "crawl",
+        site,
+        "--delay",
+        "0",
+        "--allow-private",
+        "--json",
+    ]
+    for _try in range(
+        int(PATIENCE_SECONDS)
+    ):  # until the lease (3 s) of the killed process ends; a try takes 1 s or more
+        done = subprocess.run(
+            words,
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
         if "the run is free again" not in done.stderr:
             break
     return done
@@ -37,7 +66,9 @@ def test_killed_while_a_file_gives_way_to_the_next(installed: dict[str, str]) ->
     forum = LocalForum(boards=3, threads=25, threads_a_page=25, longest=8)
     folder = Path(installed["CRAWLMGR_DATA"]) / "archive"
     with ForumServer(forum) as server:
-        added = manage(environment, "forum", "add", server.url, "--delay", "0", "--allow-private", "--json")
+        added = manage(
+            environment, "forum", "add", server.url, "--delay", "0", "--allow-private", "--json"
+        )
         assert added.returncode == 0, added.stderr
         site = str(json.loads(added.stdout)["site"])
         for moment in MOMENTS:
@@ -47,17 +78,29 @@ def test_killed_while_a_file_gives_way_to_the_next(installed: dict[str, str]) ->
     assert last.returncode == 0 and json.loads(last.stdout)["state"] == "finished", last.stderr
 
     database = Database(environment)
-    found = database.rows("SELECT t.url, p.post_id, p.text FROM forums_post p JOIN forums_thread t ON t.id = p.thread_id")
-    assert sorted((url[url.index("/topic") :], post, text) for url, post, text in found) == sorted(forum.truth())
-    unlisted = {path.name for path in folder.glob("*.warc.gz")} - {name for (name,) in database.rows("SELECT name FROM crawlmgr_warcfile")}
+    found = database.rows(
+        "SELECT t.url, p.post_id, p.text FROM forums_post p JOIN forums_thread t ON t.id ="
+        " p.thread_id"
+    )
+    assert sorted((url[url.index("/topic") :], post, text) for url, post, text in found) == sorted(
+        forum.truth()
+    )
+    unlisted = {path.name for path in folder.glob("*.warc.gz")} - {
+        name for (name,) in database.rows("SELECT name FROM crawlmgr_warcfile")
+    }
     assert len(unlisted) == 1, "the worker that was killed before its new file was listed left one"
     assert database.rows("SELECT COUNT(*) FROM crawlmgr_warcfile WHERE closed IS NULL")[0][0] == 3
 
     assert manage(environment, "shell", "-c", CLOSE).returncode == 0
     files = dict(database.rows("SELECT name, records FROM crawlmgr_warcfile"))
     assert {path.name for path in folder.iterdir()} == set(files) and len(files) >= 2 * len(MOMENTS)
-    assert not database.rows("SELECT name FROM crawlmgr_warcfile WHERE closed IS NULL OR records < 1")
-    assert all(size == (folder / name).stat().st_size < 3 * ROTATE_BYTES for name, size in database.rows("SELECT name, bytes FROM crawlmgr_warcfile"))
+    assert not database.rows(
+        "SELECT name FROM crawlmgr_warcfile WHERE closed IS NULL OR records < 1"
+    )
+    assert all(
+        size == (folder / name).stat().st_size < 3 * ROTATE_BYTES
+        for name, size in database.rows("SELECT name, bytes FROM crawlmgr_warcfile")
+    )
     checked = manage(environment, "archive", "check", "--json")
     assert checked.returncode == 0 and json.loads(checked.stdout)["ok"], checked.stdout
 
@@ -73,7 +116,11 @@ def test_killed_while_a_file_gives_way_to_the_next(installed: dict[str, str]) ->
             for record in reader:
                 seen += 1
                 if record.rec_type in ("response", "revisit"):
-                    answers[name, reader.get_record_offset()] = record.rec_headers["WARC-Target-URI"]
+                    answers[name, reader.get_record_offset()] = record.rec_headers[
+                        "WARC-Target-URI"
+                    ]
         assert seen == records
     assert all(answers[name, offset] == url for name, offset, url, _run in index)
-    assert len(answers) - len(index) <= len(MOMENTS) * 8, "only pages that were being stored at a kill are in a file but not in the index"
+    assert len(answers) - len(index) <= len(MOMENTS) * 8, (
+        "only pages that were being stored at a kill are in a file but not in the index"
+    )

@@ -1,5 +1,5 @@
-"""Requirements are correct: requirements.txt names exactly the packages that the program imports; packages only for tests are
-in tests/requirements.txt."""
+"""Requirements are correct: requirements.txt names exactly the packages that the program imports;
+packages only for tests are in tests/requirements.txt."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ LOADED_BY_NAME = {  # packages without an import, and what loads them
     "psycopg": "Django, for PostgreSQL",
     "psycopg-pool": "psycopg, for its pool",
 }
-COMPARED = {"scrapy", "twisted"}  # used by benchmarks only: scrapy is a requirement of the tests, twisted is installed with it
+COMPARED = {
+    "scrapy",
+    "twisted",
+}  # used by benchmarks only: scrapy is a requirement of the tests, twisted is installed with it
 
 pytestmark = pytest.mark.once
 
@@ -36,7 +39,8 @@ def pinned(path: str) -> set[str]:
 
 @cache
 def imported() -> dict[str, str]:
-    """Top-level names of third-party modules that the program imports, each with a file that does."""
+    """Top-level names of third-party modules that the program imports, each with a file that
+    does."""
     ours = {*PACKAGES, "tests"}
     found: dict[str, str] = {}
     for package in PACKAGES:
@@ -57,19 +61,28 @@ def _imports(path: Path) -> Iterator[str]:
 
 @cache
 def distributions() -> dict[str, set[str]]:
-    return {module: {normal(name) for name in names} for module, names in packages_distributions().items()}
+    return {
+        module: {normal(name) for name in names}
+        for module, names in packages_distributions().items()
+    }
 
 
 def test_the_program_imports_each_of_its_requirements() -> None:
     used = {name for module in imported() for name in distributions().get(module, set())}
     unused = pinned("requirements.txt") - used - LOADED_BY_NAME.keys()
-    assert not unused, "move these to tests/requirements.txt or drop them: " + ", ".join(sorted(unused))
+    assert not unused, "move these to tests/requirements.txt or drop them: " + ", ".join(
+        sorted(unused)
+    )
     assert pinned("requirements.txt") >= LOADED_BY_NAME.keys()
 
 
 def test_each_import_of_the_program_is_a_requirement() -> None:
     named = pinned("requirements.txt")
-    missing = {module: path for module, path in imported().items() if module not in COMPARED and not distributions().get(module, set()) & named}
+    missing = {
+        module: path
+        for module, path in imported().items()
+        if module not in COMPARED and not distributions().get(module, set()) & named
+    }
     assert not missing, f"imported, but not in requirements.txt: {missing}"
 
 

@@ -1,5 +1,5 @@
-"""A run that received no response at all has failed, with a reason worded for its kind of run; one that received any has not
-failed."""
+"""A run that received no response at all has failed, with a reason worded for its kind of run; one
+that received any has not failed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def quick(url: str, settings: dict[str, Any]) -> dict[str, Any]:
-    return {"allow_private": urlsplit(url).netloc, "delay_seconds": 0.0, "max_attempts": 1, **settings}
+    return {
+        "allow_private": urlsplit(url).netloc,
+        "delay_seconds": 0.0,
+        "max_attempts": 1,
+        **settings,
+    }
 
 
 @pytest.fixture
@@ -53,7 +58,9 @@ def look(url: str, **settings: Any) -> Run:
 
 
 def topic(url: str, **settings: Any) -> Run:
-    made = topics.add("x", [url], documents=DOCUMENTS, now=SYSTEM.now(), settings=quick(url, settings))
+    made = topics.add(
+        "x", [url], documents=DOCUMENTS, now=SYSTEM.now(), settings=quick(url, settings)
+    )
     return topics.crawl(made, now=SYSTEM.now(), start=False)
 
 
@@ -65,8 +72,10 @@ def find(url: str, **settings: Any) -> Run:
 @pytest.mark.parametrize(
     ("begin", "words"),
     [
-        (forum, "the forum could not be reached"), (look, "the address could not be reached"),
-        (topic, "none of the seeds could be reached"), (find, "the site could not be reached"),
+        (forum, "the forum could not be reached"),
+        (look, "the address could not be reached"),
+        (topic, "none of the seeds could be reached"),
+        (find, "the site could not be reached"),
     ],
 )
 def test_a_site_out_of_reach_fails_with_that_reason(

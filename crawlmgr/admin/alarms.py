@@ -1,4 +1,5 @@
-"""Admin views of alarms: current problems, the notification channels, and the messages that were sent."""
+"""Admin views of alarms: current problems, the notification channels, and the messages that were
+sent."""
 
 from __future__ import annotations
 
@@ -21,15 +22,16 @@ from crawlmgr.services import alarm_channels, alarms
 from crawlmgr.services.alarm_causes import RULES
 
 MANAGES = "auth.change_user"
-"""Permission needed to manage channels: as for users, because a channel holds passwords and sends data to other servers."""
+"""Permission needed to manage channels: as for users, because a channel holds passwords and sends
+data to other servers."""
 MAY_MUTE = "crawlmgr.change_alarm"
 SHOWN = 100
 SECURITIES = [("starttls", "STARTTLS"), ("tls", "TLS"), ("none", gettext_lazy("none"))]
 
 
 class ChannelForm(forms.Form):
-    """Form for a new notification channel. It has the fields common to all channels and those of the given `kind` (mail,
-    webhook or chat)."""
+    """Form for a new notification channel. It has the fields common to all channels and those of
+    the given `kind` (mail, webhook or chat)."""
 
     name = forms.CharField(max_length=100, label=gettext_lazy("Name"))
     host = forms.CharField(max_length=255, label=gettext_lazy("Mail server"))
@@ -37,30 +39,48 @@ class ChannelForm(forms.Form):
     security = forms.ChoiceField(choices=SECURITIES, label=gettext_lazy("Encryption"))
     user = forms.CharField(max_length=255, required=False, label=gettext_lazy("User"))
     password = forms.CharField(
-        max_length=500, required=False, label=gettext_lazy("Password"), strip=False,
+        max_length=500,
+        required=False,
+        label=gettext_lazy("Password"),
+        strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
         help_text=gettext_lazy("Kept encrypted and never shown again."),
     )
     sender = forms.CharField(max_length=255, label=gettext_lazy("Sender"))
     to = forms.CharField(
-        max_length=2000, label=gettext_lazy("To"), help_text=gettext_lazy("Mail addresses, separated by commas.")
+        max_length=2000,
+        label=gettext_lazy("To"),
+        help_text=gettext_lazy("Mail addresses, separated by commas."),
     )
     url = forms.CharField(max_length=2000, label=gettext_lazy("Address"))
     rules = forms.MultipleChoiceField(
-        required=False, choices=[], widget=forms.CheckboxSelectMultiple, label=gettext_lazy("Events to report"),
+        required=False,
+        choices=[],
+        widget=forms.CheckboxSelectMultiple,
+        label=gettext_lazy("Events to report"),
         help_text=gettext_lazy("None selected: everything."),
     )
     quiet_from = forms.TimeField(
-        required=False, label=gettext_lazy("Quiet from"), widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M")
+        required=False,
+        label=gettext_lazy("Quiet from"),
+        widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
     )
     quiet_to = forms.TimeField(
-        required=False, label=gettext_lazy("Quiet until"), widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
-        help_text=gettext_lazy("A problem that begins in the quiet hours is reported when these hours end, if it still exists."),
+        required=False,
+        label=gettext_lazy("Quiet until"),
+        widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
+        help_text=gettext_lazy(
+            "A problem that begins in the quiet hours is reported when these hours end, if it still"
+            " exists."
+        ),
     )
     timezone = forms.CharField(max_length=64, initial="UTC", label=gettext_lazy("Time zone"))
-    language = forms.ChoiceField(choices=[("en", "English"), ("zh-hans", "简体中文")], label=gettext_lazy("Language"))
+    language = forms.ChoiceField(
+        choices=[("en", "English"), ("zh-hans", "简体中文")], label=gettext_lazy("Language")
+    )
     allow_private = forms.BooleanField(
-        required=False, label=gettext_lazy("Allow a private address"),
+        required=False,
+        label=gettext_lazy("Allow a private address"),
         help_text=gettext_lazy("For a server in your own network; only the host entered above."),
     )
     MAIL = ("host", "port", "security", "user", "password", "sender", "to")
@@ -70,14 +90,19 @@ class ChannelForm(forms.Form):
         self.kind = kind
         for name in ("url",) if kind == ChannelKind.MAIL else self.MAIL:
             del self.fields[name]
-        self.fields["rules"].choices = [(code, _(text)) for code, text in RULES.items()]  # type: ignore[attr-defined]  # declared as a field with choices
+        # declared as a field with choices
+        self.fields["rules"].choices = [  # type: ignore[attr-defined]
+            (code, _(text)) for code, text in RULES.items()
+        ]
         if kind == ChannelKind.WEBHOOK:
             self.fields["url"].help_text = _(
-                "Each message is sent to this address as JSON (POST). A repetition of it has the same Idempotency-Key, any other "
-                "message a different one."
+                "Each message is sent to this address as JSON (POST). A repetition of it has the"
+                " same Idempotency-Key, any other message a different one."
             )
         elif kind == ChannelKind.CHAT:
-            self.fields["url"].help_text = _("An Apprise URL, such as slack://…, tgram://…, ntfy://…, dingtalk://…")
+            self.fields["url"].help_text = _(
+                "An Apprise URL, such as slack://…, tgram://…, ntfy://…, dingtalk://…"
+            )
         for name, field in self.fields.items():
             if name not in ("rules", "allow_private"):
                 field.widget.attrs["class"] = "field"
@@ -85,19 +110,32 @@ class ChannelForm(forms.Form):
     def clean_timezone(self) -> str:
         zone = str(self.cleaned_data["timezone"]).strip()
         if zone not in available_timezones():
-            raise forms.ValidationError(_("There is no such time zone; names look like Asia/Shanghai."))
+            raise forms.ValidationError(
+                _("There is no such time zone; names look like Asia/Shanghai.")
+            )
         return zone
 
     def keep(self, request: HttpRequest) -> AlarmChannel | None:
-        """Saves the channel and returns it; None, with an error shown in the form, if it cannot be saved."""
+        """Saves the channel and returns it; None, with an error shown in the form, if it cannot be
+        saved."""
         chosen = self.cleaned_data
         start, end = chosen["quiet_from"], chosen["quiet_to"]
-        values = {name: str(chosen[name]) for name in (self.MAIL if self.kind == ChannelKind.MAIL else ("url",))}
+        values = {
+            name: str(chosen[name])
+            for name in (self.MAIL if self.kind == ChannelKind.MAIL else ("url",))
+        }
         try:
             return alarm_channels.add(
-                chosen["name"], self.kind, values, now=datetime.now(UTC), rules=chosen["rules"], language=chosen["language"],
-                quiet=(_minute(start), _minute(end)) if start and end else None, timezone=chosen["timezone"],
-                allow_private=chosen["allow_private"], user=request.user,
+                chosen["name"],
+                self.kind,
+                values,
+                now=datetime.now(UTC),
+                rules=chosen["rules"],
+                language=chosen["language"],
+                quiet=(_minute(start), _minute(end)) if start and end else None,
+                timezone=chosen["timezone"],
+                allow_private=chosen["allow_private"],
+                user=request.user,
             )
         except ValueError as error:
             self.add_error(None, str(error))
@@ -110,20 +148,30 @@ def _minute(at: time) -> int:
 
 @admin_view("alarms/", "alarms")
 def alarm_list(request: HttpRequest) -> HttpResponse:
-    """Lists the alarms that have not ended (the newest SHOWN), the last 20 that ended, the channels, and the newest SHOWN
-    messages sent through them. The list of alarms updates itself in the browser."""
+    """Lists the alarms that have not ended (the newest SHOWN), the last 20 that ended, the
+    channels, and the newest SHOWN messages sent through them. The list of alarms updates itself in
+    the browser."""
     manages = request.user.has_perm(MANAGES)
     sent = AlarmMessage.objects.select_related("channel", "alarm").order_by("-pk")[:SHOWN]
     past = Alarm.objects.filter(ended__isnull=False).order_by("-ended", "-pk")[:20]
     context = {
-        "open": [_line(alarm) for alarm in Alarm.objects.filter(ended=None).order_by("-pk")[:SHOWN]],
+        "open": [
+            _line(alarm) for alarm in Alarm.objects.filter(ended=None).order_by("-pk")[:SHOWN]
+        ],
         "past": [_line(alarm) for alarm in past],
         "channels": [_channel(one) for one in AlarmChannel.objects.select_related("created_by")],
         "sent": [_sent(one) for one in sent],
         "manages": manages,
         "mutes": request.user.has_perm(MAY_MUTE),
     }
-    return page(request, "desk/alarms.html", context, title=_("Alarms"), item="alarms", live="desk/alarms_live.html")
+    return page(
+        request,
+        "desk/alarms.html",
+        context,
+        title=_("Alarms"),
+        item="alarms",
+        live="desk/alarms_live.html",
+    )
 
 
 REASONS = {
@@ -131,45 +179,78 @@ REASONS = {
     "receiver": gettext_noop("The mail server refused the sender or a recipient."),
     "mail": gettext_noop("The mail server refused the message."),
     "dns": gettext_noop("The name of the channel's server cannot be resolved."),
-    "tls": gettext_noop("The encrypted connection failed: the server's certificate or encryption was not accepted."),
+    "tls": gettext_noop(
+        "The encrypted connection failed: the server's certificate or encryption was not accepted."
+    ),
     "timeout": gettext_noop("The channel's server did not respond in time."),
-    "connect": gettext_noop("The channel's server cannot be reached: it accepts no connection at that address."),
+    "connect": gettext_noop(
+        "The channel's server cannot be reached: it accepts no connection at that address."
+    ),
     "reset": gettext_noop("The connection was closed before the server confirmed the message."),
-    "private": gettext_noop("The channel's server has a private address, which this channel does not allow."),
+    "private": gettext_noop(
+        "The channel's server has a private address, which this channel does not allow."
+    ),
     "service": gettext_noop("The chat service did not accept the message."),
-    "unreadable": gettext_noop("The channel's stored password or address cannot be read; create the channel again."),
+    "unreadable": gettext_noop(
+        "The channel's stored password or address cannot be read; create the channel again."
+    ),
     "killed": gettext_noop("The worker was ended while it sent the message."),
     "ended": gettext_noop("Not sent: the problem was resolved before."),
     "silenced": gettext_noop("Not sent: the alarm was silenced."),
 }
-"""Sentences on why a message was not delivered, by the code with which the field `detail` of the message begins."""
+"""Sentences on why a message was not delivered, by the code with which the field `detail` of the
+message begins."""
 
 
 def _why(detail: str) -> tuple[str, str]:
-    """Returns a sentence on why a message was not delivered, and the text of the error itself ("" if there is none to show)."""
+    """Returns a sentence on why a message was not delivered, and the text of the error itself (""
+    if there is none to show)."""
     code, _colon, raw = detail.partition(": ")
     if code.startswith("http_"):
-        return _("The channel's server answered with HTTP status %(status)s.") % {"status": code.removeprefix("http_")}, ""
+        return (
+            _("The channel's server answered with HTTP status %(status)s.")
+            % {"status": code.removeprefix("http_")},
+            "",
+        )
     if code in ("killed", "ended", "silenced", "service"):
         return _(REASONS[code]), ""
-    return (_(REASONS[code]), raw) if code in REASONS else (_("The message could not be delivered."), detail)
+    return (
+        (_(REASONS[code]), raw)
+        if code in REASONS
+        else (_("The message could not be delivered."), detail)
+    )
 
 
 def _sent(one: AlarmMessage) -> dict[str, Any]:
     why, raw = _why(one.detail) if one.detail else ("", "")
-    return {"message": one, "said": alarms.sentence(one.alarm) if one.alarm else _("Test message"), "why": why, "raw": raw}
+    return {
+        "message": one,
+        "said": alarms.sentence(one.alarm) if one.alarm else _("Test message"),
+        "why": why,
+        "raw": raw,
+    }
 
 
 def _line(alarm: Alarm) -> dict[str, Any]:
-    return {"alarm": alarm, "said": alarms.sentence(alarm), "kind": _(RULES.get(alarm.rule, alarm.rule))}
+    return {
+        "alarm": alarm,
+        "said": alarms.sentence(alarm),
+        "kind": _(RULES.get(alarm.rule, alarm.rule)),
+    }
 
 
 def _channel(one: AlarmChannel) -> dict[str, Any]:
     quiet = ""
     if one.quiet_from is not None and one.quiet_to is not None:
-        start, end = (f"{minute // 60:02}:{minute % 60:02}" for minute in (one.quiet_from, one.quiet_to))
+        start, end = (
+            f"{minute // 60:02}:{minute % 60:02}" for minute in (one.quiet_from, one.quiet_to)
+        )
         quiet = f"{start}–{end} {one.timezone}"
-    return {"channel": one, "rules": [_(RULES[rule]) for rule in one.rules if rule in RULES], "quiet": quiet}
+    return {
+        "channel": one,
+        "rules": [_(RULES[rule]) for rule in one.rules if rule in RULES],
+        "quiet": quiet,
+    }
 
 
 @admin_view("alarms/channels/new/", "alarm-channel-new", MANAGES, post=MANAGES)
@@ -180,15 +261,30 @@ def new_channel(request: HttpRequest) -> HttpResponse:
         raise Http404(_("There is no such channel."))
     language = "zh-hans" if (get_language() or "").startswith("zh") else "en"
     form = ChannelForm(kind, request.POST or None, initial={"language": language})
-    if request.method == "POST" and form.is_valid() and opens_nothing(request, form, "allow_private"):
+    if (
+        request.method == "POST"
+        and form.is_valid()
+        and opens_nothing(request, form, "allow_private")
+    ):
         made = form.keep(request)
         if made is not None:
             messages.success(request, _("Saved. Send a test to see whether the channel works."))
             return back(request, "alarms")
-    context = {"form": form, "tabs": [(text, f"?kind={value}", value == kind) for value, text in ChannelKind.choices]}
+    context = {
+        "form": form,
+        "tabs": [(text, f"?kind={value}", value == kind) for value, text in ChannelKind.choices],
+    }
     trail = [(_("Alarms"), reverse("admin:alarms"))]
     status = 422 if form.is_bound else 200
-    return page(request, "desk/alarm_channel.html", context, title=_("New channel"), item="alarms", trail=trail, status=status)
+    return page(
+        request,
+        "desk/alarm_channel.html",
+        context,
+        title=_("New channel"),
+        item="alarms",
+        trail=trail,
+        status=status,
+    )
 
 
 def _find(pk: int) -> AlarmChannel:

@@ -1,5 +1,5 @@
-"""Django app configuration that makes `DeskSite` the admin site. The admin's modules are imported with the URLs, so that
-commands and workers need not load them."""
+"""Django app configuration that makes `DeskSite` the admin site. The admin's modules are imported
+with the URLs, so that commands and workers need not load them."""
 
 from importlib import import_module
 from typing import Any
@@ -10,7 +10,19 @@ from django.db.models.signals import post_migrate
 from django.utils.module_loading import autodiscover_modules
 
 PAGES = (
-    *("dashboard", "runs", "hosts", "archive", "workers", "queue", "users", "exports", "export_views", "sessions", "tokens"),
+    *(
+        "dashboard",
+        "runs",
+        "hosts",
+        "archive",
+        "workers",
+        "queue",
+        "users",
+        "exports",
+        "export_views",
+        "sessions",
+        "tokens",
+    ),
     *("retention", "backups", "palette", "alarms", "tiles", "help", "schedules", "list_views"),
 )
 
@@ -24,10 +36,11 @@ class DeskConfig(SimpleAdminConfig):
 
 
 def load_pages() -> None:
-    """Imports each application's `admin` module, then the modules of PAGES; importing them registers their views.
+    """Imports each application's `admin` module, then the modules of PAGES; importing them
+    registers their views.
 
-    Called by `crawlmgr.urls`, not when the program starts, because these imports would double the start time of a command.
-    Code that needs the views imports `crawlmgr.urls`."""
+    Called by `crawlmgr.urls`, not when the program starts, because these imports would double the
+    start time of a command. Code that needs the views imports `crawlmgr.urls`."""
     from django.contrib import admin  # must not be imported before the models are ready
 
     autodiscover_modules("admin", register_to=admin.site)
@@ -36,5 +49,6 @@ def load_pages() -> None:
 
 
 def _grant_roles(sender: AppConfig, **signal: Any) -> None:
-    """Grants the permissions of the roles after a migration. Imports the roles module here, because it needs the models."""
+    """Grants the permissions of the roles after a migration. Imports the roles module here, because
+    it needs the models."""
     import_module("crawlmgr.admin.roles").grant(sender, **signal)

@@ -1,4 +1,5 @@
-"""Admin views of the archive: WARC files, and the stored pages of an address (its captures), shown as plain text."""
+"""Admin views of the archive: WARC files, and the stored pages of an address (its captures), shown
+as plain text."""
 
 from __future__ import annotations
 
@@ -45,16 +46,30 @@ def archive_page(request: HttpRequest) -> HttpResponseBase:
             "charts": [by_day(datetime.now(UTC))],
         }
 
-    return table_page(request, "desk/archive.html", TABLE, reads.files(), context, title=_("Archive"), item="archive")
+    return table_page(
+        request,
+        "desk/archive.html",
+        TABLE,
+        reads.files(),
+        context,
+        title=_("Archive"),
+        item="archive",
+    )
 
 
 def by_day(now: datetime) -> charts.Chart:
-    """Returns the chart of the bytes stored on each of the last 30 days, by the day when the file was created. Dragging over
-    days filters the list of files below the chart."""
+    """Returns the chart of the bytes stored on each of the last 30 days, by the day when the file
+    was created. Dragging over days filters the list of files below the chart."""
     days, sums = reads.bytes_by_day(now)
-    series = [charts.Series(_("MB stored"), days, [round(sums.get(day, 0) / 1e6, 3) for day in days], charts.NEW)]
+    series = [
+        charts.Series(
+            _("MB stored"), days, [round(sums.get(day, 0) / 1e6, 3) for day in days], charts.NEW
+        )
+    ]
     note = _("the last 30 days; drag over days to see their files")
-    drawn = charts.chart("chart-archive", _("Stored by day"), series, x=_("day (UTC)"), y=_("MB per day"), note=note)
+    drawn = charts.chart(
+        "chart-archive", _("Stored by day"), series, x=_("day (UTC)"), y=_("MB per day"), note=note
+    )
     return replace(drawn, brush=TABLE.name)
 
 
@@ -68,7 +83,12 @@ def warc_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _file(pk: int) -> WarcFile:
-    file = WarcFile.objects.select_related("run").defer("run__parameters", "run__result").filter(pk=pk).first()
+    file = (
+        WarcFile.objects.select_related("run")
+        .defer("run__parameters", "run__result")
+        .filter(pk=pk)
+        .first()
+    )
     if file is None:
         raise Http404(_("There is no such file."))
     return file
@@ -87,7 +107,8 @@ def warc_download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
 
 @admin_view("archive/pages/<int:pk>/", "capture")
 def capture_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows one capture: status, headers, and the content as text, so that nothing in it is executed or loaded."""
+    """Shows one capture: status, headers, and the content as text, so that nothing in it is
+    executed or loaded."""
     found = reads.capture(pk)
     if found is None:
         raise Http404(_("There is no such page."))
@@ -104,11 +125,22 @@ def capture_page(request: HttpRequest, pk: int) -> HttpResponse:
         )
     context["others"] = reads.of_address(found.url_hash, 20)
     trail = [(_("Archive"), reverse("admin:archive"))]
-    return page(request, "desk/capture.html", context, title=found.title or found.url, item="archive", trail=trail)
+    return page(
+        request,
+        "desk/capture.html",
+        context,
+        title=found.title or found.url,
+        item="archive",
+        trail=trail,
+    )
 
 
 def _is_text(kind: str) -> bool:
-    return not kind or kind.startswith("text/") or any(part in kind for part in ("html", "xml", "json", "javascript"))
+    return (
+        not kind
+        or kind.startswith("text/")
+        or any(part in kind for part in ("html", "xml", "json", "javascript"))
+    )
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:

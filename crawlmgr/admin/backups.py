@@ -1,4 +1,5 @@
-"""Admin views of backups: their schedule, the number of files kept, the progress of the current backup, and the files."""
+"""Admin views of backups: their schedule, the number of files kept, the progress of the current
+backup, and the files."""
 
 from __future__ import annotations
 
@@ -31,21 +32,37 @@ def backup_page(request: HttpRequest) -> HttpResponse:
     """Shows the schedule of backups, the progress of the current one, and the files."""
     run, plan, found = backups.newest(), backups.plan(), backups.files()
     known = {value for value, _text in EVERY}
-    own = [(plan.every_hours, _("every %(hours)s hours") % {"hours": plan.every_hours})] if plan.every_hours not in known else []
+    own = (
+        [(plan.every_hours, _("every %(hours)s hours") % {"hours": plan.every_hours})]
+        if plan.every_hours not in known
+        else []
+    )
     context: dict[str, Any] = {
-        "plan": plan, "choices": [*EVERY, *own], "files": found[:SHOWN], "folder": backups.folder(), "run": run,
-        "bytes": sum(one.bytes for one in found), "active": run is not None and run.state in ACTIVE,
-        "failed": run is not None and run.state == RunState.FAILED, **progress(run),
-    }  # fmt: skip
+        "plan": plan,
+        "choices": [*EVERY, *own],
+        "files": found[:SHOWN],
+        "folder": backups.folder(),
+        "run": run,
+        "bytes": sum(one.bytes for one in found),
+        "active": run is not None and run.state in ACTIVE,
+        "failed": run is not None and run.state == RunState.FAILED,
+        **progress(run),
+    }
     trail = [(_("Workers"), reverse("admin:workers"))]
     return page(
-        request, "desk/backups.html", context, title=_("Backups"), item="backups", trail=trail, live="desk/backups_live.html"
+        request,
+        "desk/backups.html",
+        context,
+        title=_("Backups"),
+        item="backups",
+        trail=trail,
+        live="desk/backups_live.html",
     )
 
 
 def progress(run: Run | None) -> dict[str, Any]:
-    """Returns the progress of a backup as context for the template: `written` (bytes), and `percent` of the expected size; 0 and
-    0 for None."""
+    """Returns the progress of a backup as context for the template: `written` (bytes), and
+    `percent` of the expected size; 0 and 0 for None."""
     done = run.result if run is not None else {}
     wanted, written = done.get("expected", 0), done.get("bytes", 0)
     return {"written": written, "percent": min(100, 100 * written // wanted) if wanted else 0}
@@ -57,8 +74,11 @@ def plan(request: HttpRequest) -> HttpResponse:
     every, keep = number(request.POST.get("every_hours", "")), number(request.POST.get("keep", ""))
     now = datetime.now(UTC)
     attempt(
-        request, _("Saved."),
-        lambda: backups.put(every_hours=-1 if every is None else every, keep=keep or 0, now=now, user=request.user),
+        request,
+        _("Saved."),
+        lambda: backups.put(
+            every_hours=-1 if every is None else every, keep=keep or 0, now=now, user=request.user
+        ),
     )
     return back(request, "backups")
 
@@ -66,7 +86,11 @@ def plan(request: HttpRequest) -> HttpResponse:
 @post_view("backups/now/", "backups-now", MAY)
 def begin(request: HttpRequest) -> HttpResponse:
     """Starts a backup."""
-    attempt(request, _("A backup has started."), lambda: backups.start(now=datetime.now(UTC), user=request.user))
+    attempt(
+        request,
+        _("A backup has started."),
+        lambda: backups.start(now=datetime.now(UTC), user=request.user),
+    )
     return back(request, "backups")
 
 
@@ -75,23 +99,52 @@ def _detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
 
 
 def _timed(pk: int) -> tuple[str, str, str] | None:
-    return (_("Backup of everything"), reverse("admin:backups"), "backups") if pk == backups.ONLY else None
+    return (
+        (_("Backup of everything"), reverse("admin:backups"), "backups")
+        if pk == backups.ONLY
+        else None
+    )
 
 
 def _everything(words: Any, most: int) -> list[Item]:
-    """Returns the only entry for backups in the command palette, "Backup of everything", if all typed words are among its
-    search words; [] otherwise."""
+    """Returns the only entry for backups in the command palette, "Backup of everything", if all
+    typed words are among its search words; [] otherwise."""
     known = ("backup", "backups", "备份", "everything", "全部")
-    return [Item(backups.ONLY, _("Backup of everything"))] if all(word in known for word in words) else []
+    return (
+        [Item(backups.ONLY, _("Backup of everything"))]
+        if all(word in known for word in words)
+        else []
+    )
 
 
 hours.TIMED[backups.KIND] = hours.Timed(
-    gettext_lazy("Backup"), "admin:backups", MAY, ("admin:backups-now", MAY), _timed, MAY, single=True
+    gettext_lazy("Backup"),
+    "admin:backups",
+    MAY,
+    ("admin:backups-now", MAY),
+    _timed,
+    MAY,
+    single=True,
 )
 runs.details[backups.KIND] = _detail
 KINDS.append(
     Kind(
-        gettext_lazy("Backups"), "backup", MAY, "admin:backups", lambda words, most: (),
-        (Verb(gettext_lazy("Back up"), ("backup", "备份"), MAY, "admin:backups-now", "backup", (), _everything, whole=True),),
+        gettext_lazy("Backups"),
+        "backup",
+        MAY,
+        "admin:backups",
+        lambda words, most: (),
+        (
+            Verb(
+                gettext_lazy("Back up"),
+                ("backup", "备份"),
+                MAY,
+                "admin:backups-now",
+                "backup",
+                (),
+                _everything,
+                whole=True,
+            ),
+        ),
     )
-)  # fmt: skip
+)

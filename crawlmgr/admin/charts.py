@@ -1,5 +1,5 @@
-"""Makes charts as Plotly JSON, without Plotly's large default template; the browser script desk.js applies the colours of the
-theme."""
+"""Makes charts as Plotly JSON, without Plotly's large default template; the browser script desk.js
+applies the colours of the theme."""
 
 from __future__ import annotations
 
@@ -12,19 +12,34 @@ from typing import Any
 import plotly.graph_objects as go
 from django.utils.translation import gettext as _
 
-COLOURS = ("#3b82f6", "#10b981", "#f59e0b", "#8b5cf6", "#ec4899", "#14b8a6", "#f97316", "#6366f1", "#94a3b8")
+COLOURS = (
+    "#3b82f6",
+    "#10b981",
+    "#f59e0b",
+    "#8b5cf6",
+    "#ec4899",
+    "#14b8a6",
+    "#f97316",
+    "#6366f1",
+    "#94a3b8",
+)
 NEW, UPDATED, UNCHANGED, BAD = "#3b82f6", "#10b981", "#94a3b8", "#ef4444"
-FEWEST_BARS = 12  # if there are fewer bars, each is as narrow as if there were this many over the whole width
+FEWEST_BARS = (
+    12  # if there are fewer bars, each is as narrow as if there were this many over the whole width
+)
 BAR_GAP = 0.15
 FEW_COUNTED = 5
-DAY_TICKS = [{"dtickrange": [None, 86_399_999], "value": "%m-%d %H:%M"}, {"dtickrange": [86_399_999, None], "value": "%m-%d"}]
+DAY_TICKS = [
+    {"dtickrange": [None, 86_399_999], "value": "%m-%d %H:%M"},
+    {"dtickrange": [86_399_999, None], "value": "%m-%d"},
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One series of a chart, drawn as bars unless an option says otherwise: `line` draws a line, `points` a line with marked
-    values, `dashed` a dashed line, `ticks` short vertical strokes, `dots` a dot for each value. With `second` the values
-    belong to the axis at the right."""
+    """One series of a chart, drawn as bars unless an option says otherwise: `line` draws a line,
+    `points` a line with marked values, `dashed` a dashed line, `ticks` short vertical strokes,
+    `dots` a dot for each value. With `second` the values belong to the axis at the right."""
 
     name: str
     x: Sequence[Any]
@@ -40,9 +55,9 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart as the template needs it. `figure` is the Plotly JSON; `legend` are pairs of name and colour. If `empty` is set,
-    that sentence is shown instead of the chart. `brush` names the table below the chart that is filtered by the days selected in
-    the chart; "" for none."""
+    """A chart as the template needs it. `figure` is the Plotly JSON; `legend` are pairs of name and
+    colour. If `empty` is set, that sentence is shown instead of the chart. `brush` names the table
+    below the chart that is filtered by the days selected in the chart; "" for none."""
 
     id: str
     title: str
@@ -68,12 +83,12 @@ def chart(
     ticks: str = "",
     empty: str = "",
 ) -> Chart:
-    """Makes a chart of stacked bars and lines. `x`, `y` and `y2` are the titles of the axes, with units; `key` is the id of the
-    chart's HTML element, `note` a remark shown with it.
+    """Makes a chart of stacked bars and lines. `x`, `y` and `y2` are the titles of the axes, with
+    units; `key` is the id of the chart's HTML element, `note` a remark shown with it.
 
-    The x values are times by default, numbers with `numbers`, and categories if `dates` is False. With `each`, every
-    category gets a label. `ticks` is the format of time labels, for charts of less than a day. `empty` is the sentence shown
-    if all values are 0 or None."""
+    The x values are times by default, numbers with `numbers`, and categories if `dates` is False.
+    With `each`, every category gets a label. `ticks` is the format of time labels, for charts of
+    less than a day. `empty` is the sentence shown if all values are 0 or None."""
     if not any(value for one in series for value in one.y):
         return Chart(key, title, empty=empty or _("Nothing to draw yet."))
     axis = "numbers" if numbers else "dates" if dates else "names"
@@ -90,8 +105,9 @@ def chart(
 
 
 def _few_whole(series: Sequence[Series]) -> bool:
-    """Tells whether all values are whole numbers and the axis reaches at most FEW_COUNTED (5), so that Plotly would put fractions
-    on it. The heights of stacked bars are estimated by the sum of all bars."""
+    """Tells whether all values are whole numbers and the axis reaches at most FEW_COUNTED (5), so
+    that Plotly would put fractions on it. The heights of stacked bars are estimated by the sum of
+    all bars."""
     lines = [value for one in series if one.line for value in one.y if value is not None]
     bars = [value for one in series if not one.line for value in one.y if value is not None]
     height = max(max(map(abs, lines), default=0), sum(map(abs, bars)))
@@ -104,17 +120,55 @@ def _trace(one: Series) -> Any:
     axis = {"yaxis": "y2"} if one.second else {}
     x = [value.isoformat() if hasattr(value, "isoformat") else value for value in one.x]
     if one.ticks:
-        mark = {"symbol": "line-ns-open", "size": 11, "color": one.colour, "line": {"width": 2, "color": one.colour}}
-        return go.Scatter(x=x, y=list(one.y), name=escape(one.name), mode="markers", marker=mark, hoverinfo="skip", **axis)
+        mark = {
+            "symbol": "line-ns-open",
+            "size": 11,
+            "color": one.colour,
+            "line": {"width": 2, "color": one.colour},
+        }
+        return go.Scatter(
+            x=x,
+            y=list(one.y),
+            name=escape(one.name),
+            mode="markers",
+            marker=mark,
+            hoverinfo="skip",
+            **axis,
+        )
     if one.dots:
         mark = {"size": 6, "color": one.colour, "opacity": 0.75}
-        return go.Scatter(x=x, y=list(one.y), name=escape(one.name), mode="markers", marker=mark, hovertemplate=hover, **axis)
+        return go.Scatter(
+            x=x,
+            y=list(one.y),
+            name=escape(one.name),
+            mode="markers",
+            marker=mark,
+            hovertemplate=hover,
+            **axis,
+        )
     if one.line:
         style = {"color": one.colour, "width": 2, **({"dash": "dot"} if one.dashed else {})}
-        mode = {"mode": "lines+markers", "marker": {"size": 5 if len(x) > 1 else 9}} if one.points else {"mode": "lines"}
-        return go.Scatter(x=x, y=list(one.y), name=escape(one.name), line=style, hovertemplate=hover, **mode, **axis)
+        mode = (
+            {"mode": "lines+markers", "marker": {"size": 5 if len(x) > 1 else 9}}
+            if one.points
+            else {"mode": "lines"}
+        )
+        return go.Scatter(
+            x=x,
+            y=list(one.y),
+            name=escape(one.name),
+            line=style,
+            hovertemplate=hover,
+            **mode,
+            **axis,
+        )
     return go.Bar(
-        x=x, y=list(one.y), name=escape(one.name), marker={"color": one.colour, "line": {"width": 0}}, hovertemplate=hover, **axis
+        x=x,
+        y=list(one.y),
+        name=escape(one.name),
+        marker={"color": one.colour, "line": {"width": 0}},
+        hovertemplate=hover,
+        **axis,
     )
 
 
@@ -131,9 +185,9 @@ def heatmap(
     note: str = "",
     empty: str = "",
 ) -> Chart:
-    """Makes a heat map of `values`, given row by row from the top; None leaves a cell empty. `columns` and `rows` are the labels
-    of columns and rows. `x`, `y` and `z` are the titles of the two axes and of the values; `empty` is the sentence shown if all
-    values are None."""
+    """Makes a heat map of `values`, given row by row from the top; None leaves a cell empty.
+    `columns` and `rows` are the labels of columns and rows. `x`, `y` and `z` are the titles of the
+    two axes and of the values; `empty` is the sentence shown if all values are None."""
     if not any(value is not None for row in values for value in row):
         return Chart(key, title, empty=empty or _("Nothing to draw yet."))
     trace = go.Heatmap(
@@ -144,13 +198,20 @@ def heatmap(
         xgap=1,
         ygap=1,
         hovertemplate="%{y} %{x}<br>%{z:,.4~r}<extra></extra>",
-        colorbar={"title": {"text": z, "side": "right", "font": {"size": 11}}, "thickness": 10, "outlinewidth": 0},
+        colorbar={
+            "title": {"text": z, "side": "right", "font": {"size": 11}},
+            "thickness": 10,
+            "outlinewidth": 0,
+        },
     )
     layout = _layout(x, y, "", "names", length=0)
     layout["xaxis"].pop("range")
-    # a cell extends half a row to both sides of its index, so a minimum of 0 would cut the first row of cells in half
+    # a cell extends half a row to both sides of its index, so a minimum of 0 would cut the first
+    # row of cells in half
     layout["yaxis"].pop("minallowed")
-    layout["yaxis"].update(type="category", autorange="reversed", rangemode="normal", nticks=len(rows))
+    layout["yaxis"].update(
+        type="category", autorange="reversed", rangemode="normal", nticks=len(rows)
+    )
     layout["hovermode"] = "closest"
     return Chart(key, title, json.loads(go.Figure([trace], layout=layout).to_json()), note)
 
@@ -180,7 +241,11 @@ def _layout(x: str, y: str, y2: str, axis: str, length: int) -> dict[str, Any]:
     layout: dict[str, Any] = {
         "template": {},
         "barmode": "stack",
-        "bargap": BAR_GAP if axis != "names" or not length else 1 - (1 - BAR_GAP) * min(1, length / FEWEST_BARS),
+        "bargap": (
+            BAR_GAP
+            if axis != "names" or not length
+            else 1 - (1 - BAR_GAP) * min(1, length / FEWEST_BARS)
+        ),
         "hovermode": "x unified",
         "showlegend": False,
         "font": {"size": 11},

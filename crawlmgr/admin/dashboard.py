@@ -27,8 +27,8 @@ ALARM_WORDS = {"no_contact": "no_contact_set", "disk_low": "disk_full"}
 
 
 def home(request: HttpRequest) -> HttpResponse:
-    """Shows the home page: active runs, what is scheduled next, and current problems. If there are no runs yet, it explains how
-    to begin."""
+    """Shows the home page: active runs, what is scheduled next, and current problems. If there are
+    no runs yet, it explains how to begin."""
     now = datetime.now(UTC)
     live = request.GET.get("part") == "live"
     context: dict[str, Any] = {
@@ -38,7 +38,9 @@ def home(request: HttpRequest) -> HttpResponse:
         "alarms": alarms(request, now),
         "replayed": demonstration.replaying(),
     }
-    context["panels"] = [found for _order, panel in desk_site.panels if (found := panel(request, now)) is not None]
+    context["panels"] = [
+        found for _order, panel in desk_site.panels if (found := panel(request, now)) is not None
+    ]
     wanted = len(context["alarms"]) + sum(found.get("alarms", 0) for found in context["panels"])
     context["head"] = tiles.head(request, now, wanted)
     if not context["active"] and not context["ended"] or demonstration.is_requested():
@@ -46,21 +48,31 @@ def home(request: HttpRequest) -> HttpResponse:
     context["may_see"] = request.user.has_perm("crawlmgr.view_run")
     if not live:
         context["charts"] = [requests_chart(now)] if context["may_see"] else []
-    return page(request, "desk/home.html", context, title=_("Overview"), item="home", live="desk/home_live.html")
+    return page(
+        request,
+        "desk/home.html",
+        context,
+        title=_("Overview"),
+        item="home",
+        live="desk/home_live.html",
+    )
 
 
 def _beginnings(request: HttpRequest, *, active: bool) -> dict[str, Any]:
-    """Returns the template values of the home page for an installation without runs or with the demonstration: the kinds of
-    crawls that can be added, and the state of the demonstration and of its guided tour. `active` tells whether a run is
-    active."""
+    """Returns the template values of the home page for an installation without runs or with the
+    demonstration: the kinds of crawls that can be added, and the state of the demonstration and of
+    its guided tour. `active` tells whether a run is active."""
     kinds = [
         {"kind": one, "url": reverse(f"admin:{one.view}")}
-        for _order, one in desk_site.beginnings if request.user.has_perm(one.permission)
+        for _order, one in desk_site.beginnings
+        if request.user.has_perm(one.permission)
     ]
     known = tour.steps(request) if demonstration.is_requested() else {}
     return {
         "kinds": kinds,
-        "tour_steps": [(number, step, tour.address(known, number)) for number, step in known.items()],
+        "tour_steps": [
+            (number, step, tour.address(known, number)) for number, step in known.items()
+        ],
         "tour_ahead": len(desk_site.tour) - len(known),
         "demonstration": demonstration.is_requested(),
         "working": active or len(known) < len(desk_site.tour),
@@ -70,16 +82,21 @@ def _beginnings(request: HttpRequest, *, active: bool) -> dict[str, Any]:
 
 @post_view("demonstration/start/", "demonstration-start", OPEN_PRIVATE)
 def demonstrate(request: HttpRequest) -> HttpResponse:
-    """Starts the demonstration. It crawls addresses of this machine, so the user needs the permission to allow private
-    addresses."""
+    """Starts the demonstration. It crawls addresses of this machine, so the user needs the
+    permission to allow private addresses."""
     if not demonstration.possible():
-        messages.error(request, _(
-            "The demonstration can be started here only if the program was started with `manage.py serve`; otherwise run "
-            "`manage.py demo`."
-        ))
+        messages.error(
+            request,
+            _(
+                "The demonstration can be started here only if the program was started with"
+                " `manage.py serve`; otherwise run `manage.py demo`."
+            ),
+        )
         return back(request, "index")
     demonstration.request()
-    messages.success(request, _("The demonstration starts; its forum, topic and search site appear here."))
+    messages.success(
+        request, _("The demonstration starts; its forum, topic and search site appear here.")
+    )
     return back(request, "index")
 
 
@@ -87,7 +104,10 @@ def demonstrate(request: HttpRequest) -> HttpResponse:
 def end_demonstration(request: HttpRequest) -> HttpResponse:
     """Stops the demonstration; the pages crawled from it are kept."""
     demonstration.end()
-    messages.success(request, _("The demonstration is ending. Its data is kept; `manage.py demo --remove` deletes it."))
+    messages.success(
+        request,
+        _("The demonstration is ending. Its data is kept; `manage.py demo --remove` deletes it."),
+    )
     return back(request, "index")
 
 
@@ -96,26 +116,48 @@ def requests_chart(now: datetime) -> charts.Chart:
     rows = tiles.last_hours(now)
     hours = [row.hour for row in rows]
     series = [
-        charts.Series(_("answered"), hours, [row.requests - row.errors for row in rows], charts.NEW),
+        charts.Series(
+            _("answered"), hours, [row.requests - row.errors for row in rows], charts.NEW
+        ),
         charts.Series(_("errors"), hours, [row.errors for row in rows], charts.BAD),
     ]
     return charts.chart(
-        "chart-requests", _("Requests"), series, x=_("hour (UTC)"), y=_("requests per hour"), note=_("the last 48 hours")
+        "chart-requests",
+        _("Requests"),
+        series,
+        x=_("hour (UTC)"),
+        y=_("requests per hour"),
+        note=_("the last 48 hours"),
     )
 
 
 def alarms(request: HttpRequest, now: datetime) -> list[dict[str, Any]]:
-    """Returns the current problems for the home page, as dictionaries: `text` (a sentence), `at` (its time), `url` (of a page
-    about the problem, "" for none) and, for a failed run, `again` (address that resumes it, "" if the user may not)."""
+    """Returns the current problems for the home page, as dictionaries: `text` (a sentence), `at`
+    (its time), `url` (of a page about the problem, "" for none) and, for a failed run, `again`
+    (address that resumes it, "" if the user may not).
+    """
     may = request.user.has_perm("crawlmgr.change_run")
     lines: list[dict[str, Any]] = []
     if (hold := holds.current()) is not None:
-        lines.append({"text": _("All crawling is paused:"), "at": hold.since, "url": reverse("admin:schedules")})
+        lines.append(
+            {
+                "text": _("All crawling is paused:"),
+                "at": hold.since,
+                "url": reverse("admin:schedules"),
+            }
+        )
     for alarm in status_reads.alarms(now):
-        line: dict[str, Any] = {"text": words.say(ALARM_WORDS.get(alarm.code, alarm.code)), "at": alarm.at, "url": ""}
+        line: dict[str, Any] = {
+            "text": words.say(ALARM_WORDS.get(alarm.code, alarm.code)),
+            "at": alarm.at,
+            "url": "",
+        }
         if alarm.run is not None:
             reason = words.ended(alarm.run.kind, alarm.run.stopped_by)
-            line["text"] = _("%(name)s failed: %(reason)s") % {"name": alarm.run.label, "reason": reason}
+            line["text"] = _("%(name)s failed: %(reason)s") % {
+                "name": alarm.run.label,
+                "reason": reason,
+            }
             line["url"] = reverse("admin:run", args=[alarm.run.pk])
             line["again"] = reverse("admin:run-resume", args=[alarm.run.pk]) if may else ""
         elif alarm.host is not None:
@@ -140,38 +182,56 @@ def status(request: HttpRequest) -> HttpResponse:
     light = "ok" if state.nodes and not state.silent else "warn" if state.nodes else "bad"
     error = None
     if state.last_error is not None:
-        target = reverse("admin:run", args=[state.last_error.run_id]) if state.last_error.run_id else reverse("admin:events")
+        target = (
+            reverse("admin:run", args=[state.last_error.run_id])
+            if state.last_error.run_id
+            else reverse("admin:events")
+        )
         text = f"{words.say(state.last_error.code)}: {words.happened(state.last_error)}"
         error = {"text": text, "at": state.last_error.at.isoformat(), "url": target}
-    workers = ngettext("%(count)s worker", "%(count)s workers", state.workers) % {"count": state.workers}
+    workers = ngettext("%(count)s worker", "%(count)s workers", state.workers) % {
+        "count": state.workers
+    }
     pages = ngettext("%(count)s page a minute", "%(count)s pages a minute", state.pages_a_minute)
     flying = in_flight.total(now)
     requests = ngettext("%(count)s request in flight", "%(count)s requests in flight", flying)
     body = {
         "light": light,
         "workers": workers if state.nodes else _("no worker alive"),
-        "rate": _rate(" · ".join((pages % {"count": state.pages_a_minute}, requests % {"count": flying}))),
+        "rate": _rate(
+            " · ".join((pages % {"count": state.pages_a_minute}, requests % {"count": flying}))
+        ),
         "runs": runs_told(state),
-        "queue": ngettext("%(count)s task queued", "%(count)s tasks queued", tasks) % {"count": tasks},
+        "queue": (
+            ngettext("%(count)s task queued", "%(count)s tasks queued", tasks) % {"count": tasks}
+        ),
         "error": error,
     }
     return JsonResponse(body, headers={"Cache-Control": "no-store"})
 
 
 def _rate(now: str) -> str:
-    """Returns the text of the status bar about speed: `now`, a text with the current figures. While the demonstration replays
-    past days, returns a text with the past time that it has reached instead: its pages are stored with that time and do not
-    count in the current figures."""
+    """Returns the text of the status bar about speed: `now`, a text with the current figures. While
+    the demonstration replays past days, returns a text with the past time that it has reached
+    instead: its pages are stored with that time and do not count in the current figures."""
     replayed = demonstration.replaying()
-    return now if replayed is None else _("the demonstration replays %(time)s UTC") % {"time": f"{replayed:%m-%d %H:%M}"}
+    return (
+        now
+        if replayed is None
+        else _("the demonstration replays %(time)s UTC") % {"time": f"{replayed:%m-%d %H:%M}"}
+    )
 
 
 def runs_told(state: status_reads.Status) -> str:
-    """Returns the text of the status bar about runs: how many are running, how many of these wait (for a host or their
-    working hours), and how many are queued, because no worker has taken them."""
+    """Returns the text of the status bar about runs: how many are running, how many of these wait
+    (for a host or their working hours), and how many are queued, because no worker has taken them.
+    """
     figures = {"running": state.running, "waiting": state.waiting, "queued": state.queued}
     if state.waiting:
-        return _("Runs: %(running)s running (%(waiting)s of them waiting), %(queued)s queued") % figures
+        return (
+            _("Runs: %(running)s running (%(waiting)s of them waiting), %(queued)s queued")
+            % figures
+        )
     return _("Runs: %(running)s running, %(queued)s queued") % figures
 
 

@@ -25,7 +25,11 @@ def _levels() -> list[tuple[str, str]]:
 def _what(event: Event) -> str:
     if not event.text:
         return format_html("{}", words.say(event.code))
-    return format_html('{}<br><span class="soft small wrap">{}</span>', words.say(event.code), words.happened(event))
+    return format_html(
+        '{}<br><span class="soft small wrap">{}</span>',
+        words.say(event.code),
+        words.happened(event),
+    )
 
 
 def _concerns(event: Event) -> str:
@@ -34,22 +38,47 @@ def _concerns(event: Event) -> str:
         links.append((address("admin:run", event.run.pk), event.run))
     if event.host is not None:
         links.append((address("admin:host", event.host.pk), event.host.key))
-    return format_html_join(mark_safe("<br>"), '<a href="{}">{}</a>', links)  # noqa: S308 - a constant
+    # a constant
+    return format_html_join(mark_safe("<br>"), '<a href="{}">{}</a>', links)
 
 
 TABLE = Table(
     "events",
     (
-        Column("at", gettext_lazy("When"), lambda event: event.at, lambda event: tags.ago(event.at), tables.NEWEST,
-               look="nowrap"),
-        Column("level", gettext_lazy("Level"), lambda event: event.level,
-               lambda event: render_to_string("desk/level.html", {"event": event})),
-        Column("what", gettext_lazy("What"), lambda event: words.say(event.code), _what, look="title"),
+        Column(
+            "at",
+            gettext_lazy("When"),
+            lambda event: event.at,
+            lambda event: tags.ago(event.at),
+            tables.NEWEST,
+            look="nowrap",
+        ),
+        Column(
+            "level",
+            gettext_lazy("Level"),
+            lambda event: event.level,
+            lambda event: render_to_string("desk/level.html", {"event": event}),
+        ),
+        Column(
+            "what", gettext_lazy("What"), lambda event: words.say(event.code), _what, look="title"
+        ),
         Column("text", gettext_lazy("Text"), lambda event: event.text, look="wrap", usual=False),
-        Column("concerns", gettext_lazy("Related to"), lambda event: str(event.run or event.host or ""), _concerns,
-               look="one reason"),
+        Column(
+            "concerns",
+            gettext_lazy("Related to"),
+            lambda event: str(event.run or event.host or ""),
+            _concerns,
+            look="one reason",
+        ),
     ),
     "at",
     narrowing.words_in("text"),
-    (Choice("show", gettext_lazy("Level"), _levels, lambda rows, code: rows.filter(level__gte=LEVELS[code])),),
+    (
+        Choice(
+            "show",
+            gettext_lazy("Level"),
+            _levels,
+            lambda rows, code: rows.filter(level__gte=LEVELS[code]),
+        ),
+    ),
 )

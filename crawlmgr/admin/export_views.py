@@ -1,5 +1,5 @@
-"""Admin views of saved exports: the form for table, filters and format with a preview, and the page with progress and finished
-files."""
+"""Admin views of saved exports: the form for table, filters and format with a preview, and the page
+with progress and finished files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_v
 from crawlmgr.models import ACTIVE, Every, Export, Run, RunState
 from crawlmgr.services import exports, saved_exports
 
-MAY_ADD, MAY_CHANGE, MAY_DELETE = "crawlmgr.add_export", "crawlmgr.change_export", "crawlmgr.delete_export"
+MAY_ADD, MAY_CHANGE, MAY_DELETE = (
+    "crawlmgr.add_export",
+    "crawlmgr.change_export",
+    "crawlmgr.delete_export",
+)
 PREVIEW = 4
 LONGEST_CELL = 80
 FORMATS = {
@@ -42,16 +46,21 @@ FORMATS = {
 
 
 SITES: dict[str, Callable[[], Sequence[tuple[int, str]]]] = {}
-"""Functions that return the (id, name) pairs of the sites to which an export can be restricted, by table; the crawlers add
-theirs."""
+"""Functions that return the (id, name) pairs of the sites to which an export can be restricted, by
+table; the crawlers add theirs."""
 MAX_RUNS, LOOKED_AT = 200, 1_000
 
 
 def _runs() -> list[tuple[int, str]]:
-    """Returns (id, name) of the newest runs that fetch pages, at most MAX_RUNS. Only the LOOKED_AT newest runs are searched,
-    because a condition on the kind would make the database sort all runs."""
+    """Returns (id, name) of the newest runs that fetch pages, at most MAX_RUNS. Only the LOOKED_AT
+    newest runs are searched, because a condition on the kind would make the database sort all runs.
+    """
     rows = Run.objects.order_by("-pk").values_list("pk", "label", "kind")[:LOOKED_AT]
-    named = [(pk, f"{label} ({words.kind(kind)})") for pk, label, kind in rows if kind in settings.CRAWLERS]
+    named = [
+        (pk, f"{label} ({words.kind(kind)})")
+        for pk, label, kind in rows
+        if kind in settings.CRAWLERS
+    ]
     return named[:MAX_RUNS]
 
 
@@ -60,39 +69,65 @@ class ExportForm(forms.Form):
 
     name = forms.CharField(max_length=100, label=gettext_lazy("Name"))
     columns = forms.MultipleChoiceField(
-        required=False, widget=forms.CheckboxSelectMultiple, label=gettext_lazy("Columns"),
-        help_text=gettext_lazy("None selected: all.")
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        label=gettext_lazy("Columns"),
+        help_text=gettext_lazy("None selected: all."),
     )
     site = NamedField(
-        required=False, max_length=300, label=gettext_lazy("Only this site"), help_text=gettext_lazy("Type a part of its name.")
+        required=False,
+        max_length=300,
+        label=gettext_lazy("Only this site"),
+        help_text=gettext_lazy("Type a part of its name."),
     )
     run = NamedField(
-        required=False, max_length=300, label=gettext_lazy("Only this run"),
+        required=False,
+        max_length=300,
+        label=gettext_lazy("Only this run"),
         help_text=gettext_lazy("Type a part of its name, or its number."),
     )
     since = forms.DateField(
-        required=False, label=gettext_lazy("Since"), widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+        required=False,
+        label=gettext_lazy("Since"),
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
     )
     days = forms.IntegerField(
-        required=False, min_value=1, max_value=saved_exports.MAX_DAYS, label=gettext_lazy("Only the last (days)"),
+        required=False,
+        min_value=1,
+        max_value=saved_exports.MAX_DAYS,
+        label=gettext_lazy("Only the last (days)"),
         help_text=gettext_lazy("Number of days before the time of each export."),
     )
     format = forms.ChoiceField(choices=[], label=gettext_lazy("Format"))
     bom = forms.BooleanField(
-        required=False, label=gettext_lazy("CSV with a byte order mark"),
+        required=False,
+        label=gettext_lazy("CSV with a byte order mark"),
         help_text=gettext_lazy("Excel needs it to show Chinese text."),
     )
-    every_hours = forms.TypedChoiceField(choices=Every.choices, coerce=int, label=gettext_lazy("Frequency"))
-    keep = forms.IntegerField(min_value=1, max_value=saved_exports.MAX_KEPT, initial=5, label=gettext_lazy("Files kept"))
+    every_hours = forms.TypedChoiceField(
+        choices=Every.choices, coerce=int, label=gettext_lazy("Frequency")
+    )
+    keep = forms.IntegerField(
+        min_value=1, max_value=saved_exports.MAX_KEPT, initial=5, label=gettext_lazy("Files kept")
+    )
 
     def __init__(self, table: str, header: Sequence[str], *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self.table = table
-        self.fields["columns"].choices = [(name, name) for name in header]  # type: ignore[attr-defined]  # declared as a field with choices
+        # declared as a field with choices
+        self.fields["columns"].choices = [  # type: ignore[attr-defined]
+            (name, name) for name in header
+        ]
         formats = saved_exports.FORMATS if table == "pages" else exports.FORMATS
-        self.fields["format"].choices = [(name, FORMATS[name]) for name in formats]  # type: ignore[attr-defined]  # declared as a field with choices
+        # declared as a field with choices
+        self.fields["format"].choices = [  # type: ignore[attr-defined]
+            (name, FORMATS[name]) for name in formats
+        ]
         offer = SITES.get(table)
-        self.fields["site"].offer(offer() if offer is not None else ())  # type: ignore[attr-defined]  # declared as a NamedField
+        # declared as a NamedField
+        self.fields["site"].offer(  # type: ignore[attr-defined]
+            offer() if offer is not None else ()
+        )
         self.fields["run"].offer(_runs())  # type: ignore[attr-defined]  # declared as a NamedField
         for name, field in self.fields.items():
             if name not in ("columns", "bom"):
@@ -119,13 +154,22 @@ class ExportForm(forms.Form):
 def export_list(request: HttpRequest) -> HttpResponseBase:
     """Lists all saved exports, each with its newest file."""
     rows = Export.objects.select_related("created_by")
-    return table_page(request, "desk/exports.html", TABLE, rows, {}, prepare=lines, title=_("Exports"), item="exports")
+    return table_page(
+        request,
+        "desk/exports.html",
+        TABLE,
+        rows,
+        {},
+        prepare=lines,
+        title=_("Exports"),
+        item="exports",
+    )
 
 
 @admin_view("exports/new/", "export-new", MAY_ADD, post=MAY_ADD)
 def new(request: HttpRequest) -> HttpResponse:
-    """Shows the form for a new export with a preview of its first rows; a POST with `keep-it` saves the export and starts
-    writing its first file."""
+    """Shows the form for a new export with a preview of its first rows; a POST with `keep-it` saves
+    the export and starts writing its first file."""
     now = datetime.now(UTC)
     known = exports.tables()
     table = str(request.GET.get("table") or "posts")
@@ -133,7 +177,11 @@ def new(request: HttpRequest) -> HttpResponse:
         raise Http404(_("There is no such export."))
     header = known[table].header(exports.EVERYTHING)
     first = {"name": _(NAMES[table]), "format": "csv", "every_hours": 0, "keep": 5}
-    first |= {name: request.GET[name] for name in ("site", "run") if number(request.GET.get(name, ""), 2**63 - 1) is not None}
+    first |= {
+        name: request.GET[name]
+        for name in ("site", "run")
+        if number(request.GET.get(name, ""), 2**63 - 1) is not None
+    }
     form = ExportForm(table, header, request.POST or None, initial=first)
     chosen, shape = exports.EVERYTHING, exports.AS_IT_IS
     if request.method == "POST" and form.is_valid():
@@ -144,17 +192,30 @@ def new(request: HttpRequest) -> HttpResponse:
             return redirect("admin:export-page", export.pk)
         chosen, shape = saved_exports.chosen(export, now), exports.Shape(export.columns)
     if not form.is_bound:
-        chosen = exports.Filter(number(str(first.get("site", "")), 2**63 - 1), number(str(first.get("run", "")), 2**63 - 1))
+        chosen = exports.Filter(
+            number(str(first.get("site", "")), 2**63 - 1),
+            number(str(first.get("run", "")), 2**63 - 1),
+        )
     columns, rows = exports.preview(table, chosen=chosen, shape=shape, limit=PREVIEW)
     context = {
         "form": form,
         "numbers": range(1, len(rows) + 1),
-        "fields": [(name, [_short(row[place]) for row in rows]) for place, name in enumerate(columns)],
+        "fields": [
+            (name, [_short(row[place]) for row in rows]) for place, name in enumerate(columns)
+        ],
         "tabs": [(_(NAMES[name]), f"?table={name}", name == table) for name in known],
     }
     trail = [(_("Exports"), reverse("admin:exports"))]
     status = 422 if form.is_bound and form.errors else 200
-    return page(request, "desk/export_new.html", context, title=_("New export"), item="exports", trail=trail, status=status)
+    return page(
+        request,
+        "desk/export_new.html",
+        context,
+        title=_("New export"),
+        item="exports",
+        trail=trail,
+        status=status,
+    )
 
 
 def _short(cell: Any) -> str:
@@ -170,7 +231,8 @@ def _find(pk: int) -> Export:
 
 
 def _name_of(rows: Sequence[tuple[int, str]], pk: int | None) -> str:
-    """Returns the name of the object with this id; "#" and the id if it was deleted; "" if no object was chosen."""
+    """Returns the name of the object with this id; "#" and the id if it was deleted; "" if no
+    object was chosen."""
     return "" if pk is None else dict(rows).get(pk, f"#{pk}")
 
 
@@ -190,12 +252,22 @@ def _show(request: HttpRequest, export: Export, secret: str = "") -> HttpRespons
         "files": list(export.files.all()[: saved_exports.MAX_KEPT]),
         "choices": Every.choices,
         "site": _name_of(SITES[export.table]() if export.table in SITES else (), export.site),
-        "of_run": _name_of(list(Run.objects.filter(pk=export.run).values_list("pk", "label")), export.run),
-        "address": request.build_absolute_uri(reverse("export-address", args=[secret])) if secret else "",
+        "of_run": _name_of(
+            list(Run.objects.filter(pk=export.run).values_list("pk", "label")), export.run
+        ),
+        "address": (
+            request.build_absolute_uri(reverse("export-address", args=[secret])) if secret else ""
+        ),
     }
     trail = [(_("Exports"), reverse("admin:exports"))]
     answer = page(
-        request, "desk/export.html", context, title=export.name, item="exports", trail=trail, live="desk/export_live.html"
+        request,
+        "desk/export.html",
+        context,
+        title=export.name,
+        item="exports",
+        trail=trail,
+        live="desk/export_live.html",
     )
     answer.headers["Cache-Control"] = "no-store"
     return answer
@@ -211,9 +283,11 @@ def one(request: HttpRequest, pk: int) -> HttpResponse:
 def write(request: HttpRequest, pk: int) -> HttpResponse:
     """Starts writing a file of an export now."""
     export = _find(pk)
-    attempt(request, _(
-        "A worker is writing the file now."
-    ), lambda: saved_exports.start(export, now=datetime.now(UTC), user=request.user))
+    attempt(
+        request,
+        _("A worker is writing the file now."),
+        lambda: saved_exports.start(export, now=datetime.now(UTC), user=request.user),
+    )
     return back(request, "export-page", pk)
 
 
@@ -224,15 +298,19 @@ def plan(request: HttpRequest, pk: int) -> HttpResponse:
     every, keep = number(request.POST.get("every_hours", "")), number(request.POST.get("keep", ""))
     now = datetime.now(UTC)
     attempt(
-        request, _("Saved."),
-        lambda: saved_exports.plan(export, every_hours=-1 if every is None else every, keep=keep or 0, now=now),
+        request,
+        _("Saved."),
+        lambda: saved_exports.plan(
+            export, every_hours=-1 if every is None else every, keep=keep or 0, now=now
+        ),
     )
     return back(request, "export-page", pk)
 
 
 @post_view("exports/<int:pk>/address/", "export-open", MAY_CHANGE)
 def open_address(request: HttpRequest, pk: int) -> HttpResponse:
-    """Makes a new secret download address that works without login. The secret is shown in this response only."""
+    """Makes a new secret download address that works without login. The secret is shown in this
+    response only."""
     export = _find(pk)
     secret = saved_exports.open_address(export, datetime.now(UTC))
     return _show(request, _find(pk), secret)
@@ -269,15 +347,24 @@ def branch(request: HttpRequest, item: str) -> Node | None:
 
 desk_site.add_branch(62, branch)
 hours.TIMED[saved_exports.KIND] = hours.Timed(
-    gettext_lazy("Export"), "admin:export-page", "crawlmgr.view_run", ("admin:export-write", MAY_CHANGE), _timed, MAY_CHANGE
+    gettext_lazy("Export"),
+    "admin:export-page",
+    "crawlmgr.view_run",
+    ("admin:export-write", MAY_CHANGE),
+    _timed,
+    MAY_CHANGE,
 )
 
 
 def _run_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """Returns the link from the page of a run to the export whose file it writes; {} if the export was deleted."""
+    """Returns the link from the page of a run to the export whose file it writes; {} if the export
+    was deleted."""
     if not Export.objects.filter(pk=run.target).exists():
         return {}
-    return {"link": reverse("admin:export-page", args=[run.target]), "link_text": _("To the export")}
+    return {
+        "link": reverse("admin:export-page", args=[run.target]),
+        "link_text": _("To the export"),
+    }
 
 
 runs.details[saved_exports.KIND] = _run_detail

@@ -1,4 +1,5 @@
-"""Downloads of whole tables as CSV, JSON or JSON lines, sent while they are being read from the database."""
+"""Downloads of whole tables as CSV, JSON or JSON lines, sent while they are being read from the
+database."""
 
 from __future__ import annotations
 
@@ -29,15 +30,19 @@ NAMES = {
 }
 
 
-def choices(tables: Sequence[str], *, site: int | None = None, run: int | None = None) -> list[dict[str, object]]:
-    """Returns the entries of an export menu: for each table a dictionary with its display `name`, and `formats` as pairs of
-    format and address. With `site` or `run`, only the rows of that site or run are exported."""
+def choices(
+    tables: Sequence[str], *, site: int | None = None, run: int | None = None
+) -> list[dict[str, object]]:
+    """Returns the entries of an export menu: for each table a dictionary with its display `name`,
+    and `formats` as pairs of format and address. With `site` or `run`, only the rows of that site
+    or run are exported."""
     chosen = {name: value for name, value in (("site", site), ("run", run)) if value is not None}
     return [
         {
             "name": _(NAMES[table]),
             "formats": [
-                (fmt, f"{reverse('admin:export', args=[table, fmt])}?{urlencode(chosen)}") for fmt in export_formats.TEXTS
+                (fmt, f"{reverse('admin:export', args=[table, fmt])}?{urlencode(chosen)}")
+                for fmt in export_formats.TEXTS
             ],
         }
         for table in tables
@@ -45,7 +50,8 @@ def choices(tables: Sequence[str], *, site: int | None = None, run: int | None =
 
 
 def _key(request: HttpRequest, name: str) -> int | None:
-    """Returns the id of a site or run in the query string; None if it is absent. Raises ValueError if it is not a number."""
+    """Returns the id of a site or run in the query string; None if it is absent. Raises ValueError
+    if it is not a number."""
     text = request.GET.get(name, "")
     found = number(text)
     if text and found is None:
@@ -55,7 +61,8 @@ def _key(request: HttpRequest, name: str) -> int | None:
 
 @admin_view("export/<slug:table>.<slug:fmt>", "export")
 def download(request: HttpRequest, table: str, fmt: str) -> HttpResponse | StreamingHttpResponse:
-    """Sends one table as a file while it is being read; `site`, `run` and `since` in the query string filter it."""
+    """Sends one table as a file while it is being read; `site`, `run` and `since` in the query
+    string filter it."""
     try:
         site, run = (_key(request, name) for name in ("site", "run"))
         day = parse_date(request.GET["since"]) if request.GET.get("since") else None
@@ -68,5 +75,8 @@ def download(request: HttpRequest, table: str, fmt: str) -> HttpResponse | Strea
         *(f"{name}-{value}" for name, value in (("site", site), ("run", run)) if value is not None),
         f"{datetime.now(UTC):%Y%m%d-%H%M}",
     ]
-    headers = {"Content-Disposition": f'attachment; filename="{"-".join(parts)}.{fmt}"', "Cache-Control": "no-store"}
+    headers = {
+        "Content-Disposition": f'attachment; filename="{"-".join(parts)}.{fmt}"',
+        "Cache-Control": "no-store",
+    }
     return StreamingHttpResponse(pieces, content_type=export_formats.TYPES[fmt], headers=headers)

@@ -1,4 +1,5 @@
-"""Base class for lists and forms made by Django's admin, which gives them the same heading as all other pages."""
+"""Base class for lists and forms made by Django's admin, which gives them the same heading as all
+other pages."""
 
 from __future__ import annotations
 
@@ -16,22 +17,40 @@ class DeskModelAdmin(ModelAdmin):
     list_fullwidth = True
     show_full_result_count = False
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        context = {"trail": [], "title": capfirst(self.opts.verbose_name_plural), **(extra_context or {})}
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        context = {
+            "trail": [],
+            "title": capfirst(self.opts.verbose_name_plural),
+            **(extra_context or {}),
+        }
         return super().changelist_view(request, context)
 
     def changeform_view(
-        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: dict[str, Any] | None = None
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        return super().changeform_view(request, object_id, form_url, {"trail": self._trail(), **(extra_context or {})})
+        return super().changeform_view(
+            request, object_id, form_url, {"trail": self._trail(), **(extra_context or {})}
+        )
 
-    def delete_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        return super().delete_view(request, object_id, {"trail": self._trail(), **(extra_context or {})})
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        return super().delete_view(
+            request, object_id, {"trail": self._trail(), **(extra_context or {})}
+        )
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        return super().history_view(request, object_id, {"trail": self._trail(), **(extra_context or {})})
+        return super().history_view(
+            request, object_id, {"trail": self._trail(), **(extra_context or {})}
+        )
 
     def _trail(self) -> list[tuple[str, str]]:
         address = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")

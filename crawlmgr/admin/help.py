@@ -20,17 +20,37 @@ from crawlmgr.admin.views import admin_view, page
 
 ROOT = Path(__file__).resolve().parents[2] / "docs"
 INDEX = "index"
-# page of the guide that explains an item of the navigation tree, by the first part of the item's key (up to the colon)
+# page of the guide that explains an item of the navigation tree, by the first part of the item's
+# key (up to the colon)
 BESIDE = {
-    "home": "rooms", "forums": "forums", "site": "forums", "board": "forums", "forum-add": "forums", "plan": "forums",
-    "simulations": "forums", "topics": "topics", "topic": "topics", "topic-add": "topics", "deepweb": "search-forms",
-    "source": "search-forms", "source-add": "search-forms", "exports": "exports", "alarms": "alarms", "api": "api",
-    "retention": "operation", "backups": "operation", "archive": "operation", "queue": "rooms", "runs": "rooms",
-    "workers": "troubleshooting", "events": "troubleshooting", "hosts": "troubleshooting",
+    "home": "rooms",
+    "forums": "forums",
+    "site": "forums",
+    "board": "forums",
+    "forum-add": "forums",
+    "plan": "forums",
+    "simulations": "forums",
+    "topics": "topics",
+    "topic": "topics",
+    "topic-add": "topics",
+    "deepweb": "search-forms",
+    "source": "search-forms",
+    "source-add": "search-forms",
+    "exports": "exports",
+    "alarms": "alarms",
+    "api": "api",
+    "retention": "operation",
+    "backups": "operation",
+    "archive": "operation",
+    "queue": "rooms",
+    "runs": "rooms",
+    "workers": "troubleshooting",
+    "events": "troubleshooting",
+    "hosts": "troubleshooting",
 }
 COMPLETED: dict[str, Callable[[str], str]] = {}
-"""Functions that complete the text of a page of the guide with what only the program knows, such as defaults, by the page's
-name; the crawlers add theirs."""
+"""Functions that complete the text of a page of the guide with what only the program knows, such as
+defaults, by the page's name; the crawlers add theirs."""
 _LINK = re.compile(r'href="(?!https?:|#|/)([a-z-]+)\.md(#[a-z-]+)?"')
 
 
@@ -41,14 +61,16 @@ def pages() -> list[str]:
 
 @lru_cache(maxsize=64)
 def laid_out(language: str, name: str) -> tuple[str, str]:
-    """Returns the title and the HTML of a page of the guide. The files are part of the project, so their HTML is trusted. Raises
-    FileNotFoundError if the page does not exist in this language."""
+    """Returns the title and the HTML of a page of the guide. The files are part of the project, so
+    their HTML is trusted. Raises FileNotFoundError if the page does not exist in this language."""
     text = (ROOT / language / f"{name}.md").read_text(encoding="utf-8")
     text = COMPLETED.get(name, str)(text)
     title, _line, rest = text.removeprefix("# ").partition("\n")
     html = markdown.markdown(rest, extensions=["tables", "fenced_code", "attr_list"])
     html = _LINK.sub(lambda found: f'href="{_address(found[1])}{found[2] or ""}"', html)
-    html = html.replace("<table>", '<div class="scroll"><table class="list">').replace("</table>", "</table></div>")
+    html = html.replace("<table>", '<div class="scroll"><table class="list">').replace(
+        "</table>", "</table></div>"
+    )
     return title, re.sub(r'<a href="\.\./posts\.ipynb">([^<]*)</a>', r"<code>docs/\1</code>", html)
 
 
@@ -74,12 +96,16 @@ def _show(request: HttpRequest, name: str) -> HttpResponse:
     language = "zh" if (get_language() or "").startswith("zh") else "en"
     title, html = laid_out(language, name)
     trail = [] if name == INDEX else [(_("Guide"), reverse("admin:help"))]
-    return page(request, "desk/help.html", {"html": mark_safe(html)}, title=title, item="help", trail=trail)  # noqa: S308 - our own files
+    return page(
+        request,
+        "desk/help.html",
+        {"html": mark_safe(html)},  # noqa: S308 title=title, item="help", trail=trail
+    )  # noqa: S308 - our own files
 
 
 def beside(item: str) -> str:
-    """Returns the address of the guide's page that explains an item of the navigation tree, given by its key; the address of the
-    guide's table of contents if no page explains it."""
+    """Returns the address of the guide's page that explains an item of the navigation tree, given
+    by its key; the address of the guide's table of contents if no page explains it."""
     name = BESIDE.get(item.partition(":")[0], INDEX)
     return _address(name)
 

@@ -25,8 +25,8 @@ from crawlmgr.web.url import UrlError, absolute, canonical, host_key
 HOURS = 48
 HOST_HOURS = 7 * 24
 BUSIEST = "busiest-hosts"
-# the query sums up the last hours of all hosts; the chart has one bar per hour, so results that are a minute old are good
-# enough
+# the query sums up the last hours of all hosts; the chart has one bar per hour, so results that are
+# a minute old are good enough
 BUSIEST_SECONDS = 60.0
 
 
@@ -37,33 +37,53 @@ def host_list(request: HttpRequest) -> HttpResponseBase:
     charts_wanted = request.GET.get("part") != "rows" and not request.GET.get("as")
     context = {"totals": reads.totals(), "charts": _busiest(now)} if charts_wanted else {}
     return table_page(
-        request, "desk/hosts.html", TABLE, reads.listed(), context, prepare=lambda rows: _with_pace(rows, now),
-        title=_("Hosts"), item="hosts",
+        request,
+        "desk/hosts.html",
+        TABLE,
+        reads.listed(),
+        context,
+        prepare=lambda rows: _with_pace(rows, now),
+        title=_("Hosts"),
+        item="hosts",
     )
 
 
 def _with_pace(rows: list[Host], now: datetime) -> list[Host]:
-    """Sets on each host its effective crawl delay (`pace`), the number of requests in flight (`in_flight`) and the time (`now`);
-    returns the hosts."""
+    """Sets on each host its effective crawl delay (`pace`), the number of requests in flight
+    (`in_flight`) and the time (`now`); returns the hosts."""
     asked = in_flight.of_hosts([host.pk for host in rows], now)
     host: Any
     for host in rows:
-        host.pace, host.in_flight, host.now = hosts.effective_delay(host), asked.get(host.pk, 0), now
+        host.pace, host.in_flight, host.now = (
+            hosts.effective_delay(host),
+            asked.get(host.pk, 0),
+            now,
+        )
     return rows
 
 
 def _busiest(now: datetime) -> list[charts.Chart]:
     series = memory.remembered(BUSIEST, BUSIEST_SECONDS, lambda: reads.busiest(now, HOURS))
     found = []
-    for key, title, unit in (("requests", _("Requests"), _("requests per hour")), ("bytes", _("Received"), _("MB per hour"))):
+    for key, title, unit in (
+        ("requests", _("Requests"), _("requests per hour")),
+        ("bytes", _("Received"), _("MB per hour")),
+    ):
         lines = []
         for one, colour in zip(series, charts.COLOURS, strict=False):
             rows = reads.filled(one.hours, now, HOURS)
-            values = [row.requests if key == "requests" else round(row.bytes / 1e6, 2) for row in rows]
+            values = [
+                row.requests if key == "requests" else round(row.bytes / 1e6, 2) for row in rows
+            ]
             lines.append(charts.Series(one.key, [row.hour for row in rows], values, colour))
         found.append(
             charts.chart(
-                f"chart-{key}", title, lines, x=_("hour (UTC)"), y=unit, note=_("the busiest hosts of the last 48 hours")
+                f"chart-{key}",
+                title,
+                lines,
+                x=_("hour (UTC)"),
+                y=unit,
+                note=_("the busiest hosts of the last 48 hours"),
             )
         )
     return found
@@ -71,8 +91,8 @@ def _busiest(now: datetime) -> list[charts.Chart]:
 
 @admin_view("hosts/<int:pk>/", "host")
 def host_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows one host: its next allowed request time, its requests, its robots.txt, and a test of whether robots.txt allows an
-    address."""
+    """Shows one host: its next allowed request time, its requests, its robots.txt, and a test of
+    whether robots.txt allows an address."""
     host, now = Host.objects.filter(pk=pk).first(), datetime.now(UTC)
     if host is None:
         raise Http404(_("There is no such host."))
@@ -82,10 +102,17 @@ def host_page(request: HttpRequest, pk: int) -> HttpResponse:
         "chart-host",
         _("Requests and bytes"),
         [
-            charts.Series(_("answered"), hours, [row.requests - row.errors for row in rows], charts.NEW),
+            charts.Series(
+                _("answered"), hours, [row.requests - row.errors for row in rows], charts.NEW
+            ),
             charts.Series(_("errors"), hours, [row.errors for row in rows], charts.BAD),
             charts.Series(
-                _("MB received"), hours, [round(row.bytes / 1e6, 3) for row in rows], charts.UPDATED, line=True, second=True
+                _("MB received"),
+                hours,
+                [round(row.bytes / 1e6, 3) for row in rows],
+                charts.UPDATED,
+                line=True,
+                second=True,
             ),
         ],
         x=_("hour (UTC)"),
@@ -103,12 +130,20 @@ def host_page(request: HttpRequest, pk: int) -> HttpResponse:
         "tried": _tried(host, request.GET.get("url", "")),
         "url": request.GET.get("url", ""),
     }
-    return page(request, "desk/host.html", context, title=host.key, item="hosts", trail=[(_("Hosts"), reverse("admin:hosts"))])
+    return page(
+        request,
+        "desk/host.html",
+        context,
+        title=host.key,
+        item="hosts",
+        trail=[(_("Hosts"), reverse("admin:hosts"))],
+    )
 
 
 def _tried(host: Host, text: str) -> dict[str, Any] | None:
-    """Tells whether the stored robots.txt allows the address `text` (a path is completed to an address of this host). Returns a
-    dictionary with `text`, the sentence to show, and `look`, its style; None if `text` is empty."""
+    """Tells whether the stored robots.txt allows the address `text` (a path is completed to an
+    address of this host). Returns a dictionary with `text`, the sentence to show, and `look`, its
+    style; None if `text` is empty."""
     text = text.strip()
     if not text:
         return None
@@ -117,7 +152,10 @@ def _tried(host: Host, text: str) -> dict[str, Any] | None:
     except UrlError:
         return {"look": "bad", "text": words.say("bad_url")}
     if host_key(address) != host.key:
-        return {"look": "warn", "text": _("This address belongs to the host %(host)s.") % {"host": host_key(address)}}
+        return {
+            "look": "warn",
+            "text": _("This address belongs to the host %(host)s.") % {"host": host_key(address)},
+        }
     if host.robots_fetched_at is None:
         return {"look": "warn", "text": _("robots.txt has not been read yet.")}
     rules = robots.RobotsRules(
@@ -133,7 +171,11 @@ def _tried(host: Host, text: str) -> dict[str, Any] | None:
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:
-    return Node(_("Hosts"), reverse("admin:hosts"), "dns", "hosts") if request.user.has_perm("crawlmgr.view_run") else None
+    return (
+        Node(_("Hosts"), reverse("admin:hosts"), "dns", "hosts")
+        if request.user.has_perm("crawlmgr.view_run")
+        else None
+    )
 
 
 desk_site.add_branch(30, branch)

@@ -1,4 +1,5 @@
-"""Saved views of lists (filters, columns and order under a name): a user stores, opens and deletes them."""
+"""Saved views of lists (filters, columns and order under a name): a user stores, opens and deletes
+them."""
 
 from __future__ import annotations
 
@@ -11,7 +12,9 @@ from django.utils.translation import gettext as _
 from crawlmgr.admin.views import back, post_view
 from crawlmgr.models import ListView
 
-MAX_VIEWS = 50  # maximum number of views of one list that a user can store; further ones are refused
+MAX_VIEWS = (
+    50  # maximum number of views of one list that a user can store; further ones are refused
+)
 LONGEST_QUERY = 2000
 
 
@@ -27,7 +30,8 @@ def _list_at(text: str) -> str:
 
 @post_view("views/save/", "view-save", "crawlmgr.view_run")
 def save(request: HttpRequest) -> HttpResponse:
-    """Saves the current filters, columns and order of a list under a name; an existing name is overwritten."""
+    """Saves the current filters, columns and order of a list under a name; an existing name is
+    overwritten."""
     path, query = _list_at(request.POST.get("at", "")), request.POST.get("query", "")
     name, table = request.POST.get("name", "").strip()[:60], request.POST.get("list", "")[:40]
     if not path or not table or len(query) > LONGEST_QUERY:
@@ -38,7 +42,9 @@ def save(request: HttpRequest) -> HttpResponse:
     elif of_list.exclude(name=name).count() >= MAX_VIEWS:
         messages.error(request, _("There are too many views of this list; remove one first."))
     else:
-        ListView.objects.update_or_create(user_id=request.user.pk, list=table, name=name, defaults={"query": query})
+        ListView.objects.update_or_create(
+            user_id=request.user.pk, list=table, name=name, defaults={"query": query}
+        )
         messages.success(request, _("The view %(name)s is saved.") % {"name": name})
     return redirect(f"{path}?{query}" if query else path)
 

@@ -1,5 +1,5 @@
-"""The login form. Failed logins are counted by django-axes, which blocks further ones for a while; each block is recorded as an
-event."""
+"""The login form. Failed logins are counted by django-axes, which blocks further ones for a while;
+each block is recorded as an event."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ CODE = "login_barred"
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """Returns the address under which failed logins are counted: an IPv4 address, or the /64 network of an IPv6 address; None
-    if it is unknown. Behind a TLS proxy it is the address that the proxy reports, not one that the client claims."""
+    """Returns the address under which failed logins are counted: an IPv4 address, or the /64
+    network of an IPv6 address; None if it is unknown. Behind a TLS proxy it is the address that the
+    proxy reports, not one that the client claims.
+    """
     text = str(request.META.get("REMOTE_ADDR", ""))
     if settings.BEHIND_TLS:
         text = str(request.META.get("HTTP_X_FORWARDED_FOR", "")).rpartition(",")[2].strip() or text
@@ -44,9 +46,10 @@ def client_address(request: HttpRequest) -> str | None:
 
 
 def barred(request: HttpRequest, name: str) -> bool:
-    """Tells whether a login from the address of the request is blocked: either with this user name, because too many logins with
-    that name failed, or with any name, because LOGIN_FAILURES_OF_ADDRESS logins from the address failed within
-    AXES_COOLOFF_TIME. In the latter case records an event."""
+    """Tells whether a login from the address of the request is blocked: either with this user name,
+    because too many logins with that name failed, or with any name, because
+    LOGIN_FAILURES_OF_ADDRESS logins from the address failed within AXES_COOLOFF_TIME. In the latter
+    case records an event."""
     if not AxesProxyHandler.is_allowed(request, {"username": name}):
         return True
     failures = _failures_of(client_address(request), timezone.now())
@@ -63,10 +66,12 @@ def _failures_of(address: str | None, now: datetime) -> int:
 
 
 def _tell(text: str) -> None:
-    """Records an event with this text, unless one was recorded within AXES_COOLOFF_TIME: a block is reported once, however many
-    logins it stops."""
+    """Records an event with this text, unless one was recorded within AXES_COOLOFF_TIME: a block is
+    reported once, however many logins it stops."""
     now = timezone.now()
-    if not Event.objects.filter(code=CODE, text=text, at__gte=now - settings.AXES_COOLOFF_TIME).exists():
+    if not Event.objects.filter(
+        code=CODE, text=text, at__gte=now - settings.AXES_COOLOFF_TIME
+    ).exists():
         events.warn(CODE, text, now=now)
 
 
@@ -85,6 +90,8 @@ class LoginForm(AuthenticationForm):
         assert self.request is not None  # noqa: S101 - the login view passes the request
         if barred(self.request, name):
             minutes = int(settings.AXES_COOLOFF_TIME / timedelta(minutes=1))
-            text = _("Too many failed logins. Wait %(minutes)d minutes, then try again.") % {"minutes": minutes}
+            text = _("Too many failed logins. Wait %(minutes)d minutes, then try again.") % {
+                "minutes": minutes
+            }
             raise ValidationError(text, code="barred")
         return dict(super().clean())

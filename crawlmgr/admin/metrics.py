@@ -17,13 +17,18 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from crawlmgr.reads import metrics as metric_reads
 
-REFUSED = "Send the header 'Authorization: Bearer TOKEN' with the token set in CRAWLMGR_METRICS_TOKEN, or log in.\n"
+REFUSED = (
+    "Send the header 'Authorization: Bearer TOKEN' with the token set in CRAWLMGR_METRICS_TOKEN, or"
+    " log in.\n"
+)
 
 
 class _Figures:
     def collect(self) -> Iterable[Metric]:
         for one in metric_reads.metrics(timezone.now()):
-            family = (CounterMetricFamily if one.counter else GaugeMetricFamily)(one.name, one.help, labels=one.labels)
+            family = (CounterMetricFamily if one.counter else GaugeMetricFamily)(
+                one.name, one.help, labels=one.labels
+            )
             for labels, value in one.values.items():
                 family.add_metric(labels, value)
             yield family
@@ -32,9 +37,15 @@ class _Figures:
 @never_cache
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Returns 200 with all metrics; 401 if the request has neither the token nor a login that may see runs."""
+    """Returns 200 with all metrics; 401 if the request has neither the token nor a login that may
+    see runs."""
     if not _may_see(request):
-        return HttpResponse(REFUSED, status=401, content_type="text/plain; charset=utf-8", headers={"WWW-Authenticate": "Bearer"})
+        return HttpResponse(
+            REFUSED,
+            status=401,
+            content_type="text/plain; charset=utf-8",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Figures())
     return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)

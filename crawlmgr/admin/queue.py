@@ -1,6 +1,6 @@
-"""Shows django-q2's own lists of the queue in the style of the other pages, for administrators. All are read-only, for
-superusers too, because a worker would execute whatever is written there. Buttons offer the actions that `services.queue`
-allows."""
+"""Shows django-q2's own lists of the queue in the style of the other pages, for administrators. All
+are read-only, for superusers too, because a worker would execute whatever is written there. Buttons
+offer the actions that `services.queue` allows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ PAGES = (
 
 
 class ReadOnly:
-    """Admin mixin: rows can only be viewed. `has_work_permission` decides who may use the buttons."""
+    """Admin mixin: rows can only be viewed. `has_work_permission` decides who may use the
+    buttons."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -50,7 +51,9 @@ class ReadOnly:
 def _button(title: Any, work: Callable[[Iterable[Any]], int]) -> Callable[..., None]:
     def act(_admin: Any, request: HttpRequest, rows: QuerySet[Any]) -> None:
         count = work(rows.values_list("pk", flat=True))
-        done = ngettext("Applied to %(count)d task.", "Applied to %(count)d tasks.", count) % {"count": count}
+        done = ngettext("Applied to %(count)d task.", "Applied to %(count)d tasks.", count) % {
+            "count": count
+        }
         messages.success(request, done)
 
     act.__name__ = work.__name__
@@ -67,7 +70,10 @@ BUTTONS: dict[Any, list[Callable[..., None]]] = {
         _button(gettext_lazy("Take out of the queue"), queue_rows.drop),
     ],
     Schedule: [],
-    Failure: [_button(gettext_lazy("Put back into the queue"), queue.again), _button(gettext_lazy("Remove"), queue.forget)],
+    Failure: [
+        _button(gettext_lazy("Put back into the queue"), queue.again),
+        _button(gettext_lazy("Remove"), queue.forget),
+    ],
     Success: [_button(gettext_lazy("Remove"), queue.forget)],
 }
 
@@ -83,7 +89,8 @@ def _arguments(_admin: object, row: OrmQ) -> str:
 
 
 def _name_in_words(_admin: object, schedule: Schedule) -> str:
-    """Returns the translated name of a schedule of this project; other schedules keep their own name."""
+    """Returns the translated name of a schedule of this project; other schedules keep their own
+    name."""
     own = {
         "dispatch what is due": _("start due visits and jobs"),
         "prune old rows": _("delete expired data"),
@@ -93,17 +100,26 @@ def _name_in_words(_admin: object, schedule: Schedule) -> str:
 
 
 def _options(model: Any, theirs: Any) -> dict[str, Any]:
-    """Returns the ModelAdmin options that replace those of `theirs`, django-q2's admin class for `model`."""
+    """Returns the ModelAdmin options that replace those of `theirs`, django-q2's admin class for
+    `model`."""
     if model is OrmQ:
         shown = ("key", "what", "with_what", "lock")
         described = {"what": _function, "with_what": _arguments}
-        return {"list_display": ("id", *shown), "fields": shown, "readonly_fields": shown, "list_filter": (), **described}
+        return {
+            "list_display": ("id", *shown),
+            "fields": shown,
+            "readonly_fields": shown,
+            "list_filter": (),
+            **described,
+        }
     if model is Schedule:
         return {
             "list_filter": (),
             "list_display": ("what", "func", "schedule_type", "next_run", "last", "get_success"),
             "list_display_links": ("what",),
-            "what": admin.display(description=gettext_lazy("name"), ordering="name")(_name_in_words),
+            "what": admin.display(description=gettext_lazy("name"), ordering="name")(
+                _name_in_words
+            ),
             "last": admin.display(description=gettext_lazy("Last run"))(theirs.get_last_run),
         }
     return {"list_filter": ()}
@@ -112,9 +128,12 @@ def _options(model: Any, theirs: Any) -> dict[str, Any]:
 for model, theirs, _name in PAGES:
     if admin.site.is_registered(model):
         admin.site.unregister(model)
-    # order of base classes: read-only first, then django-q2's class for its lists, then unfold's forms and templates
+    # order of base classes: read-only first, then django-q2's class for its lists, then unfold's
+    # forms and templates
     options = {**_options(model, theirs), "actions": BUTTONS[model]}
-    admin.site.register(model, type(f"Desk{theirs.__name__}", (ReadOnly, theirs, DeskModelAdmin), options))
+    admin.site.register(
+        model, type(f"Desk{theirs.__name__}", (ReadOnly, theirs, DeskModelAdmin), options)
+    )
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:
@@ -127,7 +146,8 @@ def branch(request: HttpRequest, item: str) -> Node | None:
         "failure": _("Failed tasks"),
         "success": _("Successful tasks"),
     }
-    # tasks that wait in Redis are counted on the page of workers; this list shows only rows of the database
+    # tasks that wait in Redis are counted on the page of workers; this list shows only rows of the
+    # database
     if settings.BROKER_URL:
         del titles["ormq"]
     lists = {name: reverse(f"admin:django_q_{name}_changelist") for name in titles}

@@ -1,5 +1,5 @@
-"""Admin view of retention times: for how long each kind of old data is kept. Shows what a choice would delete before it is
-saved, and starts the deletion of expired data (pruning)."""
+"""Admin view of retention times: for how long each kind of old data is kept. Shows what a choice
+would delete before it is saved, and starts the deletion of expired data (pruning)."""
 
 from __future__ import annotations
 
@@ -19,45 +19,68 @@ from crawlmgr.services import pruning, queue
 
 MAY = "crawlmgr.delete_retention"
 NAMES: dict[str, tuple[str, str]] = {
-    "events": (gettext_noop("Events"), gettext_noop("errors, warnings and notes in this interface; the log file is kept "
-        "separately")),
-    "failed_logins": (gettext_noop("Failed logins"), gettext_noop("used to block logins after too many failures")),
-    "tasks": (gettext_noop(
-        "Ended tasks"
-    ), gettext_noop("records in the queue; workers carry out a run as a series of such tasks")),
-    "nodes": (gettext_noop("Worker nodes that disappeared"), gettext_noop("nodes that have sent no heartbeat for this long")),
-    "hours": (gettext_noop("Hourly sums of hosts"), gettext_noop("requests, bytes and failures an hour, for charts")),
+    "events": (
+        gettext_noop("Events"),
+        gettext_noop(
+            "errors, warnings and notes in this interface; the log file is kept separately"
+        ),
+    ),
+    "failed_logins": (
+        gettext_noop("Failed logins"),
+        gettext_noop("used to block logins after too many failures"),
+    ),
+    "tasks": (
+        gettext_noop("Ended tasks"),
+        gettext_noop("records in the queue; workers carry out a run as a series of such tasks"),
+    ),
+    "nodes": (
+        gettext_noop("Worker nodes that disappeared"),
+        gettext_noop("nodes that have sent no heartbeat for this long"),
+    ),
+    "hours": (
+        gettext_noop("Hourly sums of hosts"),
+        gettext_noop("requests, bytes and failures an hour, for charts"),
+    ),
     "addresses": (
         gettext_noop("Addresses of ended runs"),
         gettext_noop(
-            "addresses that were queued, with their states; needed for a run's list of failures and for “Status of an address”"
+            "addresses that were queued, with their states; needed for a run's list of failures and"
+            " for “Status of an address”"
         ),
     ),
     "fetches": (
         gettext_noop("Fetch records"),
-        gettext_noop("what was fetched when, and its place in the archive; needed to look up a stored page by its address"),
+        gettext_noop(
+            "what was fetched when, and its place in the archive; needed to look up a stored page"
+            " by its address"
+        ),
     ),
     "runs": (
         gettext_noop("Ended runs"),
         gettext_noop(
-            "including their visits, fetch records and addresses; posts are kept, and so are runs of topics "
-            "and harvests"
+            "including their visits, fetch records and addresses; posts are kept, and so are runs"
+            " of topics and harvests"
         ),
     ),
     "archive": (
         gettext_noop("Archive files"),
-        gettext_noop("WARC files with the content of pages; later captures recorded only as “unchanged” lose their content too"),
+        gettext_noop(
+            "WARC files with the content of pages; later captures recorded only as “unchanged” lose"
+            " their content too"
+        ),
     ),
 }
 
 
 @admin_view("retention/", "retention", MAY)
 def retention(request: HttpRequest) -> HttpResponse:
-    """Shows the saved retention times, or those proposed in the query string, with the number of rows that pruning would delete
-    now."""
+    """Shows the saved retention times, or those proposed in the query string, with the number of
+    rows that pruning would delete now."""
     now, set_days = datetime.now(UTC), pruning.kept()
     chosen, wrong = _chosen(request.GET.dict(), set_days)
-    changed = {kind: days for kind, days in chosen.items() if days != set_days[kind]} if not wrong else {}
+    changed = (
+        {kind: days for kind, days in chosen.items() if days != set_days[kind]} if not wrong else {}
+    )
     who = {row.kind: row for row in Retention.objects.select_related("changed_by")}
     rows: list[dict[str, Any]] = [
         {
@@ -83,12 +106,20 @@ def retention(request: HttpRequest) -> HttpResponse:
     }
     trail = [(_("Workers"), reverse("admin:workers"))]
     status = 422 if wrong else 200
-    return page(request, "desk/retention.html", context, title=_("Retention"), item="retention", trail=trail, status=status)
+    return page(
+        request,
+        "desk/retention.html",
+        context,
+        title=_("Retention"),
+        item="retention",
+        trail=trail,
+        status=status,
+    )
 
 
 def _chosen(given: dict[str, str], before: dict[str, int]) -> tuple[dict[str, int], set[str]]:
-    """Returns the retention days by kind from submitted values (the saved ones where none was sent), and the kinds whose value
-    is invalid."""
+    """Returns the retention days by kind from submitted values (the saved ones where none was
+    sent), and the kinds whose value is invalid."""
     chosen, wrong = dict(before), set()
     for kind in before:
         if kind in given:
@@ -107,7 +138,9 @@ def save(request: HttpRequest) -> HttpResponse:
     if wrong:
         messages.error(request, _("Enter whole days; 0 keeps data forever."))
         return back(request, "retention")
-    done = _("Saved. Expired data is deleted at the next daily pruning, or immediately with “Prune now”.")
+    done = _(
+        "Saved. Expired data is deleted at the next daily pruning, or immediately with “Prune now”."
+    )
     attempt(request, done, lambda: pruning.keep(chosen, now=datetime.now(UTC), user=request.user))
     return back(request, "retention")
 

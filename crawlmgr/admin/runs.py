@@ -1,4 +1,5 @@
-"""Admin views of runs: the list, and the page of one run with live progress and buttons to pause, resume, stop and retry it."""
+"""Admin views of runs: the list, and the page of one run with live progress and buttons to pause,
+resume, stop and retry it."""
 
 from __future__ import annotations
 
@@ -24,8 +25,9 @@ from crawlmgr.reads import in_flight, reports, waiting
 from crawlmgr.reads import runs as reads
 from crawlmgr.services import holds, runs, timings
 
-# Functions that add details to the page of a run, by kind of run; each crawler's admin module registers its own. They return
-# values for the page's template, among them usually the name of a further template ("template").
+# Functions that add details to the page of a run, by kind of run; each crawler's admin module
+# registers its own. They return values for the page's template, among them usually the name of a
+# further template ("template").
 details: dict[str, Callable[[HttpRequest, Run, datetime], dict[str, Any]]] = {}
 
 
@@ -41,15 +43,22 @@ def run_list(request: HttpRequest) -> HttpResponseBase:
 
 
 def by_day(now: datetime) -> charts.Chart:
-    """Returns the chart of the runs that ended on each of the last 30 days, by their final state. Dragging over days filters
-    the list below the chart."""
+    """Returns the chart of the runs that ended on each of the last 30 days, by their final state.
+    Dragging over days filters the list below the chart."""
     days, sums = reads.ended_by_day(now)
-    looks = ((RunState.FINISHED, charts.UPDATED), (RunState.STOPPED, charts.UNCHANGED), (RunState.FAILED, charts.BAD))
+    looks = (
+        (RunState.FINISHED, charts.UPDATED),
+        (RunState.STOPPED, charts.UNCHANGED),
+        (RunState.FAILED, charts.BAD),
+    )
     series = [
-        charts.Series(str(state.label), days, [sums.get((day, state), 0) for day in days], colour) for state, colour in looks
+        charts.Series(str(state.label), days, [sums.get((day, state), 0) for day in days], colour)
+        for state, colour in looks
     ]
     note = _("the last 30 days; drag over days to see their runs")
-    drawn = charts.chart("chart-runs", _("Runs by day"), series, x=_("day (UTC)"), y=_("runs per day"), note=note)
+    drawn = charts.chart(
+        "chart-runs", _("Runs by day"), series, x=_("day (UTC)"), y=_("runs per day"), note=note
+    )
     return replace(drawn, brush=TABLE.name)
 
 
@@ -95,7 +104,13 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
         context["neighbours"] = reads.neighbours(run)
     trail = [(_("Runs"), reverse("admin:runs"))]
     answer = page(
-        request, "desk/run.html", context, title=f"{run.label} #{run.pk}", item="runs", trail=trail, live="desk/run_live.html"
+        request,
+        "desk/run.html",
+        context,
+        title=f"{run.label} #{run.pk}",
+        item="runs",
+        trail=trail,
+        live="desk/run_live.html",
     )
     if not run.active:
         answer["X-Desk-Done"] = "1"
@@ -103,9 +118,10 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def story(run: Run, now: datetime, waits: waiting.Waiting | None = None) -> dict[str, Any]:
-    """Describes a run's state for its page: what it is doing, why it waits, or why it ended. Returns a dictionary with
-    `look` (style), `icon` and `text`, in some states also `until` (a time to show after the text) and `detail` (a further
-    reason). `waits` is what the run waits for; it is looked up if not given."""
+    """Describes a run's state for its page: what it is doing, why it waits, or why it ended.
+    Returns a dictionary with `look` (style), `icon` and `text`, in some states also `until` (a time
+    to show after the text) and `detail` (a further reason). `waits` is what the run waits for; it
+    is looked up if not given."""
     if run.wanted == "stop":
         return {"look": "warn", "icon": "stop_circle", "text": _("Stops after the current page.")}
     if run.wanted == "pause":
@@ -114,7 +130,12 @@ def story(run: Run, now: datetime, waits: waiting.Waiting | None = None) -> dict
     if waits != waiting.Waiting():
         return _wait(run, waits, now)
     if run.state == RunState.RUNNING:
-        return {"look": "ok", "icon": "play_circle", "text": _("Working. Last progress:"), "until": run.progressed or run.started}
+        return {
+            "look": "ok",
+            "icon": "play_circle",
+            "text": _("Working. Last progress:"),
+            "until": run.progressed or run.started,
+        }
     if run.state == RunState.PAUSED:
         if run.stopped_by:
             why = words.ended(run.kind, run.stopped_by)
@@ -128,9 +149,10 @@ def story(run: Run, now: datetime, waits: waiting.Waiting | None = None) -> dict
             "text": _("Paused: %(reason)s.") % {"reason": why},
             "detail": words.say(run.detail),
         }
-    look, sign = {RunState.FINISHED: ("ok", "check_circle"), RunState.STOPPED: ("warn", "stop_circle")}.get(
-        RunState(run.state), ("bad", "error")
-    )
+    look, sign = {
+        RunState.FINISHED: ("ok", "check_circle"),
+        RunState.STOPPED: ("warn", "stop_circle"),
+    }.get(RunState(run.state), ("bad", "error"))
     reason = words.ended(run.kind, run.stopped_by) or run.get_state_display()
     return {
         "look": look,
@@ -142,18 +164,24 @@ def story(run: Run, now: datetime, waits: waiting.Waiting | None = None) -> dict
 
 
 def _wait(run: Run, waits: waiting.Waiting, now: datetime) -> dict[str, Any]:
-    """Returns the dictionary that `story` returns (style, icon, text …) for a run that waits; `waits` tells why and until when.
-    """
+    """Returns the dictionary that `story` returns (style, icon, text …) for a run that waits;
+    `waits` tells why and until when."""
     if waits.because == "hours":
-        text = _("Started by schedule; %(waits)s. These hours begin:") % {"waits": words.waits(waits.what)}
+        text = _("Started by schedule; %(waits)s. These hours begin:") % {
+            "waits": words.waits(waits.what)
+        }
         return {"look": "", "icon": "schedule", "text": text, "until": waits.until}
     found: dict[str, Any] = {"look": "", "icon": "hourglass_empty"}
     if waits.because == "worker":
         queued = run.state == RunState.QUEUED
-        text = _("Waits for a free worker.") if queued else _("Continues as soon as a worker is free.")
+        text = (
+            _("Waits for a free worker.") if queued else _("Continues as soon as a worker is free.")
+        )
         return {**found, "text": text, "detail": _no_free_worker(now)}
     if waits.because == "connections":
-        text = _("Waits for a free connection to %(host)s; run %(run)s is sending requests to it now.")
+        text = _(
+            "Waits for a free connection to %(host)s; run %(run)s is sending requests to it now."
+        )
         return {**found, "text": text % {"host": waits.what, "run": int(waits.amount)}}
     why = {"detail": words.pause(waits.because, waits.amount)} if waits.because else {}
     text = _("Waits until %(host)s may be requested again:") % {"host": waits.what}
@@ -161,7 +189,8 @@ def _wait(run: Run, waits: waiting.Waiting, now: datetime) -> dict[str, Any]:
 
 
 def _no_free_worker(now: datetime) -> str:
-    """Returns why no worker takes a run that waits for one, as a sentence; "" if a worker takes it within moments."""
+    """Returns why no worker takes a run that waits for one, as a sentence; "" if a worker takes it
+    within moments."""
     code, number = waiting.no_free_worker(now)
     if code == "workers_busy":
         return _("All workers (%(number)s) work on other runs.") % {"number": number}
@@ -173,7 +202,11 @@ def _no_free_worker(now: datetime) -> str:
 @post_view("runs/<int:pk>/pause/", "run-pause", "crawlmgr.change_run")
 def pause(request: HttpRequest, pk: int) -> HttpResponse:
     find(pk)
-    attempt(request, _("The run pauses after the current page."), lambda: runs.pause(pk, datetime.now(UTC)))
+    attempt(
+        request,
+        _("The run pauses after the current page."),
+        lambda: runs.pause(pk, datetime.now(UTC)),
+    )
     return back(request, "run", pk)
 
 
@@ -181,7 +214,11 @@ def pause(request: HttpRequest, pk: int) -> HttpResponse:
 def resume(request: HttpRequest, pk: int) -> HttpResponse:
     """Resumes a paused run or retries a failed one; it continues from where it stopped."""
     find(pk)
-    attempt(request, _("The run continues where it stopped."), lambda: runs.resume(pk, datetime.now(UTC)))
+    attempt(
+        request,
+        _("The run continues where it stopped."),
+        lambda: runs.resume(pk, datetime.now(UTC)),
+    )
     return back(request, "run", pk)
 
 
@@ -197,12 +234,20 @@ def go_on_now(request: HttpRequest, pk: int) -> HttpResponse:
 @post_view("runs/<int:pk>/stop/", "run-stop", "crawlmgr.change_run")
 def stop(request: HttpRequest, pk: int) -> HttpResponse:
     find(pk)
-    attempt(request, _("The run stops after the current page."), lambda: runs.stop(pk, datetime.now(UTC)))
+    attempt(
+        request,
+        _("The run stops after the current page."),
+        lambda: runs.stop(pk, datetime.now(UTC)),
+    )
     return back(request, "run", pk)
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:
-    return Node(_("Runs"), reverse("admin:runs"), "play_circle", "runs") if request.user.has_perm("crawlmgr.view_run") else None
+    return (
+        Node(_("Runs"), reverse("admin:runs"), "play_circle", "runs")
+        if request.user.has_perm("crawlmgr.view_run")
+        else None
+    )
 
 
 desk_site.add_branch(20, branch)

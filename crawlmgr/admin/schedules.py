@@ -1,5 +1,5 @@
-"""Admin view of everything that is scheduled: a list by next start or a view of the next seven days, and buttons that pause and
-resume all crawling."""
+"""Admin view of everything that is scheduled: a list by next start or a view of the next seven
+days, and buttons that pause and resume all crawling."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ TOLD = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the page of schedules. `one` is the scheduled item, `what` the name of its kind. The other fields are its name
-    and page, how often it starts, the address that starts it now ("" for none), its working hours, and the address where these
-    are set."""
+    """One line of the page of schedules. `one` is the scheduled item, `what` the name of its kind.
+    The other fields are its name and page, how often it starts, the address that starts it now (""
+    for none), its working hours, and the address where these are set."""
 
     one: Recurring
     what: str
@@ -65,12 +65,20 @@ def schedules(request: HttpRequest) -> HttpResponse:
     wanted = request.GET.get("zone", "")
     zone = ZoneInfo(wanted if wanted in available_timezones() else "UTC")
     context: dict[str, Any] = {
-        "rows": found[:MAX_SHOWN], "more": len(found) > MAX_SHOWN, "hold": holds.current(), "now": now,
-        "week": week, "zone": zone, "missed": missed.lately(now - TOLD),
+        "rows": found[:MAX_SHOWN],
+        "more": len(found) > MAX_SHOWN,
+        "hold": holds.current(),
+        "now": now,
+        "week": week,
+        "zone": zone,
+        "missed": missed.lately(now - TOLD),
         "tabs": [(_("List"), "?", not week), (_("Week"), f"?view=week&zone={zone.key}", week)],
-    }  # fmt: skip
+    }
     if week:
-        context |= {"days": days(found[:MAX_SHOWN], now, zone), "zones": sorted(available_timezones())}
+        context |= {
+            "days": days(found[:MAX_SHOWN], now, zone),
+            "zones": sorted(available_timezones()),
+        }
     return page(request, "desk/schedules.html", context, title=_("Schedules"), item="schedules")
 
 
@@ -82,29 +90,51 @@ def _entries(request: HttpRequest, now: datetime) -> list[Entry]:
 
 
 def _entry(request: HttpRequest, one: Recurring, timing: Timing | None) -> Entry | None:
-    """Returns the line of the schedule page for a recurring task; None if the user may not see tasks of its kind. `timing`
-    are its working hours, None if it has none."""
+    """Returns the line of the schedule page for a recurring task; None if the user may not see
+    tasks of its kind. `timing` are its working hours, None if it has none."""
     if one.kind == recurring.PRUNING:
         may = request.user.has_perm("crawlmgr.delete_retention")
-        return Entry(one, _("Retention"), _(
-            "Deletion of expired data"
-        ), reverse("admin:retention"), _("every day")) if may else None
+        return (
+            Entry(
+                one,
+                _("Retention"),
+                _("Deletion of expired data"),
+                reverse("admin:retention"),
+                _("every day"),
+            )
+            if may
+            else None
+        )
     timed = hours.TIMED[one.kind]
     if not request.user.has_perm(timed.see):
         return None
     name = _("Backup of everything") if timed.single else one.name
-    often = _("by visit plan") if one.seconds is None else _("every %(time)s") % {"time": duration(one.seconds)}
+    often = (
+        _("by visit plan")
+        if one.seconds is None
+        else _("every %(time)s") % {"time": duration(one.seconds)}
+    )
     view_name, permission = timed.start
-    start = timed.address(view_name, one.target) if view_name and request.user.has_perm(permission) else ""
+    start = (
+        timed.address(view_name, one.target)
+        if view_name and request.user.has_perm(permission)
+        else ""
+    )
     return Entry(
-        one, str(timed.what), name, timed.address(timed.view, one.target), often, start, timing,
+        one,
+        str(timed.what),
+        name,
+        timed.address(timed.view, one.target),
+        often,
+        start,
+        timing,
         reverse("admin:hours", args=[one.kind, one.target]),
-    )  # fmt: skip
+    )
 
 
 def days(found: Sequence[Entry], now: datetime, zone: ZoneInfo) -> list[tuple[date, list[Chip]]]:
-    """Returns the next seven days of a time zone as pairs of the date and a `Chip` for each scheduled start on it, sorted by
-    time."""
+    """Returns the next seven days of a time zone as pairs of the date and a `Chip` for each
+    scheduled start on it, sorted by time."""
     today = now.astimezone(zone).date()
     until = datetime.combine(today + timedelta(days=WEEK), time(), zone).astimezone(UTC)
     chips: dict[date, list[Chip]] = {today + timedelta(days=step): [] for step in range(WEEK)}
@@ -115,11 +145,17 @@ def days(found: Sequence[Entry], now: datetime, zone: ZoneInfo) -> list[tuple[da
         starts = starts or ([] if one.paused else planned.get((one.kind, one.target), []))
         for day, some in groupby(starts, key=lambda start: start.first.astimezone(zone).date()):
             all_ = list(some)
-            chips[day].append(Chip(entry, Starts(all_[0].first, all_[-1].last, sum(start.count for start in all_))))
+            chips[day].append(
+                Chip(
+                    entry, Starts(all_[0].first, all_[-1].last, sum(start.count for start in all_))
+                )
+            )
     return [(day, sorted(some, key=lambda chip: chip.starts.first)) for day, some in chips.items()]
 
 
-def _planned(found: Sequence[Entry], now: datetime, until: datetime, zone: ZoneInfo) -> dict[tuple[str, int], list[Starts]]:
+def _planned(
+    found: Sequence[Entry], now: datetime, until: datetime, zone: ZoneInfo
+) -> dict[tuple[str, int], list[Starts]]:
     """Returns by (kind, id) the starts between `now` and `until` of those items that have a plan of
     visit times instead of an interval."""
     targets: dict[str, list[int]] = {}
@@ -129,9 +165,10 @@ def _planned(found: Sequence[Entry], now: datetime, until: datetime, zone: ZoneI
     asked = {kind: hours.TIMED[kind].planned for kind in targets}
     return {
         (kind, target): starts
-        for kind, ask in asked.items() if ask is not None
+        for kind, ask in asked.items()
+        if ask is not None
         for target, starts in ask(targets[kind], now, until, zone).items()
-    }  # fmt: skip
+    }
 
 
 @post_view("schedules/pause/", "schedules-pause", MAY)
@@ -139,7 +176,9 @@ def pause(request: HttpRequest) -> HttpResponse:
     """Pauses all crawling, including active runs."""
     count = holds.pause_all(datetime.now(UTC), request.user)
     told = ngettext(
-        "All crawling is paused, including %(count)s run.", "All crawling is paused, including %(count)s runs.", count
+        "All crawling is paused, including %(count)s run.",
+        "All crawling is paused, including %(count)s runs.",
+        count,
     )
     messages.success(request, told % {"count": count})
     return back(request, "schedules")
@@ -150,7 +189,9 @@ def resume(request: HttpRequest) -> HttpResponse:
     """Resumes all crawling, including the runs that were paused with it."""
     count = holds.resume_all(datetime.now(UTC), request.user)
     told = ngettext(
-        "All crawling is resumed, including %(count)s run.", "All crawling is resumed, including %(count)s runs.", count
+        "All crawling is resumed, including %(count)s run.",
+        "All crawling is resumed, including %(count)s runs.",
+        count,
     )
     messages.success(request, told % {"count": count})
     return back(request, "schedules")
@@ -158,12 +199,16 @@ def resume(request: HttpRequest) -> HttpResponse:
 
 def branch(request: HttpRequest, item: str) -> Node | None:
     may = request.user.has_perm("crawlmgr.view_run")
-    return Node(_("Schedules"), reverse("admin:schedules"), "calendar_month", "schedules") if may else None
+    return (
+        Node(_("Schedules"), reverse("admin:schedules"), "calendar_month", "schedules")
+        if may
+        else None
+    )
 
 
 def _everything(words: Sequence[str], most: int) -> Sequence[Item]:
-    """Returns the command palette's item "all crawling" if each of the typed words is a name of it, such as "all" or
-    "everything"; otherwise []."""
+    """Returns the command palette's item "all crawling" if each of the typed words is a name of it,
+    such as "all" or "everything"; otherwise []."""
     known = ("all", "everything", "全部", "所有", "一切")
     return [Item(holds.ONLY, _("all crawling"))] if all(word in known for word in words) else []
 
@@ -171,10 +216,32 @@ def _everything(words: Sequence[str], most: int) -> Sequence[Item]:
 KINDS.insert(
     0,
     Kind(
-        gettext_lazy("Schedules"), "calendar_month", "crawlmgr.view_run", "admin:schedules", lambda words, most: (),
+        gettext_lazy("Schedules"),
+        "calendar_month",
+        "crawlmgr.view_run",
+        "admin:schedules",
+        lambda words, most: (),
         (
-            Verb(gettext_lazy("Pause"), PAUSE, MAY, "admin:schedules-pause", "pause", (), _everything, whole=True),
-            Verb(gettext_lazy("Resume"), RESUME, MAY, "admin:schedules-resume", "play_arrow", (), _everything, whole=True),
+            Verb(
+                gettext_lazy("Pause"),
+                PAUSE,
+                MAY,
+                "admin:schedules-pause",
+                "pause",
+                (),
+                _everything,
+                whole=True,
+            ),
+            Verb(
+                gettext_lazy("Resume"),
+                RESUME,
+                MAY,
+                "admin:schedules-resume",
+                "play_arrow",
+                (),
+                _everything,
+                whole=True,
+            ),
         ),
     ),
 )

@@ -1,4 +1,5 @@
-"""Middleware that checks input, and sends response headers which keep pages from loading or running foreign content."""
+"""Middleware that checks input, and sends response headers which keep pages from loading or running
+foreign content."""
 
 from __future__ import annotations
 
@@ -9,18 +10,19 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from crawlmgr import per_request
 from crawlmgr.admin import errors
 
-# Scripts may evaluate expressions because django-unfold ships Alpine's standard build, which compiles template attributes to
-# functions. Alpine's build for strict policies cannot run unfold's templates, which use statements and browser globals such as
-# `localStorage`. Inline scripts stay forbidden all the same, and script-src allows this site only.
+# Scripts may evaluate expressions because django-unfold ships Alpine's standard build, which
+# compiles template attributes to functions. Alpine's build for strict policies cannot run unfold's
+# templates, which use statements and browser globals such as `localStorage`. Inline scripts stay
+# forbidden all the same, and script-src allows this site only.
 _BASE = (
-    "default-src 'none'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self';"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
 
 class ContentSecurityPolicyMiddleware:
-    """Sends a content security policy. Scripts may evaluate expressions (needed by Alpine) in the admin only. Inline styles are
-    allowed, since Plotly needs them."""
+    """Sends a content security policy. Scripts may evaluate expressions (needed by Alpine) in the
+    admin only. Inline styles are allowed, since Plotly needs them."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -28,12 +30,16 @@ class ContentSecurityPolicyMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         scripts = "'self' 'unsafe-eval'" if request.path.startswith("/admin/") else "'self'"
-        response.headers.setdefault("Content-Security-Policy", f"{_BASE}; script-src {scripts}; style-src 'self' 'unsafe-inline'")
+        response.headers.setdefault(
+            "Content-Security-Policy",
+            f"{_BASE}; script-src {scripts}; style-src 'self' 'unsafe-inline'",
+        )
         return response
 
 
 class ReusedQueriesMiddleware:
-    """Lets the parts of a page share the results of queries that several of them need, for requests that change nothing."""
+    """Lets the parts of a page share the results of queries that several of them need, for requests
+    that change nothing."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -46,7 +52,8 @@ class ReusedQueriesMiddleware:
 
 
 class NoNulMiddleware:
-    """Refuses query strings and forms that contain a NUL character: browsers never send one, and PostgreSQL cannot store it."""
+    """Refuses query strings and forms that contain a NUL character: browsers never send one, and
+    PostgreSQL cannot store it."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -55,8 +62,8 @@ class NoNulMiddleware:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *_: object) -> HttpResponse | None:
-        """Refuses the request if it contains a NUL. Called after the CSRF check, so that a form forged by another site is not
-        parsed."""
+        """Refuses the request if it contains a NUL. Called after the CSRF check, so that a form
+        forged by another site is not parsed."""
         sent = (request.GET, request.POST) if request.method == "POST" else (request.GET,)
         return errors.bad_request(request) if any(map(_holds_nul, sent)) else None
 

@@ -1,5 +1,5 @@
-"""Form widgets that are cheap for hundreds of options: Django would render a template for each option, which takes longer than
-the rest of the page."""
+"""Form widgets that are cheap for hundreds of options: Django would render a template for each
+option, which takes longer than the rest of the page."""
 
 from __future__ import annotations
 
@@ -17,14 +17,25 @@ from django.utils.translation import gettext as _
 class LongSelect(Select):
     """A select element without option groups and without attributes on single options."""
 
-    def render(self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None) -> SafeString:
+    def render(
+        self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None
+    ) -> SafeString:
         chosen = set(self.format_value(value))
-        options = mark_safe("".join(_option(str(code), str(text), chosen) for code, text in self.choices))  # noqa: S308 - _option escapes both
-        return format_html("<select{}>{}</select>", flatatt({"name": name, **self.build_attrs(self.attrs, attrs)}), options)
+        options = mark_safe(  # noqa: S308
+            "".join(_option(str(code), str(text), chosen) for code, text in self.choices)
+        )
+        return format_html(
+            "<select{}>{}</select>",
+            flatatt({"name": name, **self.build_attrs(self.attrs, attrs)}),
+            options,
+        )
 
 
 def _option(code: str, text: str, chosen: Container[str]) -> str:
-    return f'<option value="{escape(code)}"{" selected" if code in chosen else ""}>{escape(text)}</option>'
+    return (
+        "<option"
+        f' value="{escape(code)}"{" selected" if code in chosen else ""}>{escape(text)}</option>'
+    )
 
 
 class SearchInput(TextInput):
@@ -34,16 +45,20 @@ class SearchInput(TextInput):
         super().__init__(attrs)
         self.names: Sequence[str] = ()
 
-    def render(self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None) -> SafeString:
+    def render(
+        self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None
+    ) -> SafeString:
         found = f"{name}-names"
-        shown = super().render(name, value, {**(attrs or {}), "list": found, "autocomplete": "off"}, renderer)
+        shown = super().render(
+            name, value, {**(attrs or {}), "list": found, "autocomplete": "off"}, renderer
+        )
         options = format_html_join("", '<option value="{}">', ((text,) for text in self.names))
         return format_html('{}<datalist id="{}">{}</datalist>', shown, found, options)
 
 
 class NamedField(CharField):
-    """A form field for an object that is chosen by its name ("Riverside #3") or its id. The cleaned value is the id; None if
-    left empty."""
+    """A form field for an object that is chosen by its name ("Riverside #3") or its id. The cleaned
+    value is the id; None if left empty."""
 
     widget = SearchInput
 
@@ -55,7 +70,11 @@ class NamedField(CharField):
     texts: dict[int, str] = {}
 
     def prepare_value(self, value: Any) -> Any:
-        return self.texts.get(int(value), value) if str(value or "").isascii() and str(value or "").isdigit() else value
+        return (
+            self.texts.get(int(value), value)
+            if str(value or "").isascii() and str(value or "").isdigit()
+            else value
+        )
 
     def clean(self, value: Any) -> int | None:
         text = str(super().clean(value)).strip()
@@ -67,4 +86,8 @@ class NamedField(CharField):
         like = [pk for pk, one in self.texts.items() if text.casefold() in one.casefold()]
         if len(like) == 1:
             return like[0]
-        raise ValidationError(_("Several names contain this text; choose one.") if like else _("Nothing has this name."))
+        raise ValidationError(
+            _("Several names contain this text; choose one.")
+            if like
+            else _("Nothing has this name.")
+        )

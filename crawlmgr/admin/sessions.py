@@ -1,4 +1,5 @@
-"""Admin views of login sessions: users see and end their own; administrators see those of all users."""
+"""Admin views of login sessions: users see and end their own; administrators see those of all
+users."""
 
 from __future__ import annotations
 
@@ -19,29 +20,40 @@ from crawlmgr.services import sessions
 
 @receiver(user_logged_in)
 def _note(request: HttpRequest, **_: Any) -> None:
-    sessions.note(request.session, client_address(request), request.META.get("HTTP_USER_AGENT", ""), datetime.now(UTC))
+    sessions.note(
+        request.session,
+        client_address(request),
+        request.META.get("HTTP_USER_AGENT", ""),
+        datetime.now(UTC),
+    )
 
 
 def _seen(request: HttpRequest, user: Any) -> bool:
-    """Tells whether the requesting user may see the sessions of `user`: everybody sees their own, user managers see all, but
-    those of a superuser only if they are superusers too."""
+    """Tells whether the requesting user may see the sessions of `user`: everybody sees their own,
+    user managers see all, but those of a superuser only if they are superusers too."""
     if user.pk == request.user.pk:
         return True
-    return request.user.has_perm("auth.change_user") and (request.user.is_superuser or not user.is_superuser)
+    return request.user.has_perm("auth.change_user") and (
+        request.user.is_superuser or not user.is_superuser
+    )
 
 
 @admin_view("sessions/", "sessions")
 def session_list(request: HttpRequest) -> HttpResponse:
     """Lists the open sessions that the user may see."""
     now = datetime.now(UTC)
-    rows = sessions.open_sessions(now, lambda user: _seen(request, user), request.session.session_key)
+    rows = sessions.open_sessions(
+        now, lambda user: _seen(request, user), request.session.session_key
+    )
     return page(request, "desk/sessions.html", {"rows": rows}, title=_("Sessions"), item="sessions")
 
 
 @post_view("sessions/end/", "sessions-end", "crawlmgr.view_run")
 def end(request: HttpRequest) -> HttpResponse:
     """Ends the selected sessions; whoever uses them has to log in again."""
-    count = sessions.end(set(request.POST.getlist("session")), datetime.now(UTC), lambda user: _seen(request, user))
+    count = sessions.end(
+        set(request.POST.getlist("session")), datetime.now(UTC), lambda user: _seen(request, user)
+    )
     done = ngettext("%(count)d session was ended.", "%(count)d sessions were ended.", count)
     messages.success(request, done % {"count": count})
     return back(request, "sessions")

@@ -1,8 +1,9 @@
-"""Presets as buttons, the history of settings changes in words, and a button that undoes the newest change.
+"""Presets as buttons, the history of settings changes in words, and a button that undoes the newest
+change.
 
-An admin view puts `lines(...)` into its template values and includes `desk/settings_history.html`. Its form includes
-`desk/settings_presets.html` with `presets`; the buttons send `preset` (apply it), `keep_preset` with `preset_name` (save the
-values), or `drop_preset` (delete it)."""
+An admin view puts `lines(...)` into its template values and includes `desk/settings_history.html`.
+Its form includes `desk/settings_presets.html` with `presets`; the buttons send `preset` (apply it),
+`keep_preset` with `preset_name` (save the values), or `drop_preset` (delete it)."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ Value = Callable[[tuple[str, ...], Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One change of the settings: `parts` are (name, old value, new value) as texts; `last` is True for the change that can be
-    undone."""
+    """One change of the settings: `parts` are (name, old value, new value) as texts; `last` is True
+    for the change that can be undone."""
 
     change: SettingsChange
     parts: Sequence[tuple[str, str, str]]
@@ -33,17 +34,21 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class PresetButton:
-    """A named set of values that a button applies; an `own` one was saved by a user and can be deleted."""
+    """A named set of values that a button applies; an `own` one was saved by a user and can be
+    deleted."""
 
     name: str
     title: str
     own: bool = False
 
 
-def lines(kind: str, target: int, name: Name, limit: int = 10, *, value: Value = lambda _way, value: value) -> list[Line]:
-    """Returns the newest changes of the settings of item `target` for display, newest first, at most `limit`. `name` returns the
-    name of a setting, given its path and all values after the change (those before it if the change removed the setting);
-    `value` returns what is shown for its value, given path and value."""
+def lines(
+    kind: str, target: int, name: Name, limit: int = 10, *, value: Value = lambda _way, value: value
+) -> list[Line]:
+    """Returns the newest changes of the settings of item `target` for display, newest first, at
+    most `limit`. `name` returns the name of a setting, given its path and all values after the
+    change (those before it if the change removed the setting); `value` returns what is shown for
+    its value, given path and value."""
     newest = settings_history.last(kind, target)
     return [
         Line(
@@ -65,7 +70,10 @@ def lines(kind: str, target: int, name: Name, limit: int = 10, *, value: Value =
 def buttons(kind: str, built_in: Mapping[str, str]) -> list[PresetButton]:
     """Returns buttons for the built-in presets (name to title), then for those that users saved."""
     shipped = [PresetButton(name, title) for name, title in built_in.items()]
-    return [*shipped, *(PresetButton(one.name, one.name, True) for one in settings_history.presets(kind))]
+    return [
+        *shipped,
+        *(PresetButton(one.name, one.name, True) for one in settings_history.presets(kind)),
+    ]
 
 
 def displayed(value: Any) -> str:

@@ -1,5 +1,5 @@
-"""The admin site of the web interface ("desk"), with which views, branches of the navigation tree and panels of the home page
-are registered."""
+"""The admin site of the web interface ("desk"), with which views, branches of the navigation tree
+and panels of the home page are registered."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Panel = Callable[[HttpRequest, Any], dict[str, Any] | None]
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A kind of crawl that the home page offers as long as there are no runs: title, description (`about`), name of the view for
-    adding one (`view`), required permission, icon."""
+    """A kind of crawl that the home page offers as long as there are no runs: title, description
+    (`about`), name of the view for adding one (`view`), required permission, icon."""
 
     title: Any
     about: Any
@@ -41,8 +41,8 @@ class Step:
 
 
 class DeskSite(UnfoldAdminSite):
-    """The admin site of the web interface. Each crawler registers its own views, branches and panels from its `admin` module,
-    so that this package need not know the crawlers."""
+    """The admin site of the web interface. Each crawler registers its own views, branches and
+    panels from its `admin` module, so that this package need not know the crawlers."""
 
     index_title = _("Overview")
     enable_nav_sidebar = True
@@ -71,28 +71,31 @@ class DeskSite(UnfoldAdminSite):
         self.branches = sorted([*self.branches, (order, branch)], key=lambda entry: entry[0])
 
     def add_panel(self, order: int, panel: Panel) -> None:
-        """Registers a panel of the home page: a callable that returns a dict with the name of a `template` and the values for
-        it, or None to show nothing. Lower orders come first."""
+        """Registers a panel of the home page: a callable that returns a dict with the name of a
+        `template` and the values for it, or None to show nothing. Lower orders come first."""
         self.panels = sorted([*self.panels, (order, panel)], key=lambda entry: entry[0])
 
     def add_tile(self, order: int, make: Callable[..., Any]) -> None:
-        """Registers numbers for the top of the home page: a callable that returns `tiles.Tile`s. Lower orders come first."""
+        """Registers numbers for the top of the home page: a callable that returns `tiles.Tile`s.
+        Lower orders come first."""
         self.tiles = sorted([*self.tiles, (order, make)], key=lambda entry: entry[0])
 
     def add_beginning(self, order: int, beginning: Beginning) -> None:
-        """Registers a kind of crawl that the home page offers as long as there are no runs; lower orders come first."""
+        """Registers a kind of crawl that the home page offers as long as there are no runs; lower
+        orders come first."""
         self.beginnings = sorted([*self.beginnings, (order, beginning)], key=lambda entry: entry[0])
 
     def add_tour(self, order: int, make: Callable[[], Step | None]) -> None:
-        """Registers a step of the demonstration's tour: a callable that returns the step, or None while it has nothing to
-        show. Lower orders come first."""
+        """Registers a step of the demonstration's tour: a callable that returns the step, or None
+        while it has nothing to show. Lower orders come first."""
         self.tour = sorted([*self.tour, (order, make)], key=lambda entry: entry[0])
 
     def extra_urls(self) -> list[URLPattern]:
         return self.own_views
 
     def extra_context(self, context: dict[str, Any], request: HttpRequest) -> dict[str, Any]:
-        """Adds the navigation tree to the template values of every page. (The browser fetches the status bar separately.)"""
+        """Adds the navigation tree to the template values of every page. (The browser fetches the
+        status bar separately.)"""
         context["desk_tree"] = self.tree(request) if context["has_permission"] else []
         context["desk_keys"] = go_keys(context["desk_tree"])
         return context
@@ -100,7 +103,9 @@ class DeskSite(UnfoldAdminSite):
     def tree(self, request: HttpRequest) -> list[Node]:
         return build(request, [branch for _order, branch in self.branches])
 
-    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def index(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
         if self.home is None:
             return super().index(request, extra_context)
         return self.home(request)

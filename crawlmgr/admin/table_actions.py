@@ -1,5 +1,5 @@
-"""Actions on the selected rows of a list: each row is handled separately, a deletion can be undone, and a message reports the
-result."""
+"""Actions on the selected rows of a list: each row is handled separately, a deletion can be undone,
+and a message reports the result."""
 
 from __future__ import annotations
 
@@ -21,28 +21,34 @@ from crawlmgr.services import deletions, runs
 MAX_DELETED = 500
 MAX_TICKED = 500
 Verb = Callable[[HttpRequest, Any, datetime], object]
-"""What is done with one row. Raises runs.Busy, runs.WrongState or ValueError where it cannot be done now."""
+"""What is done with one row. Raises runs.Busy, runs.WrongState or ValueError where it cannot be
+done now."""
 
 
 def to_list(request: HttpRequest, usual: str) -> HttpResponse:
-    """Redirects to the list with the filters and order with which the rows were selected; `usual` is the list's plain
-    address."""
+    """Redirects to the list with the filters and order with which the rows were selected; `usual`
+    is the list's plain address."""
     at = request.POST.get("at", "")
     return redirect(at if at.partition("?")[0] == usual else usual)
 
 
 def add_messages(request: HttpRequest, done: int, ticked: int, text: str) -> None:
-    """Shows a message on how many of the `ticked` selected rows were changed; `text` has a placeholder for the count."""
+    """Shows a message on how many of the `ticked` selected rows were changed; `text` has a
+    placeholder for the count."""
     if done:
         messages.success(request, text % {"count": done})
     if left := ticked - done:
-        success_text = ngettext("%(count)s cannot be changed now.", "%(count)s cannot be changed now.", left)
+        success_text = ngettext(
+            "%(count)s cannot be changed now.", "%(count)s cannot be changed now.", left
+        )
         messages.warning(request, success_text % {"count": left})
 
 
 def delete(request: HttpRequest, table: Table, rows: Rows, name: str, usual: str) -> HttpResponse:
-    """Schedules the deletion of the selected rows (at most MAX_DELETED) or, for the action UNDO, cancels all scheduled deletions
-    of this kind that have not begun. `name` is the field with a row's display name; `usual` is the list's address."""
+    """Schedules the deletion of the selected rows (at most MAX_DELETED) or, for the action UNDO,
+    cancels all scheduled deletions of this kind that have not begun. `name` is the field with a
+    row's display name; `usual` is the list's address.
+    """
     if not any(one.do == DELETE and request.user.has_perm(one.permission) for one in table.actions):
         raise PermissionDenied
     if request.POST.get("do") == UNDO:
@@ -53,17 +59,26 @@ def delete(request: HttpRequest, table: Table, rows: Rows, name: str, usual: str
     ticked = numbers(request.POST.getlist("row"))[:MAX_DELETED]
     names = dict(rows.filter(pk__in=ticked).values_list("pk", name))
     count = deletions.ask(table.deletes, names, datetime.now(UTC), request.user)
-    success_text = ngettext("%(count)s deleted; Undo restores it.", "%(count)s deleted; Undo restores them.", count)
+    success_text = ngettext(
+        "%(count)s deleted; Undo restores it.", "%(count)s deleted; Undo restores them.", count
+    )
     messages.success(request, success_text % {"count": count})
     return to_list(request, usual)
 
 
 def carry_out(
-    request: HttpRequest, table: Table, rows: Rows, verbs: Mapping[str, Verb], usual: str, success_text: Callable[[int], str]
+    request: HttpRequest,
+    table: Table,
+    rows: Rows,
+    verbs: Mapping[str, Verb],
+    usual: str,
+    success_text: Callable[[int], str],
 ) -> HttpResponse:
-    """Applies the submitted action, a function in `verbs`, to the selected rows (at most MAX_TICKED); deletions are only
-    scheduled (see `delete`). Redirects to the list, whose plain address is `usual`. Rows that cannot be changed now are skipped
-    and counted in a message. `success_text(n)`: message for n changed rows, with a placeholder for n."""
+    """Applies the submitted action, a function in `verbs`, to the selected rows (at most
+    MAX_TICKED); deletions are only scheduled (see `delete`). Redirects to the list, whose plain
+    address is `usual`. Rows that cannot be changed now are skipped and counted in a message.
+    `success_text(n)`: message for n changed rows, with a placeholder for n.
+    """
     wish, needed = request.POST.get("do", ""), {one.do: one.permission for one in table.actions}
     if table.deletes and wish in (DELETE, UNDO):
         return delete(request, table, rows, "name", usual)

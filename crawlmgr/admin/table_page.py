@@ -23,7 +23,8 @@ from crawlmgr.services import deletions, export_formats
 SIZE = 30
 AT_A_TIME = 500  # number of rows read per query when a file is written
 MAX_COUNTED = 10_000
-# lower limit for searches, above which "more than 1,000" is shown: counting the rows found reads each of them
+# lower limit for searches, above which "more than 1,000" is shown: counting the rows found reads
+# each of them
 MAX_COUNTED_BY_SEARCH = 1_000
 MAX_GONE = 20  # above a list, at most this many of the deletions that can still be undone are shown
 
@@ -37,7 +38,8 @@ class Line(NamedTuple):
 
 @dataclass(slots=True)
 class Shown:
-    """The template's data for a list view: headers, rows, filters, columns, actions, and query strings of its links."""
+    """The template's data for a list view: headers, rows, filters, columns, actions, and query
+    strings of its links."""
 
     name: str
     heads: list[Head]
@@ -69,8 +71,8 @@ class Shown:
 
 
 Prepared = Callable[[list[Any]], Sequence[Any]]
-"""Function that turns the rows read into what the columns show, in the same order; its number of queries must not grow with the
-rows."""
+"""Function that turns the rows read into what the columns show, in the same order; its number of
+queries must not grow with the rows."""
 
 
 def table_page(
@@ -85,11 +87,13 @@ def table_page(
     zone: tzinfo = UTC,
     **frame: Any,
 ) -> HttpResponseBase:
-    """Renders a page with a list; for `?part=rows` only the list, for `?as=csv` or `?as=json` a file.
+    """Renders a page with a list; for `?part=rows` only the list, for `?as=csv` or `?as=json` a
+    file.
 
-    `prepare` turns rows of the query into what the columns show; `key` returns what is submitted for a selected row. An
-    expensive `context` is passed as a function, which only the full page calls. `zone` is the time zone of the filter by
-    days, `frame` are further arguments of `views.page`."""
+    `prepare` turns rows of the query into what the columns show; `key` returns what is submitted
+    for a selected row. An expensive `context` is passed as a function, which only the full page
+    calls. `zone` is the time zone of the filter by days, `frame` are further arguments of
+    `views.page`."""
     asked = Asked(table, request, zone)
     if table.deletes:
         rows = rows.exclude(pk__in=deletions.pending(table.deletes).values("target"))
@@ -108,23 +112,49 @@ def table_page(
     return page(request, template, {"table": shown, **found}, **frame)
 
 
-def _shown(request: HttpRequest, table: Table, asked: Asked, rows: Rows, prepare: Prepared, key: Callable[[Any], Any]) -> Shown:
+def _shown(
+    request: HttpRequest,
+    table: Table,
+    asked: Asked,
+    rows: Rows,
+    prepare: Prepared,
+    key: Callable[[Any], Any],
+) -> Shown:
     _column, order = asked.sorted_by
     most = MAX_COUNTED_BY_SEARCH if asked.q else 0
     part = fetch_page(asked.rows(rows), order, size=SIZE, query=request.GET.dict(), count_to=most)
     query = asked.query()
     keep = f"{query}&" if query else ""
-    starts = [(one.html, format_html('<td class="{}" data-title="{}">', one.look, one.title)) for one in asked.columns]
+    starts = [
+        (one.html, format_html('<td class="{}" data-title="{}">', one.look, one.title))
+        for one in asked.columns
+    ]
     lines = [
-        Line(key(row), format_html_join("", "{}{}</td>", ((start, html(row)) for html, start in starts)))
+        Line(
+            key(row),
+            format_html_join("", "{}{}</td>", ((start, html(row)) for html, start in starts)),
+        )
         for row in prepare(part.rows)
     ]
     on = {one.name for one in asked.columns}
     order_of = [*asked.columns, *(one for one in table.columns if one.name not in on)]
     return Shown(
-        table.name, asked.heads(), asked.orders(), lines, part, keep, query, asked.q, table.search is not None,
+        table.name,
+        asked.heads(),
+        asked.orders(),
+        lines,
+        part,
+        keep,
+        query,
+        asked.q,
+        table.search is not None,
         [
-            {"name": one.name, "title": one.title, "options": asked.options[one.name], "value": asked.narrow.get(one.name, "")}
+            {
+                "name": one.name,
+                "title": one.title,
+                "options": asked.options[one.name],
+                "value": asked.narrow.get(one.name, ""),
+            }
             for one in table.choices
         ],
         [(one.name, str(one.title), one.name in on) for one in order_of],
@@ -134,7 +164,11 @@ def _shown(request: HttpRequest, table: Table, asked: Asked, rows: Rows, prepare
         [one for one in table.actions if request.user.has_perm(one.permission)],
         reverse(f"admin:{table.action_view}") if table.action_view else "",
         table.fields,
-        "" if not table.live or any(name in request.GET for name in OF_PAGES) else f"{request.path}?{keep}part=rows",
+        (
+            ""
+            if not table.live or any(name in request.GET for name in OF_PAGES)
+            else f"{request.path}?{keep}part=rows"
+        ),
         request.path,
         asked.pairs("q", "from", "to", *asked.options),
         asked.pairs("col"),
@@ -144,16 +178,19 @@ def _shown(request: HttpRequest, table: Table, asked: Asked, rows: Rows, prepare
 
 
 def _counted(shown: ListPage, asked: Asked, rows: Rows) -> str:
-    """Returns the number of rows as text; "more than N" if it exceeds N, which is MAX_COUNTED_BY_SEARCH for a search and
-    MAX_COUNTED otherwise."""
+    """Returns the number of rows as text; "more than N" if it exceeds N, which is
+    MAX_COUNTED_BY_SEARCH for a search and MAX_COUNTED otherwise."""
     most = MAX_COUNTED_BY_SEARCH if asked.q else MAX_COUNTED
     found = asked.rows(rows).order_by()[: most + 1].count() if shown.count is None else shown.count
     return _("more than %(number)s") % {"number": f"{most:,}"} if found > most else f"{found:,}"
 
 
-def _file(table: Table, asked: Asked, rows: Rows, prepare: Prepared, form: str) -> StreamingHttpResponse:
-    """Returns a download of all matching rows in the file format `form` (such as "csv"), with the order and columns of the list.
-    Rows are read in batches by key, so that no database cursor stays open."""
+def _file(
+    table: Table, asked: Asked, rows: Rows, prepare: Prepared, form: str
+) -> StreamingHttpResponse:
+    """Returns a download of all matching rows in the file format `form` (such as "csv"), with the
+    order and columns of the list. Rows are read in batches by key, so that no database cursor stays
+    open."""
     _column, order = asked.sorted_by
 
     def cells() -> Iterator[Sequence[Any]]:
@@ -169,5 +206,7 @@ def _file(table: Table, asked: Asked, rows: Rows, prepare: Prepared, form: str) 
     name = f"{table.name}-{datetime.now(UTC):%Y%m%d-%H%M}.{form}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
     return StreamingHttpResponse(
-        (piece.encode() for piece in pieces), content_type=export_formats.TYPES[form], headers=headers
+        (piece.encode() for piece in pieces),
+        content_type=export_formats.TYPES[form],
+        headers=headers,
     )

@@ -1,8 +1,11 @@
-"""Definitions of lists. All lists offer sorting, search, filters, choice and order of columns, paging by key, actions on
-selected rows, and a download of what is shown. This state is in the query string; it can be saved as a named view.
+"""Definitions of lists. All lists offer sorting, search, filters, choice and order of columns,
+paging by key, actions on selected rows, and a download of what is shown. This state is in the query
+string; it can be saved as a named view.
 
-An admin view declares a `Table`, restricts the rows to those that the user may see, and passes both to
-`table_page.table_page`; `table_query` reads the query string, and `table_actions` applies actions to the selected rows."""
+An admin view declares a `Table`, restricts the rows to those that the user may see, and passes both
+to `table_page.table_page`; `table_query` reads the query string, and `table_actions` applies
+actions to the selected rows.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +26,11 @@ Rows = QuerySet[Any]
 class Column:
     """One column of a list.
 
-    `value` returns a row's plain value for files: a number, a time, a boolean, text or None. `show` returns its HTML, if
-    that is more than the escaped value. `by` is the order when the list is sorted by the column, in the direction of the
-    first click, and `needs` are query annotations for it. `look` is the style: "num", "nowrap", "title one". Columns that
-    are not `usual` are hidden until chosen."""
+    `value` returns a row's plain value for files: a number, a time, a boolean, text or None. `show`
+    returns its HTML, if that is more than the escaped value. `by` is the order when the list is
+    sorted by the column, in the direction of the first click, and `needs` are query annotations for
+    it. `look` is the style: "num", "nowrap", "title one". Columns that are not `usual` are hidden
+    until chosen."""
 
     name: str
     title: Any
@@ -46,7 +50,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A filter with a list of options (code and text, "" for all); `narrow` filters the rows by the chosen code."""
+    """A filter with a list of options (code and text, "" for all); `narrow` filters the rows by the
+    chosen code."""
 
     name: str
     title: Any
@@ -56,8 +61,8 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action on selected rows: the value of the form parameter `do`, label, icon and permission; `ask` is a question to
-    confirm first."""
+    """An action on selected rows: the value of the form parameter `do`, label, icon and permission;
+    `ask` is a question to confirm first."""
 
     do: str
     text: Any
@@ -70,10 +75,11 @@ class Action:
 class Table:
     """Definition of a list.
 
-    `order` names the column of the default order, with "-" for the reverse of that column's own direction. `action_view` is the
-    view to which selected rows are posted with `do` and `row`; `fields` is a template with further form fields. A list that
-    is not `live` does not refresh itself. `deletes` is the kind of object for `deletions`, if rows can be deleted and
-    restored. `span` is the time field for filtering by days."""
+    `order` names the column of the default order, with "-" for the reverse of that column's own
+    direction. `action_view` is the view to which selected rows are posted with `do` and `row`;
+    `fields` is a template with further form fields. A list that is not `live` does not refresh
+    itself. `deletes` is the kind of object for `deletions`, if rows can be deleted and restored.
+    `span` is the time field for filtering by days."""
 
     name: str
     columns: Sequence[Column]
@@ -89,8 +95,8 @@ class Table:
 
 
 def by(*names: str, downwards: bool = False, nullable: bool = False) -> Order:
-    """Returns the order by these fields, ascending or with `downwards` descending, and of equal values by id. `nullable`: the
-    first field may be NULL; those rows come last."""
+    """Returns the order by these fields, ascending or with `downwards` descending, and of equal
+    values by id. `nullable`: the first field may be NULL; those rows come last."""
     return Order((*names, "id"), downwards, nullable)
 
 

@@ -37,7 +37,14 @@ register.tag("row", table_tags.attributes)
 register.tag("cell", table_tags.attributes)
 register.tag("emptystate", table_tags.emptystate)
 
-STATE_LOOK = {"running": "on", "queued": "", "paused": "warn", "finished": "ok", "stopped": "warn", "failed": "bad"}
+STATE_LOOK = {
+    "running": "on",
+    "queued": "",
+    "paused": "warn",
+    "finished": "ok",
+    "stopped": "warn",
+    "failed": "bad",
+}
 NOTHING = "–"
 
 
@@ -45,20 +52,26 @@ def _time(value: datetime | None, kind: str) -> str:
     if value is None:
         return NOTHING
     utc = value.astimezone(UTC)
-    shown = f'<time datetime="{utc.isoformat(timespec="seconds")}" data-{kind}>{utc:%Y-%m-%d %H:%M} UTC</time>'
-    return mark_safe(shown)  # noqa: S308 - contains only digits and fixed words; format_html would be slow for lists with hundreds of times
+    shown = (
+        f'<time datetime="{utc.isoformat(timespec="seconds")}" data-{kind}>{utc:%Y-%m-%d %H:%M}'
+        " UTC</time>"
+    )
+    # contains only digits and fixed words; format_html would be slow for lists with hundreds of
+    # times
+    return mark_safe(shown)  # noqa: S308
 
 
 @register.filter
 def ago(value: datetime | None) -> str:
-    """Formats a time as a relative one ("5 minutes ago"): HTML that the browser keeps current, with the exact time as its title;
-    a dash for None."""
+    """Formats a time as a relative one ("5 minutes ago"): HTML that the browser keeps current, with
+    the exact time as its title; a dash for None."""
     return _time(value, "ago")
 
 
 @register.filter
 def likely(value: datetime | None, until: datetime | None) -> str:
-    """Formats when something is due: a time, or with `until` the period in which it will probably happen."""
+    """Formats when something is due: a time, or with `until` the period in which it will probably
+    happen."""
     if value is None or until is None:
         return _time(value, "ago")
     now = datetime.now(UTC)
@@ -123,7 +136,8 @@ def size(value: float | None) -> str:
 
 @register.filter
 def duration(seconds: float | None) -> str:
-    """Formats a duration in seconds in the largest unit that keeps the number readable; a dash for None."""
+    """Formats a duration in seconds in the largest unit that keeps the number readable; a dash for
+    None."""
     if seconds is None:
         return NOTHING
     if seconds < 90:
@@ -139,18 +153,25 @@ def duration(seconds: float | None) -> str:
 
 @register.filter
 def state(run: Any) -> SafeString:
-    """Formats a run's state as a badge; a requested pause or stop that has not happened yet is shown instead."""
+    """Formats a run's state as a badge; a requested pause or stop that has not happened yet is
+    shown instead."""
     wish = {"pause": _("pausing"), "stop": _("stopping")}.get(run.wanted) if run.active else None
     look = "warn" if wish else STATE_LOOK.get(run.state, "")
     if run.state == "running" and not wish and words.of_hours(getattr(run, "waiting_for", "")):
-        return format_html('<span class="badge" title="{}">{}</span>', words.waits(run.waiting_for), _("waits"))
+        return format_html(
+            '<span class="badge" title="{}">{}</span>', words.waits(run.waiting_for), _("waits")
+        )
     return format_html('<span class="badge {}">{}</span>', look, wish or run.get_state_display())
 
 
 @register.filter
 def took(run: Any) -> str:
     """Formats the duration of a run that has ended; a dash for others."""
-    return duration((run.finished - run.started).total_seconds()) if run.finished and run.started else NOTHING
+    return (
+        duration((run.finished - run.started).total_seconds())
+        if run.finished and run.started
+        else NOTHING
+    )
 
 
 @register.filter
@@ -173,7 +194,8 @@ def url_state(name: str) -> str:
 
 @register.filter
 def inset(depth: int) -> str:
-    """Returns the CSS class that indents a table cell by the depth of its row in a tree (0 for the root)."""
+    """Returns the CSS class that indents a table cell by the depth of its row in a tree (0 for the
+    root)."""
     return f"in{depth}"
 
 
@@ -187,8 +209,8 @@ def safe_address(url: str) -> str:
 
 
 class _Address(URLNode):
-    """Template node of a `{% url %}` that is faster for views of one database row. A list has several such links in each line,
-    and Django would search its URL patterns for each link."""
+    """Template node of a `{% url %}` that is faster for views of one database row. A list has
+    several such links in each line, and Django would search its URL patterns for each link."""
 
     def render(self, context: Context) -> str:
         if len(self.args) == 1 and not self.kwargs and not self.asvar:
@@ -200,18 +222,25 @@ class _Address(URLNode):
 
 @register.tag("url")
 def url(parser: Any, token: Any) -> _Address:
-    """Replaces Django's `{% url %}`, without searching the URL patterns if the address is the page of one row."""
+    """Replaces Django's `{% url %}`, without searching the URL patterns if the address is the page
+    of one row."""
     node = url_tag(parser, token)
     return _Address(node.view_name, node.args, node.kwargs, node.asvar)
 
 
 @register.simple_tag
 def outlink(url: str, text: str = "", css: str = "link wrap") -> SafeString:
-    """Makes a link to an external page that sends no referrer; plain text if the address is not http or https."""
+    """Makes a link to an external page that sends no referrer; plain text if the address is not
+    http or https."""
     address = safe_address(url)
     if not address:
         return format_html('<span class="{}">{}</span>', css, text or url)
-    return format_html('<a class="{}" href="{}" rel="noopener noreferrer" target="_blank">{}</a>', css, address, text or url)
+    return format_html(
+        '<a class="{}" href="{}" rel="noopener noreferrer" target="_blank">{}</a>',
+        css,
+        address,
+        text or url,
+    )
 
 
 @register.simple_tag(takes_context=True)
@@ -228,12 +257,15 @@ def icon(name: str) -> SafeString:
 @register.simple_tag
 def tick_all(name: str) -> SafeString:
     """Makes the checkbox that ticks all checkboxes of a name, for the heading of their column."""
-    return format_html('<input type="checkbox" class="tick" data-tick-all="{}" aria-label="{}">', name, _("all"))
+    return format_html(
+        '<input type="checkbox" class="tick" data-tick-all="{}" aria-label="{}">', name, _("all")
+    )
 
 
 @register.simple_tag
 def desk_words() -> SafeString:
-    """Returns an HTML element with texts for the browser script, in the user's language, as JSON."""
+    """Returns an HTML element with texts for the browser script, in the user's language, as
+    JSON."""
     return json_script({"offline": _("The server does not respond")}, "desk-words")
 
 

@@ -21,8 +21,12 @@ from crawlmgr.models import ApiToken, TokenRole
 from crawlmgr.services import tokens
 
 TAGS = {
-    "installation": gettext_noop("Installation"), "runs": gettext_noop("Runs"), "data": gettext_noop("Data"),
-    "exports": gettext_noop("Exports"), "forums": gettext_noop("Forums"), "topics": gettext_noop("Topics"),
+    "installation": gettext_noop("Installation"),
+    "runs": gettext_noop("Runs"),
+    "data": gettext_noop("Data"),
+    "exports": gettext_noop("Exports"),
+    "forums": gettext_noop("Forums"),
+    "topics": gettext_noop("Topics"),
     "search forms": gettext_noop("Search forms"),
 }
 MANAGES = "auth.change_user"
@@ -30,10 +34,16 @@ MANAGES = "auth.change_user"
 
 
 class TokenForm(forms.Form):
-    name = forms.CharField(label=gettext_lazy("Name"), max_length=100, help_text=gettext_lazy("What it is for."))
+    name = forms.CharField(
+        label=gettext_lazy("Name"), max_length=100, help_text=gettext_lazy("What it is for.")
+    )
     role = forms.ChoiceField(label=gettext_lazy("Role"), choices=TokenRole.choices)
     days = forms.IntegerField(
-        label=gettext_lazy("Days until it expires"), min_value=1, max_value=tokens.MAX_DAYS, required=False, initial=90,
+        label=gettext_lazy("Days until it expires"),
+        min_value=1,
+        max_value=tokens.MAX_DAYS,
+        required=False,
+        initial=90,
         help_text=gettext_lazy("Empty: it never expires."),
     )
 
@@ -45,12 +55,17 @@ class TokenForm(forms.Form):
 
 @admin_view("api/", "api", post=MANAGES)
 def api_page(request: HttpRequest) -> HttpResponse:
-    """Lists tokens and the API's operations; a POST creates a token, whose text is shown in this response only."""
+    """Lists tokens and the API's operations; a POST creates a token, whose text is shown in this
+    response only."""
     form, text = TokenForm(request.POST or None), ""
     if request.method == "POST" and form.is_valid():
         chosen = form.cleaned_data
         text, _row = tokens.make(
-            chosen["name"], chosen["role"], days=chosen["days"], now=datetime.now(UTC), user=request.user
+            chosen["name"],
+            chosen["role"],
+            days=chosen["days"],
+            now=datetime.now(UTC),
+            user=request.user,
         )
         form = TokenForm()
     manages = request.user.has_perm(MANAGES)
@@ -79,13 +94,19 @@ def remove(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def operations() -> dict[str, list[dict[str, Any]]]:
-    """Returns the API's operations by the display name of their tag, from the API's OpenAPI description, in the current language:
-    dictionaries with `method`, `path`, `summary` and `text` (HTML)."""
+    """Returns the API's operations by the display name of their tag, from the API's OpenAPI
+    description, in the current language: dictionaries with `method`, `path`, `summary` and `text`
+    (HTML)."""
     found: dict[str, list[dict[str, Any]]] = {}
     for path, methods in api.get_openapi_schema()["paths"].items():
         for method, one in methods.items():
             text = _with_code(_(one["description"])) if one.get("description") else ""
-            row = {"method": method.upper(), "path": path, "summary": _(one["summary"]), "text": text}
+            row = {
+                "method": method.upper(),
+                "path": path,
+                "summary": _(one["summary"]),
+                "text": text,
+            }
             found.setdefault(_(TAGS[one["tags"][0]]), []).append(row)
     return found
 
@@ -93,11 +114,19 @@ def operations() -> dict[str, list[dict[str, Any]]]:
 def _with_code(text: str) -> str:
     """Returns the HTML of a text in which the parts between backticks become code."""
     parts = enumerate(text.split("`"))
-    return format_html_join("", "{}", ((format_html("<code>{}</code>", part) if place % 2 else part,) for place, part in parts))
+    return format_html_join(
+        "",
+        "{}",
+        ((format_html("<code>{}</code>", part) if place % 2 else part,) for place, part in parts),
+    )
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:
-    return Node(_("API"), reverse("admin:api"), "api", "api") if request.user.has_perm("crawlmgr.view_run") else None
+    return (
+        Node(_("API"), reverse("admin:api"), "api", "api")
+        if request.user.has_perm("crawlmgr.view_run")
+        else None
+    )
 
 
 desk_site.add_branch(65, branch)

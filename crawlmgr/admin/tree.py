@@ -1,4 +1,5 @@
-"""The navigation tree on the left: collects the nodes of all branches and marks the current item."""
+"""The navigation tree on the left: collects the nodes of all branches and marks the current
+item."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ _PLACE = 10**15 + 7  # stands for the row's id in an address pattern
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node of the navigation tree. `key` identifies the item ("board:3"). `lazy` is the address from which its children are
-    loaded when it is unfolded. `mark` names a small icon beside the title: "paused", "working" or "alarm". `depth` is the
-    indentation within a branch."""
+    """A node of the navigation tree. `key` identifies the item ("board:3"). `lazy` is the address
+    from which its children are loaded when it is unfolded. `mark` names a small icon beside the
+    title: "paused", "working" or "alarm". `depth` is the indentation within a branch."""
 
     title: str
     url: str = ""
@@ -34,8 +35,8 @@ class Node:
 
     @property
     def line(self) -> str:
-        """The HTML of the node and its children. Every page contains the tree, so the HTML of nodes without children is
-        cached."""
+        """The HTML of the node and its children. Every page contains the tree, so the HTML of nodes
+        without children is cached."""
         return _laid_out(self) if self.children else _line(self, get_language() or "")
 
 
@@ -49,8 +50,8 @@ def _line(node: Node, _language: str) -> str:
 
 
 def address(name: str, pk: int) -> str:
-    """Returns the address of the view `name` for the row with this id; faster than `reverse`, for trees with hundreds of
-    nodes."""
+    """Returns the address of the view `name` for the row with this id; faster than `reverse`, for
+    trees with hundreds of nodes."""
     before, after = _pattern(name, get_script_prefix())
     return f"{before}{pk}{after}"
 
@@ -62,16 +63,30 @@ def _pattern(name: str, _prefix: str) -> tuple[str, str]:
 
 
 GO_KEYS = {
-    "home": "o", "forums": "f", "boards": "b", "threads": "l", "posts": "n", "plan:all": "p", "simulations": "s", "topics": "t",
-    "sources": "d", "deep-records": "c",
-    "runs": "r", "schedules": "e", "hosts": "h", "archive": "a", "workers": "w", "queue": "q",
+    "home": "o",
+    "forums": "f",
+    "boards": "b",
+    "threads": "l",
+    "posts": "n",
+    "plan:all": "p",
+    "simulations": "s",
+    "topics": "t",
+    "sources": "d",
+    "deep-records": "c",
+    "runs": "r",
+    "schedules": "e",
+    "hosts": "h",
+    "archive": "a",
+    "workers": "w",
+    "queue": "q",
 }
-"""Keyboard shortcuts by the key of a node of the navigation tree: the letter that, typed after `g`, opens the node's page."""
+"""Keyboard shortcuts by the key of a node of the navigation tree: the letter that, typed after `g`,
+opens the node's page."""
 
 
 def go_keys(nodes: Sequence[Node]) -> list[tuple[str, str, str]]:
-    """Returns (letter, address, title) for each node with a keyboard shortcut among `nodes` and their children, in the order of
-    the tree."""
+    """Returns (letter, address, title) for each node with a keyboard shortcut among `nodes` and
+    their children, in the order of the tree."""
     flat = [one for node in nodes for one in (node, *node.children)]
     return [(GO_KEYS[node.key], node.url, node.title) for node in flat if node.key in GO_KEYS]
 
@@ -80,14 +95,14 @@ Branch = Callable[[HttpRequest, str], Node | None]
 
 
 def open_item(request: HttpRequest) -> str:
-    """Returns the key of the navigation item that the page shows, as set by `views.page`; "" for pages of Django's own
-    admin."""
+    """Returns the key of the navigation item that the page shows, as set by `views.page`; "" for
+    pages of Django's own admin."""
     return str(getattr(request, "desk_item", ""))
 
 
 def build(request: HttpRequest, branches: Sequence[Branch]) -> list[Node]:
-    """Builds the navigation tree from all branches and marks the current item: by its key or, on pages of Django's own admin,
-    by the longest matching address."""
+    """Builds the navigation tree from all branches and marks the current item: by its key or, on
+    pages of Django's own admin, by the longest matching address."""
     item = open_item(request)
     nodes = [node for branch in branches if (node := branch(request, item)) is not None]
     if not item:
@@ -120,5 +135,6 @@ def _by_address(nodes: Sequence[Node], address: str) -> str:
 
 
 def navigation(request: HttpRequest) -> list[dict[str, object]]:
-    """Returns an empty navigation for unfold's side bar, because this project renders its own tree."""
+    """Returns an empty navigation for unfold's side bar, because this project renders its own
+    tree."""
     return []

@@ -40,9 +40,13 @@ def _role_field() -> forms.ChoiceField:
 
 
 def _without(nested: list[Any], beginning: str) -> list[Any]:
-    """Returns a nested list of texts without the texts that begin with `beginning`, and without lists that become empty by
-    that."""
-    kept = [_without(one, beginning) if isinstance(one, list) else one for one in nested if not str(one).startswith(beginning)]
+    """Returns a nested list of texts without the texts that begin with `beginning`, and without
+    lists that become empty by that."""
+    kept = [
+        _without(one, beginning) if isinstance(one, list) else one
+        for one in nested
+        if not str(one).startswith(beginning)
+    ]
     return [one for one in kept if one != []]
 
 
@@ -55,15 +59,21 @@ class ChangeForm(UserChangeForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        held = set(self.instance.groups.values_list("name", flat=True)) if self.instance.pk else set()
+        held = (
+            set(self.instance.groups.values_list("name", flat=True)) if self.instance.pk else set()
+        )
         if "is_active" in self.fields:  # missing for users who may only view
             self.fields["is_active"].label = _("May log in")
-            self.fields["is_active"].help_text = _("Switch this off instead of deleting an account.")
+            self.fields["is_active"].help_text = _(
+                "Switch this off instead of deleting an account."
+            )
         self.initial["role"] = next((role for role in reversed(ROLES) if role in held), VIEWER)
 
 
-class UserAdmin(DeskModelAdmin, DjangoUserAdmin):  # type: ignore[type-arg]  # not subscriptable at run time
-    """Admin of users. The first administrator is a superuser; only superusers may change superusers."""
+# not subscriptable at run time
+class UserAdmin(DeskModelAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
+    """Admin of users. The first administrator is a superuser; only superusers may change
+    superusers."""
 
     form = ChangeForm
     add_form = AddForm
@@ -78,7 +88,8 @@ class UserAdmin(DeskModelAdmin, DjangoUserAdmin):  # type: ignore[type-arg]  # n
 
     @admin.display(description=gettext_lazy("Role"))
     def role(self, user: Any) -> str:
-        """Returns the name of the user's highest role; superusers are shown as administrators with all rights."""
+        """Returns the name of the user's highest role; superusers are shown as administrators with
+        all rights."""
         if user.is_superuser:
             return _("administrator with all rights")
         held = {group.name for group in user.groups.all()}
@@ -89,15 +100,21 @@ class UserAdmin(DeskModelAdmin, DjangoUserAdmin):  # type: ignore[type-arg]  # n
         """Tells whether the account is active."""
         return bool(user.is_active)
 
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> tuple[list[Any], dict[str, int], set[str], list[str]]:
-        """Returns what is deleted with a user, without the rows that only assign a role to the user."""
+    def get_deleted_objects(
+        self, objs: Any, request: HttpRequest
+    ) -> tuple[list[Any], dict[str, int], set[str], list[str]]:
+        """Returns what is deleted with a user, without the rows that only assign a role to the
+        user."""
         nested, counts, missing, protected = super().get_deleted_objects(objs, request)
         joined = User.groups.through._meta
         counts.pop(str(joined.verbose_name_plural), None)
         return _without(nested, f"{capfirst(joined.verbose_name)}: "), counts, missing, protected
 
-    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
-        """Shows Django's page for setting another user's password, with the breadcrumb that all pages have."""
+    def user_change_password(
+        self, request: HttpRequest, id: str, form_url: str = ""
+    ) -> HttpResponse:
+        """Shows Django's page for setting another user's password, with the breadcrumb that all
+        pages have."""
         answer = super().user_change_password(request, id, form_url)
         if isinstance(answer, TemplateResponse) and answer.context_data is not None:
             answer.context_data["trail"] = self._trail()
@@ -121,7 +138,11 @@ class UserAdmin(DeskModelAdmin, DjangoUserAdmin):  # type: ignore[type-arg]  # n
         return not self._out_of_reach(request, obj) and super().has_change_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return not self._out_of_reach(request, obj) and obj != request.user and super().has_delete_permission(request, obj)
+        return (
+            not self._out_of_reach(request, obj)
+            and obj != request.user
+            and super().has_delete_permission(request, obj)
+        )
 
 
 for model in (User, Group):

@@ -1,5 +1,5 @@
-"""Registers admin views with address and permission, renders their pages with the common navigation, and helps with
-forms and buttons."""
+"""Registers admin views with address and permission, renders their pages with the common
+navigation, and helps with forms and buttons."""
 
 from __future__ import annotations
 
@@ -23,15 +23,21 @@ View = Callable[..., HttpResponseBase]
 Trail = Sequence[tuple[str, str]]
 
 
-def admin_view(route: str, name: str, permission: str = "crawlmgr.view_run", post: str = "") -> Callable[[View], View]:
-    """Returns a decorator that registers an admin view. `permission` is needed to open it and `post` to send a POST; without
-    `post` only GET is allowed."""
+def admin_view(
+    route: str, name: str, permission: str = "crawlmgr.view_run", post: str = ""
+) -> Callable[[View], View]:
+    """Returns a decorator that registers an admin view. `permission` is needed to open it and
+    `post` to send a POST; without `post` only GET is allowed."""
 
     def register(view: View) -> View:
         @wraps(view)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            if request.method not in ("GET", "HEAD", "POST") or (request.method == "POST" and not post):
-                return errors.not_allowed(request, ["GET", "HEAD", "POST"] if post else ["GET", "HEAD"])
+            if request.method not in ("GET", "HEAD", "POST") or (
+                request.method == "POST" and not post
+            ):
+                return errors.not_allowed(
+                    request, ["GET", "HEAD", "POST"] if post else ["GET", "HEAD"]
+                )
             needed = post if request.method == "POST" else permission
             if not request.user.has_perm(needed):
                 raise PermissionDenied
@@ -44,7 +50,8 @@ def admin_view(route: str, name: str, permission: str = "crawlmgr.view_run", pos
 
 
 def post_view(route: str, name: str, permission: str) -> Callable[[View], View]:
-    """Returns a decorator that registers a view for a button: it accepts only POST, from users with the permission."""
+    """Returns a decorator that registers a view for a button: it accepts only POST, from users with
+    the permission."""
 
     def register(view: View) -> View:
         @wraps(view)
@@ -73,10 +80,12 @@ def page(
     live: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """Renders a page with the common navigation; for `?part=live`, only the template `live`, the part of the page that updates
-    itself.
+    """Renders a page with the common navigation; for `?part=live`, only the template `live`, the
+    part of the page that updates itself.
 
-    `item` is the key of the page's item in the navigation tree, `trail` are the (title, address) pairs of its breadcrumb."""
+    `item` is the key of the page's item in the navigation tree, `trail` are the (title, address)
+    pairs of its breadcrumb.
+    """
     if live and request.GET.get("part") == "live":
         return render(request, live, context)
     request.desk_item = item  # type: ignore[attr-defined]  # read by `tree.current`
@@ -88,10 +97,12 @@ def page(
 OPEN_PRIVATE = "crawlmgr.open_private"
 
 
-def opens_nothing(request: HttpRequest, form: Form, *fields: str, before: Container[str] = ()) -> bool:
-    """Tells whether the user may submit these fields of a form, each of which allows crawling a private address. Administrators
-    may always; others may only keep fields that were on before (named in `before`). Adds an error to every other field that
-    is on."""
+def opens_nothing(
+    request: HttpRequest, form: Form, *fields: str, before: Container[str] = ()
+) -> bool:
+    """Tells whether the user may submit these fields of a form, each of which allows crawling a
+    private address. Administrators may always; others may only keep fields that were on before
+    (named in `before`). Adds an error to every other field that is on."""
     if request.user.has_perm(OPEN_PRIVATE):
         return True
     opened = [name for name in fields if form.cleaned_data[name] and name not in before]
@@ -101,7 +112,8 @@ def opens_nothing(request: HttpRequest, form: Form, *fields: str, before: Contai
 
 
 def number(text: str, most: int = 2**31 - 1) -> int | None:
-    """Parses a whole number from 0 to `most` from a form field or query string; returns None if the text is anything else.
+    """Parses a whole number from 0 to `most` from a form field or query string; returns None if the
+    text is anything else.
 
     >>> number("12"), number("²"), number("9" * 5000)
     (12, None, None)
@@ -117,17 +129,24 @@ def numbers(texts: Iterable[str]) -> list[int]:
 
 
 def attempt(request: HttpRequest, done: str, action: Callable[[], object]) -> bool:
-    """Calls `action` and shows a message to the user: `done` if it succeeded, otherwise why it cannot be done now. Returns
-    False if it raised runs.Busy, runs.WrongState or ValueError."""
+    """Calls `action` and shows a message to the user: `done` if it succeeded, otherwise why it
+    cannot be done now. Returns False if it raised runs.Busy, runs.WrongState or ValueError."""
     try:
         action()
     except runs.Busy as busy:
         messages.warning(
-            request, _("Run %(number)s (%(name)s) is already running.") % {"number": busy.run.pk, "name": busy.run.label}
+            request,
+            _("Run %(number)s (%(name)s) is already running.")
+            % {
+                "number": busy.run.pk,
+                "name": busy.run.label,
+            },
         )
         return False
     except runs.WrongState as wrong:
-        messages.warning(request, _("The run is %(state)s; that cannot be done now.") % {"state": _(wrong.code)})
+        messages.warning(
+            request, _("The run is %(state)s; that cannot be done now.") % {"state": _(wrong.code)}
+        )
         return False
     except ValueError as error:
         messages.error(request, str(error))

@@ -1,4 +1,5 @@
-"""Texts for the codes that are stored with runs, visits, pages and events. A code without a text is shown as it is."""
+"""Texts for the codes that are stored with runs, visits, pages and events. A code without a text is
+shown as it is."""
 
 from __future__ import annotations
 
@@ -61,12 +62,19 @@ def happened(event: Event) -> str:
         return f"{say(code)}: {say(detail)}" if detail and code in SAID else say(event.text)
     name = kind(told.name) if told.name == backups.KIND else told.name
     since = {"name": name, "count": told.times, "since": f"{told.since:%Y-%m-%d %H:%M} UTC"}
-    return ngettext("%(name)s: %(count)s start since %(since)s", "%(name)s: %(count)s starts since %(since)s", told.times) % since
+    return (
+        ngettext(
+            "%(name)s: %(count)s start since %(since)s",
+            "%(name)s: %(count)s starts since %(since)s",
+            told.times,
+        )
+        % since
+    )
 
 
 def brief(code: str) -> str:
-    """Returns a short text for a code, without details and without what follows a colon or semicolon. `say` returns the full
-    text."""
+    """Returns a short text for a code, without details and without what follows a colon or
+    semicolon. `say` returns the full text."""
     whole = say(code.partition(":")[0])
     return min((whole.partition(sign)[0].strip() for sign in (":", "：", ";", "；")), key=len)
 
@@ -77,7 +85,8 @@ def kind(code: str) -> str:
 
 
 def waits(waiting_for: str) -> str:
-    """Returns the text on what a run waits for: a host that may not be requested yet, or the run's working hours."""
+    """Returns the text on what a run waits for: a host that may not be requested yet, or the run's
+    working hours."""
     if not of_hours(waiting_for):
         return _("waits for %(host)s") % {"host": waiting_for}
     text, _space, zone = waiting_for.removeprefix(f"{timings.WAITS} ").rpartition(" ")
@@ -92,12 +101,15 @@ def pause(cause: str, amount: float) -> str:
     if cause == "failures":
         return ngettext(
             "%(number)s request to the host failed; the pause grows with each failure in a row.",
-            "%(number)s requests to the host failed one after another; the pause grows with each failure in a row.",
+            "%(number)s requests to the host failed one after another; the pause grows with each"
+            " failure in a row.",
             int(amount),
         ) % {"number": int(amount)}
     values = {"seconds": f"{amount:g}"}
     if cause == "crawl_delay":
-        return _("Its robots.txt asks for %(seconds)s s between two requests (Crawl-delay).") % values
+        return (
+            _("Its robots.txt asks for %(seconds)s s between two requests (Crawl-delay).") % values
+        )
     return _("The delay between two requests to it is %(seconds)s s.") % values
 
 

@@ -1,4 +1,5 @@
-"""Admin views of workers: the nodes with their heartbeats, their clusters of processes, and the list of events."""
+"""Admin views of workers: the nodes with their heartbeats, their clusters of processes, and the
+list of events."""
 
 from __future__ import annotations
 
@@ -38,20 +39,38 @@ def workers_page(request: HttpRequest) -> HttpResponse:
     }
     if request.GET.get("part") != "live":
         context |= node_views.chart_of(request.GET.get("chart", ""), found, found, now)
-    return page(request, "desk/workers.html", context, title=_("Workers"), item="workers", live="desk/workers_live.html")
+    return page(
+        request,
+        "desk/workers.html",
+        context,
+        title=_("Workers"),
+        item="workers",
+        live="desk/workers_live.html",
+    )
 
 
 @admin_view("events/", "events")
 def event_list(request: HttpRequest) -> HttpResponseBase:
     """Lists errors, warnings and notes, newest first."""
     trail = [(_("Workers"), reverse("admin:workers"))]
-    return table_page(request, "desk/events.html", TABLE, reads.events(), {}, title=_("Events"), item="events", trail=trail)
+    return table_page(
+        request,
+        "desk/events.html",
+        TABLE,
+        reads.events(),
+        {},
+        title=_("Events"),
+        item="events",
+        trail=trail,
+    )
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:
     if not request.user.has_perm("crawlmgr.view_run"):
         return None
-    children: tuple[Node, ...] = (Node(_("Events"), reverse("admin:events"), "notifications", "events"),)
+    children: tuple[Node, ...] = (
+        Node(_("Events"), reverse("admin:events"), "notifications", "events"),
+    )
     if request.user.has_perm("crawlmgr.delete_retention"):
         children += (Node(_("Backups"), reverse("admin:backups"), "backup", "backups"),)
         children += (Node(_("Retention"), reverse("admin:retention"), "delete_sweep", "retention"),)

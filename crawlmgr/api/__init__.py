@@ -11,8 +11,9 @@ from crawlmgr.api.base import api, changes, limit
 
 
 def load() -> None:
-    """Imports the `api` modules of this package and of the crawlers, which register their operations on import, and sets the
-    rate limit from the settings. Called once, when the URLs are loaded."""
+    """Imports the `api` modules of this package and of the crawlers, which register their
+    operations on import, and sets the rate limit from the settings. Called once, when the URLs are
+    loaded."""
     limit.num_requests, limit.duration = limit.parse_rate(settings.API_RATE)
     import_module("crawlmgr.api.shared")
     import_module("crawlmgr.api.saved")

@@ -19,14 +19,16 @@ from crawlmgr.models import ApiToken, TokenRole
 from crawlmgr.services import runs, tokens
 
 DESCRIPTION = (
-    "Reads everything that the desk shows, and starts, pauses, stops, tunes and exports as its buttons do. Send "
-    "`Authorization: Bearer TOKEN`; create tokens on the desk or with `manage.py token add`. Lists are read page by page: pass "
-    "`next` of a response as `after` of the next request; it is null on the last page. Times are ISO 8601 with a zone."
+    "Reads everything that the desk shows, and starts, pauses, stops, tunes and exports as its"
+    " buttons do. Send `Authorization: Bearer TOKEN`; create tokens on the desk or with `manage.py"
+    " token add`. Lists are read page by page: pass `next` of a response as `after` of the next"
+    " request; it is null on the last page. Times are ISO 8601 with a zone."
 )
 
 
 class Token(HttpBearer):
-    """Authentication by bearer token. If `role` is operator, a valid token without that role is refused with status 403."""
+    """Authentication by bearer token. If `role` is operator, a valid token without that role is
+    refused with status 403."""
 
     def __init__(self, role: str = TokenRole.VIEWER) -> None:
         super().__init__()
@@ -34,21 +36,30 @@ class Token(HttpBearer):
 
     def authenticate(self, request: HttpRequest, token: str) -> ApiToken | None:
         found = tokens.find(token, datetime.now(UTC))
-        if found is not None and self.role == TokenRole.OPERATOR and found.role != TokenRole.OPERATOR:
-            raise HttpError(403, "This token is read-only. Starting or changing something needs a token with the role operator.")
+        if (
+            found is not None
+            and self.role == TokenRole.OPERATOR
+            and found.role != TokenRole.OPERATOR
+        ):
+            raise HttpError(
+                403,
+                "This token is read-only. Starting or changing something needs a token with the"
+                " role operator.",
+            )
         return found
 
 
 class PerToken(AuthRateThrottle):
-    """Rate limit of each token; the requests that all web processes receive with it are counted together."""
+    """Rate limit of each token; the requests that all web processes receive with it are counted
+    together."""
 
     def get_cache_key(self, request: HttpRequest) -> str:
         return f"api-rate-{getattr(getattr(request, 'auth', None), 'pk', 0)}"
 
 
 def _for_who_may_read(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Decorator of the view that shows the API's description (OpenAPI document): answers 401 unless the request has a valid token
-    or a login that may read runs."""
+    """Decorator of the view that shows the API's description (OpenAPI document): answers 401 unless
+    the request has a valid token or a login that may read runs."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *given: Any, **named: Any) -> HttpResponse:
@@ -62,13 +73,20 @@ def _for_who_may_read(view: Callable[..., HttpResponse]) -> Callable[..., HttpRe
 
 
 limit = PerToken("600/m")
-"""The rate limit of every operation; the configured rate replaces this one when the URLs are loaded."""
+"""The rate limit of every operation; the configured rate replaces this one when the URLs are
+loaded."""
 changes = Token(TokenRole.OPERATOR)
 """Authentication for operations that start or change something."""
 
 api = NinjaAPI(
-    title="Crawl manager", version=__version__, description=DESCRIPTION, urls_namespace="api-v1", docs_url=None, auth=Token(),
-    throttle=[limit], docs_decorator=_for_who_may_read,
+    title="Crawl manager",
+    version=__version__,
+    description=DESCRIPTION,
+    urls_namespace="api-v1",
+    docs_url=None,
+    auth=Token(),
+    throttle=[limit],
+    docs_decorator=_for_who_may_read,
 )
 
 
@@ -98,6 +116,8 @@ def _wrong_value(request: HttpRequest, problem: ValueError) -> HttpResponse:
 
 
 def page_of(rows: list[Any], limit: int, keys: list[int]) -> dict[str, Any]:
-    """Returns the JSON document of one page of a list: its rows, and as `next` the key after which the next page begins; None if
-    there are fewer rows than `limit`, so that this is the last page. `keys` are the keys of the rows."""
+    """Returns the JSON document of one page of a list: its rows, and as `next` the key after which
+    the next page begins; None if there are fewer rows than `limit`, so that this is the last page.
+    `keys` are the keys of the rows.
+    """
     return {"rows": rows, "next": keys[-1] if len(keys) == limit else None}

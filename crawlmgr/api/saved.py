@@ -21,8 +21,9 @@ router = Router(tags=["exports"])
 
 
 class NewExport(Schema):
-    """A new export. `days` limits it to rows of that many days before the file is written; `every_hours` is the interval at
-    which files are written (0: only on request), `keep` the number of files kept."""
+    """A new export. `days` limits it to rows of that many days before the file is written;
+    `every_hours` is the interval at which files are written (0: only on request), `keep` the number
+    of files kept."""
 
     name: str
     table: str
@@ -38,7 +39,8 @@ class NewExport(Schema):
 
 
 class PlanOfExport(Schema):
-    """How often an export is written, in hours, and how many files are kept; what is None stays as it is."""
+    """How often an export is written, in hours, and how many files are kept; what is None stays as
+    it is."""
 
     every_hours: int | None = None
     keep: int | None = None
@@ -66,27 +68,37 @@ def kept_page(request: HttpRequest, export: int) -> dict[str, Any]:
 
 
 @router.patch(
-    "/{int:export}", auth=changes,
+    "/{int:export}",
+    auth=changes,
     summary=gettext_noop("Change how often an export is written and how many files are kept"),
 )
 def kept_plan(request: HttpRequest, export: int, plan: PlanOfExport) -> dict[str, Any]:
     found = Export.objects.get(pk=export)
     every = found.every_hours if plan.every_hours is None else plan.every_hours
-    saved_exports.plan(found, every_hours=every, keep=found.keep if plan.keep is None else plan.keep, now=_now())
+    saved_exports.plan(
+        found, every_hours=every, keep=found.keep if plan.keep is None else plan.keep, now=_now()
+    )
     return saved_exports.document(found)
 
 
 @router.post(
-    "/{int:export}/write", auth=changes, summary=gettext_noop("Write an export now"),
-    description=gettext_noop("The response is the run that writes the file; its `result` shows the progress."),
+    "/{int:export}/write",
+    auth=changes,
+    summary=gettext_noop("Write an export now"),
+    description=gettext_noop(
+        "The response is the run that writes the file; its `result` shows the progress."
+    ),
 )
 def kept_write(request: HttpRequest, export: int) -> dict[str, Any]:
     return run_document(saved_exports.start(Export.objects.get(pk=export), now=_now()).pk)
 
 
 @router.get(
-    "/{int:export}/file", summary=gettext_noop("The newest file of an export"),
-    description=gettext_noop("With `manifest`, a description of the file instead (filter, columns, rows, SHA-256)."),
+    "/{int:export}/file",
+    summary=gettext_noop("The newest file of an export"),
+    description=gettext_noop(
+        "With `manifest`, a description of the file instead (filter, columns, rows, SHA-256)."
+    ),
 )
 def kept_file(request: HttpRequest, export: int, manifest: bool = False) -> FileResponse:
     file = saved_exports.newest(Export.objects.get(pk=export))
@@ -96,13 +108,22 @@ def kept_file(request: HttpRequest, export: int, manifest: bool = False) -> File
         content, name, kind = saved_exports.opened(file, manifest=manifest)
     except OSError:
         raise HttpError(404, "The file is gone.") from None
-    return FileResponse(content, as_attachment=True, filename=name, content_type=kind, headers={"Cache-Control": "no-store"})
+    return FileResponse(
+        content,
+        as_attachment=True,
+        filename=name,
+        content_type=kind,
+        headers={"Cache-Control": "no-store"},
+    )
 
 
 @router.post(
-    "/{int:export}/address", auth=changes, summary=gettext_noop("Create an address that needs no token"),
+    "/{int:export}/address",
+    auth=changes,
+    summary=gettext_noop("Create an address that needs no token"),
     description=gettext_noop(
-        "The address always returns the newest file. It is shown only in this response; an earlier address stops working."
+        "The address always returns the newest file. It is shown only in this response; an earlier"
+        " address stops working."
     ),
 )
 def kept_open(request: HttpRequest, export: int) -> dict[str, Any]:
@@ -110,7 +131,9 @@ def kept_open(request: HttpRequest, export: int) -> dict[str, Any]:
     return {"address": request.build_absolute_uri(reverse("export-address", args=[secret]))}
 
 
-@router.delete("/{int:export}/address", auth=changes, summary=gettext_noop("Withdraw the address of an export"))
+@router.delete(
+    "/{int:export}/address", auth=changes, summary=gettext_noop("Withdraw the address of an export")
+)
 def kept_close(request: HttpRequest, export: int) -> dict[str, Any]:
     found = Export.objects.get(pk=export)
     saved_exports.close_address(found, _now())
@@ -118,7 +141,9 @@ def kept_close(request: HttpRequest, export: int) -> dict[str, Any]:
     return saved_exports.document(found)
 
 
-@router.delete("/{int:export}", auth=changes, summary=gettext_noop("Remove an export with its files"))
+@router.delete(
+    "/{int:export}", auth=changes, summary=gettext_noop("Remove an export with its files")
+)
 def kept_remove(request: HttpRequest, export: int) -> dict[str, Any]:
     found = Export.objects.get(pk=export)
     saved_exports.remove(found, _now())

@@ -1,4 +1,5 @@
-"""API operations that do not belong to one crawler: state of the installation, runs, hosts, events, and all exportable tables."""
+"""API operations that do not belong to one crawler: state of the installation, runs, hosts, events,
+and all exportable tables."""
 
 from __future__ import annotations
 
@@ -24,18 +25,24 @@ from crawlmgr.services import export_formats, exports, nodes, recurring, runs
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="maximum number of rows per page")]
 Key = Annotated[int, Query(ge=0, lt=2**63)]
-STREAMS = 4  # at most this many event streams are served by one web process at once; each occupies a thread
+# at most this many event streams are served by one web process at once; each occupies a thread
+STREAMS = 4
 STREAM_SECONDS = 300
 TICK_SECONDS = 2.0
 _streams = threading.BoundedSemaphore(STREAMS)
 
 
 class Narrow(Schema):
-    """Query parameters that restrict exported rows: to a site or a run (ids), and to rows made since a time (`since`)."""
+    """Query parameters that restrict exported rows: to a site or a run (ids), and to rows made
+    since a time (`since`)."""
 
-    site: int | None = Query(None, ge=0, lt=2**63)  # type: ignore[type-arg]  # a function, typed as a class
-    run: int | None = Query(None, ge=0, lt=2**63)  # type: ignore[type-arg]  # a function, typed as a class
-    since: AwareDatetime | None = Query(None, description="only rows since this time; ISO 8601 with a time zone")  # type: ignore[type-arg]  # a function, typed as a class
+    # a function, typed as a class
+    site: int | None = Query(None, ge=0, lt=2**63)  # type: ignore[type-arg]
+    # a function, typed as a class
+    run: int | None = Query(None, ge=0, lt=2**63)  # type: ignore[type-arg]
+    since: AwareDatetime | None = Query(
+        None, description="only rows since this time; ISO 8601 with a time zone"
+    )  # type: ignore[type-arg]  # a function, typed as a class
 
     def filter(self) -> exports.Filter:
         return exports.Filter(self.site, self.run, self.since)
@@ -56,13 +63,22 @@ def _now() -> datetime:
 
 
 def state(now: datetime) -> dict[str, Any]:
-    """Returns the numbers of the web interface's status bar, and the last error, as a dictionary for JSON."""
+    """Returns the numbers of the web interface's status bar, and the last error, as a dictionary
+    for JSON."""
     found = status_reads.status(now)
     last = found.last_error
     return {
-        "nodes": found.nodes, "workers": found.workers, "silent_nodes": found.silent, "pages_a_minute": found.pages_a_minute,
+        "nodes": found.nodes,
+        "workers": found.workers,
+        "silent_nodes": found.silent,
+        "pages_a_minute": found.pages_a_minute,
         "in_flight": in_flight.total(now),
-        "runs": {"running": found.running, "waiting": found.waiting, "queued": found.queued, "paused": found.paused},
+        "runs": {
+            "running": found.running,
+            "waiting": found.waiting,
+            "queued": found.queued,
+            "paused": found.paused,
+        },
         "last_problem": None if last is None else _event(last),
     }
 
@@ -72,7 +88,11 @@ def status(request: HttpRequest) -> dict[str, Any]:
     return state(_now())
 
 
-@api.get("/schedules", tags=["installation"], summary=gettext_noop("Scheduled items: how often, when next, in which hours"))
+@api.get(
+    "/schedules",
+    tags=["installation"],
+    summary=gettext_noop("Scheduled items: how often, when next, in which hours"),
+)
 def schedule_list(request: HttpRequest, limit: Limit = 100) -> dict[str, Any]:
     return recurring.documents(_now(), limit)
 
@@ -83,27 +103,77 @@ def node_list(request: HttpRequest) -> dict[str, Any]:
 
 
 RUN_FIELDS = (
-    *("id", "kind", "label", "target", "state", "scheduled", "wanted", "stopped_by", "detail", "waiting_for", "waiting_until"),
-    *("created", "started", "finished", "progressed", "fetched", "failed", "refused", "requests", "bytes", "new", "updated"),
+    *(
+        "id",
+        "kind",
+        "label",
+        "target",
+        "state",
+        "scheduled",
+        "wanted",
+        "stopped_by",
+        "detail",
+        "waiting_for",
+        "waiting_until",
+    ),
+    *(
+        "created",
+        "started",
+        "finished",
+        "progressed",
+        "fetched",
+        "failed",
+        "refused",
+        "requests",
+        "bytes",
+        "new",
+        "updated",
+    ),
     *("unchanged", "items", "busy", "retries", "waits", "waited_seconds", "result"),
 )
 HOST_FIELDS = (
-    *("id", "key", "next_at", "delay_seconds", "connections", "crawl_delay_seconds", "retry_after_until", "failures"),
-    *("last_status", "last_error", "last_request_at", "robots_verdict", "requests", "bytes", "errors", "refused_by_robots"),
+    *(
+        "id",
+        "key",
+        "next_at",
+        "delay_seconds",
+        "connections",
+        "crawl_delay_seconds",
+        "retry_after_until",
+        "failures",
+    ),
+    *(
+        "last_status",
+        "last_error",
+        "last_request_at",
+        "robots_verdict",
+        "requests",
+        "bytes",
+        "errors",
+        "refused_by_robots",
+    ),
 )
 
 
 def run_document(pk: int) -> dict[str, Any]:
-    """Returns a run as the API shows it, by its database key. Raises Run.DoesNotExist if there is none."""
+    """Returns a run as the API shows it, by its database key. Raises Run.DoesNotExist if there is
+    none."""
     return waiting.with_waits([Run.objects.values(*RUN_FIELDS).get(pk=pk)], _now())[0]
 
 
 @api.get(
-    "/runs", response=Page, tags=["runs"], summary=gettext_noop("Runs, newest first"),
+    "/runs",
+    response=Page,
+    tags=["runs"],
+    summary=gettext_noop("Runs, newest first"),
     description=gettext_noop("For the next page, pass the `next` of this one as `before`."),
 )
 def run_list(
-    request: HttpRequest, kind: str = "", state: str = "", before: Key | None = None, limit: Limit = 100
+    request: HttpRequest,
+    kind: str = "",
+    state: str = "",
+    before: Key | None = None,
+    limit: Limit = 100,
 ) -> dict[str, Any]:
     rows = Run.objects.order_by("-pk")
     rows = rows.filter(kind=kind) if kind else rows
@@ -118,35 +188,52 @@ def run_page(request: HttpRequest, run: int) -> dict[str, Any]:
     return run_document(run)
 
 
-@api.get("/runs/{int:run}/report", tags=["runs"], summary=gettext_noop(
-    "The report of a run: status codes, content types, hosts, outcomes of addresses"
-))
+@api.get(
+    "/runs/{int:run}/report",
+    tags=["runs"],
+    summary=gettext_noop(
+        "The report of a run: status codes, content types, hosts, outcomes of addresses"
+    ),
+)
 def run_report(request: HttpRequest, run: int) -> dict[str, Any]:
     return reports.report(Run.objects.get(pk=run), _now())
 
 
 @api.post(
-    "/runs/{int:run}/{action}", auth=changes, tags=["runs"], summary=gettext_noop("Pause, resume or stop a run"),
+    "/runs/{int:run}/{action}",
+    auth=changes,
+    tags=["runs"],
+    summary=gettext_noop("Pause, resume or stop a run"),
     description=gettext_noop(
-        "Current work is finished first; `wanted` in the response is the requested action. `resume` also accepts failed runs."
+        "Current work is finished first; `wanted` in the response is the requested action. `resume`"
+        " also accepts failed runs."
     ),
 )
-def run_action(request: HttpRequest, run: int, action: Literal["pause", "resume", "stop"]) -> dict[str, Any]:
+def run_action(
+    request: HttpRequest, run: int, action: Literal["pause", "resume", "stop"]
+) -> dict[str, Any]:
     {"pause": runs.pause, "resume": runs.resume, "stop": runs.stop}[action](run, _now())
     return run_document(run)
 
 
-@api.get("/hosts", response=Page, tags=["installation"], summary=gettext_noop("Hosts, and when each may be requested next"))
+@api.get(
+    "/hosts",
+    response=Page,
+    tags=["installation"],
+    summary=gettext_noop("Hosts, and when each may be requested next"),
+)
 def host_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[str, Any]:
     found = list(Host.objects.filter(pk__gt=after).order_by("pk").values(*HOST_FIELDS)[:limit])
     return page_of(found, limit, [row["id"] for row in found])
 
 
 @api.get(
-    "/tables", tags=["data"], summary=gettext_noop("Tables that can be read and exported"),
+    "/tables",
+    tags=["data"],
+    summary=gettext_noop("Tables that can be read and exported"),
     description=gettext_noop(
-        "Lists the columns of each table. The table `records` has different columns for each site: when its rows are read page "
-        "by page, they are in `fields`."
+        "Lists the columns of each table. The table `records` has different columns for each site:"
+        " when its rows are read page by page, they are in `fields`."
     ),
 )
 def table_list(request: HttpRequest) -> dict[str, Any]:
@@ -155,9 +242,18 @@ def table_list(request: HttpRequest) -> dict[str, Any]:
     return {"tables": tables, "formats": list(exports.FORMATS)}
 
 
-@api.get("/tables/{table}", response=TablePage, tags=["data"], summary=gettext_noop("Rows of a table, oldest first"))
+@api.get(
+    "/tables/{table}",
+    response=TablePage,
+    tags=["data"],
+    summary=gettext_noop("Rows of a table, oldest first"),
+)
 def table_rows(
-    request: HttpRequest, table: str, narrow: Query[Narrow], after: Key | None = None, limit: Limit = 100
+    request: HttpRequest,
+    table: str,
+    narrow: Query[Narrow],
+    after: Key | None = None,
+    limit: Limit = 100,
 ) -> dict[str, Any]:
     known = exports.tables().get(table)
     if known is None:
@@ -172,40 +268,70 @@ def table_rows(
 
 
 @api.get(
-    "/export/{table}.{fmt}", tags=["data"], summary=gettext_noop("A whole table as CSV, JSON or JSON lines"),
+    "/export/{table}.{fmt}",
+    tags=["data"],
+    summary=gettext_noop("A whole table as CSV, JSON or JSON lines"),
     description=gettext_noop(
-        "`columns`: comma-separated names. For the formats that are not text (XLSX, Parquet, SQLite) use `manage.py export`."
+        "`columns`: comma-separated names. For the formats that are not text (XLSX, Parquet,"
+        " SQLite) use `manage.py export`."
     ),
 )
 def export(
-    request: HttpRequest, table: str, fmt: str, narrow: Query[Narrow], columns: str = "", bom: bool = False
+    request: HttpRequest,
+    table: str,
+    fmt: str,
+    narrow: Query[Narrow],
+    columns: str = "",
+    bom: bool = False,
 ) -> HttpResponse | StreamingHttpResponse:
     shape = exports.Shape(tuple(filter(None, (name.strip() for name in columns.split(",")))), bom)
     try:
         pieces = exports.stream(table, fmt=fmt, chosen=narrow.filter(), shape=shape)
     except KeyError:
         raise HttpError(404, f"There is no export {table[:40]}.{fmt[:10]}; see /tables.") from None
-    headers = {"Content-Disposition": f'attachment; filename="{table}.{fmt}"', "Cache-Control": "no-store"}
+    headers = {
+        "Content-Disposition": f'attachment; filename="{table}.{fmt}"',
+        "Cache-Control": "no-store",
+    }
     return StreamingHttpResponse(pieces, content_type=export_formats.TYPES[fmt], headers=headers)
 
 
 def _event(one: Event) -> dict[str, Any]:
     level = Event.Level(one.level).name.lower()
     concerns = {"run": one.run_id, "host": one.host_id}
-    return {"id": one.pk, "at": one.at, "level": level, "code": one.code, "text": one.text, **concerns}
+    return {
+        "id": one.pk,
+        "at": one.at,
+        "level": level,
+        "code": one.code,
+        "text": one.text,
+        **concerns,
+    }
 
 
 @api.get(
-    "/events", response=Page, tags=["installation"], summary=gettext_noop("Events, oldest first"),
-    description=gettext_noop("`level`: 20 for all events, 30 for warnings and errors, 40 for errors only."),
+    "/events",
+    response=Page,
+    tags=["installation"],
+    summary=gettext_noop("Events, oldest first"),
+    description=gettext_noop(
+        "`level`: 20 for all events, 30 for warnings and errors, 40 for errors only."
+    ),
 )
-def event_list(request: HttpRequest, after: Key = 0, level: int = 0, limit: Limit = 100) -> dict[str, Any]:
-    found = [_event(one) for one in Event.objects.filter(pk__gt=after, level__gte=level).order_by("pk")[:limit]]
+def event_list(
+    request: HttpRequest, after: Key = 0, level: int = 0, limit: Limit = 100
+) -> dict[str, Any]:
+    found = [
+        _event(one)
+        for one in Event.objects.filter(pk__gt=after, level__gte=level).order_by("pk")[:limit]
+    ]
     return page_of(found, limit, [row["id"] for row in found])
 
 
 @api.get(
-    "/stream", tags=["installation"], summary=gettext_noop("State and events as server-sent events"),
+    "/stream",
+    tags=["installation"],
+    summary=gettext_noop("State and events as server-sent events"),
     description=gettext_noop(
         "`status` every two seconds if it changed, `event` for each new event with its id. "
         "Ends after five minutes; a client that comes back with `Last-Event-ID` or `after` misses "
@@ -216,14 +342,18 @@ def stream(request: HttpRequest, after: Key | None = None) -> StreamingHttpRespo
     told = request.headers.get("Last-Event-ID", "")
     start = int(told) if told.isascii() and told.isdigit() and len(told) < 19 else after
     if not _streams.acquire(blocking=False):
-        raise HttpError(503, f"{STREAMS} streams are already open; try again later, or poll /status and /events.")
+        raise HttpError(
+            503,
+            f"{STREAMS} streams are already open; try again later, or poll /status and /events.",
+        )
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingHttpResponse(_Stream(start), content_type="text/event-stream", headers=headers)
 
 
 class _Stream:
-    """The response body of one stream of server-sent events: new events, and the state of the installation when it changes. It
-    counts as one of the STREAMS until it ends or the client disconnects."""
+    """The response body of one stream of server-sent events: new events, and the state of the
+    installation when it changes. It counts as one of the STREAMS until it ends or the client
+    disconnects."""
 
     def __init__(self, after: int | None) -> None:
         newest = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
@@ -235,16 +365,26 @@ class _Stream:
         return self.pieces
 
     def _run(self) -> Generator[bytes]:
-        """Yields the parts of the stream: every two seconds the new events and the state, or a comment if it has not changed."""
+        """Yields the parts of the stream: every two seconds the new events and the state, or a
+        comment if it has not changed."""
         end = time.monotonic() + STREAM_SECONDS
         while time.monotonic() < end:
             text = json.dumps(state(_now()), default=str)
-            fresh = [_event(one) for one in Event.objects.filter(pk__gt=self.after).order_by("pk")[:100]]
+            fresh = [
+                _event(one) for one in Event.objects.filter(pk__gt=self.after).order_by("pk")[:100]
+            ]
             close_old_connections()
             for one in fresh:
                 self.after = one["id"]
-                yield f"id: {one['id']}\nevent: event\ndata: {json.dumps(one, ensure_ascii=False, default=str)}\n\n".encode()
-            yield b": still here\n\n" if text == self.shown else f"event: status\ndata: {text}\n\n".encode()
+                yield (
+                    f"id: {one['id']}\nevent: event\ndata:"
+                    f" {json.dumps(one, ensure_ascii=False, default=str)}\n\n".encode()
+                )
+            yield (
+                b": still here\n\n"
+                if text == self.shown
+                else f"event: status\ndata: {text}\n\n".encode()
+            )
             self.shown = text
             time.sleep(TICK_SECONDS)
 

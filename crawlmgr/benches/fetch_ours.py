@@ -1,4 +1,5 @@
-"""This program's side of `bench fetch`: the engine as in production, with a crawler that follows every link of its host."""
+"""This program's side of `bench fetch`: the engine as in production, with a crawler that follows
+every link of its host."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ from crawlmgr.web.url import canonical  # noqa: E402
 
 
 class FollowAll:
-    """Crawler that extracts links and text of each page, and follows the links of the page's host that the run has not seen."""
+    """Crawler that extracts links and text of each page, and follows the links of the page's host
+    that the run has not seen."""
 
     kind = "bench"
     pages_together = 16
@@ -48,7 +50,9 @@ class FollowAll:
     def read(self, run: Run, item: Url, response: FetchResponse) -> PageScan:
         return scan(response.text, response.url)
 
-    def store(self, run: Run, item: Url, response: FetchResponse, reading: PageScan, now: datetime) -> engine.Stored:
+    def store(
+        self, run: Run, item: Url, response: FetchResponse, reading: PageScan, now: datetime
+    ) -> engine.Stored:
         fresh: list[NewUrl] = []
         for link in reading.links:
             url = canonical(link.url)
@@ -68,10 +72,16 @@ class FollowAll:
 
 
 def main(address: str, pages: int) -> None:
-    """Crawls all pages of the local web and prints the number of pages and the CPU seconds as JSON."""
+    """Crawls all pages of the local web and prints the number of pages and the CPU seconds as
+    JSON."""
     call_command("migrate", verbosity=0, interactive=False)
     django_settings.CRAWLERS = {"bench": "crawlmgr.benches.fetch_ours.FollowAll"}
-    parameters = {"delay_seconds": 0.0, "connections": 8, "allow_private": "127.0.0.1", "seeds": [address]}
+    parameters = {
+        "delay_seconds": 0.0,
+        "connections": 8,
+        "allow_private": "127.0.0.1",
+        "seeds": [address],
+    }
     run = runs.create("bench", address, parameters=parameters, now=SYSTEM.now(), start=False)
     began = time.process_time()
     engine.run_slice(run.pk, seconds=None)

@@ -1,5 +1,5 @@
-"""Scrapy's side of `bench fetch`: the same pages with Scrapy's own link extractor, texts extracted by parsel, items written to
-JSON lines."""
+"""Scrapy's side of `bench fetch`: the same pages with Scrapy's own link extractor, texts extracted
+by parsel, items written to JSON lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from crawlmgr.benches.beside_scrapy import scrapy_side
 
 
 class FollowAll(scrapy.Spider):
-    """Follows every link of the local web and yields address, title, text and links of each page."""
+    """Follows every link of the local web and yields address, title, text and links of each
+    page."""
 
     name = "follow"
 

@@ -1,4 +1,5 @@
-"""Pages, files and texts that make a badly written parser slow, generated in any size. Does not use Django."""
+"""Pages, files and texts that make a badly written parser slow, generated in any size. Does not use
+Django."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ LONGEST_ADDRESS = 65_536  # maximum number of characters of a link in this bench
 
 
 class Case(NamedTuple):
-    """A hostile input: a name that says what is hostile about it, the kind of parsers that it is for ("html", "json", "text",
-    "robots" or "sitemap"), and the function that makes it in a given size."""
+    """A hostile input: a name that says what is hostile about it, the kind of parsers that it is
+    for ("html", "json", "text", "robots" or "sitemap"), and the function that makes it in a given
+    size."""
 
     name: str
     kind: str
@@ -30,7 +32,9 @@ def _repeated(piece: Callable[[int], str], size: int) -> str:
 
 
 def _page(body: str) -> str:
-    return f"<!DOCTYPE html><html lang=en><head><title>A page</title></head><body>{body}</body></html>"
+    return (
+        f"<!DOCTYPE html><html lang=en><head><title>A page</title></head><body>{body}</body></html>"
+    )
 
 
 def _body(piece: Callable[[int], str], before: str = "", after: str = "") -> Callable[[int], str]:
@@ -38,13 +42,15 @@ def _body(piece: Callable[[int], str], before: str = "", after: str = "") -> Cal
 
 
 def _addresses(step: str, start: str = "/t/") -> Callable[[int], str]:
-    """Returns a function that makes a page with long links, whose paths repeat the segment `step` up to LONGEST_ADDRESS
-    characters."""
+    """Returns a function that makes a page with long links, whose paths repeat the segment `step`
+    up to LONGEST_ADDRESS characters."""
 
     def make(size: int) -> str:
         length = min(size, LONGEST_ADDRESS)
         address = start + step * (length // len(step))
-        return _page(_repeated(lambda n: f"<p><a href='{address}{n}'>thread {n}</a> 3 replies</p>", size))
+        return _page(
+            _repeated(lambda n: f"<p><a href='{address}{n}'>thread {n}</a> 3 replies</p>", size)
+        )
 
     return make
 
@@ -64,21 +70,28 @@ def _classes(size: int) -> str:
 def _row(number: int) -> str:
     day = f"{1 + number % 28:02d}"
     return (
-        f"<tr class=row><td><a href='/viewtopic.php?t={number}'>What about number {number}?</a></td>"
-        f"<td><a href='/memberlist.php?u={number % 97}'>user{number % 97}</a></td><td>{number % 50}</td>"
-        f"<td>2026-03-{day} 10:{number % 60:02d}</td></tr>"
+        f"<tr class=row><td><a href='/viewtopic.php?t={number}'>What about number"
+        f" {number}?</a></td><td><a"
+        f" href='/memberlist.php?u={number % 97}'>user{number % 97}</a></td><td>{number % 50}</td>"
+        f"<td>2026-03-{day}"
+        f" 10:{number % 60:02d}</td></tr>"
     )
 
 
 def _other_row(number: int) -> str:
     word = "".join(chr(97 + (number * 7 + k * (number % 11 + 1)) % 26) for k in range(6))
-    return f"<tr class={word}><td><a href='/{word}/{number % 13}-{word}/{number}'>{word} {number}</a></td><td>{number}</td></tr>"
+    return (
+        f"<tr class={word}><td><a href='/{word}/{number % 13}-{word}/{number}'>{word}"
+        f" {number}</a></td><td>{number}</td></tr>"
+    )
 
 
 def _post(number: int) -> str:
     return (
-        f"<div class=post id=p{number}><a href='/memberlist.php?u={number % 9}'>user{number % 9}</a>"
-        f" <span>2026-03-{1 + number % 28:02d} 10:{number % 60:02d}</span><div class=content>Post number {number} says a few words.</div></div>"
+        f"<div class=post id=p{number}><a"
+        f" href='/memberlist.php?u={number % 9}'>user{number % 9}</a>"
+        f" <span>2026-03-{1 + number % 28:02d} 10:{number % 60:02d}</span><div class=content>Post"
+        f" number {number} says a few words.</div></div>"
     )
 
 
@@ -87,11 +100,17 @@ def _numbered_pages(number: int) -> str:
 
 
 def _form(number: int) -> str:
-    return f"<form action=/s{number}><label for=q{number}>Search</label><input id=q{number} name=q{number}><input type=submit></form>"
+    return (
+        f"<form action=/s{number}><label for=q{number}>Search</label><input id=q{number}"
+        f" name=q{number}><input type=submit></form>"
+    )
 
 
 def _field(number: int) -> str:
-    return f"<label for=f{number}>Field {number}</label><input id=f{number} name=f{number}><input type=radio name=r value={number}>"
+    return (
+        f"<label for=f{number}>Field {number}</label><input id=f{number} name=f{number}><input"
+        f" type=radio name=r value={number}>"
+    )
 
 
 def _option(number: int) -> str:
@@ -99,11 +118,15 @@ def _option(number: int) -> str:
 
 
 def _records(number: int) -> str:
-    return ("," if number else "") + json.dumps({"id": number, "title": f"record {number}", "url": f"/r/{number}", "none": None})
+    return ("," if number else "") + json.dumps(
+        {"id": number, "title": f"record {number}", "url": f"/r/{number}", "none": None}
+    )
 
 
 def _script_of(text: str) -> str:
-    return _page(f"<form action=/s><input name=q></form><script type='application/json'>{text}</script>")
+    return _page(
+        f"<form action=/s><input name=q></form><script type='application/json'>{text}</script>"
+    )
 
 
 def _script(start: str, piece: Callable[[int], str], end: str) -> Callable[[int], str]:
@@ -120,12 +143,22 @@ def _word_with(mark: str) -> Callable[[int], str]:
 
 def _topics(number: int) -> str:
     moment = f"2026-03-{1 + number % 28:02d}T10:00:00Z"
-    row = {"id": number, "title": f"topic {number}", "slug": f"t-{number}", "posts_count": 3, "created_at": moment, "last_posted_at": moment}
+    row = {
+        "id": number,
+        "title": f"topic {number}",
+        "slug": f"t-{number}",
+        "posts_count": 3,
+        "created_at": moment,
+        "last_posted_at": moment,
+    }
     return ("," if number else "") + json.dumps(row)
 
 
 def _feed_item(number: int) -> str:
-    return f"<item><title>t {number}</title><link>http://f.example/t/{number}</link><pubDate>Mon, 02 Mar 2026 10:00:00 GMT</pubDate></item>"
+    return (
+        f"<item><title>t {number}</title><link>http://f.example/t/{number}</link><pubDate>Mon, 02"
+        " Mar 2026 10:00:00 GMT</pubDate></item>"
+    )
 
 
 def _located(number: int) -> str:
@@ -134,7 +167,11 @@ def _located(number: int) -> str:
 
 CASES = (
     Case("links", "html", _body(lambda n: f"<a href='/t/{n}-some-words'>thread {n}</a> ")),
-    Case("links of many hosts", "html", _body(lambda n: f"<a href='http://h{n}.example/a/b{n}?c={n}'>page {n}</a> ")),
+    Case(
+        "links of many hosts",
+        "html",
+        _body(lambda n: f"<a href='http://h{n}.example/a/b{n}?c={n}'>page {n}</a> "),
+    ),
     Case("long paths", "html", _addresses("a/")),
     Case("long paths of words", "html", _addresses("forum-x.topic-1/")),
     Case("long queries", "html", _addresses("a=1&", "/viewtopic.php?")),
@@ -149,29 +186,75 @@ CASES = (
     Case("nesting crossed", "html", _endless("<b><i>x</b>")),
     Case("nesting of tables", "html", _endless("<table><tr><td>")),
     Case("attributes", "html", _attributes),
-    Case("attributes on many", "html", _body(lambda n: "<p " + " ".join(f"a{k}={n}" for k in range(40)) + ">x</p>")),
+    Case(
+        "attributes on many",
+        "html",
+        _body(lambda n: "<p " + " ".join(f"a{k}={n}" for k in range(40)) + ">x</p>"),
+    ),
     Case("class names", "html", _classes),
     Case("one word", "html", lambda size: _page(f"<p>{'a' * size}</p>")),
     Case("words", "html", _body(lambda n: f"word{n % 5000} of {n} ")),
-    Case("Chinese words", "html", _body(lambda n: "网页爬虫抓取主题相关的论坛帖子" + chr(0x4E00 + n % 5000))),
+    Case(
+        "Chinese words",
+        "html",
+        _body(lambda n: "网页爬虫抓取主题相关的论坛帖子" + chr(0x4E00 + n % 5000)),
+    ),
     Case("lines", "html", _body(lambda n: f"line {n}<br>")),
     Case("forms", "html", _body(_form)),
     Case("fields", "html", _body(_field, "<form action=/s>", "</form>")),
-    Case("options", "html", _body(_option, "<form action=/s><input name=q><select name=s>", "</select></form>")),
-    Case("lists of options", "html", _body(lambda n: f"<select name=s{n}>{_option(n)}</select>", "<form action=/s><input name=q>", "</form>")),
-    Case("dates", "html", _body(lambda n: f"<p>2026-03-{1 + n % 28:02d} 10:{n % 60:02d} and {n % 28 + 1} March 2026</p>")),
-    Case("dates in one text", "html", _body(lambda n: f"{n % 28 + 1}/{n % 12 + 1}/2026 {n % 24}:{n % 60:02d} ")),
+    Case(
+        "options",
+        "html",
+        _body(_option, "<form action=/s><input name=q><select name=s>", "</select></form>"),
+    ),
+    Case(
+        "lists of options",
+        "html",
+        _body(
+            lambda n: f"<select name=s{n}>{_option(n)}</select>",
+            "<form action=/s><input name=q>",
+            "</form>",
+        ),
+    ),
+    Case(
+        "dates",
+        "html",
+        _body(
+            lambda n: f"<p>2026-03-{1 + n % 28:02d} 10:{n % 60:02d} and {n % 28 + 1} March 2026</p>"
+        ),
+    ),
+    Case(
+        "dates in one text",
+        "html",
+        _body(lambda n: f"{n % 28 + 1}/{n % 12 + 1}/2026 {n % 24}:{n % 60:02d} "),
+    ),
     Case("digits", "html", _body(lambda n: f"{n % 60}:{n % 7}.{n % 31}-")),
     Case("JSON in a script", "html", _script("[", _records, "]")),
-    Case("JSON of nothing", "html", _script('{"a":[', lambda n: ("," if n else "") + f'{{"b{n}":null}}', "]}")),
-    Case("JSON of one object", "html", _script("{", lambda n: ("," if n else "") + f'"k{n}":null', "}")),
+    Case(
+        "JSON of nothing",
+        "html",
+        _script('{"a":[', lambda n: ("," if n else "") + f'{{"b{n}":null}}', "]}"),
+    ),
+    Case(
+        "JSON of one object",
+        "html",
+        _script("{", lambda n: ("," if n else "") + f'"k{n}":null', "}"),
+    ),
     Case("JSON without end", "html", _deep_json),
     Case("scripts without end", "html", _endless("<script>x=[")),
     Case("comments without end", "html", _endless("<!-- x <!")),
     Case("brackets", "html", _endless("<")),
     Case("entities", "html", _endless("&amp;&#x41;&lt;")),
-    Case("topics", "json", lambda size: '{"topic_list":{"topics":[' + _repeated(_topics, size) + "]}}"),
-    Case("feed", "json", lambda size: "<rss><channel>" + _repeated(_feed_item, size) + "</channel></rss>"),
+    Case(
+        "topics",
+        "json",
+        lambda size: '{"topic_list":{"topics":[' + _repeated(_topics, size) + "]}}",
+    ),
+    Case(
+        "feed",
+        "json",
+        lambda size: "<rss><channel>" + _repeated(_feed_item, size) + "</channel></rss>",
+    ),
     Case("nested", "json", lambda size: '{"a":' * (size // 6) + "1" + "}" * (size // 6)),
     Case("one word", "text", _word_with("a")),
     Case("words", "text", lambda size: _repeated(lambda n: f"word{n % 5000} of {n} ", size)),
@@ -180,11 +263,27 @@ CASES = (
     Case("Chinese words", "text", _word_with("网页爬虫抓取主题相关的论坛帖子")),
     Case("one Chinese character", "text", _word_with("的")),
     Case("digits", "text", _word_with("1234567890")),
-    Case("rules", "robots", lambda size: "User-agent: *\n" + _repeated(lambda n: f"Disallow: /a{n}/*.html$\n", size)),
+    Case(
+        "rules",
+        "robots",
+        lambda size: "User-agent: *\n" + _repeated(lambda n: f"Disallow: /a{n}/*.html$\n", size),
+    ),
     Case("stars", "robots", lambda size: "User-agent: *\nDisallow: /" + "*a" * (size // 2) + "\n"),
-    Case("groups", "robots", lambda size: _repeated(lambda n: f"User-agent: bot{n}\nDisallow: /\n", size)),
+    Case(
+        "groups",
+        "robots",
+        lambda size: _repeated(lambda n: f"User-agent: bot{n}\nDisallow: /\n", size),
+    ),
     Case("addresses", "sitemap", lambda size: "<urlset>" + _repeated(_located, size) + "</urlset>"),
     Case("nested", "sitemap", lambda size: "<urlset>" + "<url>" * (size // 5)),
-    Case("dates", "sitemap", lambda size: "<urlset>" + "<url><loc>http://f.example/</loc>" + "<lastmod>2026</lastmod>" * (size // 23)),
+    Case(
+        "dates",
+        "sitemap",
+        lambda size: (
+            "<urlset>"
+            + "<url><loc>http://f.example/</loc>"
+            + "<lastmod>2026</lastmod>" * (size // 23)
+        ),
+    ),
     Case("lines", "sitemap", lambda size: _repeated(lambda n: f"http://f.example/{n}\n", size)),
 )

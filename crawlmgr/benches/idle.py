@@ -1,12 +1,12 @@
-"""`bench idle`: memory and CPU of an idle installation, memory of its web server under requests, and CPU of commands that only
-print."""
+"""`bench idle`: memory and CPU of an idle installation, memory of its web server under requests,
+and CPU of commands that only print."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import resource
-import subprocess  # noqa: S404 - starting the installation is what this is for
+import subprocess
 import sys
 import tempfile
 import time
@@ -20,15 +20,31 @@ from crawlmgr.benches.soak_place import TIMES, Place
 from crawlmgr.management.base import table as text_table
 from crawlmgr.supervisor import memory_bytes
 
-HELP = "processes, memory and CPU of an idle installation, of its web server under requests, and of commands that only print"
-WARM = 1000  # number of requests before the first memory measurement, after which each process has loaded everything that it uses
+HELP = (
+    "processes, memory and CPU of an idle installation, of its web server under requests, and of"
+    " commands that only print"
+)
+# number of requests before the first memory measurement, after which each process has loaded
+# everything that it uses
+WARM = 1000
 PAGES = (
-    "/admin/", "/admin/runs/", "/admin/workers/", "/admin/alarms/", "/admin/exports/", "/admin/hosts/", "/admin/help/",
+    "/admin/",
+    "/admin/runs/",
+    "/admin/workers/",
+    "/admin/alarms/",
+    "/admin/exports/",
+    "/admin/hosts/",
+    "/admin/help/",
     "/healthz",
 )
 COMMANDS = (
-    ("node", "list"), ("forum", "--help"), ("topic", "strategies"), ("topic", "compare", "--help"),
-    ("deepweb", "harvest", "--help"), ("export", "--help"), ("bench", "list"),
+    ("node", "list"),
+    ("forum", "--help"),
+    ("topic", "strategies"),
+    ("topic", "compare", "--help"),
+    ("deepweb", "harvest", "--help"),
+    ("export", "--help"),
+    ("bench", "list"),
 )
 START_SECONDS = 180.0
 
@@ -36,18 +52,29 @@ START_SECONDS = 180.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the benchmark."""
     parser.add_argument(
-        "--seconds", type=float, default=60.0, metavar="S", help="how long the idle installation is observed (default 60)",
+        "--seconds",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="how long the idle installation is observed (default 60)",
     )
     parser.add_argument(
-        "--requests", type=int, default=0, metavar="N",
-        help=f"requests to the desk; the web server's memory is measured after {WARM} of them and at the end",
+        "--requests",
+        type=int,
+        default=0,
+        metavar="N",
+        help=(
+            f"requests to the desk; the web server's memory is measured after {WARM} of them and at"
+            " the end"
+        ),
     )
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Starts `serve` on an empty folder with its default number of workers, waits until it is idle, and measures it. Returns the
-    number of `processes`, their memory (`pss_bytes`), their CPU seconds per second (`cpu_share`), the results of `_asked` if
-    requests were wanted, and `commands` (see `_commands`)."""
+    """Starts `serve` on an empty folder with its default number of workers, waits until it is idle,
+    and measures it. Returns the number of `processes`, their memory (`pss_bytes`), their CPU
+    seconds per second (`cpu_share`), the results of `_asked` if requests were wanted, and
+    `commands` (see `_commands`)."""
     with tempfile.TemporaryDirectory(prefix="crawlmgr-idle-") as folder:
         (Path(folder) / "data").mkdir()
         place = Place(Path(folder), "sqlite")
@@ -107,20 +134,33 @@ def _watched(place: Place, seconds: float) -> dict[str, Any]:
     before, began = _ticks(family), time.monotonic()
     time.sleep(seconds)
     share = (_ticks(family) - before) / (time.monotonic() - began)
-    return {"processes": len(family), "pss_bytes": memory_bytes(family), "cpu_share": round(share, 4)}
+    return {
+        "processes": len(family),
+        "pss_bytes": memory_bytes(family),
+        "cpu_share": round(share, 4),
+    }
 
 
 def _asked(place: Place, number: int) -> dict[str, Any]:
-    """Sends `number` requests, in turn for pages of the web interface, login pages with different redirect targets, and distinct
-    addresses that do not exist. Returns the number, and the memory in bytes of the web server's processes at the end and after
-    the first WARM requests (or half of all, if that is less)."""
+    """Sends `number` requests, in turn for pages of the web interface, login pages with different
+    redirect targets, and distinct addresses that do not exist. Returns the number, and the memory
+    in bytes of the web server's processes at the end and after the first WARM requests (or half of
+    all, if that is less)."""
     assert place.process is not None  # noqa: S101 - it was started
-    web = [pid for pid in _family(place.process.pid) if b"gunicorn" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    web = [
+        pid
+        for pid in _family(place.process.pid)
+        if b"gunicorn" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
     before = 0
     with requests.Session() as session:
         _log_in(place, session)
         for turn in range(number):
-            asked = (PAGES[turn // 3 % len(PAGES)], f"/admin/login/?next=/{turn}", f"/nowhere/{turn}")[turn % 3]
+            asked = (
+                PAGES[turn // 3 % len(PAGES)],
+                f"/admin/login/?next=/{turn}",
+                f"/nowhere/{turn}",
+            )[turn % 3]
             session.get(place.url + asked, timeout=30).close()
             if turn == min(WARM, number // 2):
                 before = memory_bytes(web)
@@ -131,7 +171,9 @@ def _log_in(place: Place, session: requests.Session) -> None:
     url = place.url + "/admin/login/"
     session.get(url, timeout=30)
     told = {
-        "username": "admin", "password": place.environment["CRAWLMGR_ADMIN_PASSWORD"], "next": "/admin/",
+        "username": "admin",
+        "password": place.environment["CRAWLMGR_ADMIN_PASSWORD"],
+        "next": "/admin/",
         "csrfmiddlewaretoken": session.cookies["csrftoken"],
     }
     answer = session.post(url, told, headers={"Referer": url}, timeout=30)
@@ -147,7 +189,11 @@ def _commands(environment: dict[str, str]) -> list[dict[str, Any]]:
         for _ in range(3):
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             subprocess.run(  # noqa: S603 - our own program
-                [sys.executable, "manage.py", *words], cwd=settings.BASE_DIR, env=environment, capture_output=True, check=False
+                [sys.executable, "manage.py", *words],
+                cwd=settings.BASE_DIR,
+                env=environment,
+                capture_output=True,
+                check=False,
             )
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             costs.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
@@ -158,11 +204,24 @@ def _commands(environment: dict[str, str]) -> list[dict[str, Any]]:
 def table(result: dict[str, Any]) -> str:
     """Formats the result as a text table."""
     rows: list[tuple[str, Any]] = [
-        ("processes", result["processes"]), ("memory (PSS, MB)", round(result["pss_bytes"] / 1e6)),
+        ("processes", result["processes"]),
+        ("memory (PSS, MB)", round(result["pss_bytes"] / 1e6)),
         ("share of a core", result["cpu_share"]),
     ]
     if "requests" in result:
-        rows.append((f"web server's memory after {WARM} requests (MB)", round(result["web_bytes_before"] / 1e6)))
-        rows.append((f"web server's memory after {result['requests']} (MB)", round(result["web_bytes_after"] / 1e6)))
-    rows += [(f"CPU-seconds of `{one['command']}`", one["cpu_seconds"]) for one in result["commands"]]
+        rows.append(
+            (
+                f"web server's memory after {WARM} requests (MB)",
+                round(result["web_bytes_before"] / 1e6),
+            )
+        )
+        rows.append(
+            (
+                f"web server's memory after {result['requests']} (MB)",
+                round(result["web_bytes_after"] / 1e6),
+            )
+        )
+    rows += [
+        (f"CPU-seconds of `{one['command']}`", one["cpu_seconds"]) for one in result["commands"]
+    ]
     return text_table(("what", "figure"), rows)

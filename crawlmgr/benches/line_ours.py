@@ -1,5 +1,5 @@
-"""This program's side of `bench line`: runs the engine as in production on a web of many hosts, following every link, up to a
-limit of pages."""
+"""This program's side of `bench line`: runs the engine as in production on a web of many hosts,
+following every link, up to a limit of pages."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def resident_bytes() -> int:
 
 
 class Count:
-    """Callback for stored pages: ends the slice after `pages` pages and records the wall and CPU seconds they took (`told`), and
-    the memory after each tenth of them (`resident`)."""
+    """Callback for stored pages: ends the slice after `pages` pages and records the wall and CPU
+    seconds they took (`told`), and the memory after each tenth of them (`resident`)."""
 
     def __init__(self, pages: int) -> None:
         self.wanted, self.pages = pages, 0
@@ -57,13 +57,22 @@ class Count:
 def begin(port: int, hosts: int, in_flight: int, delay: float) -> int:
     """Creates a run over all hosts and returns its id."""
     seeds = [f"http://{name_of(host)}:{port}/p/0" for host in range(hosts)]
-    parameters = {"delay_seconds": delay, "in_flight": in_flight, "allow_private": "127.0.0.0/8", "seeds": seeds}
-    return runs.create("bench", "many hosts", parameters=parameters, now=SYSTEM.now(), start=False).pk
+    parameters = {
+        "delay_seconds": delay,
+        "in_flight": in_flight,
+        "allow_private": "127.0.0.0/8",
+        "seeds": seeds,
+    }
+    return runs.create(
+        "bench", "many hosts", parameters=parameters, now=SYSTEM.now(), start=False
+    ).pk
 
 
 def work(run_id: int, pages: int) -> dict[str, Any]:
-    """Crawls a run in this process until `pages` pages are stored. Returns the number of pages, wall and CPU seconds, the peak
-    memory in bytes, and the memory after each tenth of the pages. Exits if the crawl ends earlier."""
+    """Crawls a run in this process until `pages` pages are stored. Returns the number of pages,
+    wall and CPU seconds, the peak memory in bytes, and the memory after each tenth of the pages.
+    Exits if the crawl ends earlier.
+    """
     django_settings.CRAWLERS = {"bench": f"{fetch_ours.__name__}.FollowAll"}
     fetch.resolve = lambda host, port: [(int(socket.AF_INET), (resolved(host), port))]
     count = Count(pages)
@@ -77,23 +86,33 @@ def work(run_id: int, pages: int) -> dict[str, Any]:
 
 
 def side_by_side(ids: list[int], pages: int) -> dict[str, float]:
-    """Works on several runs over the same hosts, each in a process of its own, `pages` pages each. Returns the sums of their
-    pages and CPU seconds, and the maxima of their wall seconds and peak memory."""
+    """Works on several runs over the same hosts, each in a process of its own, `pages` pages each.
+    Returns the sums of their pages and CPU seconds, and the maxima of their wall seconds and peak
+    memory."""
     command = [sys.executable, "-m", "crawlmgr.benches.line_ours", "work"]
     processes = [
-        subprocess.Popen([*command, str(pk), str(pages)], stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: S603 - this module
+        subprocess.Popen(  # noqa: S603
+            [*command, str(pk), str(pages)], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        )
         for pk in ids
     ]
-    told = [json.loads(process.communicate()[0].strip().splitlines()[-1] or "{}") for process in processes]
+    told = [
+        json.loads(process.communicate()[0].strip().splitlines()[-1] or "{}")
+        for process in processes
+    ]
     if any(process.returncode for process in processes):
         sys.exit("a worker failed")
     sums = {name: sum(one[name] for one in told) for name in ("pages", "cpu_seconds")}
     return {**sums, **{name: max(one[name] for one in told) for name in ("seconds", "peak_bytes")}}
 
 
-def main(port: int, hosts: int, pages: int, in_flight: int, delay: float, workers: int) -> dict[str, Any]:
-    """Crawls the web of many hosts, `pages` pages in all, and returns the measurements; with several workers, each crawls the
-    same hosts in a run of its own. A run has up to `in_flight` requests in flight and the crawl delay `delay` in seconds."""
+def main(
+    port: int, hosts: int, pages: int, in_flight: int, delay: float, workers: int
+) -> dict[str, Any]:
+    """Crawls the web of many hosts, `pages` pages in all, and returns the measurements; with
+    several workers, each crawls the same hosts in a run of its own. A run has up to `in_flight`
+    requests in flight and the crawl delay `delay` in seconds.
+    """
     call_command("migrate", verbosity=0, interactive=False)
     ids = [begin(port, hosts, in_flight, delay) for _ in range(workers)]
     return work(ids[0], pages) if workers == 1 else side_by_side(ids, pages // workers)
@@ -104,5 +123,7 @@ if __name__ == "__main__":
         told = work(int(sys.argv[2]), int(sys.argv[3]))
     else:
         numbers = [int(word) for word in sys.argv[1:5]]
-        told = main(numbers[0], numbers[1], numbers[2], numbers[3], float(sys.argv[5]), int(sys.argv[6]))
+        told = main(
+            numbers[0], numbers[1], numbers[2], numbers[3], float(sys.argv[5]), int(sys.argv[6])
+        )
     sys.stdout.write(json.dumps(told) + "\n")

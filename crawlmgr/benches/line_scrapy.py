@@ -1,5 +1,5 @@
-"""Scrapy's side of `bench line`: crawls the same pages as `line_ours`, with the same limit of requests in flight. Follows every
-link until a number of pages is fetched."""
+"""Scrapy's side of `bench line`: crawls the same pages as `line_ours`, with the same limit of
+requests in flight. Follows every link until a number of pages is fetched."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOLD: dict[str, float] = {}
 class Names(CachingThreadedResolver):
     """Resolver of host names for Scrapy that knows the names of the benchmark's hosts."""
 
-    def getHostByName(self, name: str, timeout: Any = None) -> Any:  # noqa: N802 - Twisted's name
+    def getHostByName(self, name: str, timeout: Any = None) -> Any:
         return defer.succeed(resolved(name))
 
 
@@ -46,9 +46,12 @@ class ManyHosts(FollowAll):
             raise CloseSpider("enough")
 
 
-def main(port: str, hosts: str, pages: str, in_flight: str, delay: str, _workers: str, items: str) -> None:
-    """Crawls with Scrapy, configured for many hosts, and prints the same measurements as `line_ours`. The parameters are the
-    command-line arguments; items are written to the file `items`."""
+def main(
+    port: str, hosts: str, pages: str, in_flight: str, delay: str, _workers: str, items: str
+) -> None:
+    """Crawls with Scrapy, configured for many hosts, and prints the same measurements as
+    `line_ours`. The parameters are the command-line arguments; items are written to the file
+    `items`."""
     process = CrawlerProcess(
         settings={
             "LOG_LEVEL": "CRITICAL",

@@ -1,5 +1,5 @@
-"""A local web of many hosts, served by a process of its own on loopback addresses, with slow, overloaded and dead hosts among
-them. No Django."""
+"""A local web of many hosts, served by a process of its own on loopback addresses, with slow,
+overloaded and dead hosts among them. No Django."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ ROBOTS = b"User-agent: *\nDisallow: /private/\n"
 
 
 def address_of(host: int) -> str:
-    """Returns the loopback address of the host with this number; all addresses in 127.0.0.0/8 lead to this machine."""
+    """Returns the loopback address of the host with this number; all addresses in 127.0.0.0/8 lead
+    to this machine."""
     return f"127.1.{host // 250}.{host % 250 + 1}"
 
 
 def name_of(host: int) -> str:
-    """Returns the name of the host with this number; both sides of the benchmark resolve it themselves with `resolved`."""
+    """Returns the name of the host with this number; both sides of the benchmark resolve it
+    themselves with `resolved`."""
     return f"site{host}.example"
 
 
@@ -39,15 +41,17 @@ def resolved(name: str) -> str:
 
 
 def manner_of(host: int) -> str:
-    """Returns how the host with this number behaves: of each 50 hosts two are "slow", two "busy" (overloaded: every third request
-    is refused with status 429), one is "dead" (accepts no connection), the others are "plain"."""
+    """Returns how the host with this number behaves: of each 50 hosts two are "slow", two "busy"
+    (overloaded: every third request is refused with status 429), one is "dead" (accepts no
+    connection), the others are "plain"."""
     return {7: "dead", 13: "slow", 31: "slow", 19: "busy", 43: "busy"}.get(host % 50, "plain")
 
 
 def allowed_rate(hosts: int, answer_seconds: float, delay_seconds: float) -> float:
-    """Returns the maximum total rate, in pages per second, of a crawler that sends one request at a time to each host and
-    starts requests to a host at least `delay_seconds` apart. `answer_seconds` is the response time of a normal host. An
-    overloaded host refuses every third request and asks for a pause of BUSY_SECONDS then."""
+    """Returns the maximum total rate, in pages per second, of a crawler that sends one request at a
+    time to each host and starts requests to a host at least `delay_seconds` apart. `answer_seconds`
+    is the response time of a normal host. An overloaded host refuses every third request and asks
+    for a pause of BUSY_SECONDS then."""
     plain = max(delay_seconds, answer_seconds)
     rates = {
         "plain": 1 / plain,
@@ -59,13 +63,17 @@ def allowed_rate(hosts: int, answer_seconds: float, delay_seconds: float) -> flo
 
 
 class Web:
-    """Makes the pages of all hosts, and keeps for each host the number of requests, the maximum number at the same time, and the
-    shortest interval between the starts of two.
+    """Makes the pages of all hosts, and keeps for each host the number of requests, the maximum
+    number at the same time, and the shortest interval between the starts of two.
 
-    A busy event loop notices requests late. The interval is therefore measured from `ticks[0]`, the oldest of the last timer
-    ticks at the earlier request: it is never too short, and may be some hundredths of a second too long."""
+    A busy event loop notices requests late. The interval is therefore measured from `ticks[0]`, the
+    oldest of the last timer ticks at the earlier request: it is never too short, and may be some
+    hundredths of a second too long.
+    """
 
-    def __init__(self, hosts: int, seconds: float, size_bytes: int, vary: bool = False, pages: int = PAGES) -> None:
+    def __init__(
+        self, hosts: int, seconds: float, size_bytes: int, vary: bool = False, pages: int = PAGES
+    ) -> None:
         self.hosts, self.seconds, self.vary, self.pages = hosts, seconds, vary, pages
         self.draw = random.Random(1)  # noqa: S311 - content, not a secret
         self.asked: dict[int, int] = defaultdict(int)
@@ -76,19 +84,27 @@ class Web:
         self.private = 0
         self.ticks: deque[float] = deque(maxlen=TICKS)
         size = max(1, size_bytes // LINKS // 8)
-        self.fillers = [" ".join(self.draw.choices(WORDS, k=size)) for _ in range(500 if size < 1000 else 50)]
+        self.fillers = [
+            " ".join(self.draw.choices(WORDS, k=size)) for _ in range(500 if size < 1000 else 50)
+        ]
         self.anchors = [" ".join(self.draw.choices(WORDS, k=4)) for _ in range(500)]
         self.port = 0
 
     def page(self, host: int, number: int) -> bytes:
-        """Returns the HTML of a page with links to pages of other hosts, to pages of its own host, and to one that robots.txt
-        disallows."""
+        """Returns the HTML of a page with links to pages of other hosts, to pages of its own host,
+        and to one that robots.txt disallows."""
         draw = random.Random(host * self.pages + number)  # noqa: S311 - content, not a secret
-        parts = [f"<!doctype html><meta charset=utf-8><title>Page {number} of {host}</title><h1>Page {number}</h1>"]
+        parts = [
+            f"<!doctype html><meta charset=utf-8><title>Page {number} of {host}</title><h1>Page"
+            f" {number}</h1>"
+        ]
         for place in range(LINKS):
             target = host if place % 8 == 0 else draw.randrange(self.hosts)
             path = f"private/{number}" if place == 1 else f"p/{draw.randrange(self.pages)}"
-            link = f'<a href="http://{name_of(target)}:{self.port}/{path}">{draw.choice(self.anchors)}</a>'
+            link = (
+                f'<a href="http://{name_of(target)}:{self.port}/{path}">'
+                f"{draw.choice(self.anchors)}</a>"
+            )
             filler = draw.choice(self.fillers)
             if self.vary:  # sizes of pages vary between a tenth of the full size and the full size
                 filler = filler[: len(filler) * (1 + (host + number) % 10) // 10]
@@ -105,10 +121,19 @@ class Web:
         self.last[host] = self.ticks[0]
 
     def figures(self) -> dict[str, Any]:
-        """Returns figures of all hosts as a dictionary: the number of requests, the largest number at the same time at one host,
-        the shortest interval between two requests to one host in seconds, and the number of requests for disallowed pages."""
-        counts = {"asked": sum(self.asked.values()), "most_at_once": max(self.most.values(), default=0)}
-        return {**counts, "least_gap_seconds": min(self.gap.values(), default=None), "private": self.private}
+        """Returns figures of all hosts as a dictionary: the number of requests, the largest number
+        at the same time at one host, the shortest interval between two requests to one host in
+        seconds, and the number of requests for disallowed pages.
+        """
+        counts = {
+            "asked": sum(self.asked.values()),
+            "most_at_once": max(self.most.values(), default=0),
+        }
+        return {
+            **counts,
+            "least_gap_seconds": min(self.gap.values(), default=None),
+            "private": self.private,
+        }
 
 
 class Asked(asyncio.Protocol):
@@ -129,7 +154,11 @@ class Asked(asyncio.Protocol):
             web, host = self.web, self.host
             web.starts(host, self.loop.time())
             web.private += path.startswith("/private/")
-            seconds = web.seconds * web.draw.uniform(2 / 3, 4 / 3) * (SLOW_FACTOR if manner_of(host) == "slow" else 1.0)
+            seconds = (
+                web.seconds
+                * web.draw.uniform(2 / 3, 4 / 3)
+                * (SLOW_FACTOR if manner_of(host) == "slow" else 1.0)
+            )
             self.loop.call_later(seconds, self.answer, path, web.asked[host])
 
     def answer(self, path: str, number: int) -> None:
@@ -139,16 +168,29 @@ class Asked(asyncio.Protocol):
         if path == "/robots.txt":
             body, kind = ROBOTS, b"text/plain"
         elif manner_of(host) == "busy" and number % 3 == 0:
-            status, body, more = b"429 Too Many Requests", b"", b"retry-after: %d\r\n" % BUSY_SECONDS
+            status, body, more = (
+                b"429 Too Many Requests",
+                b"",
+                b"retry-after: %d\r\n" % BUSY_SECONDS,
+            )
         else:
             body = web.page(host, int(path.rpartition("/")[2] or 0))
-        head = b"HTTP/1.1 %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n%b\r\n" % (status, kind, len(body), more)
+        head = b"HTTP/1.1 %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n%b\r\n" % (
+            status,
+            kind,
+            len(body),
+            more,
+        )
         if not self.transport.is_closing():
             self.transport.write(head + body)
 
 
 async def _serve(hosts: int, seconds: float, size_bytes: int, vary: bool, pages: int) -> None:
-    web, loop, ended = Web(hosts, seconds, size_bytes, vary, pages), asyncio.get_running_loop(), asyncio.Event()
+    web, loop, ended = (
+        Web(hosts, seconds, size_bytes, vary, pages),
+        asyncio.get_running_loop(),
+        asyncio.Event(),
+    )
     loop.add_signal_handler(signal.SIGTERM, ended.set)
 
     def tick() -> None:
@@ -159,13 +201,17 @@ async def _serve(hosts: int, seconds: float, size_bytes: int, vary: bool, pages:
     servers = []
     for host in range(hosts):
         if manner_of(host) != "dead":
-            server = await loop.create_server(lambda h=host: Asked(web, h), address_of(host), web.port)
+            server = await loop.create_server(
+                lambda h=host: Asked(web, h), address_of(host), web.port
+            )
             web.port = web.port or server.sockets[0].getsockname()[1]
             servers.append(server)
     sys.stdout.write(f"{web.port}\n")
     sys.stdout.flush()
     parent = os.getppid()
-    while not ended.is_set() and os.getppid() == parent:  # ends too if its parent process was killed
+    while (
+        not ended.is_set() and os.getppid() == parent
+    ):  # ends too if its parent process was killed
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(ended.wait(), 1.0)
     sys.stdout.write(json.dumps(web.figures()) + "\n")
@@ -175,5 +221,11 @@ async def _serve(hosts: int, seconds: float, size_bytes: int, vary: bool, pages:
 if __name__ == "__main__":
     more = dict(word.split("=") for word in sys.argv[4:])
     asyncio.run(
-        _serve(int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]), more.get("vary") == "yes", int(more.get("pages", PAGES)))
+        _serve(
+            int(sys.argv[1]),
+            float(sys.argv[2]),
+            int(sys.argv[3]),
+            more.get("vary") == "yes",
+            int(more.get("pages", PAGES)),
+        )
     )

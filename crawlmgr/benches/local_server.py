@@ -1,5 +1,5 @@
-"""A web of generated pages on loopback, served by a process of its own, so that its CPU time does not count for the crawler. No
-Django."""
+"""A web of generated pages on loopback, served by a process of its own, so that its CPU time does
+not count for the crawler. No Django."""
 
 from __future__ import annotations
 
@@ -38,17 +38,21 @@ WORDS = [
 
 
 def make_page(number: int, pages: int, links: int, size_bytes: int) -> bytes:
-    """Returns the HTML of page `number` of `pages`: `links` links with anchor texts, filled with paragraphs up to
-    `size_bytes`."""
+    """Returns the HTML of page `number` of `pages`: `links` links with anchor texts, filled with
+    paragraphs up to `size_bytes`."""
     draw = random.Random(number)  # noqa: S311 - content, not a secret
     targets = [(number * 7 + k * 13 + 1) % pages for k in range(links)]
-    parts = [f"<!doctype html><html><head><title>Page {number}</title><meta charset=utf-8></head><body><h1>Page {number}</h1>"]
+    parts = [
+        f"<!doctype html><html><head><title>Page {number}</title><meta"
+        f" charset=utf-8></head><body><h1>Page {number}</h1>"
+    ]
     length = 0
     for target in targets:
         anchor = " ".join(draw.choices(WORDS, k=4))
         filler = " ".join(draw.choices(WORDS, k=max(1, size_bytes // links // 8)))
         parts.append(
-            f'<div class=item><p>{filler}</p><a href="/page/{target}.html">{anchor}</a> <span>{draw.random():.4f}</span></div>'
+            f'<div class=item><p>{filler}</p><a href="/page/{target}.html">{anchor}</a>'
+            f" <span>{draw.random():.4f}</span></div>"
         )
         length += len(parts[-1])
     parts.append("</body></html>")

@@ -1,5 +1,5 @@
-"""Makes nodes fail in benchmarks: finds and signals their processes, and passes their database connections through a proxy that
-can interrupt them."""
+"""Makes nodes fail in benchmarks: finds and signals their processes, and passes their database
+connections through a proxy that can interrupt them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def family(pid: int) -> list[int]:
     parents: dict[int, int] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            parents[int(entry.name)] = int(
+                (entry / "stat").read_text().rpartition(")")[2].split()[1]
+            )
     found = [pid]
     for one in found:
         found += [child for child, parent in parents.items() if parent == one]
@@ -37,12 +39,13 @@ def family(pid: int) -> list[int]:
 
 
 class Door:
-    """A proxy to the socket of a PostgreSQL server that can be interrupted: its connections break, and new ones are refused until
-    the interruption ends."""
+    """A proxy to the socket of a PostgreSQL server that can be interrupted: its connections break,
+    and new ones are refused until the interruption ends."""
 
     def __init__(self, server: Server) -> None:
         self.server = str(server.folder / SOCKET)
-        self.folder = Path(tempfile.mkdtemp(prefix="crawlmgr-door-", dir="/tmp"))  # noqa: S108 - a socket's path may have 107 bytes
+        # a socket's path may have 107 bytes
+        self.folder = Path(tempfile.mkdtemp(prefix="crawlmgr-door-", dir="/tmp"))
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._lock = threading.Lock()
         self._listener = self._listen()
@@ -102,7 +105,8 @@ def _relay(one: socket.socket, other: socket.socket) -> None:
         waiting.register(other, selectors.EVENT_READ, one)
         while True:
             for key, _events in waiting.select():
-                data = key.fileobj.recv(1 << 16)  # type: ignore[union-attr]  # a socket, as registered above
+                # a socket, as registered above
+                data = key.fileobj.recv(1 << 16)  # type: ignore[union-attr]
                 if not data:
                     return
                 key.data.sendall(data)

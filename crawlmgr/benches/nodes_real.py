@@ -1,12 +1,12 @@
-"""The real nodes of `bench nodes`: worker clusters of unequal speed on one machine, over one PostgreSQL database and one local
-web."""
+"""The real nodes of `bench nodes`: worker clusters of unequal speed on one machine, over one
+PostgreSQL database and one local web."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
-import subprocess  # noqa: S404 - starting nodes is what this is for
+import subprocess
 import sys
 import tempfile
 import time
@@ -32,29 +32,43 @@ START_SECONDS = 300.0
 END_SECONDS = 900.0
 LEASE_SECONDS = 30
 TIMES = {
-    "CRAWLMGR_TICK_SECONDS": "1", "CRAWLMGR_SLICE_SECONDS": "5", "CRAWLMGR_LEASE_SECONDS": str(LEASE_SECONDS),
-    "CRAWLMGR_TIMEOUT_SECONDS": "60", "CRAWLMGR_RETRY_SECONDS": "200", "CRAWLMGR_MIN_FREE_MB": "0",
-    "DJANGO_SETTINGS_MODULE": "crawlmgr.benches.nodes_settings", "CRAWLMGR_WORKERS": "1",
+    "CRAWLMGR_TICK_SECONDS": "1",
+    "CRAWLMGR_SLICE_SECONDS": "5",
+    "CRAWLMGR_LEASE_SECONDS": str(LEASE_SECONDS),
+    "CRAWLMGR_TIMEOUT_SECONDS": "60",
+    "CRAWLMGR_RETRY_SECONDS": "200",
+    "CRAWLMGR_MIN_FREE_MB": "0",
+    "DJANGO_SETTINGS_MODULE": "crawlmgr.benches.nodes_settings",
+    "CRAWLMGR_WORKERS": "1",
 }
 
 
 class Cluster:
-    """The nodes of one installation, each with one worker that sleeps for a given time per page; this sets the node's speed
-    without using CPU."""
+    """The nodes of one installation, each with one worker that sleeps for a given time per page;
+    this sets the node's speed without using CPU."""
 
     def __init__(self, folder: Path, server: Server) -> None:
         self.folder, self.server, self.url = folder, server, server.url("nodes")
-        inherited = {name: text for name, text in os.environ.items() if not name.startswith("CRAWLMGR_")}
+        inherited = {
+            name: text for name, text in os.environ.items() if not name.startswith("CRAWLMGR_")
+        }
         self.environment = {
-            **inherited, **TIMES, "CRAWLMGR_DATA": str(folder), "DATABASE_URL": self.url, "PYTHONPATH": str(ROOT)
+            **inherited,
+            **TIMES,
+            "CRAWLMGR_DATA": str(folder),
+            "DATABASE_URL": self.url,
+            "PYTHONPATH": str(ROOT),
         }
         self.processes: list[subprocess.Popen[bytes]] = []
         self.doors: list[Door] = []
 
     def side(self, *words: str) -> str:
-        """Runs `nodes_side` with these arguments in a subprocess; returns what it prints. Raises CommandError if it fails."""
+        """Runs `nodes_side` with these arguments in a subprocess; returns what it prints. Raises
+        CommandError if it fails."""
         command = [sys.executable, "-m", "crawlmgr.benches.nodes_side", *words]
-        done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)  # noqa: S603
+        done = subprocess.run(  # noqa: S603
+            command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False
+        )
         if done.returncode:
             raise CommandError((done.stderr.strip() or "?").splitlines()[-1])
         return done.stdout
@@ -67,8 +81,8 @@ class Cluster:
 
     @contextmanager
     def nodes(self, seconds: Sequence[float]) -> Iterator[None]:
-        """Context manager that runs nodes with the given seconds per page and waits until all send heartbeats. Each node
-        connects to the database through a proxy (`Door`) of its own."""
+        """Context manager that runs nodes with the given seconds per page and waits until all send
+        heartbeats. Each node connects to the database through a proxy (`Door`) of its own."""
         self.doors = [Door(self.server) for _ in seconds]
         self.processes = [self._start(place, page) for place, page in enumerate(seconds)]
         try:
@@ -87,18 +101,34 @@ class Cluster:
         url = f"postgresql://crawlmgr@/nodes?host={quote(str(self.doors[place].folder), safe='')}"
         with (self.folder / f"bench-{place}.log").open("ab") as output:
             return subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable, "manage.py", "node", "--name", f"bench-{place}"], cwd=ROOT,
-                env={**self.environment, "DATABASE_URL": url, "BENCH_PAGE_SECONDS": str(page_seconds)}, stdin=subprocess.DEVNULL,
-                stdout=output, stderr=output, start_new_session=True,
+                [sys.executable, "manage.py", "node", "--name", f"bench-{place}"],
+                cwd=ROOT,
+                env={
+                    **self.environment,
+                    "DATABASE_URL": url,
+                    "BENCH_PAGE_SECONDS": str(page_seconds),
+                },
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
             )
 
     def _await(self, count: int) -> None:
-        alive = f"heartbeat >= started AND heartbeat > now() - interval '30 seconds' AND name < 'bench-{count}'"
+        alive = (
+            "heartbeat >= started AND heartbeat > now() - interval '30 seconds' AND name <"
+            f" 'bench-{count}'"
+        )
         query = f"SELECT COUNT(*) FROM crawlmgr_node WHERE {alive}"  # noqa: S608 - a number
-        self.until(lambda: self.number(query) >= count, START_SECONDS, f"{count} nodes did not start to work")
+        self.until(
+            lambda: self.number(query) >= count,
+            START_SECONDS,
+            f"{count} nodes did not start to work",
+        )
 
     def until(self, condition: Callable[[], bool], seconds: float, otherwise: str) -> None:
-        """Waits until a condition holds. Raises CommandError with the text `otherwise` after `seconds`."""
+        """Waits until a condition holds. Raises CommandError with the text `otherwise` after
+        `seconds`."""
         end = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > end:
@@ -106,26 +136,39 @@ class Cluster:
             time.sleep(0.5)
 
     def watched(self, warm: float, seconds: float) -> dict[str, float]:
-        """Waits `warm` seconds, then measures for `seconds` seconds. Returns `pages_a_second` and `transactions_a_second` (of the
-        database)."""
+        """Waits `warm` seconds, then measures for `seconds` seconds. Returns `pages_a_second` and
+        `transactions_a_second` (of the database)."""
         time.sleep(warm)
         began, before = time.monotonic(), self._counts()
         time.sleep(seconds)
         passed = time.monotonic() - began
         names = ("pages_a_second", "transactions_a_second")
-        return {n: round((after - old) / passed, 2) for n, after, old in zip(names, self._counts(), before, strict=True)}
+        return {
+            n: round((after - old) / passed, 2)
+            for n, after, old in zip(names, self._counts(), before, strict=True)
+        }
 
     def _counts(self) -> tuple[float, float]:
         pages = self.number("SELECT SUM(fetched) FROM crawlmgr_run")
-        return pages, self.number("SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()")
+        return pages, self.number(
+            "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
+        )
 
 
 @contextmanager
 def web(hosts: int, answer: float, served: dict[str, Any]) -> Iterator[int]:
-    """Context manager that serves a local web of many hosts and yields its port; at the end, the counts of its server are put
-    into `served`."""
-    command = [sys.executable, "-m", "crawlmgr.benches.line_server", str(hosts), str(answer), "5000"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: S603 - our own module
+    """Context manager that serves a local web of many hosts and yields its port; at the end, the
+    counts of its server are put into `served`."""
+    command = [
+        sys.executable,
+        "-m",
+        "crawlmgr.benches.line_server",
+        str(hosts),
+        str(answer),
+        "5000",
+    ]
+    # our own module
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: S603
     try:
         assert process.stdout is not None  # noqa: S101 - asked for a pipe
         yield int(process.stdout.readline())
@@ -136,10 +179,13 @@ def web(hosts: int, answer: float, served: dict[str, Any]) -> Iterator[int]:
 
 @contextmanager
 def installation() -> Iterator[Cluster]:
-    """Context manager that yields a new installation, without nodes, on a database server of its own."""
+    """Context manager that yields a new installation, without nodes, on a database server of its
+    own."""
     binaries = find_binaries()
     if binaries is None:
-        raise CommandError("PostgreSQL is not installed: no initdb and postgres in PATH or /usr/lib/postgresql")
+        raise CommandError(
+            "PostgreSQL is not installed: no initdb and postgres in PATH or /usr/lib/postgresql"
+        )
     server = Server(binaries)
     server.start()
     try:
@@ -153,15 +199,19 @@ def installation() -> Iterator[Cluster]:
 
 
 def speeds(nodes: int, page_seconds: float) -> list[float]:
-    """Returns the seconds per page of each node: `page_seconds`, and SLOW_FACTOR times that for the last one."""
+    """Returns the seconds per page of each node: `page_seconds`, and SLOW_FACTOR times that for the
+    last one."""
     return [*[page_seconds] * (nodes - 1), SLOW_FACTOR * page_seconds]
 
 
-def measure(nodes: int, hosts: int, answer: float, delay: float, page_seconds: float, seconds: float) -> dict[str, Any]:
-    """Measures, one after the other, a node alone, a slow node alone, and `nodes` nodes together, of which one is slow. Returns
-    the three speeds, the speed together divided by the sum of the speeds that these nodes have alone (`share_of_sum`), the
-    database transactions per second of idle nodes, and the number of pages stored twice (`doubled`). `answer` is the response
-    time of the hosts and `delay` their crawl delay, in seconds."""
+def measure(
+    nodes: int, hosts: int, answer: float, delay: float, page_seconds: float, seconds: float
+) -> dict[str, Any]:
+    """Measures, one after the other, a node alone, a slow node alone, and `nodes` nodes together,
+    of which one is slow. Returns the three speeds, the speed together divided by the sum of the
+    speeds that these nodes have alone (`share_of_sum`), the database transactions per second of
+    idle nodes, and the number of pages stored twice (`doubled`). `answer` is the response time of
+    the hosts and `delay` their crawl delay, in seconds."""
     told: dict[str, Any] = {}
     unequal = speeds(nodes, page_seconds)
     with installation() as cluster, web(hosts, answer, told) as port:
@@ -169,25 +219,39 @@ def measure(nodes: int, hosts: int, answer: float, delay: float, page_seconds: f
             idle = cluster.watched(5, 10)
         cluster.side(str(port), str(hosts), str(nodes + 2), str(IN_FLIGHT), str(delay), "0")
         found = {}
-        for name, each in (("alone", unequal[:1]), ("slow_alone", unequal[-1:]), ("together", unequal)):
+        for name, each in (
+            ("alone", unequal[:1]),
+            ("slow_alone", unequal[-1:]),
+            ("together", unequal),
+        ):
             with cluster.nodes(each):
                 found[name] = cluster.watched(20, seconds)
             say(f"{name}: {found[name]['pages_a_second']:.1f} pages a second")
-        doubled = cluster.number("SELECT COUNT(*) - COUNT(DISTINCT (run_id, key_hash)) FROM crawlmgr_page")
+        doubled = cluster.number(
+            "SELECT COUNT(*) - COUNT(DISTINCT (run_id, key_hash)) FROM crawlmgr_page"
+        )
     able = (nodes - 1) * found["alone"]["pages_a_second"] + found["slow_alone"]["pages_a_second"]
     share = round(found["together"]["pages_a_second"] / able, 3) if able else None
     return {
-        "nodes": nodes, "delay_seconds": delay, "page_seconds": page_seconds,
-        "idle_transactions_a_second": idle["transactions_a_second"], **found, "share_of_sum": share, "doubled": int(doubled),
+        "nodes": nodes,
+        "delay_seconds": delay,
+        "page_seconds": page_seconds,
+        "idle_transactions_a_second": idle["transactions_a_second"],
+        **found,
+        "share_of_sum": share,
+        "doubled": int(doubled),
         "server": told,
     }
 
 
-def faults(nodes: int, hosts: int, answer: float, delay: float, page_seconds: float, pages: int, cut: float) -> dict[str, Any]:
-    """Crawls `pages` pages of every host with `nodes` nodes; two of these are killed for good, a third is frozen for longer than
-    a lease and later disconnected from the database for `cut` seconds. Returns, among others, the numbers of `expected` and
-    stored `pages`, of pages stored `twice`, and of addresses that were never finished (`unended`). The other
-    arguments are those of `measure`."""
+def faults(
+    nodes: int, hosts: int, answer: float, delay: float, page_seconds: float, pages: int, cut: float
+) -> dict[str, Any]:
+    """Crawls `pages` pages of every host with `nodes` nodes; two of these are killed for good, a
+    third is frozen for longer than a lease and later disconnected from the database for `cut`
+    seconds. Returns, among others, the numbers of `expected` and stored `pages`, of pages stored
+    `twice`, and of addresses that were never finished (`unended`). The other arguments are those of
+    `measure`."""
     told: dict[str, Any] = {}
     counts = nodes + 2
     with installation() as cluster, web(hosts, answer, told) as port:
@@ -201,30 +265,47 @@ def faults(nodes: int, hosts: int, answer: float, delay: float, page_seconds: fl
         found = {
             "pages": cluster.number("SELECT COUNT(*) FROM crawlmgr_page WHERE status = 200"),
             "counted": cluster.number("SELECT SUM(fetched) FROM crawlmgr_run"),
-            "finished": cluster.number("SELECT COUNT(*) FROM crawlmgr_run WHERE state = 'finished'"),
+            "finished": cluster.number(
+                "SELECT COUNT(*) FROM crawlmgr_run WHERE state = 'finished'"
+            ),
             "twice": cluster.number("SELECT COUNT(*) - COUNT(DISTINCT url) FROM crawlmgr_page"),
             "unended": cluster.number("SELECT COUNT(*) FROM crawlmgr_url WHERE state IN (0, 1)"),
         }
     result = {name: int(value) for name, value in found.items()}
     return {
-        "nodes": nodes, "delay_seconds": delay, "runs": counts, "expected": whole, **result, "strikes": strikes,
-        "seconds": round(time.monotonic() - began, 1), "server": told,
+        "nodes": nodes,
+        "delay_seconds": delay,
+        "runs": counts,
+        "expected": whole,
+        **result,
+        "strikes": strikes,
+        "seconds": round(time.monotonic() - began, 1),
+        "server": told,
     }
 
 
 def _strike(cluster: Cluster, whole: int, cut: float) -> list[str]:
-    """Kills two nodes, freezes a third, and later disconnects that one from the database for `cut` seconds, each when a further
-    tenth of the `whole` pages is stored. Returns descriptions of these failures."""
+    """Kills two nodes, freezes a third, and later disconnects that one from the database for `cut`
+    seconds, each when a further tenth of the `whole` pages is stored. Returns descriptions of these
+    failures."""
     stored = "SELECT COUNT(*) FROM crawlmgr_page"
     steps: list[tuple[float, str, Callable[[], None]]] = [
         (0.1, "killed bench-0", lambda: _kill(cluster, 0)),
         (0.2, "killed bench-1", lambda: _kill(cluster, 1)),
-        (0.3, f"froze bench-2 for {LEASE_SECONDS + 10} s", lambda: _freeze(cluster, 2, LEASE_SECONDS + 10)),
+        (
+            0.3,
+            f"froze bench-2 for {LEASE_SECONDS + 10} s",
+            lambda: _freeze(cluster, 2, LEASE_SECONDS + 10),
+        ),
         (0.4, f"cut bench-2 off for {cut:.0f} s", lambda: cluster.doors[2].cut(cut)),
     ]
     done = []
     for share, text, act in steps:
-        cluster.until(lambda share=share: cluster.number(stored) >= share * whole, END_SECONDS, "the crawl made no progress")
+        cluster.until(
+            lambda share=share: cluster.number(stored) >= share * whole,
+            END_SECONDS,
+            "the crawl made no progress",
+        )
         at = cluster.number(stored)
         act()
         done.append(f"{text} at {at:.0f} pages")

@@ -1,4 +1,5 @@
-"""Simulation of many nodes on a virtual clock: `bench nodes --simulate` uses it to test the dispatcher of `crawlmgr.shares`."""
+"""Simulation of many nodes on a virtual clock: `bench nodes --simulate` uses it to test the
+dispatcher of `crawlmgr.shares`."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ LEASE_SECONDS = 90.0
 
 
 class Policy(Protocol):
-    """A rule that chooses the node for the next task. Its methods are those of `crawlmgr.shares.Dispatcher`, the rule that the
-    program itself uses."""
+    """A rule that chooses the node for the next task. Its methods are those of
+    `crawlmgr.shares.Dispatcher`, the rule that the program itself uses."""
 
     def join(self, name: str, weight: float, in_hand: float = 0.0) -> None: ...
 
@@ -33,13 +34,15 @@ class Policy(Protocol):
 
 
 class RoundRobin:
-    """Chooses the nodes in turn. A node that already holds `bound` tasks is skipped; with `strict` it keeps its turn, and no
-    node gets a task until it has room."""
+    """Chooses the nodes in turn. A node that already holds `bound` tasks is skipped; with `strict`
+    it keeps its turn, and no node gets a task until it has room."""
 
     def __init__(self, bound: float, strict: bool) -> None:
         self.bound, self.strict = bound, strict
         self.line: deque[str] = deque()
-        self.full: set[str] = set()  # nodes that are skipped until they have room; stays empty with `strict`
+        self.full: set[str] = (
+            set()
+        )  # nodes that are skipped until they have room; stays empty with `strict`
         self.in_hand: dict[str, float] = {}
 
     def join(self, name: str, weight: float, in_hand: float = 0.0) -> None:
@@ -77,8 +80,9 @@ class RoundRobin:
 
 
 class LargestCredit(Dispatcher):
-    """The dispatcher with another rule, used only in this benchmark: the next task goes to the node with the largest free
-    capacity, W H - (tasks held), with weight W and horizon H as in `crawlmgr.shares`."""
+    """The dispatcher with another rule, used only in this benchmark: the next task goes to the node
+    with the largest free capacity, W H - (tasks held), with weight W and horizon H as in
+    `crawlmgr.shares`."""
 
     def rank(self, name: str) -> tuple[float, float]:
         node = self._nodes[name]
@@ -87,9 +91,9 @@ class LargestCredit(Dispatcher):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What is simulated. `speeds`: addresses per second of each node; `sizes`: number of addresses of each host; `batch`:
-    addresses leased at once. A node fails every `failure_minutes` on average (0: never) and is away for `away_minutes`; its tasks
-    wait until their leases expire."""
+    """What is simulated. `speeds`: addresses per second of each node; `sizes`: number of addresses
+    of each host; `batch`: addresses leased at once. A node fails every `failure_minutes` on average
+    (0: never) and is away for `away_minutes`; its tasks wait until their leases expire."""
 
     speeds: Sequence[float]
     sizes: Sequence[int]
@@ -113,15 +117,17 @@ class _Node:
     up: bool = True
     minutes: dict[int, int] = field(default_factory=dict)
     batches: dict[int, tuple[int, int, float, float, float]] = field(default_factory=dict)
-    """The node's batches by number: host's number, number of addresses, and times of assignment, start and end in seconds."""
+    """The node's batches by number: host's number, number of addresses, and times of assignment,
+    start and end in seconds."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """The result of a simulation. `throughput`: addresses fetched in the measured period, divided by what all nodes could fetch
-    while they were up; `utilisation`: the same by node. `repeated`: pages fetched again after failures. `too_soon`: batches begun
-    before the host's delay was over. `held`: seconds for which each batch was leased. `warm_seconds`: time to the end of the
-    first minute with at least 90 % of the full speed, None without one."""
+    """The result of a simulation. `throughput`: addresses fetched in the measured period, divided
+    by what all nodes could fetch while they were up; `utilisation`: the same by node. `repeated`:
+    pages fetched again after failures. `too_soon`: batches begun before the host's delay was over.
+    `held`: seconds for which each batch was leased. `warm_seconds`: time to the end of the first
+    minute with at least 90 % of the full speed, None without one."""
 
     fetched: int = 0
     repeated: int = 0
@@ -135,7 +141,8 @@ class Outcome:
     held: list[float] = field(default_factory=list)
 
     def row(self) -> dict[str, Any]:
-        """Returns the rounded figures to print: shares of the possible throughput (0 to 1), times in seconds, and counts."""
+        """Returns the rounded figures to print: shares of the possible throughput (0 to 1), times
+        in seconds, and counts."""
         used, held = sorted(self.utilisation), sorted(self.held)
         return {
             "throughput": round(self.throughput, 3),
@@ -152,24 +159,24 @@ class Outcome:
 
 
 def zipf_sizes(hosts: int, total: int, exponent: float = 1.0) -> list[int]:
-    """Returns the numbers of addresses of `hosts` hosts, largest first, about `total` in all: that of the r-th host is
-    proportional to 1 / r^exponent, rounded, and at least 1."""
+    """Returns the numbers of addresses of `hosts` hosts, largest first, about `total` in all: that
+    of the r-th host is proportional to 1 / r^exponent, rounded, and at least 1."""
     parts = [1 / rank**exponent for rank in range(1, hosts + 1)]
     scale = total / sum(parts)
     return [max(1, round(scale * part)) for part in parts]
 
 
 def unequal_speeds(nodes: int, draw: random.Random, mean: float = 10.0) -> list[float]:
-    """Returns random speeds of nodes in addresses per second: uniformly distributed between a quarter of a maximum and this
-    maximum, then scaled to the given mean."""
+    """Returns random speeds of nodes in addresses per second: uniformly distributed between a
+    quarter of a maximum and this maximum, then scaled to the given mean."""
     raw = [draw.uniform(0.25, 1.0) for _ in range(nodes)]
     return [mean * one * nodes / sum(raw) for one in raw]
 
 
 class Simulation:
-    """One simulated crawl. A batch of a host's addresses is leased to a node, which requests one every `delay_seconds`, or more
-    slowly if the node is too slow for that; until the batch is done, no other node gets addresses of the host. Measurements begin
-    after `warm_minutes`."""
+    """One simulated crawl. A batch of a host's addresses is leased to a node, which requests one
+    every `delay_seconds`, or more slowly if the node is too slow for that; until the batch is done,
+    no other node gets addresses of the host. Measurements begin after `warm_minutes`."""
 
     def __init__(self, world: World, policy: Policy, warm_minutes: float = 0.0) -> None:
         self.world, self.policy, self.from_ = world, policy, 60 * warm_minutes
@@ -217,9 +224,13 @@ class Simulation:
     def _give(self, node: _Node, host: int) -> None:
         size = min(self.world.batch, self.left[host])
         self.outcome.too_soon += self.now - self.last_sent[host] < self.world.delay_seconds - 1e-6
-        began = max(node.busy_until, self.now)  # time at which the first page of the batch is requested
+        began = max(
+            node.busy_until, self.now
+        )  # time at which the first page of the batch is requested
         node.busy_until = began + size / node.speed
-        ends = max(node.busy_until, self.now + (size - 1) * self.world.delay_seconds + ANSWER_SECONDS)
+        ends = max(
+            node.busy_until, self.now + (size - 1) * self.world.delay_seconds + ANSWER_SECONDS
+        )
         number = next(self.number)
         node.batches[number] = (host, size, self.now, began, ends)
         self.policy.give(node.name, size)
@@ -249,15 +260,20 @@ class Simulation:
         node.done += size * self._inside(began, self.now)
 
     def _inside(self, began: float, ended: float) -> float:
-        """Returns the share of the time from `began` to `ended` that lies in the measured period, which begins at `from_`; in [0,
-        1]."""
-        return max(0.0, min(1.0, (ended - self.from_) / (ended - began))) if ended > began else float(ended >= self.from_)
+        """Returns the share of the time from `began` to `ended` that lies in the measured period,
+        which begins at `from_`; in [0, 1]."""
+        return (
+            max(0.0, min(1.0, (ended - self.from_) / (ended - began)))
+            if ended > began
+            else float(ended >= self.from_)
+        )
 
     def _wake(self, host: int) -> None:
         self.ready.append(host)
 
     def _beat(self, _what: None) -> None:
-        """Handles the moment at which all nodes report their finished pages: computes the weights of the nodes again."""
+        """Handles the moment at which all nodes report their finished pages: computes the weights
+        of the nodes again."""
         minute = self.now / 60
         found = {node.name: self._weight(node, minute) for node in self.nodes.values() if node.up}
         for name, own in filled(found).items():
@@ -269,12 +285,16 @@ class Simulation:
 
     def _may_fail(self, node: _Node) -> None:
         if self.world.failure_minutes:
-            self._at(self.now + node.draw.expovariate(1 / (60 * self.world.failure_minutes)), "fail", node.name)
+            self._at(
+                self.now + node.draw.expovariate(1 / (60 * self.world.failure_minutes)),
+                "fail",
+                node.name,
+            )
 
     def _fail(self, name: str) -> None:
-        """Handles the failure of a node. Its finished pages stay. The page that it was fetching from each of its hosts is fetched
-        again by another node once the lease has expired; results that the failed node delivers later are refused, because its
-        lease is no longer valid."""
+        """Handles the failure of a node. Its finished pages stay. The page that it was fetching
+        from each of its hosts is fetched again by another node once the lease has expired; results
+        that the failed node delivers later are refused, because its lease is no longer valid."""
         node = self.nodes[name]
         self.outcome.failures += 1
         self._count_up(node)
@@ -294,7 +314,11 @@ class Simulation:
     def _back(self, name: str) -> None:
         node = self.nodes[name]
         node.up, node.up_since, node.minutes = True, self.now, {}
-        weights = {other.name: self._weight(other, self.now / 60) for other in self.nodes.values() if other.up}
+        weights = {
+            other.name: self._weight(other, self.now / 60)
+            for other in self.nodes.values()
+            if other.up
+        }
         self.policy.join(name, filled(weights)[name])
         self._may_fail(node)
 
@@ -309,8 +333,14 @@ class Simulation:
             for _host, size, _given, began, ends in node.batches.values():
                 node.done += size * max(0.0, end - max(began, self.from_)) / (ends - began)
         able = sum(node.speed * node.up_seconds for node in self.nodes.values())
-        self.outcome.throughput = sum(node.done for node in self.nodes.values()) / able if able else 0.0
-        self.outcome.utilisation = [node.done / (node.speed * node.up_seconds) for node in self.nodes.values() if node.up_seconds]
+        self.outcome.throughput = (
+            sum(node.done for node in self.nodes.values()) / able if able else 0.0
+        )
+        self.outcome.utilisation = [
+            node.done / (node.speed * node.up_seconds)
+            for node in self.nodes.values()
+            if node.up_seconds
+        ]
         self.outcome.ended = end
         full = 60 * sum(self.world.speeds)
         warm = [minute for minute in sorted(self.by_minute) if self.by_minute[minute] >= 0.9 * full]
@@ -319,11 +349,13 @@ class Simulation:
 
 
 def policies(speeds: Sequence[float]) -> dict[str, Policy]:
-    """Returns the policies to compare, by name: the dispatcher ("weights"), its alternative rule ("largest credit"), and round
-    robin with HORIZON_MINUTES of work per node at the mean speed, skipping full nodes ("round robin") or waiting for them
-    ("strict turns")."""
+    """Returns the policies to compare, by name: the dispatcher ("weights"), its alternative rule
+    ("largest credit"), and round robin with HORIZON_MINUTES of work per node at the mean speed,
+    skipping full nodes ("round robin") or waiting for them ("strict turns")."""
     bound = 60 * HORIZON_MINUTES * sum(speeds) / len(speeds)
     return {
-        "weights": Dispatcher(), "largest credit": LargestCredit(), "round robin": RoundRobin(bound, False),
+        "weights": Dispatcher(),
+        "largest credit": LargestCredit(),
+        "round robin": RoundRobin(bound, False),
         "strict turns": RoundRobin(bound, True),
     }

@@ -1,5 +1,5 @@
-"""A temporary PostgreSQL server for tests and benchmarks: with its own data folder, on a unix socket only, and run as an ordinary
-user if started by root."""
+"""A temporary PostgreSQL server for tests and benchmarks: with its own data folder, on a unix
+socket only, and run as an ordinary user if started by root."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ PR_SET_PDEATHSIG = 1
 
 
 def find_binaries() -> Path | None:
-    """Returns the folder with initdb and postgres: from PATH, otherwise the newest version installed by Debian's packages; None
-    if there is none."""
+    """Returns the folder with initdb and postgres: from PATH, otherwise the newest version
+    installed by Debian's packages; None if there is none."""
     on_path = shutil.which("initdb")
     folders = [Path(on_path).resolve().parent] if on_path else []
-    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: float(p.parent.name), reverse=True)
+    folders += sorted(
+        Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: float(p.parent.name), reverse=True
+    )
     return next((f for f in folders if (f / "initdb").exists() and (f / "postgres").exists()), None)
 
 
 class Server:
-    """A temporary PostgreSQL server; call `start`, then `stop`. It does not listen on TCP; its folder is deleted when it
-    stops."""
+    """A temporary PostgreSQL server; call `start`, then `stop`. It does not listen on TCP; its
+    folder is deleted when it stops."""
 
     def __init__(self, binaries: Path, connections: int = 60) -> None:
         self.binaries, self.connections = binaries, connections
@@ -51,7 +53,9 @@ class Server:
                 os.setgid(owner.pw_gid)
                 os.setuid(owner.pw_uid)
             if prctl is not None:
-                prctl(PR_SET_PDEATHSIG, signal.SIGINT)  # the server ends even if this process is killed
+                prctl(
+                    PR_SET_PDEATHSIG, signal.SIGINT
+                )  # the server ends even if this process is killed
 
         return become
 
@@ -59,39 +63,79 @@ class Server:
         return {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8", "HOME": str(self.folder)}
 
     def start(self) -> None:
-        """Initialises the data folder, starts the server and waits until it accepts connections. Raises RuntimeError with the
-        server's message if that fails."""
+        """Initialises the data folder, starts the server and waits until it accepts connections.
+        Raises RuntimeError with the server's message if that fails."""
         data = self.folder / "data"
         made = subprocess.run(  # noqa: S603 - our own programs
-            [self.binaries / "initdb", "-D", data, "-U", "crawlmgr", "--auth=trust", "--no-sync", "-E", "UTF8"],
-            preexec_fn=self._become_owner(), env=self._environment(), cwd=self.folder, capture_output=True, text=True,
+            [
+                self.binaries / "initdb",
+                "-D",
+                data,
+                "-U",
+                "crawlmgr",
+                "--auth=trust",
+                "--no-sync",
+                "-E",
+                "UTF8",
+            ],
+            preexec_fn=self._become_owner(),
+            env=self._environment(),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
         )
         if made.returncode:
             raise RuntimeError(f"initdb: {made.stderr or made.stdout}")
         self._run()
 
     def restart(self, number: int = signal.SIGINT) -> None:
-        """Stops the server (SIGINT: connections are closed; SIGQUIT: immediately, as in a crash) and starts it again."""
+        """Stops the server (SIGINT: connections are closed; SIGQUIT: immediately, as in a crash)
+        and starts it again."""
         self._end(number)
         self._run()
 
     def _run(self) -> None:
         data, log = self.folder / "data", self.folder / "log"
         settings = {
-            "listen_addresses": "", "unix_socket_directories": str(self.folder), "fsync": "off", "synchronous_commit": "off",
-            "full_page_writes": "off", "max_connections": str(self.connections),
+            "listen_addresses": "",
+            "unix_socket_directories": str(self.folder),
+            "fsync": "off",
+            "synchronous_commit": "off",
+            "full_page_writes": "off",
+            "max_connections": str(self.connections),
         }
         with log.open("ab") as output:
             self.process = subprocess.Popen(  # noqa: S603 - the server
-                [self.binaries / "postgres", "-D", data, *(f"--{name}={value}" for name, value in settings.items())],
-                preexec_fn=self._become_owner(), env=self._environment(), cwd=self.folder, stdout=output, stderr=output,
+                [
+                    self.binaries / "postgres",
+                    "-D",
+                    data,
+                    *(f"--{name}={value}" for name, value in settings.items()),
+                ],
+                preexec_fn=self._become_owner(),
+                env=self._environment(),
+                cwd=self.folder,
+                stdout=output,
+                stderr=output,
                 start_new_session=True,
             )
-        ready = [str(self.binaries / "pg_isready"), "-q", "-t", "30", "-h", str(self.folder), "-U", "crawlmgr", "-d", "postgres"]
+        ready = [
+            str(self.binaries / "pg_isready"),
+            "-q",
+            "-t",
+            "30",
+            "-h",
+            str(self.folder),
+            "-U",
+            "crawlmgr",
+            "-d",
+            "postgres",
+        ]
         for _ in range(300):
             if self.process.poll() is not None:
                 raise RuntimeError(f"postgres: {log.read_text(errors='replace')}")
-            if subprocess.run(ready, env=self._environment()).returncode == 0:  # noqa: S603 - our own program
+            # our own program
+            if subprocess.run(ready, env=self._environment()).returncode == 0:  # noqa: S603
                 return
             time.sleep(0.1)
         raise RuntimeError(f"postgres does not answer: {log.read_text(errors='replace')}")
@@ -103,8 +147,19 @@ class Server:
     def create(self, database: str, template: str = "template1") -> None:
         """Creates a database, empty or as a copy of `template`, which must have no connections."""
         made = subprocess.run(  # noqa: S603 - our own programs
-            [self.binaries / "createdb", "-h", self.folder, "-U", "crawlmgr", "-T", template, database],
-            env=self._environment(), capture_output=True, text=True,
+            [
+                self.binaries / "createdb",
+                "-h",
+                self.folder,
+                "-U",
+                "crawlmgr",
+                "-T",
+                template,
+                database,
+            ],
+            env=self._environment(),
+            capture_output=True,
+            text=True,
         )
         if made.returncode:
             raise RuntimeError(f"createdb: {made.stderr}")

@@ -15,8 +15,10 @@ from django.core.management.base import CommandError
 
 
 def answer_of(module: str, *words: object, environment: Mapping[str, str] | None = None) -> Any:
-    """Runs the module `module` in a process with an empty data folder on SQLite, with the arguments `words`, and returns the JSON
-    of the last line that it prints. Raises CommandError with the last line of its error output if it fails."""
+    """Runs the module `module` in a process with an empty data folder on SQLite, with the arguments
+    `words`, and returns the JSON of the last line that it prints. Raises CommandError with the last
+    line of its error output if it fails.
+    """
     with tempfile.TemporaryDirectory() as folder:
         own = {**os.environ, "CRAWLMGR_DATA": folder, "PYTHONPATH": str(settings.BASE_DIR)}
         own.pop("DATABASE_URL", None)

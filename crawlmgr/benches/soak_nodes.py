@@ -1,11 +1,11 @@
-"""The additional nodes of `bench soak --nodes`, each of which stands for a machine: they are killed, frozen or cut off from the
-database."""
+"""The additional nodes of `bench soak --nodes`, each of which stands for a machine: they are
+killed, frozen or cut off from the database."""
 
 from __future__ import annotations
 
 import random
 import signal
-import subprocess  # noqa: S404 - starting nodes is what this is for
+import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -19,15 +19,17 @@ from crawlmgr.benches.nodes_doors import Door, family, signal_to
 from crawlmgr.benches.postgresql import Server
 
 NODE_KINDS = ("node", "node", "frozen node", "cut node")
-"""Kinds of failure: all processes of a node killed; a node frozen for longer than a lease; a node cut off from the database for
-as long."""
+"""Kinds of failure: all processes of a node killed; a node frozen for longer than a lease; a node
+cut off from the database for as long."""
 
 
 class Fleet:
-    """The additional nodes; call `start`, then `strike` repeatedly to make one fail, then `stop`. A killed node is restarted
-    later."""
+    """The additional nodes; call `start`, then `strike` repeatedly to make one fail, then `stop`. A
+    killed node is restarted later."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str], server: Server, count: int) -> None:
+    def __init__(
+        self, folder: Path, environment: Mapping[str, str], server: Server, count: int
+    ) -> None:
         self.folder, self.environment = folder, dict(environment)
         self.names = [f"soak-{number + 1}" for number in range(count)]
         self.doors = {name: Door(server) for name in self.names}
@@ -42,14 +44,18 @@ class Fleet:
         url = f"postgresql://crawlmgr@/soak?host={quote(str(self.doors[name].folder), safe='')}"
         with (self.folder / f"{name}.log").open("ab") as output:
             self.processes[name] = subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable, "manage.py", "node", "--name", name], cwd=settings.BASE_DIR,
-                env={**self.environment, "DATABASE_URL": url}, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                [sys.executable, "manage.py", "node", "--name", name],
+                cwd=settings.BASE_DIR,
+                env={**self.environment, "DATABASE_URL": url},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
                 start_new_session=True,
             )
 
     def strike(self, victim: str, draw: random.Random, seconds: float) -> bool:
-        """Makes a random node fail for up to `seconds` in the way `victim`, one of NODE_KINDS; returns True once the failure is
-        over."""
+        """Makes a random node fail for up to `seconds` in the way `victim`, one of NODE_KINDS;
+        returns True once the failure is over."""
         name = draw.choice(self.names)
         if victim == "cut node":
             self.doors[name].cut(seconds)

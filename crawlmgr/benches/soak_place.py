@@ -1,5 +1,5 @@
-"""The installation that `bench soak` tests: its processes (found in the system's process list), its database, and clients that
-request pages of the web interface."""
+"""The installation that `bench soak` tests: its processes (found in the system's process list), its
+database, and clients that request pages of the web interface."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import secrets
 import signal
 import socket
 import sqlite3
-import subprocess  # noqa: S404 - starting the installation is what this is for
+import subprocess
 import sys
 import threading
 import time
@@ -25,27 +25,45 @@ from django.conf import settings
 from crawlmgr.benches.postgresql import Server, find_binaries
 from crawlmgr.benches.soak_nodes import NODE_KINDS, Fleet
 
-# environment variables of the installation: short times, so that recovery from a kill takes seconds; all else is the default
+# environment variables of the installation: short times, so that recovery from a kill takes
+# seconds; all else is the default
 TIMES = {
-    "CRAWLMGR_TICK_SECONDS": "0.5", "CRAWLMGR_STALL_SECONDS": "8", "CRAWLMGR_SLICE_SECONDS": "2", "CRAWLMGR_LEASE_SECONDS": "6",
-    "CRAWLMGR_TIMEOUT_SECONDS": "12", "CRAWLMGR_RETRY_SECONDS": "40", "CRAWLMGR_MIN_FREE_MB": "0",
+    "CRAWLMGR_TICK_SECONDS": "0.5",
+    "CRAWLMGR_STALL_SECONDS": "8",
+    "CRAWLMGR_SLICE_SECONDS": "2",
+    "CRAWLMGR_LEASE_SECONDS": "6",
+    "CRAWLMGR_TIMEOUT_SECONDS": "12",
+    "CRAWLMGR_RETRY_SECONDS": "40",
+    "CRAWLMGR_MIN_FREE_MB": "0",
 }
 FROZEN_SECONDS = float(TIMES["CRAWLMGR_LEASE_SECONDS"]) + 1
-PATHS = ("/admin/", "/admin/runs/", "/admin/forums/", "/admin/workers/", "/admin/events/", "/admin/topics/", "/admin/hosts/")
+PATHS = (
+    "/admin/",
+    "/admin/runs/",
+    "/admin/forums/",
+    "/admin/workers/",
+    "/admin/events/",
+    "/admin/topics/",
+    "/admin/hosts/",
+)
 READER_PAUSE_SECONDS = 4.0
 
 
 class Place:
-    """A running installation; call `start`, then `kill` repeatedly, then `stop`. `url` is the address of its web interface, which
-    is the same after each restart; `fleet` are the additional nodes, None if there are none."""
+    """A running installation; call `start`, then `kill` repeatedly, then `stop`. `url` is the
+    address of its web interface, which is the same after each restart; `fleet` are the additional
+    nodes, None if there are none."""
 
     def __init__(self, folder: Path, database: str, nodes: int = 0) -> None:
         self.folder = folder
         self.fleet: Fleet | None = None
         self.server: Server | None = None
-        self.environment = {name: text for name, text in os.environ.items() if not name.startswith("CRAWLMGR_")}
+        self.environment = {
+            name: text for name, text in os.environ.items() if not name.startswith("CRAWLMGR_")
+        }
         self.environment |= TIMES | {
-            "CRAWLMGR_DATA": str(folder / "data"), "CRAWLMGR_ADMIN_PASSWORD": secrets.token_urlsafe(20),
+            "CRAWLMGR_DATA": str(folder / "data"),
+            "CRAWLMGR_ADMIN_PASSWORD": secrets.token_urlsafe(20),
             "PYTHONPATH": str(settings.BASE_DIR),
         }
         self.environment.pop("DATABASE_URL", None)
@@ -66,11 +84,17 @@ class Place:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Starts `manage.py serve` in a process of its own and appends its output to `serve.log` in the benchmark's folder."""
+        """Starts `manage.py serve` in a process of its own and appends its output to `serve.log` in
+        the benchmark's folder."""
         with (self.folder / "serve.log").open("ab") as output:
             self.process = subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable, "manage.py", "serve", "--bind", f"127.0.0.1:{self.port}"], cwd=settings.BASE_DIR,
-                env=self.environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+                [sys.executable, "manage.py", "serve", "--bind", f"127.0.0.1:{self.port}"],
+                cwd=settings.BASE_DIR,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
             )
 
     def stop(self) -> None:
@@ -89,8 +113,8 @@ class Place:
             self.server.stop()
 
     def healthy(self) -> bool:
-        """Tells whether the installation answers its health check with status 200, which means that the web interface works
-        and some worker node has sent a heartbeat recently."""
+        """Tells whether the installation answers its health check with status 200, which means that
+        the web interface works and some worker node has sent a heartbeat recently."""
         try:
             return requests.get(f"{self.url}/healthz", timeout=5).status_code == 200
         except requests.RequestException:
@@ -100,7 +124,13 @@ class Place:
         """Runs a command of `soak_side` inside the installation and returns its output."""
         command = [sys.executable, "-m", "crawlmgr.benches.soak_side", *words]
         done = subprocess.run(  # noqa: S603 - our own program
-            command, cwd=settings.BASE_DIR, env=self.environment, capture_output=True, text=True, timeout=300, check=False
+            command,
+            cwd=settings.BASE_DIR,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
         )
         if done.returncode:
             raise RuntimeError(done.stderr[-2000:])
@@ -121,7 +151,9 @@ class Place:
         if url := self.environment.get("DATABASE_URL"):
             with psycopg.connect(url) as connection:
                 return connection.execute(query).fetchall()
-        with closing(sqlite3.connect(self.folder / "data" / "crawlmgr.sqlite3", timeout=20)) as database:
+        with closing(
+            sqlite3.connect(self.folder / "data" / "crawlmgr.sqlite3", timeout=20)
+        ) as database:
             return database.execute(query).fetchall()
 
     def victims(self) -> dict[str, list[int]]:
@@ -133,26 +165,38 @@ class Place:
         main = [pid for pid in of_serve if pid not in web]
         guard = [pid for one in main for pid in children.get(one, [])]
         hands = sorted(pid for one in guard for pid in children.get(one, []))
-        busy = {text.rpartition(":")[2] for (text,) in self.rows("SELECT lease_holder FROM crawlmgr_run WHERE state = 'running'")}
+        busy = {
+            text.rpartition(":")[2]
+            for (text,) in self.rows(
+                "SELECT lease_holder FROM crawlmgr_run WHERE state = 'running'"
+            )
+        }
         workers = hands[:-2]  # the last two processes are django-q2's monitor and pusher
         at_work = [pid for pid in workers if str(pid) in busy]
         return {
-            "worker": at_work, "idle worker": [pid for pid in workers if pid not in at_work],
-            "monitor or pusher": hands[-2:] if len(hands) > 2 else [], "guard": guard, "cluster": main, "web": web,
-            "web worker": [pid for one in web for pid in children.get(one, [])], "serve": [self.process.pid],
+            "worker": at_work,
+            "idle worker": [pid for pid in workers if pid not in at_work],
+            "monitor or pusher": hands[-2:] if len(hands) > 2 else [],
+            "guard": guard,
+            "cluster": main,
+            "web": web,
+            "web worker": [pid for one in web for pid in children.get(one, [])],
+            "serve": [self.process.pid],
         }
 
     def kill(self, victim: str, draw: random.Random) -> bool:
-        """Kills a process of the kind `victim` (see `kinds`); returns False if there is none. "frozen" suspends a worker for
-        longer than a lease, "group" kills a whole cluster, "database" restarts the database server; for "serve", starts it
-        again."""
+        """Kills a process of the kind `victim` (see `kinds`); returns False if there is none.
+        "frozen" suspends a worker for longer than a lease, "group" kills a whole cluster,
+        "database" restarts the database server; for "serve", starts it again."""
         if victim == "database":
             if self.server is not None:
                 self.server.restart(draw.choice((signal.SIGINT, signal.SIGQUIT)))
             return self.server is not None
         if victim in NODE_KINDS:
             return self.fleet is not None and self.fleet.strike(victim, draw, FROZEN_SECONDS)
-        found = self.victims()["cluster" if victim == "group" else "worker" if victim == "frozen" else victim]
+        found = self.victims()[
+            "cluster" if victim == "group" else "worker" if victim == "frozen" else victim
+        ]
         if not found:
             return False
         pid = draw.choice(found)
@@ -172,11 +216,15 @@ class Place:
 
     @contextmanager
     def readers(self, count: int, session: str) -> Iterator[dict[str, int]]:
-        """Context manager in which `count` clients, with the login session `session`, request pages of the web interface; yields
-        the numbers of responses by status ("0": no response), which are updated all the time."""
+        """Context manager in which `count` clients, with the login session `session`, request pages
+        of the web interface; yields the numbers of responses by status ("0": no response), which
+        are updated all the time."""
         counts: dict[str, int] = {}
         over = threading.Event()
-        threads = [threading.Thread(target=self._read, args=(n, session, counts, over), daemon=True) for n in range(count)]
+        threads = [
+            threading.Thread(target=self._read, args=(n, session, counts, over), daemon=True)
+            for n in range(count)
+        ]
         for thread in threads:
             thread.start()
         try:
@@ -186,12 +234,17 @@ class Place:
             for thread in threads:
                 thread.join(70)
 
-    def _read(self, number: int, session: str, counts: dict[str, int], over: threading.Event) -> None:
+    def _read(
+        self, number: int, session: str, counts: dict[str, int], over: threading.Event
+    ) -> None:
         draw = random.Random(number)  # noqa: S311 - which page to read
         while not over.wait(draw.uniform(0, 2 * READER_PAUSE_SECONDS)):
             try:
                 status = requests.get(
-                    self.url + draw.choice(PATHS), cookies={"sessionid": session}, timeout=60, allow_redirects=False
+                    self.url + draw.choice(PATHS),
+                    cookies={"sessionid": session},
+                    timeout=60,
+                    allow_redirects=False,
                 ).status_code
             except requests.RequestException:
                 status = 0
@@ -212,15 +265,30 @@ def _children() -> dict[int, list[int]]:
 
 def _command(pid: int) -> str:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        return (
+            Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        )
     except OSError:
         return ""
 
 
 def kinds(database: str, nodes: int = 0) -> Sequence[str]:
-    """Returns the kinds of processes from which one is drawn for each kill; a kind that occurs several times is drawn more often.
-    "database" is included only for PostgreSQL. With additional nodes, returns the kinds of their failures instead."""
+    """Returns the kinds of processes from which one is drawn for each kill; a kind that occurs
+    several times is drawn more often. "database" is included only for PostgreSQL. With additional
+    nodes, returns the kinds of their failures instead.
+    """
     if nodes:
         return NODE_KINDS
-    usual = ("worker", "worker", "worker", "idle worker", "monitor or pusher", "guard", "cluster", "group", "web", "web worker")
+    usual = (
+        "worker",
+        "worker",
+        "worker",
+        "idle worker",
+        "monitor or pusher",
+        "guard",
+        "cluster",
+        "group",
+        "web",
+        "web worker",
+    )
     return (*usual, "serve", "frozen", *(("database",) if database == "postgresql" else ()))

@@ -1,5 +1,5 @@
-"""The part of `bench soak` that runs inside the installation: starts a round of crawls, and makes a login session for its
-clients."""
+"""The part of `bench soak` that runs inside the installation: starts a round of crawls, and makes a
+login session for its clients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crawlmgr.settings")
 django.setup()
 
 from django.conf import settings  # noqa: E402 - Django has to be set up first
-from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model  # noqa: E402
+from django.contrib.auth import (  # noqa: E402
+    BACKEND_SESSION_KEY,
+    HASH_SESSION_KEY,
+    SESSION_KEY,
+    get_user_model,
+)
 from django.contrib.sessions.backends.db import SessionStore  # noqa: E402
 from django.utils.module_loading import import_string  # noqa: E402
 
@@ -31,9 +36,13 @@ def _session() -> str:
 
 
 def main(number: str, *urls: str) -> None:
-    """Inspects and saves a site of each kind at `urls`, queues a crawl of each, and prints the ids of the runs and the key of a
-    login session as JSON. `number` is the number of the benchmark's round."""
-    begun = {name: import_string(settings.SOAKS[name])(url, int(number)) for name, url in zip(settings.SOAKS, urls, strict=True)}
+    """Inspects and saves a site of each kind at `urls`, queues a crawl of each, and prints the ids
+    of the runs and the key of a login session as JSON. `number` is the number of the benchmark's
+    round."""
+    begun = {
+        name: import_string(settings.SOAKS[name])(url, int(number))
+        for name, url in zip(settings.SOAKS, urls, strict=True)
+    }
     sys.stdout.write(json.dumps({"runs": begun, "session": _session()}) + "\n")
 
 

@@ -1,5 +1,5 @@
-"""The sites that `bench soak` crawls: those of the demonstration, with delayed responses; and their true contents, with which the
-stored data is compared."""
+"""The sites that `bench soak` crawls: those of the demonstration, with delayed responses; and their
+true contents, with which the stored data is compared."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from crawlmgr.demo.topic_web import TopicWeb
 
 
 class Sites:
-    """A forum with `days` days of posts, a topic web and a searchable database; each response is delayed by `delay_seconds`."""
+    """A forum with `days` days of posts, a topic web and a searchable database; each response is
+    delayed by `delay_seconds`."""
 
     def __init__(self, now: datetime, seed: int, days: int, delay_seconds: float) -> None:
         self._forum = Forum(now, seed, days)
@@ -34,7 +35,9 @@ class Sites:
         self._inside: Counter[str] = Counter()
         self.most_at_once: Counter[str] = Counter()
         self._pages: dict[str, Pages] = {
-            "forum": ForumPages(self._forum, lambda: now), "topic": self._topic, "museum": self._museum,
+            "forum": ForumPages(self._forum, lambda: now),
+            "topic": self._topic,
+            "museum": self._museum,
         }
         self.urls: dict[str, str] = {}
 
@@ -69,10 +72,15 @@ class Sites:
 
     def posts(self) -> set[tuple[int, int]]:
         """Returns (thread number, post number) of every post of the forum."""
-        return {(thread.number, post.number) for thread in self._forum.threads.values() for post in thread.posts}
+        return {
+            (thread.number, post.number)
+            for thread in self._forum.threads.values()
+            for post in thread.posts
+        }
 
     def reachable(self) -> set[int]:
-        """Returns the numbers of the topic web's pages that can be reached by links from the seeds."""
+        """Returns the numbers of the topic web's pages that can be reached by links from the
+        seeds."""
         waiting = [number(url) for url in self.seeds()]
         found = set(waiting)
         while waiting:
@@ -83,16 +91,21 @@ class Sites:
         return found
 
     def records(self, answers: Iterable[str]) -> set[int]:
-        """Returns the numbers of the records shown on the result pages with the addresses `answers`."""
+        """Returns the numbers of the records shown on the result pages with the addresses
+        `answers`."""
         found: set[int] = set()
         for url in answers:
             parts = urlsplit(url)
             answer = self._museum(f"{parts.path}?{parts.query}")
-            found |= {int(text) for text in re.findall(r'href="/instrument/(\d+)"', answer.body if answer else "")}
+            found |= {
+                int(text)
+                for text in re.findall(r'href="/instrument/(\d+)"', answer.body if answer else "")
+            }
         return found
 
 
 def number(url: str) -> int:
-    """Returns the number of a page, thread or record in its address; 0 if it has none, such as the home page."""
+    """Returns the number of a page, thread or record in its address; 0 if it has none, such as the
+    home page."""
     digits = urlsplit(url).path.rpartition("/")[2].partition("-")[0]
     return int(digits) if digits.isdecimal() else 0

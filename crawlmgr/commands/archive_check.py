@@ -1,4 +1,5 @@
-"""`archive check`: reads every WARC file completely and compares it with the database's index of pages."""
+"""`archive check`: reads every WARC file completely and compares it with the database's index of
+pages."""
 
 from __future__ import annotations
 
@@ -14,7 +15,11 @@ HELP = "read every WARC file completely and compare it with the index"
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("--quick", action="store_true", help="check only file sizes and positions of pages, not every record")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="check only file sizes and positions of pages, not every record",
+    )
 
 
 def run(options: dict[str, Any]) -> Result:
@@ -25,5 +30,7 @@ def run(options: dict[str, Any]) -> Result:
         if options["json"]:
             write_json(report)
         bad = [f for f in report["files"] if f["problem"]]
-        raise CommandError(f"{len(bad)} of {len(rows)} files have problems: {bad[0]['file']}: {bad[0]['problem']}")
+        raise CommandError(
+            f"{len(bad)} of {len(rows)} files have problems: {bad[0]['file']}: {bad[0]['problem']}"
+        )
     return Result(report, table(("file", "records", "pages", "state"), rows))

@@ -28,6 +28,11 @@ def run(options: dict[str, Any]) -> Result:
     try:
         written = archive.export_run(options["run"], options["out"], SYSTEM.now())
     except OSError as error:
-        raise CommandError(f"{options['out']} cannot be written: {error.strerror or error}") from error
-    text = f"{written['records']} records, {written['bytes']} bytes; {written['missing']} pages are not in the archive"
+        raise CommandError(
+            f"{options['out']} cannot be written: {error.strerror or error}"
+        ) from error
+    text = (
+        f"{written['records']} records, {written['bytes']} bytes; {written['missing']} pages are"
+        " not in the archive"
+    )
     return Result(written, text)

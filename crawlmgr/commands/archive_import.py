@@ -28,10 +28,14 @@ def run(options: dict[str, Any]) -> Result:
     for path in options["files"]:
         pages = 0
         try:
-            with tqdm(desc=path.name, unit=" pages", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
+            with tqdm(
+                desc=path.name, unit=" pages", file=sys.stderr, disable=not sys.stderr.isatty()
+            ) as bar:
                 for pages in archive.import_file(path, SYSTEM.now()):
                     bar.update(pages - bar.n)
         except (OSError, WarcError) as error:
             raise CommandError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
         done.append({"file": str(path), "pages": pages})
-    return Result({"files": done}, table(("file", "pages"), [(d["file"], d["pages"]) for d in done]))
+    return Result(
+        {"files": done}, table(("file", "pages"), [(d["file"], d["pages"]) for d in done])
+    )

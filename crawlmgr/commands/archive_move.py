@@ -22,9 +22,16 @@ def add_arguments(parser: Any) -> None:
 def run(options: dict[str, Any]) -> Result:
     database.ready()
     if not settings.ARCHIVE_STORE:
-        raise CommandError("No store is set: name one with CRAWLMGR_ARCHIVE_STORE=s3://bucket/folder.")
+        raise CommandError(
+            "No store is set: name one with CRAWLMGR_ARCHIVE_STORE=s3://bucket/folder."
+        )
     done = archive_moves.move(SYSTEM.now())
     if done.trouble:
-        raise CommandError(f"The store does not answer, {done.moved} files were moved: {done.trouble}")
-    text = f"{done.moved} files moved, {done.bytes} bytes; {done.damaged} do not match their index and stay"
+        raise CommandError(
+            f"The store does not answer, {done.moved} files were moved: {done.trouble}"
+        )
+    text = (
+        f"{done.moved} files moved, {done.bytes} bytes; {done.damaged} do not match their index and"
+        " stay"
+    )
     return Result(done._asdict(), text)

@@ -28,4 +28,7 @@ def run(options: dict[str, Any]) -> Result:
         saved_exports.close_address(export, SYSTEM.now())
         return Result({"export": export.pk, "path": None}, "The address no longer works.")
     path = reverse("export-address", args=[saved_exports.open_address(export, SYSTEM.now())])
-    return Result({"export": export.pk, "path": path}, f"Shown only now; put the desk's address before it: {path}")
+    return Result(
+        {"export": export.pk, "path": path},
+        f"Shown only now; put the desk's address before it: {path}",
+    )

@@ -22,4 +22,7 @@ def run(options: dict[str, Any]) -> Result:
     newest = [one["files"][0]["name"] if one["files"] else None for one in found]
     names = ("id", "name", "table", "format", "every_hours")
     rows = [(*(one[name] for name in names), file) for one, file in zip(found, newest, strict=True)]
-    return Result({"exports": found}, table(("id", "name", "table", "format", "every hours", "newest file"), rows))
+    return Result(
+        {"exports": found},
+        table(("id", "name", "table", "format", "every hours", "newest file"), rows),
+    )

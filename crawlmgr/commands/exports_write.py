@@ -23,9 +23,16 @@ def run(options: dict[str, Any]) -> Result:
     export = find(options["export"])
     try:
         written = saved_exports.start(export, now=SYSTEM.now(), start=False)
-    except runs.Busy as busy:  # the export has an active run: a worker works on it, or it was interrupted and is continued here
+    except (
+        runs.Busy
+        # the export has an active run: a worker works on it, or it was interrupted and is continued
+        # here
+    ) as busy:
         written = foreground.joined(busy, "export")
     foreground.work(written, export.name)
     file = export.files.get(by=written)
     path = saved_exports.path_of(file)
-    return Result({"run": written.pk, "path": str(path), "rows": file.rows, "sha256": file.sha256}, f"{file.rows} rows: {path}")
+    return Result(
+        {"run": written.pk, "path": str(path), "rows": file.rows, "sha256": file.sha256},
+        f"{file.rows} rows: {path}",
+    )

@@ -1,4 +1,5 @@
-"""`run list`: lists the active runs (running, queued or paused), and then runs that ended recently."""
+"""`run list`: lists the active runs (running, queued or paused), and then runs that ended
+recently."""
 
 from __future__ import annotations
 
@@ -13,18 +14,37 @@ from crawlmgr.models import Run
 from crawlmgr.reads import runs, waiting
 
 HELP = "list active runs (running, waiting, paused), then the most recently ended ones"
-FIELDS = ("id", "kind", "label", "state", "waiting_for", "waiting_until", "waiting_because", "stopped_by", "created", "finished")
+FIELDS = (
+    "id",
+    "kind",
+    "label",
+    "state",
+    "waiting_for",
+    "waiting_until",
+    "waiting_because",
+    "stopped_by",
+    "created",
+    "finished",
+)
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("--ended", type=key, default=10, metavar="N", help="number of ended runs to list (default 10)")
+    parser.add_argument(
+        "--ended",
+        type=key,
+        default=10,
+        metavar="N",
+        help="number of ended runs to list (default 10)",
+    )
 
 
 def run(options: dict[str, Any]) -> Result:
     database.ready()
     now = SYSTEM.now()
     rows = [_row(one, now) for one in [*runs.active(), *runs.ended(options["ended"])]]
-    return Result({"runs": rows}, table(FIELDS, [[_text(row[name]) for name in FIELDS] for row in rows]))
+    return Result(
+        {"runs": rows}, table(FIELDS, [[_text(row[name]) for name in FIELDS] for row in rows])
+    )
 
 
 def _row(found: Run, now: datetime) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""`run report`: prints a run's requests and responses by status, type and host, and why the run ended."""
+"""`run report`: prints a run's requests and responses by status, type and host, and why the run
+ended."""
 
 from __future__ import annotations
 
@@ -13,11 +14,17 @@ from crawlmgr.management.base import Result, table
 from crawlmgr.models import Run
 from crawlmgr.reads import reports
 
-HELP = "report of a run: status codes, content types, hosts, outcomes of its addresses, and why it ended"
+HELP = (
+    "report of a run: status codes, content types, hosts, outcomes of its addresses, and why it"
+    " ended"
+)
 PARTS = (
-    ("statuses", ("status", "answers", "bytes")), ("types", ("type", "pages", "bytes")),
-    ("hosts", ("host", "pages", "failed", "bytes")), ("seeds", ("outcome", "urls")), ("outcomes", ("state", "reason", "urls")),
-)  # fmt: skip
+    ("statuses", ("status", "answers", "bytes")),
+    ("types", ("type", "pages", "bytes")),
+    ("hosts", ("host", "pages", "failed", "bytes")),
+    ("seeds", ("outcome", "urls")),
+    ("outcomes", ("state", "reason", "urls")),
+)
 HEAD = (
     *("state", "waiting_for", "waiting_until", "waiting_because"),
     *("stopped_by", "seconds", "pages", "failed", "refused", "requests", "bytes"),
@@ -38,5 +45,7 @@ def run(options: dict[str, Any]) -> Result:
     texts = [table(("", f"run {found.pk}: {found.label}"), [(name, told[name]) for name in HEAD])]
     for part, columns in PARTS:
         if told[part]:
-            texts.append(table(columns, [tuple(row[name] for name in columns) for row in told[part]]))
+            texts.append(
+                table(columns, [tuple(row[name] for name in columns) for row in told[part]])
+            )
     return Result(told, "\n\n".join(texts))

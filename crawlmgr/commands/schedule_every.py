@@ -1,4 +1,5 @@
-"""`schedule every`: sets the interval at which a topic is crawled, a form harvested or an export written."""
+"""`schedule every`: sets the interval at which a topic is crawled, a form harvested or an export
+written."""
 
 from __future__ import annotations
 
@@ -29,4 +30,6 @@ def run(options: dict[str, Any]) -> Result:
         import_string(settings.REPEATED[kind])(target, hours * 3600 or None, SYSTEM.now())
     except ValueError as error:
         raise CommandError(str(error), returncode=2) from None
-    return Result({"kind": kind, "target": target, "interval_seconds": hours * 3600 or None}, "Set.")
+    return Result(
+        {"kind": kind, "target": target, "interval_seconds": hours * 3600 or None}, "Set."
+    )

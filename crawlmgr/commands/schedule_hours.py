@@ -20,9 +20,18 @@ SHOWN = 5
 def add_arguments(parser: Any) -> None:
     parser.add_argument("kind", choices=sorted(settings.TIMED), help="kind of the item's runs")
     parser.add_argument("target", type=key, help="number of the forum, topic, form or export")
-    parser.add_argument("--hours", metavar="TEXT", help='for example "01:00-06:00" or "mon-fri 22:00-06:00"; "" for any time')
+    parser.add_argument(
+        "--hours",
+        metavar="TEXT",
+        help='for example "01:00-06:00" or "mon-fri 22:00-06:00"; "" for any time',
+    )
     parser.add_argument("--timezone", metavar="ZONE", help="time zone of these hours (default UTC)")
-    parser.add_argument("--jitter", type=int, metavar="MINUTES", help="shift each start at random by at most this time")
+    parser.add_argument(
+        "--jitter",
+        type=int,
+        metavar="MINUTES",
+        help="shift each start at random by at most this time",
+    )
 
 
 def run(options: dict[str, Any]) -> Result:
@@ -37,5 +46,10 @@ def run(options: dict[str, Any]) -> Result:
         except ValueError as error:
             raise CommandError(str(error), returncode=2) from None
     found = timings.document(kind, target, now, SHOWN)
-    text = f"{found['hours'] or 'at any time'} {found['timezone']}, moved by up to {found['jitter_seconds'] // 60} min; "
-    return Result(found, text + ("open now" if found["open"] else f"opens {found['opens'].isoformat()}"))
+    text = (
+        f"{found['hours'] or 'at any time'} {found['timezone']}, moved by up to"
+        f" {found['jitter_seconds'] // 60} min; "
+    )
+    return Result(
+        found, text + ("open now" if found["open"] else f"opens {found['opens'].isoformat()}")
+    )

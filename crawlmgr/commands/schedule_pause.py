@@ -19,4 +19,7 @@ def add_arguments(parser: Any) -> None:
 def run(options: dict[str, Any]) -> Result:
     database.ready()
     number = (holds.resume_all if options["off"] else holds.pause_all)(SYSTEM.now())
-    return Result({"paused": not options["off"], "runs": number}, f"{'Resumed' if options['off'] else 'Paused'}: {number} runs.")
+    return Result(
+        {"paused": not options["off"], "runs": number},
+        f"{'Resumed' if options['off'] else 'Paused'}: {number} runs.",
+    )

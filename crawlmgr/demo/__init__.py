@@ -1,2 +1,2 @@
-"""The demonstration web: a forum, a topic web and a searchable database, generated from a seed and served on loopback addresses.
-This package does not use Django."""
+"""The demonstration web: a forum, a topic web and a searchable database, generated from a seed and
+served on loopback addresses. This package does not use Django."""

@@ -1,4 +1,5 @@
-"""The demonstration's forum: boards in two languages whose posts are determined by the seed and the start time."""
+"""The demonstration's forum: boards in two languages whose posts are determined by the seed and the
+start time."""
 
 from __future__ import annotations
 
@@ -14,14 +15,18 @@ from crawlmgr.demo.rhythm import Rhythm, arrivals, busy_minutes, floor_hour
 
 DAYS_BEFORE = 40
 NEW_THREAD_SHARE = 0.08
-REACH = 4.0  # mean position in the list (0 is the top) of the thread that gets the next reply; exponentially distributed
+# mean position in the list (0 is the top) of the thread that gets the next reply; exponentially
+# distributed
+REACH = 4.0
 LONGEST = 80
-# additional posts soon after the start, for a second visit to find: their number, and their mean time after the start
+# additional posts soon after the start, for a second visit to find: their number, and their mean
+# time after the start
 BUSY_POSTS, BUSY_MEAN_SECONDS = 48, 180.0
 
 
 class Board(NamedTuple):
-    """A board: its number, name, description, language, the name of its vocabulary (`talk`), and its rhythm of posts."""
+    """A board: its number, name, description, language, the name of its vocabulary (`talk`), and
+    its rhythm of posts."""
 
     number: int
     name: str
@@ -31,7 +36,9 @@ class Board(NamedTuple):
     rhythm: Rhythm
 
 
-RHYTHMS = {  # by board: posts per working day, peaks as (hour, width in hours, weight), factor for weekends, base rate
+# by board: posts per working day, peaks as (hour, width in hours, weight), factor for weekends,
+# base rate
+RHYTHMS = {
     "news": Rhythm(36, ((8.5, 1.0, 1.0), (17.5, 1.2, 0.7)), weekend=0.4, base=0.03),
     "repair": Rhythm(10, ((20.5, 1.5, 1.0),), weekend=2.2, base=0.05),
     "night": Rhythm(24, ((1.0, 1.2, 1.0),), base=0.02),
@@ -76,8 +83,10 @@ class Thread:
 
 
 class Forum:
-    """All threads and posts up to a time, which `until` moves forward. `began` is when the forum was first shown: it then has
-    `days` days of history, gets BUSY_POSTS posts in the first minutes, and continues by its boards' rhythms."""
+    """All threads and posts up to a time, which `until` moves forward. `began` is when the forum
+    was first shown: it then has `days` days of history, gets BUSY_POSTS posts in the first minutes,
+    and continues by its boards' rhythms.
+    """
 
     def __init__(self, began: datetime, seed: int = 11, days: int = DAYS_BEFORE) -> None:
         self.lock = threading.Lock()
@@ -106,9 +115,12 @@ class Forum:
             self._hour = after
 
     def of_board(self, number: int) -> list[Thread]:
-        """Returns the threads of a board in the order of its list: pinned ones first, then by last post, newest first."""
+        """Returns the threads of a board in the order of its list: pinned ones first, then by last
+        post, newest first."""
         mine = [thread for thread in self.threads.values() if thread.board.number == number]
-        return sorted(mine, key=lambda thread: (thread.pinned, thread.last, thread.number), reverse=True)
+        return sorted(
+            mine, key=lambda thread: (thread.pinned, thread.last, thread.number), reverse=True
+        )
 
     def _arrive(self, board: Board, at: datetime) -> None:
         lively = self._lively[board.number]
@@ -141,4 +153,8 @@ class Forum:
 
     def _put(self, talk: Talk, pattern: str) -> str:
         draw = self._draw
-        return pattern.format(thing=draw.choice(talk.things), part=draw.choice(talk.parts), place=draw.choice(talk.places))
+        return pattern.format(
+            thing=draw.choice(talk.things),
+            part=draw.choice(talk.parts),
+            place=draw.choice(talk.places),
+        )

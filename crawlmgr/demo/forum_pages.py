@@ -15,13 +15,15 @@ NAME = "Riverside forum 河畔论坛"
 THREADS_A_PAGE, POSTS_A_PAGE = 25, 20
 MENU = '<a href="/">Home 首页</a> <a href="/about">About 关于</a> <a href="/login">Log in 登录</a>'
 LOGIN = (
-    '<form action="/login" method="post"><label>User name <input name="user"></label><label>Password <input type="password"'
+    '<form action="/login" method="post"><label>User name <input'
+    ' name="user"></label><label>Password <input type="password"'
     ' name="password"></label><button>Log in</button></form>'
 )
 
 
 class ForumPages:
-    """Answers requests for the forum's paths, with the posts up to the time that `clock()` returns."""
+    """Answers requests for the forum's paths, with the posts up to the time that `clock()`
+    returns."""
 
     def __init__(self, forum: Forum, clock: Callable[[], datetime]) -> None:
         self.forum, self.clock = forum, clock
@@ -48,7 +50,12 @@ class ForumPages:
         if path == "/":
             return Answer(self._index())
         if path == "/about":
-            return Answer(_page("About 关于", "<h1>About</h1><p>A made-up forum for the demonstration. Times are UTC+8.</p>"))
+            return Answer(
+                _page(
+                    "About 关于",
+                    "<h1>About</h1><p>A made-up forum for the demonstration. Times are UTC+8.</p>",
+                )
+            )
         if path == "/login":
             return Answer(_page("Log in 登录", f"<h1>Log in</h1>{LOGIN}"))
         if path.startswith("/user/"):
@@ -59,13 +66,19 @@ class ForumPages:
     def _index(self) -> str:
         rows = []
         for board in BOARDS:
-            mine = [thread for thread in self.forum.threads.values() if thread.board.number == board.number]
+            mine = [
+                thread
+                for thread in self.forum.threads.values()
+                if thread.board.number == board.number
+            ]
             last = max(mine, key=lambda thread: thread.last)
             rows.append(
-                f'<tr><td class="forum"><a class="forumtitle" href="/board/{board.number}">{escape(board.name)}</a>'
-                f"<p>{escape(board.about)}</p></td>"
-                f'<td class="num">{len(mine)}</td><td class="num">{sum(len(thread.posts) for thread in mine)}</td>'
-                f'<td class="last"><a href="/topic/{last.number}">{escape(last.title)}</a> by'
+                '<tr><td class="forum"><a class="forumtitle"'
+                f' href="/board/{board.number}">{escape(board.name)}</a><p>{escape(board.about)}'
+                f"</p></td><td"
+                f' class="num">{len(mine)}</td><td'
+                f' class="num">{sum(len(thread.posts) for thread in mine)}</td><td class="last"><a'
+                f' href="/topic/{last.number}">{escape(last.title)}</a> by'
                 f" {escape(last.posts[-1].author)} {_time(last.last)}</td></tr>"
             )
         head = "<tr><th>Forum</th><th>Topics</th><th>Posts</th><th>Last post</th></tr>"
@@ -80,7 +93,9 @@ class ForumPages:
         table = f'<table class="topics">{head}{"".join(_row(thread) for thread in shown)}</table>'
         crumbs = f'<div class="crumbs"><a href="/">{NAME}</a> &raquo; {escape(board.name)}</div>'
         pager = _pager(f"/board/{board.number}", number, -(-len(threads) // THREADS_A_PAGE))
-        return _page(board.name, f"{crumbs}<h1>{escape(board.name)}</h1>{table}{pager}", board.language)
+        return _page(
+            board.name, f"{crumbs}<h1>{escape(board.name)}</h1>{table}{pager}", board.language
+        )
 
     def _thread(self, thread: Thread, number: int) -> str | None:
         shown = thread.posts[max(0, number - 1) * POSTS_A_PAGE : number * POSTS_A_PAGE]
@@ -95,20 +110,23 @@ class ForumPages:
         )
         board = thread.board
         crumbs = (
-            f'<div class="crumbs"><a href="/">{NAME}</a> &raquo; <a href="/board/{board.number}">{escape(board.name)}</a></div>'
+            f'<div class="crumbs"><a href="/">{NAME}</a> &raquo; <a'
+            f' href="/board/{board.number}">{escape(board.name)}</a></div>'
         )
         pager = _pager(here, number, -(-len(thread.posts) // POSTS_A_PAGE))
-        return _page(thread.title, f"{crumbs}<h1>{escape(thread.title)}</h1>{posts}{pager}", board.language)
+        return _page(
+            thread.title, f"{crumbs}<h1>{escape(thread.title)}</h1>{posts}{pager}", board.language
+        )
 
 
 def _row(thread: Thread) -> str:
     pin = '<span class="icon sticky" title="Sticky">Sticky:</span> ' if thread.pinned else ""
     first, last = thread.posts[0], thread.posts[-1]
     return (
-        f'<tr class="topic"><td>{pin}<a class="topictitle" href="/topic/{thread.number}">{escape(thread.title)}</a><br>'
-        f"by {_user(first.author)}</td>"
-        f'<td class="replies">{len(thread.posts) - 1}</td><td class="lastpost">'
-        f"by {_user(last.author)} {_time(thread.last)}</td></tr>"
+        f'<tr class="topic"><td>{pin}<a class="topictitle"'
+        f' href="/topic/{thread.number}">{escape(thread.title)}</a><br>by'
+        f' {_user(first.author)}</td><td class="replies">{len(thread.posts) - 1}</td><td'
+        f' class="lastpost">by {_user(last.author)} {_time(thread.last)}</td></tr>'
     )
 
 
@@ -119,7 +137,10 @@ def _user(name: str) -> str:
 def _pager(base: str, number: int, pages: int) -> str:
     if pages < 2:
         return ""
-    links = [f"<strong>{n}</strong>" if n == number else f'<a href="{base}?page={n}">{n}</a>' for n in range(1, pages + 1)]
+    links = [
+        f"<strong>{n}</strong>" if n == number else f'<a href="{base}?page={n}">{n}</a>'
+        for n in range(1, pages + 1)
+    ]
     if number < pages:
         links.append(f'<a rel="next" href="{base}?page={number + 1}">Next</a>')
     return f'<div class="pagination">Page {number} of {pages} {" ".join(links)}</div>'

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 
 class Talk(NamedTuple):
-    """Patterns of titles and sentences with the placeholders {thing}, {part} and {place}, and the words to insert for these."""
+    """Patterns of titles and sentences with the placeholders {thing}, {part} and {place}, and the
+    words to insert for these."""
 
     titles: tuple[str, ...]
     sentences: tuple[str, ...]
@@ -16,10 +17,15 @@ class Talk(NamedTuple):
 
 
 PEOPLE = {
-    "en": "amber_w,Basil,cornelia,dunlin,Edith K,ferrous,greyhound7,hollis,inkwell,Jonquil,kestrel,lumen,Marlow,nightjar,osier".split(
+    "en": (
+        "amber_w,Basil,cornelia,dunlin,Edith"
+        " K,ferrous,greyhound7,hollis,inkwell,Jonquil,kestrel,lumen,Marlow,nightjar,osier".split(
+            ","
+        )
+    ),
+    "zh": "晨星,青石巷,小满,北门吊桥,阿森,竹里馆,木棉,老周,柠檬水,山间客,南风,书签,一叶舟,二胡,白露".split(
         ","
     ),
-    "zh": "晨星,青石巷,小满,北门吊桥,阿森,竹里馆,木棉,老周,柠檬水,山间客,南风,书签,一叶舟,二胡,白露".split(","),
 }
 
 EN_TITLES = (
@@ -58,22 +64,66 @@ TALK_OF = {
     "news": Talk(
         EN_TITLES,
         EN_SENTENCES,
-        ("bus line", "market hall", "footbridge", "town clock", "night ferry", "reading room", "swimming bath", "tram stop"),
+        (
+            "bus line",
+            "market hall",
+            "footbridge",
+            "town clock",
+            "night ferry",
+            "reading room",
+            "swimming bath",
+            "tram stop",
+        ),
         ("timetable", "roof", "ticket gate", "east door", "signal", "railing", "waiting room"),
         ("harbour", "old mill", "north gate", "town hall", "park", "station square"),
     ),
     "repair": Talk(
         EN_TITLES,
         EN_SENTENCES,
-        ("sewing machine", "record player", "bicycle hub", "film camera", "wall clock", "soldering iron", "lathe", "valve radio"),
-        ("belt", "spring", "shutter", "bearing", "power switch", "capacitor", "drive wheel", "dial"),
+        (
+            "sewing machine",
+            "record player",
+            "bicycle hub",
+            "film camera",
+            "wall clock",
+            "soldering iron",
+            "lathe",
+            "valve radio",
+        ),
+        (
+            "belt",
+            "spring",
+            "shutter",
+            "bearing",
+            "power switch",
+            "capacitor",
+            "drive wheel",
+            "dial",
+        ),
         ("workshop", "flea market", "scrap yard", "hardware shop", "library of things"),
     ),
     "night": Talk(
         EN_TITLES,
         EN_SENTENCES,
-        ("ghost story", "long novel", "radio play", "crime series", "poetry book", "diary", "sea tale", "translation"),
-        ("ending", "second chapter", "narrator", "preface", "last page", "cover", "letter in the middle"),
+        (
+            "ghost story",
+            "long novel",
+            "radio play",
+            "crime series",
+            "poetry book",
+            "diary",
+            "sea tale",
+            "translation",
+        ),
+        (
+            "ending",
+            "second chapter",
+            "narrator",
+            "preface",
+            "last page",
+            "cover",
+            "letter in the middle",
+        ),
         ("night train", "late café", "bookshop", "lighthouse", "attic", "library"),
     ),
     "trade": Talk(
@@ -126,7 +176,16 @@ TALK_OF = {
             "明天下午一起讨论吧。",
             "感谢分享，收藏了。",
         ),
-        ("线性代数", "概率论", "英语写作", "编译原理", "大学物理", "有机化学", "古代汉语", "统计学"),
+        (
+            "线性代数",
+            "概率论",
+            "英语写作",
+            "编译原理",
+            "大学物理",
+            "有机化学",
+            "古代汉语",
+            "统计学",
+        ),
         ("第三章", "证明题", "例题", "公式", "实验报告", "期末范围", "阅读材料"),
         ("自习室", "图书馆三楼", "东教学楼", "答疑室", "咖啡馆"),
     ),

@@ -36,12 +36,17 @@ class _Server(ThreadingHTTPServer):
 
 
 class Website:
-    """Context manager that serves `pages` on a loopback port; with port 0 on a free one. Raises OSError if the port is in use."""
+    """Context manager that serves `pages` on a loopback port; with port 0 on a free one. Raises
+    OSError if the port is in use."""
 
     def __init__(self, pages: Pages, port: int = 0) -> None:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            wbufsize = -1  # one packet for headers and body: otherwise the body would wait until the headers are acknowledged
+            wbufsize = (
+                -1
+                # one packet for headers and body: otherwise the body would wait until the headers
+                # are acknowledged
+            )
 
             def do_GET(self) -> None:
                 self._give(pages(self.path))
@@ -50,12 +55,17 @@ class Website:
                 self._give(pages(self.path))
 
             def do_POST(self) -> None:
-                """Answers 403: the forms of the demonstration are not meant to be sent by POST; the body is read and ignored."""
+                """Answers 403: the forms of the demonstration are not meant to be sent by POST; the
+                body is read and ignored."""
                 self.rfile.read(int(self.headers.get("content-length") or 0))
                 self._give(Answer(frame("Not sent", "en", "<p>This form does nothing.</p>"), 403))
 
             def _give(self, found: Answer | None) -> None:
-                answer = found or robots(self.path) or Answer(frame("Not found", "en", "<p>There is no such page.</p>"), 404)
+                answer = (
+                    found
+                    or robots(self.path)
+                    or Answer(frame("Not found", "en", "<p>There is no such page.</p>"), 404)
+                )
                 data = answer.body.encode()
                 self.send_response(answer.status)
                 self.send_header("content-type", f"{answer.content_type}; charset=utf-8")
@@ -68,7 +78,9 @@ class Website:
                 return
 
         self._server = _Server((HOST, port), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(POLL_SECONDS,), daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(POLL_SECONDS,), daemon=True
+        )
 
     @property
     def url(self) -> str:
@@ -86,15 +98,18 @@ class Website:
 
 
 def robots(path: str) -> Answer | None:
-    """Returns the robots.txt, the same on every site of the demonstration, if `path` asks for it; otherwise None."""
+    """Returns the robots.txt, the same on every site of the demonstration, if `path` asks for it;
+    otherwise None."""
     return Answer(ROBOTS, content_type="text/plain") if path == "/robots.txt" else None
 
 
 def frame(title: str, language: str, body: str, menu: str = "") -> str:
-    """Returns a complete HTML page around the HTML `body`; `menu` is the HTML of its navigation, `language` a code such as
-    "en"."""
+    """Returns a complete HTML page around the HTML `body`; `menu` is the HTML of its navigation,
+    `language` a code such as "en"."""
     top = f"<nav>{menu}</nav>" if menu else ""
     return (
-        f'<!doctype html><html lang="{language}"><head><meta charset="utf-8"><title>{escape(title)}</title></head>'
-        f"<body>{top}<main>{body}</main><footer><p>A demonstration on this machine.</p></footer></body></html>"
+        f'<!doctype html><html lang="{language}"><head><meta'
+        f' charset="utf-8"><title>{escape(title)}</title></head><body>{top}<main>{body}</main>'
+        f"<footer><p>A"
+        " demonstration on this machine.</p></footer></body></html>"
     )

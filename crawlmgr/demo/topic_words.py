@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 
 class Subject(NamedTuple):
-    """The vocabulary of a subject: page names, sentence patterns with the placeholders {a} and {b}, and the words to insert for
-    these."""
+    """The vocabulary of a subject: page names, sentence patterns with the placeholders {a} and {b},
+    and the words to insert for these."""
 
     name: str
     heads: tuple[str, ...]
@@ -43,7 +43,10 @@ BEES = Subject(
         "Without {a} a swarm will not stay; shake the bees onto the {b} in the evening.",
         "Varroa mites breed in the {a}; treat the colony when there is little {b}.",
         "Smoke calms the bees while you lift the {a} from the {b}.",
-        "The honey is ripe when the {a} is capped; an extractor empties the {b} without breaking it.",
+        (
+            "The honey is ripe when the {a} is capped; an extractor empties the {b} without"
+            " breaking it."
+        ),
         "A young queen is marked and put with the {a} until the bees take her with the {b}.",
         "Every apiary keeps a spare {a} and writes down what each {b} showed.",
         "In winter the bees cluster around the {a} and live on the {b}.",
@@ -90,7 +93,18 @@ OTHERS = (
             "Salt eats the {a}; rinse it, then oil the {b}.",
             "On the chart the rock lies beside the {a}, a cable from the {b}.",
         ),
-        ("mainsail", "jib sheet", "halyard", "rudder", "keel", "anchor chain", "compass", "tiller", "mooring line", "mast"),
+        (
+            "mainsail",
+            "jib sheet",
+            "halyard",
+            "rudder",
+            "keel",
+            "anchor chain",
+            "compass",
+            "tiller",
+            "mooring line",
+            "mast",
+        ),
     ),
     Subject(
         "railways",
@@ -127,7 +141,16 @@ OTHERS = (
     ),
     Subject(
         "kitchen",
-        ("Soup for ten", "Bread overnight", "Pickles", "A small oven", "Dumplings", "Salt and time", "Market day", "Leftovers"),
+        (
+            "Soup for ten",
+            "Bread overnight",
+            "Pickles",
+            "A small oven",
+            "Dumplings",
+            "Salt and time",
+            "Market day",
+            "Leftovers",
+        ),
         (
             "Fry the {a} slowly, then add the {b} and a ladle of stock.",
             "The dough rests with a little {a} until the {b} is hot.",
@@ -136,7 +159,18 @@ OTHERS = (
             "Boil the {a} for an hour; the {b} goes in at the end.",
             "Serve with {a}, fresh herbs and plenty of {b}.",
         ),
-        ("onion", "pepper", "barley", "butter", "vinegar", "garlic", "noodles", "cabbage", "mushrooms", "lemon"),
+        (
+            "onion",
+            "pepper",
+            "barley",
+            "butter",
+            "vinegar",
+            "garlic",
+            "noodles",
+            "cabbage",
+            "mushrooms",
+            "lemon",
+        ),
     ),
     Subject(
         "village",
@@ -158,6 +192,17 @@ OTHERS = (
             "Children show their {a} in the hall, parents bring a {b}.",
             "Next month the speaker tells of the {a} and the history of the {b}.",
         ),
-        ("tombola", "village hall", "flower show", "bench", "minutes", "raffle", "parish map", "playground", "tea urn", "stalls"),
+        (
+            "tombola",
+            "village hall",
+            "flower show",
+            "bench",
+            "minutes",
+            "raffle",
+            "parish map",
+            "playground",
+            "tea urn",
+            "stalls",
+        ),
     ),
 )

@@ -1,5 +1,5 @@
-"""Base classes and functions for commands with subcommands: results go to standard output as one JSON document or a short
-table, messages for people to standard error."""
+"""Base classes and functions for commands with subcommands: results go to standard output as one
+JSON document or a short table, messages for people to standard error."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ from crawlmgr.services import trouble
 
 
 class Stopped(Exception):
-    """The command was interrupted by Ctrl-C or SIGTERM after storing its work; the text tells how to continue."""
+    """The command was interrupted by Ctrl-C or SIGTERM after storing its work; the text tells how
+    to continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """The result of a subcommand: `data` can be written as JSON, `text` is the same for people.
 
-    If `lines` is set, `data` is a sequence, each item of which is written as a JSON document on a line of its own (JSON lines).
+    If `lines` is set, `data` is a sequence, each item of which is written as a JSON document on a
+    line of its own (JSON lines).
     """
 
     data: Any
@@ -44,9 +46,15 @@ def say(text: str) -> None:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Returns a table as plain text, with a line under the header: numbers right-aligned, floats with three decimals, None as a
-    dash."""
-    body = [["–" if cell is None else f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+    """Returns a table as plain text, with a line under the header: numbers right-aligned, floats
+    with three decimals, None as a dash."""
+    body = [
+        [
+            "–" if cell is None else f"{cell:.3f}" if isinstance(cell, float) else str(cell)
+            for cell in row
+        ]
+        for row in rows
+    ]
     raw = [list(row) for row in body]
     widths = [max([len(str(name)), *(len(row[i]) for row in raw)]) for i, name in enumerate(header)]
 
@@ -56,12 +64,14 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
             for c, w in zip(cells, widths, strict=True)
         ).rstrip()
 
-    return "\n".join([line(list(header)), line(["-" * w for w in widths]), *(line(row) for row in raw)])
+    return "\n".join(
+        [line(list(header)), line(["-" * w for w in widths]), *(line(row) for row in raw)]
+    )
 
 
 def _plain(value: Any) -> Any:
-    """Returns a form for JSON of a value that the json module cannot encode: text for datetimes, numbers or lists for numpy
-    values, a sorted list for sets. Raises TypeError for others."""
+    """Returns a form for JSON of a value that the json module cannot encode: text for datetimes,
+    numbers or lists for numpy values, a sorted list for sets. Raises TypeError for others."""
     if isinstance(value, datetime):
         return value.isoformat()
     if hasattr(value, "tolist"):
@@ -72,20 +82,22 @@ def _plain(value: Any) -> Any:
 
 
 def help_of(dotted: str) -> str:
-    """Returns the constant HELP of the module with this dotted name, read from its source file, so that listing subcommands
-    does not import all of them."""
+    """Returns the constant HELP of the module with this dotted name, read from its source file, so
+    that listing subcommands does not import all of them."""
     found = importlib.util.find_spec(dotted)
     if found is None or found.origin is None:
         raise ModuleNotFoundError(f"no module {dotted}", name=dotted)
     for node in ast.parse(Path(found.origin).read_bytes(), found.origin).body:
-        if isinstance(node, ast.Assign) and any(isinstance(name, ast.Name) and name.id == "HELP" for name in node.targets):
+        if isinstance(node, ast.Assign) and any(
+            isinstance(name, ast.Name) and name.id == "HELP" for name in node.targets
+        ):
             return str(ast.literal_eval(node.value))
     raise AttributeError(f"{dotted} has no HELP", name="HELP")
 
 
 def write_json(document: Any, stream: Any = None) -> None:
-    """Writes one JSON document and a newline to `stream`, by default standard output. Raises ValueError for NaN, which JSON
-    does not allow."""
+    """Writes one JSON document and a newline to `stream`, by default standard output. Raises
+    ValueError for NaN, which JSON does not allow."""
     json.dump(document, stream or sys.stdout, ensure_ascii=False, default=_plain, allow_nan=False)
     (stream or sys.stdout).write("\n")
 
@@ -93,11 +105,12 @@ def write_json(document: Any, stream: Any = None) -> None:
 class SubcommandCommand(BaseCommand):
     """A command whose subcommands are modules.
 
-    A subclass sets `subcommands = {"simulate": "forums.commands.simulate", …}`. Each module has a literal `HELP`,
-    `add_arguments(parser) -> None` and `run(options: dict) -> Result`. A module is imported only if its subcommand is on the
-    command line. If the work imports much, `run` is in another module, which the constant `WORK` names, so that --help need not
-    import it. Each subcommand gets the option `--json`. Failures raise `CommandError` (exit status 1, one line); argparse reports
-    wrong arguments (exit status 2).
+    A subclass sets `subcommands = {"simulate": "forums.commands.simulate", …}`. Each module has a
+    literal `HELP`, `add_arguments(parser) -> None` and `run(options: dict) -> Result`. A module is
+    imported only if its subcommand is on the command line. If the work imports much, `run` is in
+    another module, which the constant `WORK` names, so that --help need not import it. Each
+    subcommand gets the option `--json`. Failures raise `CommandError` (exit status 1, one line);
+    argparse reports wrong arguments (exit status 2).
     """
 
     subcommands: Mapping[str, str] = {}
@@ -119,30 +132,48 @@ class SubcommandCommand(BaseCommand):
         return help_of(dotted)
 
     def add_arguments(self, parser: CommandParser) -> None:
-        words = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND", parser_class=_Parser)
-        asked = self.subcommands if self._words is None else [word for word in self._words if word in self.subcommands][:1]
+        words = parser.add_subparsers(
+            dest="subcommand", required=True, metavar="SUBCOMMAND", parser_class=_Parser
+        )
+        asked = (
+            self.subcommands
+            if self._words is None
+            else [word for word in self._words if word in self.subcommands][:1]
+        )
         for name, dotted in self.subcommands.items():
             if name in asked:
                 module = self.load(dotted)
-                sub = words.add_parser(name, help=module.HELP.replace("%", "%%"), description=module.HELP)
+                sub = words.add_parser(
+                    name, help=module.HELP.replace("%", "%%"), description=module.HELP
+                )
                 module.add_arguments(sub)
-                sub.add_argument("--json", action="store_true", help="one JSON document on standard output")
+                sub.add_argument(
+                    "--json", action="store_true", help="one JSON document on standard output"
+                )
                 sub.set_defaults(module=module)
             else:
-                described: dict[str, Any] = {} if asked else {"help": self.help_of(dotted).replace("%", "%%")}
+                described: dict[str, Any] = (
+                    {} if asked else {"help": self.help_of(dotted).replace("%", "%%")}
+                )
                 words.add_parser(name, **described)
 
     def handle(self, *args: Any, **options: Any) -> None:
         module = options.pop("module")
         try:
-            result: Result = (self.load(module.WORK) if hasattr(module, "WORK") else module).run(options)
+            result: Result = (self.load(module.WORK) if hasattr(module, "WORK") else module).run(
+                options
+            )
         except (KeyboardInterrupt, Stopped) as stop:
             raise CommandError(str(stop) or "Stopped; fetched pages are stored.") from stop
         except DatabaseProblem as error:
             if trouble.full(error):
-                raise CommandError(f"The disk of the database is full: {trouble.one_line(error)}") from error
+                raise CommandError(
+                    f"The disk of the database is full: {trouble.one_line(error)}"
+                ) from error
             if trouble.passing(error):
-                raise CommandError(f"The database does not answer: {trouble.one_line(error)}") from error
+                raise CommandError(
+                    f"The database does not answer: {trouble.one_line(error)}"
+                ) from error
             raise
         if result.lines and options["json"]:
             for row in result.data:

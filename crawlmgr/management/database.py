@@ -1,4 +1,5 @@
-"""Creates or migrates the database if it is missing or older than the program; called at the start of commands."""
+"""Creates or migrates the database if it is missing or older than the program; called at the start
+of commands."""
 
 from __future__ import annotations
 
@@ -22,14 +23,15 @@ from crawlmgr.services import query_statistics, standing
 
 OURS = ("crawlmgr", "forums", "focused", "deepweb")
 LOCK = 0x7AB1E5
-"""Number of the PostgreSQL advisory lock that is held while tables are changed, because the web server and nodes may start at
-the same moment."""
+"""Number of the PostgreSQL advisory lock that is held while tables are changed, because the web
+server and nodes may start at the same moment."""
 LOCK_FILE = "migrate.lock"
 """Name of the file in the data folder whose lock serves the same purpose for SQLite."""
 
 
 def ready() -> None:
-    """Migrates the database if needed. Raises CommandError with one line if the database cannot be used."""
+    """Migrates the database if needed. Raises CommandError with one line if the database cannot be
+    used."""
     try:
         if _is_migrated():
             return
@@ -41,8 +43,9 @@ def ready() -> None:
 
 
 def _is_migrated() -> bool:
-    """Tells whether the migrations applied to the database are exactly those in the program's files. The files are not
-    imported, which would be half the work of a command that only prints something."""
+    """Tells whether the migrations applied to the database are exactly those in the program's
+    files. The files are not imported, which would be half the work of a command that only prints
+    something."""
     files = {
         (app.label, file.name)
         for app in installed.get_app_configs()
@@ -54,7 +57,8 @@ def _is_migrated() -> bool:
 
 
 def migrate() -> None:
-    """Applies all missing migrations; processes that start at the same moment do so one after the other."""
+    """Applies all missing migrations; processes that start at the same moment do so one after the
+    other."""
     with _one_at_a_time(), _one_of_this_folder():
         call_command("migrate", verbosity=0, interactive=False)
         query_statistics.refresh()
@@ -62,9 +66,11 @@ def migrate() -> None:
 
 @contextmanager
 def _one_at_a_time() -> Iterator[None]:
-    """Context manager that holds an advisory lock on PostgreSQL, so that only one process changes tables; does nothing on
-    SQLite."""
-    if connection.vendor != "postgresql":  # on SQLite, the lock file of `_one_of_this_folder` keeps other processes waiting
+    """Context manager that holds an advisory lock on PostgreSQL, so that only one process changes
+    tables; does nothing on SQLite."""
+    if (
+        connection.vendor != "postgresql"
+    ):  # on SQLite, the lock file of `_one_of_this_folder` keeps other processes waiting
         yield
         return
     with connection.cursor() as cursor:
@@ -78,8 +84,10 @@ def _one_at_a_time() -> Iterator[None]:
 
 @contextmanager
 def _one_of_this_folder() -> Iterator[None]:
-    """Context manager that holds a lock file in the data folder if the database is SQLite, so that of several commands started at
-    once in an empty folder only one creates the tables and the others wait; does nothing on PostgreSQL."""
+    """Context manager that holds a lock file in the data folder if the database is SQLite, so that
+    of several commands started at once in an empty folder only one creates the tables and the
+    others wait; does nothing on PostgreSQL.
+    """
     if connection.vendor != "sqlite":
         yield
         return
@@ -90,8 +98,10 @@ def _one_of_this_folder() -> Iterator[None]:
 
 
 def ready_for_nodes() -> None:
-    """Migrates the database if needed, as `ready` does, but for a database that other nodes may use: refuses to migrate while
-    another node is alive, and refuses a database that is newer than the program. Raises CommandError with one line."""
+    """Migrates the database if needed, as `ready` does, but for a database that other nodes may
+    use: refuses to migrate while another node is alive, and refuses a database that is newer than
+    the program. Raises CommandError with one line.
+    """
     try:
         if _is_migrated():
             return
@@ -103,34 +113,45 @@ def ready_for_nodes() -> None:
 
 
 def _refuse_if_others_need_it_as_it_is() -> None:
-    """Raises CommandError if the database is newer than the program, or must be migrated while other nodes are alive."""
+    """Raises CommandError if the database is newer than the program, or must be migrated while
+    other nodes are alive."""
     executor = MigrationExecutor(connection)
     applied = executor.loader.applied_migrations
-    unknown = sorted(key for key in applied if key[0] in OURS and key not in _known(executor.loader))
+    unknown = sorted(
+        key for key in applied if key[0] in OURS and key not in _known(executor.loader)
+    )
     if unknown:
         word = ".".join(unknown[-1])
         raise CommandError(
-            f"The database is newer than this program, which does not know the migration {word}: update this machine."
+            f"The database is newer than this program, which does not know the migration {word}:"
+            " update this machine."
         )
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if plan and applied and _others_live():
         raise CommandError(
-            "The database is older than this program and nodes work on it: let them drain (`node drain NAME`), then run"
-            " `migrate` and start the new nodes."
+            "The database is older than this program and nodes work on it: let them drain (`node"
+            " drain NAME`), then run `migrate` and start the new nodes."
         )
 
 
 def _known(loader: MigrationLoader) -> set[tuple[str, str]]:
-    """Returns (app, name) of the program's migrations, and of the older ones that its squashed migrations replace: a database may
-    have recorded either."""
-    return {*loader.disk_migrations, *(old for one in loader.disk_migrations.values() for old in one.replaces)}
+    """Returns (app, name) of the program's migrations, and of the older ones that its squashed
+    migrations replace: a database may have recorded either."""
+    return {
+        *loader.disk_migrations,
+        *(old for one in loader.disk_migrations.values() for old in one.replaces),
+    }
 
 
 def _others_live() -> bool:
-    """Tells whether any node sent a heartbeat recently; reads only columns that exist in every version of the program."""
+    """Tells whether any node sent a heartbeat recently; reads only columns that exist in every
+    version of the program."""
     with connection.cursor() as cursor:
         if "crawlmgr_node" not in connection.introspection.table_names(cursor):
             return False  # an earlier migration was interrupted before it created this table
         recent = standing.lost_before(SYSTEM.now())
-        cursor.execute("SELECT COUNT(*) FROM crawlmgr_node WHERE heartbeat > %s AND heartbeat >= started", [recent])
+        cursor.execute(
+            "SELECT COUNT(*) FROM crawlmgr_node WHERE heartbeat > %s AND heartbeat >= started",
+            [recent],
+        )
         return bool(cursor.fetchone()[0])

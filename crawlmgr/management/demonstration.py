@@ -1,5 +1,5 @@
-"""The interface between the command `demo` and each crawler's part of the demonstration: a part adds its website of the
-demonstration to the database, crawls it, and removes it again."""
+"""The interface between the command `demo` and each crawler's part of the demonstration: a part
+adds its website of the demonstration to the database, crawls it, and removes it again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from crawlmgr.services import runs
 from crawlmgr.services.demonstration import MARK
 
 CLOCK = PastClock()
-"""The clock of the demonstration's forum; set back to the previous day, it makes that day pass in a minute or two."""
+"""The clock of the demonstration's forum; set back to the previous day, it makes that day pass in a
+minute or two."""
 
 
 class Served(NamedTuple):
@@ -26,8 +27,8 @@ class Served(NamedTuple):
 
 
 class DeskPage(NamedTuple):
-    """A view of the web interface that the demonstration recommends: `words` describe it, `name` and `arguments` give its URL (as
-    Django's `reverse` takes them)."""
+    """A view of the web interface that the demonstration recommends: `words` describe it, `name`
+    and `arguments` give its URL (as Django's `reverse` takes them)."""
 
     words: str
     name: str
@@ -38,8 +39,10 @@ class Part(Protocol):
     """One crawler's part of the demonstration, as `demo` calls it.
 
     - `kept` returns the website of an earlier demonstration; None if there was none.
-    - `add` adds the website to the database, `finish` crawls it and returns figures to print; both reuse earlier objects.
-    - `pages` returns views of the web interface to recommend. `leave` pauses scheduled visits when `demo` ends.
+    - `add` adds the website to the database, `finish` crawls it and returns figures to print; both
+      reuse earlier objects.
+    - `pages` returns views of the web interface to recommend. `leave` pauses scheduled visits when
+      `demo` ends.
     - `remove` deletes all but archived pages; returns a line for each website.
     """
 
@@ -57,19 +60,22 @@ class Part(Protocol):
 
 
 def crawl_settings(url: str, began: datetime) -> dict[str, Any]:
-    """Returns the crawl settings of a demonstration website: its private address is allowed, there is no delay, and under the
-    key MARK the time `began` when the website was first served."""
+    """Returns the crawl settings of a demonstration website: its private address is allowed, there
+    is no delay, and under the key MARK the time `began` when the website was first served."""
     return {"allow_private": urlsplit(url).netloc, "delay_seconds": 0.0, MARK: began.isoformat()}
 
 
 def kept(url: str, settings: dict[str, Any]) -> Served:
-    """Returns the address and start time of a demonstration website; the start time is in its crawl settings."""
+    """Returns the address and start time of a demonstration website; the start time is in its crawl
+    settings."""
     return Served(url, datetime.fromisoformat(settings[MARK]))
 
 
 def worked(begin: Callable[[], Run], label: str, clock: Clock = SYSTEM) -> Run:
-    """Starts a run with `begin`, works on it to its end and returns it; `label` is printed with the progress. If a killed
-    demonstration left a run unfinished, that one is continued after its lease has expired, unless another worker took it."""
+    """Starts a run with `begin`, works on it to its end and returns it; `label` is printed with the
+    progress. If a killed demonstration left a run unfinished, that one is continued after its lease
+    has expired, unless another worker took it.
+    """
     try:
         run = begin()
     except runs.Busy as busy:
@@ -81,12 +87,14 @@ def worked(begin: Callable[[], Run], label: str, clock: Clock = SYSTEM) -> Run:
 
 
 def _freed(run: Run) -> Run:
-    """Waits until the run's lease has expired by the real time (not by the demonstration's clock, which may differ) or the run
-    has ended, removes the lease, and returns the run."""
+    """Waits until the run's lease has expired by the real time (not by the demonstration's clock,
+    which may differ) or the run has ended, removes the lease, and returns the run."""
     while run.state in ACTIVE and run.lease_until is not None and run.lease_until > SYSTEM.now():
         SYSTEM.sleep(0.1)
         run.refresh_from_db()
-    Run.objects.filter(pk=run.pk, lease_until=run.lease_until, state__in=ACTIVE).update(lease_until=None)
+    Run.objects.filter(pk=run.pk, lease_until=run.lease_until, state__in=ACTIVE).update(
+        lease_until=None
+    )
     return run
 
 

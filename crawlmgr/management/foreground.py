@@ -1,4 +1,5 @@
-"""Works on a run in the foreground of a command: shows progress on standard error, and ends cleanly at Ctrl-C and SIGTERM."""
+"""Works on a run in the foreground of a command: shows progress on standard error, and ends cleanly
+at Ctrl-C and SIGTERM."""
 
 from __future__ import annotations
 
@@ -26,16 +27,24 @@ NO_NODE = "No worker node is running: start one with `manage.py node`, then repe
 
 
 def web_settings(options: dict[str, Any], urls: Iterable[str], stored: str = "") -> dict[str, Any]:
-    """Returns the crawl settings in the options of `arguments.add_web_arguments`; options that were not given are left out.
+    """Returns the crawl settings in the options of `arguments.add_web_arguments`; options that were
+    not given are left out.
 
-    `urls` are the addresses that the user named: --allow-private allows only their hosts and ports. `stored` are the private
-    addresses that the site's settings already allow; they are kept. Raises CommandError for an invalid host.
+    `urls` are the addresses that the user named: --allow-private allows only their hosts and ports.
+    `stored` are the private addresses that the site's settings already allow; they are kept. Raises
+    CommandError for an invalid host.
     """
-    chosen = {"delay_seconds": options["delay"], "connections": options["connections"], "in_flight": options["in_flight"]}
+    chosen = {
+        "delay_seconds": options["delay"],
+        "connections": options["connections"],
+        "in_flight": options["in_flight"],
+    }
     chosen["pages_per_host"] = options["pages_per_host"]
     named = [*options["private_host"], *(hosts_of(urls) if options["allow_private"] else ())]
     if named:
-        chosen["allow_private"] = ",".join(dict.fromkeys([*(part for part in stored.split(",") if part), *named]))
+        chosen["allow_private"] = ",".join(
+            dict.fromkeys([*(part for part in stored.split(",") if part), *named])
+        )
         try:
             check_entries(frozenset(named))
         except ValueError as error:
@@ -44,8 +53,8 @@ def web_settings(options: dict[str, Any], urls: Iterable[str], stored: str = "")
 
 
 def hosts_of(urls: Iterable[str]) -> list[str]:
-    """Returns host and port of each address, in the form in which the address guard's exceptions are written; invalid addresses
-    are skipped."""
+    """Returns host and port of each address, in the form in which the address guard's exceptions
+    are written; invalid addresses are skipped."""
     found = set()
     for url in urls:
         with suppress(UrlError):
@@ -56,6 +65,7 @@ def hosts_of(urls: Iterable[str]) -> list[str]:
 @contextmanager
 def _signals() -> Iterator[None]:
     """Context manager in which Ctrl-C and SIGTERM end the current slice instead of the process."""
+
     def handle(number: int, frame: Any) -> None:
         engine.shutdown.set()
 
@@ -69,37 +79,52 @@ def _signals() -> Iterator[None]:
 
 
 def _leased(run: Run) -> str:
-    """Returns the message that a run cannot be worked on because another process holds it, and at what time its lease expires if
-    it has one now."""
+    """Returns the message that a run cannot be worked on because another process holds it, and at
+    what time its lease expires if it has one now."""
     run.refresh_from_db()
-    told = f"Run {run.pk} is being worked on by another process; stop it on the desk, or wait until it ends."
+    told = (
+        f"Run {run.pk} is being worked on by another process; stop it on the desk, or wait until it"
+        " ends."
+    )
     if run.lease_until is None:
         return told
-    return f"{told} If that process was killed, the run is free again at {run.lease_until:%H:%M:%S} UTC."
+    return (
+        f"{told} If that process was killed, the run is free again at {run.lease_until:%H:%M:%S}"
+        " UTC."
+    )
 
 
 def work(run: Run, label: str, clock: Clock = SYSTEM, *, by_nodes: bool = False) -> Run:
-    """Works on a run until it ends, and returns it. Raises Stopped if interrupted (the run is paused and can be resumed),
-    CommandError if it failed, if another process holds its lease, or if the disk is full.
+    """Works on a run until it ends, and returns it. Raises Stopped if interrupted (the run is
+    paused and can be resumed), CommandError if it failed, if another process holds its lease, or if
+    the disk is full.
 
-    With `by_nodes` this process only queues the run and waits until worker nodes have ended it. If `clock` is behind the real
-    time, each renewal makes the lease longer by the difference, so that workers, which use the real time, do not take the run.
-    `label` names the run in messages.
+    With `by_nodes` this process only queues the run and waits until worker nodes have ended it. If
+    `clock` is behind the real time, each renewal makes the lease longer by the difference, so that
+    workers, which use the real time, do not take the run. `label` names the run in messages.
     """
 
     def lag() -> float:
         return max(0.0, (SYSTEM.now() - clock.now()).total_seconds())
 
-    with _signals(), tqdm(desc=label, unit=" pages", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
+    with (
+        _signals(),
+        tqdm(desc=label, unit=" pages", file=sys.stderr, disable=not sys.stderr.isatty()) as bar,
+    ):
         if by_nodes:
             state = _await_nodes(run, bar)
         elif run.kind in settings.JOBS:
             state = jobs.run_slice(run.pk, seconds=None, on_step=lambda: bar.update() and None)
         else:
-            state = engine.run_slice(run.pk, clock=clock, seconds=None, on_page=lambda *_: bar.update(), lag=lag)
+            state = engine.run_slice(
+                run.pk, clock=clock, seconds=None, on_page=lambda *_: bar.update(), lag=lag
+            )
         if state == RunState.RUNNING:
             runs.pause(run.pk, clock.now())
-            raise Stopped(f"Stopped; fetched pages are stored. Run {run.pk} is paused and continues where it stopped.")
+            raise Stopped(
+                f"Stopped; fetched pages are stored. Run {run.pk} is paused and continues where it"
+                " stopped."
+            )
         if state == slices.NO_ROOM:
             raise CommandError(_no_room(run))
         if state == slices.LEASED:
@@ -113,8 +138,8 @@ def work(run: Run, label: str, clock: Clock = SYSTEM, *, by_nodes: bool = False)
 
 
 def _await_nodes(run: Run, bar: Any) -> str:
-    """Queues a run and waits until worker nodes have ended or paused it. Returns its state, or "running" if a signal came
-    first. Raises CommandError if no node is alive."""
+    """Queues a run and waits until worker nodes have ended or paused it. Returns its state, or
+    "running" if a signal came first. Raises CommandError if no node is alive."""
     if not nodes.living(SYSTEM.now()):
         runs.pause(run.pk, SYSTEM.now())
         raise CommandError(NO_NODE)
@@ -130,9 +155,10 @@ def _await_nodes(run: Run, bar: Any) -> str:
 def begun(create: Callable[[], Run], of: str, *, by_nodes: bool) -> Run:
     """Starts a run with `create` and returns it; `of` names the crawled object in messages.
 
-    An active run may prevent that. If it has the same parameters or was interrupted, it is returned instead, resumed if needed.
-    If it does other work, such as a scheduled visit, this call waits for its end, working on it unless `by_nodes`, and tries
-    again. Raises Stopped, CommandError, and what `create` raises except runs.Busy.
+    An active run may prevent that. If it has the same parameters or was interrupted, it is returned
+    instead, resumed if needed. If it does other work, such as a scheduled visit, this call waits
+    for its end, working on it unless `by_nodes`, and tries again. Raises Stopped, CommandError, and
+    what `create` raises except runs.Busy.
     """
     while True:
         try:
@@ -140,13 +166,16 @@ def begun(create: Callable[[], Run], of: str, *, by_nodes: bool) -> Run:
         except runs.Busy as busy:
             if busy.same or busy.interrupted:
                 return joined(busy, of)
-            say(f"Run {busy.run.pk} of this {of} is active and does other work; this command's own run starts when it ends.")
+            say(
+                f"Run {busy.run.pk} of this {of} is active and does other work; this command's own"
+                " run starts when it ends."
+            )
             _await_end(busy.run, by_nodes)
 
 
 def joined(busy: runs.Busy, of: str) -> Run:
-    """Returns the active run that prevented a new one, resumed if it was interrupted, and prints which run that is; `of` names
-    the crawled object in the message."""
+    """Returns the active run that prevented a new one, resumed if it was interrupted, and prints
+    which run that is; `of` names the crawled object in the message."""
     if busy.run.state == RunState.PAUSED:
         say(f"Run {busy.run.pk} was interrupted; it continues where it stopped.")
         return runs.resume(busy.run.pk, SYSTEM.now(), start=False)
@@ -155,21 +184,29 @@ def joined(busy: runs.Busy, of: str) -> Run:
 
 
 def _await_end(run: Run, by_nodes: bool) -> None:
-    """Waits for the end of an active run that this command did not start. If `by_nodes` is False, works on that run as long as no
-    worker does. Raises Stopped on a signal, or CommandError if the run is paused or no node is alive."""
+    """Waits for the end of an active run that this command did not start. If `by_nodes` is False,
+    works on that run as long as no worker does. Raises Stopped on a signal, or CommandError if the
+    run is paused or no node is alive.
+    """
     if by_nodes and not nodes.living(SYSTEM.now()):
         raise CommandError(NO_NODE)
     with _signals():
         while True:
             run.refresh_from_db()
             if run.state == RunState.PAUSED:
-                raise CommandError(f"Run {run.pk}, which has to end first, is paused: resume or stop it on the desk.")
+                raise CommandError(
+                    f"Run {run.pk}, which has to end first, is paused: resume or stop it on the"
+                    " desk."
+                )
             if run.state not in (RunState.QUEUED, RunState.RUNNING):
                 return
             if not by_nodes and (run.waiting_until is None or run.waiting_until <= SYSTEM.now()):
                 _slice(run)
             if engine.shutdown.wait(NODES_SECONDS):
-                raise Stopped(f"Stopped; nothing was started. Run {run.pk}, which has to end first, is {run.state}.")
+                raise Stopped(
+                    f"Stopped; nothing was started. Run {run.pk}, which has to end first, is"
+                    f" {run.state}."
+                )
 
 
 def _slice(run: Run) -> None:
@@ -180,4 +217,7 @@ def _slice(run: Run) -> None:
 
 
 def _no_room(run: Run) -> str:
-    return f"The disk of the database is full; run {run.pk} continues where it stopped once there is room."
+    return (
+        f"The disk of the database is full; run {run.pk} continues where it stopped once there is"
+        " room."
+    )

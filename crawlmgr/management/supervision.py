@@ -34,13 +34,16 @@ WEB = "web server"
 ATTEMPTS = 3
 REFUSED = 2  # exit status of a forked process whose work raised CommandError
 DOUBT_TICKS = 3
-"""Number of heartbeat checks that a cluster with a killed worker may miss before it is restarted."""
+"""Number of heartbeat checks that a cluster with a killed worker may miss before it is restarted.
+"""
 
 
 @dataclass(slots=True)
 class Cluster:
-    """The worker processes that one node has on this machine: the node's name, the queue they take tasks from, their number,
-    their process group (`child`), and the record of heartbeats that tells whether they have stopped taking tasks (`stalls`)."""
+    """The worker processes that one node has on this machine: the node's name, the queue they take
+    tasks from, their number, their process group (`child`), and the record of heartbeats that tells
+    whether they have stopped taking tasks (`stalls`).
+    """
 
     node: str
     queue: str
@@ -52,20 +55,30 @@ class Cluster:
 def cluster(node: str, queue_name: str, workers: int) -> Cluster:
     """Returns a cluster, not started yet, that takes tasks from one queue under a node's name."""
     environment = {
-        "CRAWLMGR_DATA": str(settings.DATA_DIR), "CRAWLMGR_NODE": node, "CRAWLMGR_WORKERS": str(workers),
+        "CRAWLMGR_DATA": str(settings.DATA_DIR),
+        "CRAWLMGR_NODE": node,
+        "CRAWLMGR_WORKERS": str(workers),
         "Q_CLUSTER_NAME": queue_name,
     }
     program = [str(settings.BASE_DIR / "manage.py"), "cluster"]
-    child = Child(f"worker cluster {node}", program, folder=settings.BASE_DIR, environment=environment, ends_early=True)
+    child = Child(
+        f"worker cluster {node}",
+        program,
+        folder=settings.BASE_DIR,
+        environment=environment,
+        ends_early=True,
+    )
     busy, doubt = settings.TASK_TIMEOUT_SECONDS + 10, DOUBT_TICKS * settings.TICK_SECONDS
     stalls = StallDetector(settings.STALL_SECONDS, busy_seconds=busy, doubt_seconds=doubt)
     return Cluster(node, queue_name, workers, child, stalls)
 
 
 def run_system_checks() -> str:
-    """Runs Django's system checks and returns ""; raises CommandError with the first error in one line.
+    """Runs Django's system checks and returns ""; raises CommandError with the first error in one
+    line.
 
-    The checks of URLs are left out: they would load every view of the web interface, about 100 MB in the supervisor.
+    The checks of URLs are left out: they would load every view of the web interface, about 100 MB
+    in the supervisor.
     """
     tags = [tag for tag in registry.tags_available() if tag not in (Tags.urls, Tags.admin)]
     for message in run_checks(tags=tags):
@@ -75,11 +88,12 @@ def run_system_checks() -> str:
 
 
 def in_subprocess(work: Callable[[], str]) -> str:
-    """Returns the result of `work`, called in a forked process so that the long-lived supervisor does not keep the 30 MB that it
-    loads.
+    """Returns the result of `work`, called in a forked process so that the long-lived supervisor
+    does not keep the 30 MB that it loads.
 
-    If that process is killed, `work` is called again, ATTEMPTS times in all. Raises CommandError if `work` raises it or was
-    killed each time, SystemExit if it failed otherwise (the forked process has then printed the error).
+    If that process is killed, `work` is called again, ATTEMPTS times in all. Raises CommandError if
+    `work` raises it or was killed each time, SystemExit if it failed otherwise (the forked process
+    has then printed the error).
     """
     connections.close_all()
     for _ in range(ATTEMPTS):
@@ -91,18 +105,22 @@ def in_subprocess(work: Callable[[], str]) -> str:
         if code > 0:
             raise SystemExit(1)
         say(f"Preparing the start was killed ({signal.Signals(-code).name}); it is done again.")
-    raise CommandError(f"Preparing the start was killed {ATTEMPTS} times: is there too little memory?")
+    raise CommandError(
+        f"Preparing the start was killed {ATTEMPTS} times: is there too little memory?"
+    )
 
 
 def _forked(work: Callable[[], str]) -> tuple[str, int]:
-    """Returns the result and exit status of `work` in a forked process. The status is REFUSED if `work` raised CommandError,
-    and the negative number of the signal if one ended the process."""
+    """Returns the result and exit status of `work` in a forked process. The status is REFUSED if
+    `work` raised CommandError, and the negative number of the signal if one ended the process."""
     reading, writing = os.pipe()
     parent, child = os.getpid(), os.fork()
     if child == 0:
         code = 1
         try:
-            die_with(parent)  # the parent holds the lock and the port, without which this process is of no use
+            die_with(
+                parent
+            )  # the parent holds the lock and the port, without which this process is of no use
             os.close(reading)
             try:
                 text, code = work(), 0
@@ -123,8 +141,9 @@ def _forked(work: Callable[[], str]) -> tuple[str, int]:
 
 
 def only_one(name: str) -> IO[str]:
-    """Takes the lock that keeps a second process with this name from running on the same data folder. Returns the lock's file,
-    which holds the lock as long as it is open. Raises CommandError if the lock is taken."""
+    """Takes the lock that keeps a second process with this name from running on the same data
+    folder. Returns the lock's file, which holds the lock as long as it is open. Raises CommandError
+    if the lock is taken."""
     path: Path = settings.DATA_DIR / f"{name}.lock"
     try:
         return lock(path)
@@ -133,29 +152,40 @@ def only_one(name: str) -> IO[str]:
         raise CommandError(f"{name} already runs on {settings.DATA_DIR}{who}.") from None
 
 
-def supervise(clusters: Sequence[Cluster], others: Sequence[Child] = (), *, may_drain: bool = False) -> None:
-    """Runs clusters and other child processes until Ctrl-C or SIGTERM; with `may_drain` also until an operator has requested that
-    the clusters' nodes drain and none of their runs is left."""
+def supervise(
+    clusters: Sequence[Cluster], others: Sequence[Child] = (), *, may_drain: bool = False
+) -> None:
+    """Runs clusters and other child processes until Ctrl-C or SIGTERM; with `may_drain` also until
+    an operator has requested that the clusters' nodes drain and none of their runs is left."""
     watch = _Watch(clusters)
     supervisor = Supervisor(
-        [*(one.child for one in clusters), *others], on_start=watch.started, on_end=watch.ended, on_tick=watch.tick,
-        tick_seconds=settings.TICK_SECONDS, grace_seconds=settings.SLICE_SECONDS + GRACE_SECONDS,
+        [*(one.child for one in clusters), *others],
+        on_start=watch.started,
+        on_end=watch.ended,
+        on_tick=watch.tick,
+        tick_seconds=settings.TICK_SECONDS,
+        grace_seconds=settings.SLICE_SECONDS + GRACE_SECONDS,
     )
     if may_drain:
         watch.on_drained = supervisor.stop
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, supervisor.stop)
     signal.signal(signal.SIGCHLD, supervisor.look)
-    log.info("%s", ", ".join(child.name for child in supervisor.children), extra={"event": "supervision_started"})
+    log.info(
+        "%s",
+        ", ".join(child.name for child in supervisor.children),
+        extra={"event": "supervision_started"},
+    )
     with closing(connection):
         supervisor.run()
     log.info("all children have ended", extra={"event": "supervision_ended"})
 
 
 class _Watch:
-    """What the supervisor calls when a worker cluster starts, ends, and at regular intervals: registers its node in the database,
-    has it write a heartbeat, and has the cluster restarted if the stored heartbeat stays unchanged for too long. While the
-    database does not answer, nothing is restarted."""
+    """What the supervisor calls when a worker cluster starts, ends, and at regular intervals:
+    registers its node in the database, has it write a heartbeat, and has the cluster restarted if
+    the stored heartbeat stays unchanged for too long. While the database does not answer, nothing
+    is restarted."""
 
     def __init__(self, clusters: Sequence[Cluster]) -> None:
         self.clusters = {one.child.name: one for one in clusters}
@@ -171,7 +201,12 @@ class _Watch:
         try:
             first = one.node not in self.registered
             node = nodes.register(
-                one.node, pid=child.pid, workers=one.workers, queues=one.queue, now=SYSTEM.now(), joins=first
+                one.node,
+                pid=child.pid,
+                workers=one.workers,
+                queues=one.queue,
+                now=SYSTEM.now(),
+                joins=first,
             )
             self.registered.add(one.node)
             heartbeat = node.heartbeat
@@ -192,8 +227,9 @@ class _Watch:
             self._away(error)
 
     def tick(self, child: Child) -> str:
-        """Queues a task with which the cluster writes a heartbeat to the database, and looks at the last one written. Returns why
-        the cluster must be restarted; "" if it need not be, or if `child` is no cluster."""
+        """Queues a task with which the cluster writes a heartbeat to the database, and looks at the
+        last one written. Returns why the cluster must be restarted; "" if it need not be, or if
+        `child` is no cluster."""
         one = self.clusters.get(child.name)
         if one is None:
             return ""

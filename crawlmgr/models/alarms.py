@@ -14,12 +14,12 @@ class ChannelKind(models.TextChoices):
 
 
 class AlarmChannel(models.Model):
-    """A channel over which alarms are sent: a mail server, a webhook or a chat service. `sealed` holds its addresses and
-    passwords, encrypted; `shown` describes it without them.
+    """A channel over which alarms are sent: a mail server, a webhook or a chat service. `sealed`
+    holds its addresses and passwords, encrypted; `shown` describes it without them.
 
-    `rules` are the kinds of alarms that it sends, empty for all. From `quiet_from` to `quiet_to` (minutes since midnight in its
-    time zone; None: never) messages are kept back until the end of that time. `allow_private` lets it connect to addresses of
-    private networks.
+    `rules` are the kinds of alarms that it sends, empty for all. From `quiet_from` to `quiet_to`
+    (minutes since midnight in its time zone; None: never) messages are kept back until the end of
+    that time. `allow_private` lets it connect to addresses of private networks.
     """
 
     name = models.CharField(_("name"), max_length=100)
@@ -33,7 +33,9 @@ class AlarmChannel(models.Model):
     timezone = models.CharField(_("time zone"), max_length=64, default="UTC")
     allow_private = models.BooleanField(default=False)
     created = models.DateTimeField(_("created"))
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
 
     class Meta:
         verbose_name = _("alarm channel")
@@ -45,11 +47,12 @@ class AlarmChannel(models.Model):
 
 
 class Alarm(models.Model):
-    """One problem or event (`cause`), from when it was first seen to when it was over; at most one open alarm per cause.
+    """One problem or event (`cause`), from when it was first seen to when it was over; at most one
+    open alarm per cause.
 
-    `text` is a translatable sentence and `facts` are the values in it. `missing` is the time since which the cause has been
-    absent, None while it is present: the alarm ends only some time later, so that an intermittent cause is one alarm. `once`: an
-    event without duration.
+    `text` is a translatable sentence and `facts` are the values in it. `missing` is the time since
+    which the cause has been absent, None while it is present: the alarm ends only some time later,
+    so that an intermittent cause is one alarm. `once`: an event without duration.
     """
 
     cause = models.CharField(max_length=120)
@@ -62,13 +65,19 @@ class Alarm(models.Model):
     missing = models.DateTimeField(null=True, blank=True)
     ended = models.DateTimeField(_("ended"), null=True, blank=True, db_index=True)
     muted = models.DateTimeField(null=True, blank=True)
-    muted_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    muted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
 
     class Meta:
         verbose_name = _("alarm")
         verbose_name_plural = _("alarms")
         ordering = ("-id",)
-        constraints = [models.UniqueConstraint(fields=["cause"], condition=models.Q(ended=None), name="alarm_open_once")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cause"], condition=models.Q(ended=None), name="alarm_open_once"
+            )
+        ]
         indexes = [models.Index(fields=["cause"], name="alarm_cause")]
 
     def __str__(self) -> str:
@@ -86,18 +95,21 @@ class MessageState(models.TextChoices):
 
 
 class AlarmMessage(models.Model):
-    """A message over one channel, one for each occasion (`about`): the beginning ("begun") or end ("ended") of an alarm, or a
-    test ("test", without alarm).
+    """A message over one channel, one for each occasion (`about`): the beginning ("begun") or end
+    ("ended") of an alarm, or a test ("test", without alarm).
 
-    Life: waiting → claimed → handed → sent. `handed` is stored just before sending: if the worker dies earlier, another one sends
-    the message after `claimed_until`; if it dies later, the message becomes unsure: it may have been sent, and is not repeated. A
-    message that the receiver refused waits until `due` for the next try; after a number of tries it becomes failed.
+    Life: waiting → claimed → handed → sent. `handed` is stored just before sending: if the worker
+    dies earlier, another one sends the message after `claimed_until`; if it dies later, the message
+    becomes unsure: it may have been sent, and is not repeated. A message that the receiver refused
+    waits until `due` for the next try; after a number of tries it becomes failed.
     """
 
     channel = models.ForeignKey(AlarmChannel, models.CASCADE, related_name="messages")
     alarm = models.ForeignKey(Alarm, models.CASCADE, null=True, blank=True, related_name="messages")
     about = models.CharField(max_length=6)
-    state = models.CharField(_("state"), max_length=8, choices=MessageState.choices, default=MessageState.WAITING)
+    state = models.CharField(
+        _("state"), max_length=8, choices=MessageState.choices, default=MessageState.WAITING
+    )
     due = models.DateTimeField(_("due"))
     attempts = models.PositiveSmallIntegerField(_("tries"), default=0)
     claimed_until = models.DateTimeField(null=True, blank=True)
@@ -109,7 +121,9 @@ class AlarmMessage(models.Model):
         verbose_name = _("message of an alarm")
         verbose_name_plural = _("messages of alarms")
         ordering = ("-id",)
-        constraints = [models.UniqueConstraint(fields=["channel", "alarm", "about"], name="alarm_message_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["channel", "alarm", "about"], name="alarm_message_once")
+        ]
         indexes = [models.Index(fields=["state", "due"], name="alarm_message_due")]
 
     def __str__(self) -> str:

@@ -8,14 +8,17 @@ from django.utils.translation import gettext_lazy as _
 
 
 class BackupPlan(models.Model):
-    """The schedule of backups, once a user has set it: at most one row, with key 1. `next_at` is the time of the next scheduled
-    backup, `every_hours` the interval (0: only on request), `keep` the number of files kept."""
+    """The schedule of backups, once a user has set it: at most one row, with key 1. `next_at` is
+    the time of the next scheduled backup, `every_hours` the interval (0: only on request), `keep`
+    the number of files kept."""
 
     every_hours = models.PositiveIntegerField(_("frequency"), default=0)
     keep = models.PositiveIntegerField(_("files kept"), default=7)
     next_at = models.DateTimeField(_("next export"), null=True, blank=True)
     changed = models.DateTimeField(_("changed"), null=True, blank=True)
-    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    changed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
 
     class Meta:
         verbose_name = _("schedule of backups")

@@ -6,9 +6,11 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Deletion(models.Model):
-    """An object (`kind` and `target`, its key) that is to be deleted at the time `due`; until then lists do not show it.
+    """An object (`kind` and `target`, its key) that is to be deleted at the time `due`; until then
+    lists do not show it.
 
-    Until then it can be undone: this row is deleted and the object stays. At `due` the dispatcher begins the deletion (`begun`).
+    Until then it can be undone: this row is deleted and the object stays. At `due` the dispatcher
+    begins the deletion (`begun`).
     """
 
     kind = models.CharField(max_length=20)
@@ -17,7 +19,9 @@ class Deletion(models.Model):
     asked = models.DateTimeField(_("requested"))
     due = models.DateTimeField(_("deleted permanently at"), db_index=True)
     begun = models.BooleanField(default=False)
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
 
     class Meta:
         verbose_name = _("deletion")

@@ -20,11 +20,13 @@ class Every(models.IntegerChoices):
 
 
 class Export(models.Model):
-    """Definition of an export: a table, filtered by site, run or time, its columns (an empty list for all) and its format.
+    """Definition of an export: a table, filtered by site, run or time, its columns (an empty list
+    for all) and its format.
 
-    `days` limits it to rows of that many days before the file is written, `since` to rows after a fixed time. `next_at` is when
-    the next file is written by schedule, `keep` the number of files kept. `digest` is the SHA-256 of the secret in its download
-    address, "" if it has no such address.
+    `days` limits it to rows of that many days before the file is written, `since` to rows after a
+    fixed time. `next_at` is when the next file is written by schedule, `keep` the number of files
+    kept. `digest` is the SHA-256 of the secret in its download address, "" if it has no such
+    address.
     """
 
     name = models.CharField(_("name"), max_length=100)
@@ -36,13 +38,17 @@ class Export(models.Model):
     days = models.PositiveIntegerField(null=True, blank=True)
     columns = models.JSONField(default=list, blank=True)
     bom = models.BooleanField(default=False)
-    every_hours = models.PositiveIntegerField(_("frequency"), choices=Every.choices, default=Every.NEVER)
+    every_hours = models.PositiveIntegerField(
+        _("frequency"), choices=Every.choices, default=Every.NEVER
+    )
     next_at = models.DateTimeField(_("next export"), null=True, blank=True, db_index=True)
     keep = models.PositiveIntegerField(_("files kept"), default=5)
     digest = models.CharField(max_length=64, blank=True, db_index=True)
     fetched = models.DateTimeField(_("last fetched"), null=True, blank=True)
     created = models.DateTimeField(_("created"))
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
 
     class Meta:
         verbose_name = _("export")
@@ -54,8 +60,8 @@ class Export(models.Model):
 
 
 class ExportFile(models.Model):
-    """A complete file of an export in the folder for exports; a manifest (JSON with filter, time, number of rows and SHA-256)
-    lies beside it. `by` is the run that wrote it."""
+    """A complete file of an export in the folder for exports; a manifest (JSON with filter, time,
+    number of rows and SHA-256) lies beside it. `by` is the run that wrote it."""
 
     export = models.ForeignKey(Export, models.CASCADE, related_name="files")
     by = models.ForeignKey(Run, models.SET_NULL, null=True, blank=True, related_name="+")

@@ -18,15 +18,18 @@ class UrlState(models.IntegerChoices):
 class Url(models.Model):
     """One address of one run.
 
-    Life: waiting → claimed (with a lease that expires) → done, failed or refused; claimed → waiting again, for another try or
-    when the lease expires; waiting → dropped if it is no longer wanted. (run, key_hash) is unique and serves as the seen set: the
-    same address never enters a run twice. `group` is a number that the crawler sets to treat addresses together (a forum crawler:
-    the visit of a board); `payload` is what it needs to process the page.
+    Life: waiting → claimed (with a lease that expires) → done, failed or refused; claimed → waiting
+    again, for another try or when the lease expires; waiting → dropped if it is no longer wanted.
+    (run, key_hash) is unique and serves as the seen set: the same address never enters a run twice.
+    `group` is a number that the crawler sets to treat addresses together (a forum crawler: the
+    visit of a board); `payload` is what it needs to process the page.
     """
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="urls")
     host = models.ForeignKey("crawlmgr.Host", models.CASCADE, related_name="urls")
-    parent = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="children")
+    parent = models.ForeignKey(
+        "self", models.SET_NULL, null=True, blank=True, related_name="children"
+    )
     key_hash = models.BigIntegerField()
     url = models.TextField()
     kind = models.CharField(max_length=16, blank=True)
@@ -49,9 +52,17 @@ class Url(models.Model):
         verbose_name_plural = _("addresses")
         constraints = [models.UniqueConstraint(fields=["run", "key_hash"], name="url_seen_once")]
         indexes = [
-            models.Index(fields=["run", "host", "-priority", "id"], name="url_next", condition=models.Q(state=0)),
-            models.Index(fields=["run", "lease_until"], name="url_claimed", condition=models.Q(state=1)),
-            models.Index(fields=["host", "lease_until"], name="url_host_claimed", condition=models.Q(state=1)),
+            models.Index(
+                fields=["run", "host", "-priority", "id"],
+                name="url_next",
+                condition=models.Q(state=0),
+            ),
+            models.Index(
+                fields=["run", "lease_until"], name="url_claimed", condition=models.Q(state=1)
+            ),
+            models.Index(
+                fields=["host", "lease_until"], name="url_host_claimed", condition=models.Q(state=1)
+            ),
             models.Index(fields=["run", "group", "state"], name="url_group"),
             models.Index(fields=["run", "state", "reason"], name="url_outcome"),
         ]

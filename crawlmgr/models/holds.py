@@ -8,11 +8,13 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Hold(models.Model):
-    """The pause of all crawling: a row, at most one and with key 1, exists while it lasts. `runs` are the keys of the runs that
-    were paused by it, and will be resumed with it."""
+    """The pause of all crawling: a row, at most one and with key 1, exists while it lasts. `runs`
+    are the keys of the runs that were paused by it, and will be resumed with it."""
 
     since = models.DateTimeField(_("since"))
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
     runs = models.JSONField(default=list)
 
     class Meta:

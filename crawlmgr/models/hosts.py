@@ -1,4 +1,5 @@
-"""Tables of hosts: the state by which requests to a host are limited, the same for all workers, and statistics."""
+"""Tables of hosts: the state by which requests to a host are limited, the same for all workers, and
+statistics."""
 
 from __future__ import annotations
 
@@ -13,8 +14,9 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Host(models.Model):
     """A host; `key` is its name, with the port if that is not the scheme's default.
 
-    `next_at` is the host's next allowed request time. Starting a request advances it by a conditional UPDATE, so that no two
-    workers start requests at the same time. `retry_after_until` is the time from the server's Retry-After header.
+    `next_at` is the host's next allowed request time. Starting a request advances it by a
+    conditional UPDATE, so that no two workers start requests at the same time. `retry_after_until`
+    is the time from the server's Retry-After header.
     """
 
     key = models.CharField(_("host"), max_length=255, unique=True)
@@ -47,8 +49,8 @@ class Host(models.Model):
 
 
 class HostHour(models.Model):
-    """Totals of one host in the hour that begins at `hour` (UTC): requests, received bytes, and requests that failed. Charts read
-    these instead of counting pages."""
+    """Totals of one host in the hour that begins at `hour` (UTC): requests, received bytes, and
+    requests that failed. Charts read these instead of counting pages."""
 
     host = models.ForeignKey(Host, models.CASCADE, related_name="hours")
     hour = models.DateTimeField()
@@ -58,14 +60,17 @@ class HostHour(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["host", "hour"], name="hosthour_once")]
-        indexes = [  # contains all columns that charts read, so that the table itself need not be read for them
-            models.Index(fields=["hour", "host", "requests", "bytes", "errors"], name="hosthour_lately")
+        # contains all columns that charts read, so that the table itself need not be read for them
+        indexes = [
+            models.Index(
+                fields=["hour", "host", "requests", "bytes", "errors"], name="hosthour_lately"
+            )
         ]
 
 
 class RunHost(models.Model):
-    """A host on which a run has or had addresses, with the run's counters for it. `active` is False while none of these addresses
-    is waiting to be fetched."""
+    """A host on which a run has or had addresses, with the run's counters for it. `active` is False
+    while none of these addresses is waiting to be fetched."""
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="hosts")
     host = models.ForeignKey(Host, models.CASCADE, related_name="runs")

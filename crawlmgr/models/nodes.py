@@ -13,12 +13,13 @@ class NodeState(models.TextChoices):
 
 
 class Node(models.Model):
-    """A worker node: the worker processes of one machine. Its tasks write `heartbeat`; a node without a recent one is lost or, if
-    it was draining, drained.
+    """A worker node: the worker processes of one machine. Its tasks write `heartbeat`; a node
+    without a recent one is lost or, if it was draining, drained.
 
-    `state` is what the operator requested. A paused node takes no runs until it is resumed. A draining one exits when it has no
-    runs left, and takes work again when it is restarted. `name` identifies it in leases and locks; users see `label` if one is
-    set. For each minute of the last hour, `minutes` holds [minute since the epoch, pages], and `levels` [minute, number of runs
+    `state` is what the operator requested. A paused node takes no runs until it is resumed. A
+    draining one exits when it has no runs left, and takes work again when it is restarted. `name`
+    identifies it in leases and locks; users see `label` if one is set. For each minute of the last
+    hour, `minutes` holds [minute since the epoch, pages], and `levels` [minute, number of runs
     held, bytes of memory or None]. `dispatched` is when it last ran the dispatcher.
     """
 
@@ -26,7 +27,9 @@ class Node(models.Model):
     label = models.CharField(_("shown as"), max_length=60, blank=True)
     machine = models.CharField(_("machine"), max_length=255, blank=True)
     version = models.CharField(_("version"), max_length=40, blank=True)
-    state = models.CharField(_("state"), max_length=10, choices=NodeState.choices, default=NodeState.ACTIVE)
+    state = models.CharField(
+        _("state"), max_length=10, choices=NodeState.choices, default=NodeState.ACTIVE
+    )
     memory_bytes = models.PositiveBigIntegerField(_("memory"), null=True, blank=True)
     pid = models.PositiveIntegerField(_("process"), default=0)
     workers = models.PositiveSmallIntegerField(_("workers"), default=0)
@@ -49,7 +52,8 @@ class Node(models.Model):
 
 
 class Event(models.Model):
-    """A message for operators: an error, a warning or a note (`level`), with the run and host that it concerns."""
+    """A message for operators: an error, a warning or a note (`level`), with the run and host that
+    it concerns."""
 
     class Level(models.IntegerChoices):
         NOTE = 20, _("note")
@@ -60,8 +64,12 @@ class Event(models.Model):
     level = models.PositiveSmallIntegerField(_("level"), choices=Level.choices)
     code = models.CharField(_("code"), max_length=60)
     text = models.CharField(_("text"), max_length=500, blank=True)
-    run = models.ForeignKey("crawlmgr.Run", models.CASCADE, null=True, blank=True, related_name="events")
-    host = models.ForeignKey("crawlmgr.Host", models.SET_NULL, null=True, blank=True, related_name="events")
+    run = models.ForeignKey(
+        "crawlmgr.Run", models.CASCADE, null=True, blank=True, related_name="events"
+    )
+    host = models.ForeignKey(
+        "crawlmgr.Host", models.SET_NULL, null=True, blank=True, related_name="events"
+    )
 
     class Meta:
         verbose_name = _("event")

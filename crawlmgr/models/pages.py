@@ -9,11 +9,14 @@ from django.utils.translation import gettext_lazy as _
 class WarcFile(models.Model):
     """One WARC file of the archive; only one process ever writes to it.
 
-    `place` is "" for a file in the archive folder of the machine that wrote it, otherwise its address in an object store.
+    `place` is "" for a file in the archive folder of the machine that wrote it, otherwise its
+    address in an object store.
     """
 
     name = models.CharField(_("file"), max_length=200, unique=True)
-    run = models.ForeignKey("crawlmgr.Run", models.SET_NULL, null=True, blank=True, related_name="warc_files")
+    run = models.ForeignKey(
+        "crawlmgr.Run", models.SET_NULL, null=True, blank=True, related_name="warc_files"
+    )
     bytes = models.PositiveBigIntegerField(_("bytes"), default=0)
     records = models.PositiveIntegerField(_("records"), default=0)
     created = models.DateTimeField(_("created"))
@@ -31,10 +34,12 @@ class WarcFile(models.Model):
 
 
 class Page(models.Model):
-    """The stored response to the request for one address by one run. A later response for the same address and run replaces it:
-    (run, key_hash) is unique."""
+    """The stored response to the request for one address by one run. A later response for the same
+    address and run replaces it: (run, key_hash) is unique."""
 
-    run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="pages", null=True, blank=True)
+    run = models.ForeignKey(
+        "crawlmgr.Run", models.CASCADE, related_name="pages", null=True, blank=True
+    )
     host = models.ForeignKey("crawlmgr.Host", models.CASCADE, related_name="pages")
     key_hash = models.BigIntegerField()
     url = models.TextField(_("address"))

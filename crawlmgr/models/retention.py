@@ -8,13 +8,15 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Retention(models.Model):
-    """For how many days one kind of history is kept (0: for ever), as set by an operator. Kinds without a row here use
-    settings.KEEP_DAYS."""
+    """For how many days one kind of history is kept (0: for ever), as set by an operator. Kinds
+    without a row here use settings.KEEP_DAYS."""
 
     kind = models.CharField(_("kind"), max_length=40, unique=True)
     keep_days = models.PositiveIntegerField(_("days kept"))
     changed = models.DateTimeField(_("changed"))
-    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    changed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
 
     class Meta:
         verbose_name = _("retention")

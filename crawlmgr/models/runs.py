@@ -1,4 +1,5 @@
-"""Table of runs. A run is one execution of a crawl or other job, with its state, lease and counters."""
+"""Table of runs. A run is one execution of a crawl or other job, with its state, lease and
+counters."""
 
 from __future__ import annotations
 
@@ -23,8 +24,12 @@ ACTIVE = (RunState.QUEUED, RunState.RUNNING, RunState.PAUSED)
 _AT_WORK = "SELECT id FROM crawlmgr_run %sWHERE state IN ('queued', 'running', 'paused')"
 
 TRANSITIONS: dict[str, frozenset[str]] = {
-    RunState.QUEUED: frozenset({RunState.RUNNING, RunState.PAUSED, RunState.STOPPED, RunState.FAILED}),
-    RunState.RUNNING: frozenset({RunState.PAUSED, RunState.FINISHED, RunState.STOPPED, RunState.FAILED}),
+    RunState.QUEUED: frozenset(
+        {RunState.RUNNING, RunState.PAUSED, RunState.STOPPED, RunState.FAILED}
+    ),
+    RunState.RUNNING: frozenset(
+        {RunState.PAUSED, RunState.FINISHED, RunState.STOPPED, RunState.FAILED}
+    ),
     RunState.PAUSED: frozenset({RunState.QUEUED, RunState.STOPPED, RunState.FAILED}),
     RunState.FINISHED: frozenset(),
     RunState.STOPPED: frozenset(),
@@ -34,11 +39,13 @@ TRANSITIONS: dict[str, frozenset[str]] = {
 
 class RunQuerySet(models.QuerySet["Run"]):
     def at_work(self) -> Self:
-        """Returns the active runs (queued, running or paused), unordered, found through a partial index without reading runs
-        that have ended. Further filters on kind or target can make SQLite choose another index and read all runs ever made;
-        filter in Python instead, as active runs are few.
+        """Returns the active runs (queued, running or paused), unordered, found through a partial
+        index without reading runs that have ended. Further filters on kind or target can make
+        SQLite choose another index and read all runs ever made; filter in Python instead, as active
+        runs are few.
 
-        The name of the index is given to SQLite, because it assumes that each of the six states has a sixth of all runs.
+        The name of the index is given to SQLite, because it assumes that each of the six states has
+        a sixth of all runs.
         """
         told = "INDEXED BY run_active " if connections[self.db].vendor == "sqlite" else ""
         return self.filter(pk__in=RawSQL(_AT_WORK % told, ())).order_by()  # noqa: S611 - a constant
@@ -47,11 +54,13 @@ class RunQuerySet(models.QuerySet["Run"]):
 class Run(models.Model):
     """One execution of a crawl or other job, with its parameters frozen into it.
 
-    One worker at a time holds the lease; taking the lease raises `fence`, and every transaction of a slice checks that the
-    fence is still the same, so that a slice whose lease was lost can no longer write. `wanted` is what the operator requested
-    ("pause", "stop"). `breaks` and `strains` count the slices since the last progress that were ended by a program error and by
-    a temporary database problem. Of the runs with the same non-empty `exclusive`, only one can be active. `scheduled`: started
-    by a schedule, and therefore restricted to the working hours of its target (see crawlmgr.services.timings).
+    One worker at a time holds the lease; taking the lease raises `fence`, and every transaction of
+    a slice checks that the fence is still the same, so that a slice whose lease was lost can no
+    longer write. `wanted` is what the operator requested ("pause", "stop"). `breaks` and `strains`
+    count the slices since the last progress that were ended by a program error and by a temporary
+    database problem. Of the runs with the same non-empty `exclusive`, only one can be active.
+    `scheduled`: started by a schedule, and therefore restricted to the working hours of its target
+    (see crawlmgr.services.timings).
     """
 
     kind = models.CharField(_("kind"), max_length=32)
@@ -59,7 +68,9 @@ class Run(models.Model):
     target = models.BigIntegerField(null=True, blank=True)
     exclusive = models.CharField(max_length=80, blank=True)
     parameters = models.JSONField(_("parameters"), default=dict)
-    state = models.CharField(_("state"), max_length=10, choices=RunState.choices, default=RunState.QUEUED)
+    state = models.CharField(
+        _("state"), max_length=10, choices=RunState.choices, default=RunState.QUEUED
+    )
     wanted = models.CharField(max_length=6, blank=True)
     stopped_by = models.CharField(_("end reason"), max_length=60, blank=True)
     detail = models.TextField(_("detail"), blank=True)
@@ -93,7 +104,9 @@ class Run(models.Model):
     started = models.DateTimeField(_("started"), null=True, blank=True)
     finished = models.DateTimeField(_("finished"), null=True, blank=True)
     progressed = models.DateTimeField(_("last progress"), null=True, blank=True)
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
 
     objects = RunQuerySet.as_manager()
 
@@ -104,7 +117,8 @@ class Run(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["exclusive"],
-                condition=models.Q(state__in=["queued", "running", "paused"]) & ~models.Q(exclusive=""),
+                condition=models.Q(state__in=["queued", "running", "paused"])
+                & ~models.Q(exclusive=""),
                 name="run_exclusive",
             )
         ]
@@ -112,14 +126,19 @@ class Run(models.Model):
             models.Index(fields=["state", "waiting_until"], name="run_state"),
             models.Index(fields=["kind", "target", "-id"], name="run_target"),
             models.Index(
-                fields=["kind", "target"], name="run_active", condition=models.Q(state__in=["queued", "running", "paused"])
+                fields=["kind", "target"],
+                name="run_active",
+                condition=models.Q(state__in=["queued", "running", "paused"]),
             ),
             models.Index(fields=["state", "finished"], name="run_ended"),
             models.Index(fields=["state", "-id"], name="run_recent_state"),
             models.Index(fields=["kind", "-id"], name="run_recent_kind"),
             models.Index(fields=["kind", "state", "-id"], name="run_recent"),
             models.Index(fields=["kind", "finished", "id"], name="run_kind_finished"),
-            *(models.Index(fields=[name, "id"], name=f"run_by_{name}") for name in ("finished", "fetched", "new", "bytes")),
+            *(
+                models.Index(fields=[name, "id"], name=f"run_by_{name}")
+                for name in ("finished", "fetched", "new", "bytes")
+            ),
         ]
 
     def __str__(self) -> str:
@@ -127,5 +146,6 @@ class Run(models.Model):
 
     @property
     def active(self) -> bool:
-        """True if the run is queued, running or paused; False once it has finished, failed or been stopped."""
+        """True if the run is queued, running or paused; False once it has finished, failed or been
+        stopped."""
         return self.state in ACTIVE

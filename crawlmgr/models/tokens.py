@@ -13,13 +13,18 @@ class TokenRole(models.TextChoices):
 
 
 class ApiToken(models.Model):
-    """An access token of the API. Only its SHA-256 is stored: the token itself is shown once, when it is created."""
+    """An access token of the API. Only its SHA-256 is stored: the token itself is shown once, when
+    it is created."""
 
     name = models.CharField(_("name"), max_length=100)
     digest = models.CharField(max_length=64, unique=True)
-    role = models.CharField(_("role"), max_length=10, choices=TokenRole.choices, default=TokenRole.VIEWER)
+    role = models.CharField(
+        _("role"), max_length=10, choices=TokenRole.choices, default=TokenRole.VIEWER
+    )
     created = models.DateTimeField(_("created"))
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
     expires = models.DateTimeField(_("expires"), null=True, blank=True)
     last_used = models.DateTimeField(_("last used"), null=True, blank=True)
 

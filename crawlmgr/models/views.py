@@ -8,8 +8,8 @@ from django.utils.translation import gettext_lazy as _
 
 
 class ListView(models.Model):
-    """A user's saved view of a list in the web interface: `query` is the query string that sorts and filters the list and
-    chooses its columns."""
+    """A user's saved view of a list in the web interface: `query` is the query string that sorts
+    and filters the list and chooses its columns."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     list = models.CharField(_("list"), max_length=40)
@@ -20,7 +20,9 @@ class ListView(models.Model):
         verbose_name = _("view of a list")
         verbose_name_plural = _("views of lists")
         ordering = ("name", "id")
-        constraints = [models.UniqueConstraint(fields=["user", "list", "name"], name="listview_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["user", "list", "name"], name="listview_once")
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -1,4 +1,5 @@
-"""Queries on hosts: hosts that may not be requested yet and why, failing hosts, and hourly totals of requests and bytes."""
+"""Queries on hosts: hosts that may not be requested yet and why, failing hosts, and hourly totals
+of requests and bytes."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from crawlmgr.models import Host, HostHour, Page
 
 
 class Hour(NamedTuple):
-    """Totals of one hour (UTC, given by its beginning) of one host or of all: number of requests, received bytes, failed
-    requests."""
+    """Totals of one hour (UTC, given by its beginning) of one host or of all: number of requests,
+    received bytes, failed requests."""
 
     hour: datetime
     requests: int
@@ -21,7 +22,8 @@ class Hour(NamedTuple):
 
 
 class HostSeries(NamedTuple):
-    """The hourly totals of one host, oldest first; `key` is its name, with the port if that is not the default."""
+    """The hourly totals of one host, oldest first; `key` is its name, with the port if that is not
+    the default."""
 
     key: str
     hours: list[Hour]
@@ -33,17 +35,20 @@ def listed() -> QuerySet[Host]:
 
 
 class PauseCause(NamedTuple):
-    """Why a host may not be requested yet. `code` is "retry_after" (the server asked for a pause), "failures" (a pause after
-    failed requests), "crawl_delay" or "delay" (the delay between two requests, by robots.txt or by our own setting). `amount` is
-    the number of failures in a row for "failures", 0 for "retry_after", otherwise the delay in seconds."""
+    """Why a host may not be requested yet. `code` is "retry_after" (the server asked for a pause),
+    "failures" (a pause after failed requests), "crawl_delay" or "delay" (the delay between two
+    requests, by robots.txt or by our own setting). `amount` is the number of failures in a row for
+    "failures", 0 for "retry_after", otherwise the delay in seconds.
+    """
 
     code: str
     amount: float
 
 
 def limiting_cause(key: str, now: datetime) -> PauseCause | None:
-    """Returns what limits the requests to the host with this key ("example.org:8080"); None only if the host is unknown. Whether
-    the host may already be requested again at `now` is left to the caller."""
+    """Returns what limits the requests to the host with this key ("example.org:8080"); None only if
+    the host is unknown. Whether the host may already be requested again at `now` is left to the
+    caller."""
     host = Host.objects.defer("robots_text").filter(key=key).first()
     if host is None:
         return None
@@ -52,7 +57,11 @@ def limiting_cause(key: str, now: datetime) -> PauseCause | None:
     if host.failures:
         return PauseCause("failures", float(host.failures))
     of_robots = host.crawl_delay_seconds or 0.0
-    return PauseCause("crawl_delay", of_robots) if of_robots > host.delay_seconds else PauseCause("delay", host.delay_seconds)
+    return (
+        PauseCause("crawl_delay", of_robots)
+        if of_robots > host.delay_seconds
+        else PauseCause("delay", host.delay_seconds)
+    )
 
 
 def waiting(rows: QuerySet[Host], now: datetime) -> QuerySet[Host]:
@@ -61,39 +70,50 @@ def waiting(rows: QuerySet[Host], now: datetime) -> QuerySet[Host]:
 
 
 def failing(rows: QuerySet[Host]) -> QuerySet[Host]:
-    """Returns those hosts of `rows` whose last request failed, or whose robots.txt could not be read, so that nothing is fetched
-    from them for now."""
+    """Returns those hosts of `rows` whose last request failed, or whose robots.txt could not be
+    read, so that nothing is fetched from them for now."""
     return rows.filter(Q(failures__gt=0) | Q(robots_verdict="deny"))
 
 
 def hourly(now: datetime, hours: int, host: Host | None = None) -> list[Hour]:
-    """Returns the totals of each of the last `hours` hours over all hosts, or of one host, oldest first; hours without requests
-    are left out."""
+    """Returns the totals of each of the last `hours` hours over all hosts, or of one host, oldest
+    first; hours without requests are left out."""
     rows = HostHour.objects.filter(hour__gt=now - timedelta(hours=hours))
     if host is not None:
         rows = rows.filter(host=host)
-    sums = rows.values("hour").annotate(r=Sum("requests"), b=Sum("bytes"), e=Sum("errors")).order_by("hour")
+    sums = (
+        rows.values("hour")
+        .annotate(r=Sum("requests"), b=Sum("bytes"), e=Sum("errors"))
+        .order_by("hour")
+    )
     return [Hour(row["hour"], row["r"], row["b"], row["e"]) for row in sums]
 
 
 def busiest(now: datetime, hours: int, limit: int = 7) -> list[HostSeries]:
-    """Returns the `limit` hosts with the most requests in the last `hours` hours, busiest first, each with its hourly totals;
-    makes three queries."""
+    """Returns the `limit` hosts with the most requests in the last `hours` hours, busiest first,
+    each with its hourly totals; makes three queries."""
     since = now - timedelta(hours=hours)
     recent = HostHour.objects.filter(hour__gt=since)
-    top = [pk for pk, _n in recent.values_list("host_id").annotate(n=Sum("requests")).order_by("-n")[:limit]]
+    top = [
+        pk
+        for pk, _n in (
+            recent.values_list("host_id").annotate(n=Sum("requests")).order_by("-n")[:limit]
+        )
+    ]
     names = dict(Host.objects.filter(pk__in=top).values_list("pk", "key"))
     series = {pk: HostSeries(names[pk], []) for pk in top}
     for row in (
-        recent.filter(host_id__in=list(series)).order_by("hour").values_list("host_id", "hour", "requests", "bytes", "errors")
+        recent.filter(host_id__in=list(series))
+        .order_by("hour")
+        .values_list("host_id", "hour", "requests", "bytes", "errors")
     ):
         series[row[0]].hours.append(Hour(*row[1:]))
     return list(series.values())
 
 
 def filled(rows: list[Hour], now: datetime, hours: int) -> list[Hour]:
-    """Returns one entry for each of the last `hours` hours, oldest first, with zeros for hours missing in `rows`, so that a
-    chart shows hours without requests."""
+    """Returns one entry for each of the last `hours` hours, oldest first, with zeros for hours
+    missing in `rows`, so that a chart shows hours without requests."""
     known = {row.hour.astimezone(UTC): row for row in rows}
     last = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     span = [last - timedelta(hours=back) for back in range(hours - 1, -1, -1)]
@@ -111,8 +131,11 @@ def recent_pages(host: Host, limit: int = 20) -> list[Page]:
 
 
 def totals() -> dict[str, Any]:
-    """Returns the sums over all hosts of their counters "requests", "bytes", "errors" and "refused" (addresses that robots.txt
-    disallowed), by these names; each is None if there are no hosts."""
+    """Returns the sums over all hosts of their counters "requests", "bytes", "errors" and "refused"
+    (addresses that robots.txt disallowed), by these names; each is None if there are no hosts."""
     return Host.objects.aggregate(
-        requests=Sum("requests"), bytes=Sum("bytes"), errors=Sum("errors"), refused=Sum("refused_by_robots")
+        requests=Sum("requests"),
+        bytes=Sum("bytes"),
+        errors=Sum("errors"),
+        refused=Sum("refused_by_robots"),
     )

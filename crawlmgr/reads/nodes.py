@@ -14,4 +14,6 @@ def nodes(limit: int) -> list[Node]:
 
 def events() -> QuerySet[Event]:
     """Returns all events with their run and host."""
-    return Event.objects.select_related("run", "host").defer("run__parameters", "run__result", "host__robots_text")
+    return Event.objects.select_related("run", "host").defer(
+        "run__parameters", "run__result", "host__robots_text"
+    )

@@ -1,4 +1,5 @@
-"""Paging of long lists by key instead of by offset: every page costs the same, wherever it is in the list."""
+"""Paging of long lists by key instead of by offset: every page costs the same, wherever it is in
+the list."""
 
 from __future__ import annotations
 
@@ -15,8 +16,10 @@ from django.db.models.sql.where import WhereNode
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """One page of a list. `newer` and `older` are the tokens with which the query string requests the page before and the page
-    after it, "" if there is none. `count` is the number of rows in the whole list, None if `fetch_page` did not count them."""
+    """One page of a list. `newer` and `older` are the tokens with which the query string requests
+    the page before and the page after it, "" if there is none. `count` is the number of rows in the
+    whole list, None if `fetch_page` did not count them.
+    """
 
     rows: list[Any]
     newer: str = ""
@@ -26,7 +29,8 @@ class ListPage:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The order of a list: by `fields`, all descending, or all ascending if `downwards` is False; the last field must be unique.
+    """The order of a list: by `fields`, all descending, or all ascending if `downwards` is False;
+    the last field must be unique.
 
     With `nullable` the first field may be NULL; those rows come last on every database.
     """
@@ -40,14 +44,21 @@ BY_ID = Order()
 
 
 def fetch_page(
-    queryset: QuerySet[Any], order: Order = BY_ID, *, size: int = 50, query: Mapping[str, str] | None = None, count_to: int = 0
+    queryset: QuerySet[Any],
+    order: Order = BY_ID,
+    *,
+    size: int = 50,
+    query: Mapping[str, str] | None = None,
+    count_to: int = 0,
 ) -> ListPage:
-    """Returns the page of a list, of `size` rows, that the parameters `query` of the query string ask for: after or before a
-    token (`after`, `before`), the last one (`last`), or else the first. With `count_to`, the first page gets the number of rows
-    in the list as its `count`, counted up to `count_to` + 1 by the query that finds the keys.
+    """Returns the page of a list, of `size` rows, that the parameters `query` of the query string
+    ask for: after or before a token (`after`, `before`), the last one (`last`), or else the first.
+    With `count_to`, the first page gets the number of rows in the list as its `count`, counted up
+    to `count_to` + 1 by the query that finds the keys.
 
-    Queries with joins are split: the keys of one page are read first, then the joined rows with these keys. A database without
-    recent statistics of its indexes may otherwise join all rows before it sorts them.
+    Queries with joins are split: the keys of one page are read first, then the joined rows with
+    these keys. A database without recent statistics of its indexes may otherwise join all rows
+    before it sorts them.
     """
     query = query or {}
     backwards = "last" in query or bool(query.get("before"))
@@ -72,25 +83,35 @@ def fetch_page(
         newer, older = token is not None, more
     if not rows:
         return ListPage([], count=count)
-    return ListPage(rows, _token(rows[0], order) if newer else "", _token(rows[-1], order) if older else "", count)
+    return ListPage(
+        rows,
+        _token(rows[0], order) if newer else "",
+        _token(rows[-1], order) if older else "",
+        count,
+    )
 
 
 def _with_keys(queryset: QuerySet[Any], keys: Sequence[Any]) -> list[Any]:
-    """Returns the rows with these keys, in the order of the keys. Uses the joins and annotations of the query, but not its
-    filters."""
+    """Returns the rows with these keys, in the order of the keys. Uses the joins and annotations of
+    the query, but not its filters."""
     whole = queryset.order_by()
     whole.query.where = WhereNode()
     found = {row.pk: row for row in whole.filter(pk__in=keys)}
     return [found[key] for key in keys if key in found]
 
 
-def _take(queryset: QuerySet[Any], order: Order, token: list[Any] | None, size: int, backwards: bool) -> list[Any]:
-    """Returns the first `size` rows after the row whose values are `token` (None: from the beginning of the list); with
-    `backwards` the rows before it (None: from the end), nearest first."""
+def _take(
+    queryset: QuerySet[Any], order: Order, token: list[Any] | None, size: int, backwards: bool
+) -> list[Any]:
+    """Returns the first `size` rows after the row whose values are `token` (None: from the
+    beginning of the list); with `backwards` the rows before it (None: from the end), nearest first.
+    """
     downwards = order.downwards != backwards
     signs = [("-" if downwards else "") + name for name in order.fields]
     if not order.nullable:
-        return list(queryset.filter(_beyond(order.fields, token, downwards)).order_by(*signs)[:size])
+        return list(
+            queryset.filter(_beyond(order.fields, token, downwards)).order_by(*signs)[:size]
+        )
     first = order.fields[0]
     parts = [(False, order.fields, signs), (True, order.fields[1:], signs[1:])]
     if backwards:
@@ -109,8 +130,9 @@ def _take(queryset: QuerySet[Any], order: Order, token: list[Any] | None, size: 
 
 
 def _beyond(fields: Sequence[str], values: Sequence[Any] | None, downwards: bool) -> Q:
-    """Returns the condition for rows that come after one with the `values` in the order of `fields`, no condition if `values` is
-    None. It contains a separate condition on the first field, which lets the index be used."""
+    """Returns the condition for rows that come after one with the `values` in the order of
+    `fields`, no condition if `values` is None. It contains a separate condition on the first field,
+    which lets the index be used."""
     if values is None:
         return Q()
     sign = "lt" if downwards else "gt"
@@ -122,7 +144,8 @@ def _beyond(fields: Sequence[str], values: Sequence[Any] | None, downwards: bool
 
 
 def _token(row: Any, order: Order) -> str:
-    """Returns the token for a row: its values of the order's fields as text, which `_parse` reads back from a query string."""
+    """Returns the token for a row: its values of the order's fields as text, which `_parse` reads
+    back from a query string."""
     parts = []
     for name in order.fields:
         value = getattr(row, name)
@@ -138,7 +161,8 @@ def _token(row: Any, order: Order) -> str:
 
 
 def _parse(token: str, order: Order) -> list[Any] | None:
-    """Returns the values in a paging token, one for each field that the list is ordered by; None for an invalid token."""
+    """Returns the values in a paging token, one for each field that the list is ordered by; None
+    for an invalid token."""
     parts = token.split("~")
     if len(parts) != len(order.fields):
         return None

@@ -17,13 +17,16 @@ DAYS_SHOWN = 30
 
 
 def listed() -> QuerySet[Run]:
-    """Returns all runs as a queryset that does not load the large columns `parameters` and `result`."""
+    """Returns all runs as a queryset that does not load the large columns `parameters` and
+    `result`."""
     return Run.objects.defer("parameters", "result")
 
 
-def ended_by_day(now: datetime, days: int = DAYS_SHOWN) -> tuple[list[date], dict[tuple[date, str], int]]:
-    """Returns the last `days` days (UTC), oldest first, and the number of runs that ended by (day, state), without those that are
-    0; reads only an index."""
+def ended_by_day(
+    now: datetime, days: int = DAYS_SHOWN
+) -> tuple[list[date], dict[tuple[date, str], int]]:
+    """Returns the last `days` days (UTC), oldest first, and the number of runs that ended by (day,
+    state), without those that are 0; reads only an index."""
     today = now.astimezone(UTC).date()
     shown = [today - timedelta(days=back) for back in range(days - 1, -1, -1)]
     since = datetime.combine(shown[0], time(), UTC)
@@ -33,7 +36,8 @@ def ended_by_day(now: datetime, days: int = DAYS_SHOWN) -> tuple[list[date], dic
 
 
 def in_states(rows: QuerySet[Run], states: tuple[str, ...]) -> QuerySet[Run]:
-    """Returns those runs of `rows` that are in one of the states; for the active states uses the partial index of active runs."""
+    """Returns those runs of `rows` that are in one of the states; for the active states uses the
+    partial index of active runs."""
     if set(states) == set(ACTIVE):
         return rows.filter(pk__in=list(Run.objects.at_work().values_list("pk", flat=True)))
     return rows.filter(state__in=states)
@@ -52,21 +56,29 @@ def active(limit: int = 20) -> list[Run]:
 
 
 def at_work(kind: str, targets: Collection[int] | None = None) -> dict[int, Run]:
-    """Returns the active runs of a kind by their `target`, the key of the crawled object: of all targets or only of the given
-    ones."""
+    """Returns the active runs of a kind by their `target`, the key of the crawled object: of all
+    targets or only of the given ones."""
     rows = (run for run in all_active() if run.kind == kind)
-    return {run.target: run for run in rows if run.target is not None and (targets is None or run.target in targets)}
+    return {
+        run.target: run
+        for run in rows
+        if run.target is not None and (targets is None or run.target in targets)
+    }
 
 
 def lately(kind: str, since: datetime) -> list[Run]:
     """Returns the runs of a kind that are active, then those that ended since `since`."""
-    over = Run.objects.filter(state__in=ENDED, finished__gte=since, kind=kind).defer("parameters", "result")
+    over = Run.objects.filter(state__in=ENDED, finished__gte=since, kind=kind).defer(
+        "parameters", "result"
+    )
     return [*(run for run in all_active() if run.kind == kind), *over]
 
 
 def ended(limit: int = 6) -> list[Run]:
     """Returns at most `limit` runs that have ended, those created last first."""
-    over = Run.objects.exclude(state__in=ACTIVE).exclude(finished=None).defer("parameters", "result")
+    over = (
+        Run.objects.exclude(state__in=ACTIVE).exclude(finished=None).defer("parameters", "result")
+    )
     return list(over.order_by("-id")[:limit])
 
 
@@ -76,15 +88,18 @@ def recent_pages(run: Run, limit: int = 15) -> list[Page]:
 
 
 def recent_failures(run: Run, limit: int = 10) -> list[Url]:
-    """Returns a run's addresses that failed, were refused, or were dropped before they were requested, those that ended last
-    first."""
-    rows = Url.objects.filter(run=run, state__in=[UrlState.FAILED, UrlState.REFUSED, UrlState.DROPPED])
+    """Returns a run's addresses that failed, were refused, or were dropped before they were
+    requested, those that ended last first."""
+    rows = Url.objects.filter(
+        run=run, state__in=[UrlState.FAILED, UrlState.REFUSED, UrlState.DROPPED]
+    )
     return list(rows.defer("payload").order_by("-ended_at")[:limit])
 
 
 def rate(run: Run, now: datetime, window_seconds: int = 60) -> float | None:
-    """Returns a run's pages per minute: over the last `window_seconds` for a running one, otherwise over the whole run. None if
-    it has not started, or is not running and lasted less than a second."""
+    """Returns a run's pages per minute: over the last `window_seconds` for a running one, otherwise
+    over the whole run. None if it has not started, or is not running and lasted less than a second.
+    """
     if run.started is None:
         return None
     if run.state == RunState.RUNNING:
@@ -97,8 +112,13 @@ def rate(run: Run, now: datetime, window_seconds: int = 60) -> float | None:
 
 
 def hosts(run: Run, limit: int = 10) -> list[RunHost]:
-    """Returns at most `limit` hosts that a run requests, first those on which addresses are waiting."""
-    return list(RunHost.objects.filter(run=run).select_related("host").order_by("-active", "host__next_at")[:limit])
+    """Returns at most `limit` hosts that a run requests, first those on which addresses are
+    waiting."""
+    return list(
+        RunHost.objects.filter(run=run)
+        .select_related("host")
+        .order_by("-active", "host__next_at")[:limit]
+    )
 
 
 def events(run: Run, limit: int = 10) -> list[Event]:
@@ -111,9 +131,13 @@ def get(pk: int) -> Run | None:
 
 
 def neighbours(run: Run) -> dict[str, Any]:
-    """Returns the keys of the previous and the next run of the same kind and target as "before" and "after"; each is None if
-    there is none."""
-    same = Run.objects.filter(kind=run.kind, target=run.target) if run.target is not None else Run.objects.none()
+    """Returns the keys of the previous and the next run of the same kind and target as "before" and
+    "after"; each is None if there is none."""
+    same = (
+        Run.objects.filter(kind=run.kind, target=run.target)
+        if run.target is not None
+        else Run.objects.none()
+    )
     return {
         "before": same.filter(pk__lt=run.pk).order_by("-id").values_list("pk", flat=True).first(),
         "after": same.filter(pk__gt=run.pk).order_by("id").values_list("pk", flat=True).first(),

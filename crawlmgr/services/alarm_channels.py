@@ -1,4 +1,5 @@
-"""Notification channels (mail, webhook, chat): stores their settings, encrypted, and delivers a message through a channel."""
+"""Notification channels (mail, webhook, chat): stores their settings, encrypted, and delivers a
+message through a channel."""
 
 from __future__ import annotations
 
@@ -19,27 +20,53 @@ MAX_RECIPIENTS = 20
 
 
 def add(
-    name: str, kind: str, values: Mapping[str, str], *, now: datetime, rules: list[str] | None = None, language: str = "en",
-    quiet: tuple[int, int] | None = None, timezone: str = "UTC", allow_private: bool = False, user: Any = None,
+    name: str,
+    kind: str,
+    values: Mapping[str, str],
+    *,
+    now: datetime,
+    rules: list[str] | None = None,
+    language: str = "en",
+    quiet: tuple[int, int] | None = None,
+    timezone: str = "UTC",
+    allow_private: bool = False,
+    user: Any = None,
 ) -> AlarmChannel:
     """Saves a new channel. Raises ValueError with a one-line message if a setting is invalid.
 
-    `values` of a mail channel: host, port, security, user, password, sender, to; of a webhook or chat: url. `rules` are the
-    kinds of causes (keys of alarm_causes.RULES) that are reported to the channel; none means all. `quiet` is the begin and
-    end of the quiet hours, in minutes after midnight in `timezone`; None for no quiet hours."""
+    `values` of a mail channel: host, port, security, user, password, sender, to; of a webhook or
+    chat: url. `rules` are the kinds of causes (keys of alarm_causes.RULES) that are reported to the
+    channel; none means all. `quiet` is the begin and end of the quiet hours, in minutes after
+    midnight in `timezone`; None for no quiet hours."""
     if not name.strip() or len(name) > 100:
         raise ValueError("a channel needs a name of at most 100 characters")
     if wrong := [rule for rule in rules or [] if rule not in RULES]:
         raise ValueError(f"there is no kind of cause {wrong[0]!r}; there are {', '.join(RULES)}")
     if timezone not in available_timezones():
         raise ValueError(f"there is no time zone {timezone[:60]!r}; names look like Asia/Shanghai")
-    if language not in LANGUAGES or quiet is not None and not all(0 <= minute < 1440 for minute in quiet):
+    if (
+        language not in LANGUAGES
+        or quiet is not None
+        and not all(0 <= minute < 1440 for minute in quiet)
+    ):
         raise ValueError("languages are en and zh-hans, quiet hours from 00:00 to 23:59")
-    kept, shown = _checked(kind, {key: str(value).strip() for key, value in values.items() if value})
+    kept, shown = _checked(
+        kind, {key: str(value).strip() for key, value in values.items() if value}
+    )
     quiet_from, quiet_to = quiet if quiet is not None and quiet[0] != quiet[1] else (None, None)
     made = AlarmChannel.objects.create(
-        name=name.strip(), kind=kind, sealed=vault.seal(kept), shown=shown[:200], rules=rules or [], language=language,
-        quiet_from=quiet_from, quiet_to=quiet_to, timezone=timezone, allow_private=allow_private, created=now, created_by=user,
+        name=name.strip(),
+        kind=kind,
+        sealed=vault.seal(kept),
+        shown=shown[:200],
+        rules=rules or [],
+        language=language,
+        quiet_from=quiet_from,
+        quiet_to=quiet_to,
+        timezone=timezone,
+        allow_private=allow_private,
+        created=now,
+        created_by=user,
     )
     events.note("channel_made", made.name, now=now)
     return made
@@ -52,8 +79,8 @@ def remove(channel: AlarmChannel, now: datetime) -> None:
 
 
 def _checked(kind: str, values: dict[str, str]) -> tuple[dict[str, str], str]:
-    """Validates the settings of a channel and returns (the settings to store encrypted, a text without secrets to display).
-    Raises ValueError with a one-line message."""
+    """Validates the settings of a channel and returns (the settings to store encrypted, a text
+    without secrets to display). Raises ValueError with a one-line message."""
     if kind == ChannelKind.MAIL:
         return _mail_values(values)
     url = values.get("url", "")
@@ -66,7 +93,9 @@ def _checked(kind: str, values: dict[str, str]) -> tuple[dict[str, str], str]:
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
             raise ValueError
     except ValueError:
-        raise ValueError("a webhook needs an address that begins with https:// or http://") from None
+        raise ValueError(
+            "a webhook needs an address that begins with https:// or http://"
+        ) from None
     return {"url": url}, f"{parts.scheme}://{_place(parts.hostname, parts.port)}/…"
 
 
@@ -84,9 +113,17 @@ def _mail_values(values: dict[str, str]) -> tuple[dict[str, str], str]:
     if not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
         raise ValueError("the port of a mail server is a number from 1 to 65535")
     if not 0 < len(to) <= MAX_RECIPIENTS or any(not _address(one) for one in (*to, sender)):
-        raise ValueError(f"a mail channel needs a sender and 1 to {MAX_RECIPIENTS} recipients, as name@example.org")
+        raise ValueError(
+            f"a mail channel needs a sender and 1 to {MAX_RECIPIENTS} recipients, as"
+            " name@example.org"
+        )
     kept = {
-        "host": host, "port": port, "security": security, "sender": sender, "to": ",".join(to), "user": values.get("user", ""),
+        "host": host,
+        "port": port,
+        "security": security,
+        "sender": sender,
+        "to": ",".join(to),
+        "user": values.get("user", ""),
         "password": values.get("password", ""),
     }
     return kept, f"{', '.join(to)} ({host}:{port})"
@@ -94,20 +131,36 @@ def _mail_values(values: dict[str, str]) -> tuple[dict[str, str], str]:
 
 def _address(text: str) -> bool:
     name, at, host = text.rpartition("@")
-    return bool(name and at and host) and not any(char.isspace() or char in "<>,;\"" for char in text) and text.isprintable()
+    return (
+        bool(name and at and host)
+        and not any(char.isspace() or char in '<>,;"' for char in text)
+        and text.isprintable()
+    )
 
 
-def hand_over(channel: AlarmChannel, title: str, text: str, facts: Mapping[str, Any], key: str, before: deliver.Before) -> None:
+def hand_over(
+    channel: AlarmChannel,
+    title: str,
+    text: str,
+    facts: Mapping[str, Any],
+    key: str,
+    before: deliver.Before,
+) -> None:
     """Delivers one message through a channel.
 
-    `facts` are further values for the JSON document of a webhook. `key` identifies the message, so that the receiver can
-    recognise a repetition. `before` is called immediately before the message is sent. Raises deliver.NotSent if the message
-    was certainly not delivered, deliver.Unsure if that is not known, and vault.Unreadable if the channel's secrets cannot be
-    decrypted."""
+    `facts` are further values for the JSON document of a webhook. `key` identifies the message, so
+    that the receiver can recognise a repetition. `before` is called immediately before the message
+    is sent. Raises deliver.NotSent if the message was certainly not delivered, deliver.Unsure if
+    that is not known, and vault.Unreadable if the channel's secrets cannot be decrypted."""
     values = vault.unseal(channel.sealed)
     if channel.kind == ChannelKind.MAIL:
         mail = deliver.Mail(
-            values["host"], int(values["port"]), values["security"], values["user"], values["password"], values["sender"],
+            values["host"],
+            int(values["port"]),
+            values["security"],
+            values["user"],
+            values["password"],
+            values["sender"],
             tuple(values["to"].split(",")),
         )
         deliver.send_mail(mail, title, text, key, before, _allowed(channel, mail.host, mail.port))
@@ -117,10 +170,16 @@ def hand_over(channel: AlarmChannel, title: str, text: str, facts: Mapping[str, 
     else:
         parts = urlsplit(values["url"])
         document = {**facts, "id": key, "title": title, "text": text}
-        deliver.post(values["url"], document, key, before, _allowed(channel, parts.hostname or "", parts.port))
+        deliver.post(
+            values["url"],
+            document,
+            key,
+            before,
+            _allowed(channel, parts.hostname or "", parts.port),
+        )
 
 
 def _allowed(channel: AlarmChannel, host: str, port: int | None) -> frozenset[str]:
-    """Returns the private addresses (host or host:port) that a delivery may connect to: that of the channel itself if its
-    operator allowed it, otherwise none."""
+    """Returns the private addresses (host or host:port) that a delivery may connect to: that of the
+    channel itself if its operator allowed it, otherwise none."""
     return frozenset({_place(host, port)}) if channel.allow_private and host else frozenset()

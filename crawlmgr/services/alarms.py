@@ -1,5 +1,7 @@
-"""Opens an alarm when a problem (a `Cause`) appears, ends the alarm when the problem is gone, and sends messages about its
-beginning and its end. A message is sent once; if it is uncertain whether a delivery succeeded, it is not repeated."""
+"""Opens an alarm when a problem (a `Cause`) appears, ends the alarm when the problem is gone, and
+sends messages about its beginning and its end. A message is sent once; if it is uncertain whether a
+delivery succeeded, it is not repeated.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ from crawlmgr.web import deliver
 log = logging.getLogger("crawlmgr.alarms")
 EVERY_SECONDS = 30  # all causes are checked at most once in this many seconds
 SETTLES = timedelta(minutes=2)  # how long a cause must be absent before its alarm ends
-# how long a worker may take to deliver a message before it counts as dead; longer than any delivery takes
+# how long a worker may take to deliver a message before it counts as dead; longer than any delivery
+# takes
 CLAIM = timedelta(minutes=3)
 # delays before the second and further tries to deliver a message
 WAITS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60))
@@ -30,8 +33,8 @@ PRODUCT = gettext_noop("Crawl manager")
 
 
 def dispatch(now: datetime) -> int:
-    """Opens and ends alarms, at most once every half minute over all processes, and queues a task if messages are due. Called
-    by the dispatcher. Returns the number of alarms opened."""
+    """Opens and ends alarms, at most once every half minute over all processes, and queues a task
+    if messages are due. Called by the dispatcher. Returns the number of alarms opened."""
     begun = watch(now) if cache.add("alarms-watched", 1, EVERY_SECONDS) else 0
     if due(now):
         queue.send_alarms()
@@ -39,13 +42,17 @@ def dispatch(now: datetime) -> int:
 
 
 def watch(now: datetime) -> int:
-    """Opens an alarm for each cause that has none, and ends alarms whose cause has been absent for SETTLES. Returns the number
-    of alarms opened. Several processes may call it at the same time."""
+    """Opens an alarm for each cause that has none, and ends alarms whose cause has been absent for
+    SETTLES. Returns the number of alarms opened. Several processes may call it at the same time."""
     causes = alarm_causes.all_causes(now)
     opened = {alarm.cause: alarm for alarm in Alarm.objects.filter(ended=None)}
     happened = [cause.key for cause in causes.values() if cause.once]
     known = set(Alarm.objects.filter(cause__in=happened).values_list("cause", flat=True))
-    begun = sum(_begin(cause, now) for key, cause in causes.items() if key not in opened and key not in known)
+    begun = sum(
+        _begin(cause, now)
+        for key, cause in causes.items()
+        if key not in opened and key not in known
+    )
     for key, alarm in opened.items():
         if key in causes:
             if alarm.missing is not None:
@@ -61,13 +68,23 @@ def _begin(cause: alarm_causes.Cause, now: datetime) -> int:
     try:
         with transaction.atomic():
             alarm = Alarm.objects.create(
-                cause=cause.key, rule=cause.rule, text=cause.text, facts=cause.facts, path=cause.path, once=cause.once, begun=now,
+                cause=cause.key,
+                rule=cause.rule,
+                text=cause.text,
+                facts=cause.facts,
+                path=cause.path,
+                once=cause.once,
+                begun=now,
                 ended=now if cause.once else None,
             )
             for channel in AlarmChannel.objects.all():
                 if not channel.rules or cause.rule in channel.rules:
                     AlarmMessage.objects.create(
-                        channel=channel, alarm=alarm, about="begun", due=not_before(channel, now), created=now
+                        channel=channel,
+                        alarm=alarm,
+                        about="begun",
+                        due=not_before(channel, now),
+                        created=now,
                     )
     except IntegrityError:
         return 0  # another worker has opened this alarm in the meantime
@@ -76,18 +93,24 @@ def _begin(cause: alarm_causes.Cause, now: datetime) -> int:
 
 
 def _end(alarm: Alarm, now: datetime) -> None:
-    """Ends an alarm and queues messages about its end for the channels to which its beginning was reported. Messages about the
-    beginning that have not been sent yet are dropped."""
+    """Ends an alarm and queues messages about its end for the channels to which its beginning was
+    reported. Messages about the beginning that have not been sent yet are dropped."""
     with transaction.atomic():
         if not Alarm.objects.filter(pk=alarm.pk, ended=None).update(ended=now):
             return
         waiting = alarm.messages.filter(about="begun", state=MessageState.WAITING)
         waiting.update(state=MessageState.DROPPED, detail="ended: the alarm had already ended")
         if Alarm.objects.filter(pk=alarm.pk, muted=None).exists():
-            told = alarm.messages.filter(about="begun").exclude(state__in=[MessageState.DROPPED, MessageState.FAILED])
+            told = alarm.messages.filter(about="begun").exclude(
+                state__in=[MessageState.DROPPED, MessageState.FAILED]
+            )
             for message in told.select_related("channel"):
                 AlarmMessage.objects.create(
-                    channel=message.channel, alarm=alarm, about="ended", due=not_before(message.channel, now), created=now
+                    channel=message.channel,
+                    alarm=alarm,
+                    about="ended",
+                    due=not_before(message.channel, now),
+                    created=now,
                 )
     log.info("%s", alarm.cause, extra={"event": "alarm_ended"})
 
@@ -96,7 +119,9 @@ def mute(alarm: Alarm, *, now: datetime, user: Any = None) -> None:
     """Mutes an alarm: no further message about it is sent, not even about its end."""
     with transaction.atomic():
         Alarm.objects.filter(pk=alarm.pk).update(muted=now, muted_by=user)
-        alarm.messages.filter(state=MessageState.WAITING).update(state=MessageState.DROPPED, detail="silenced: by a user")
+        alarm.messages.filter(state=MessageState.WAITING).update(
+            state=MessageState.DROPPED, detail="silenced: by a user"
+        )
 
 
 def test(channel: AlarmChannel, now: datetime) -> AlarmMessage:
@@ -122,16 +147,18 @@ def not_before(channel: AlarmChannel, now: datetime) -> datetime:
 
 
 def due(now: datetime) -> bool:
-    """Tells whether a message waits to be sent, or was being sent by a worker that has not finished in time and counts as
-    dead."""
+    """Tells whether a message waits to be sent, or was being sent by a worker that has not finished
+    in time and counts as dead."""
     waiting = AlarmMessage.objects.filter(state=MessageState.WAITING, due__lte=now)
-    lost = AlarmMessage.objects.filter(state__in=[MessageState.CLAIMED, MessageState.HANDED], claimed_until__lte=now)
+    lost = AlarmMessage.objects.filter(
+        state__in=[MessageState.CLAIMED, MessageState.HANDED], claimed_until__lte=now
+    )
     return waiting.exists() or lost.exists()
 
 
 def send(now: Callable[[], datetime], on_step: Callable[[], None] = lambda: None) -> int:
-    """Sends all due messages one after the other. `on_step` is called before each and may raise to end the sending. Returns how
-    many messages were accepted by their receivers."""
+    """Sends all due messages one after the other. `on_step` is called before each and may raise to
+    end the sending. Returns how many messages were accepted by their receivers."""
     _recover(now())
     sent = 0
     while True:
@@ -157,8 +184,12 @@ def _claim(now: datetime) -> AlarmMessage | None:
         message = rows.select_related("channel", "alarm").first()
         if message is None:
             return None
-        claimed = AlarmMessage.objects.filter(pk=message.pk, state=MessageState.WAITING, attempts=message.attempts)
-        if claimed.update(state=MessageState.CLAIMED, attempts=F("attempts") + 1, claimed_until=now + CLAIM):
+        claimed = AlarmMessage.objects.filter(
+            pk=message.pk, state=MessageState.WAITING, attempts=message.attempts
+        )
+        if claimed.update(
+            state=MessageState.CLAIMED, attempts=F("attempts") + 1, claimed_until=now + CLAIM
+        ):
             message.attempts += 1
             return message
 
@@ -177,7 +208,11 @@ def _send(message: AlarmMessage, now: Callable[[], datetime]) -> int:
     title, text = worded(message)
     facts = {"about": message.about, "at": now().isoformat()}
     if message.alarm is not None:
-        facts |= {"cause": message.alarm.cause, "kind": message.alarm.rule, "since": message.alarm.begun.isoformat()}
+        facts |= {
+            "cause": message.alarm.cause,
+            "kind": message.alarm.rule,
+            "since": message.alarm.begun.isoformat(),
+        }
     try:
         alarm_channels.hand_over(message.channel, title, text, facts, f"alarm-{message.pk}", before)
     except _Gone:
@@ -201,13 +236,23 @@ def worded(message: AlarmMessage) -> tuple[str, str]:
     with translation.override(message.channel.language):
         product, alarm = gettext(PRODUCT), message.alarm
         if alarm is None:
-            return f"{product}: {gettext('Test message')}", gettext("This channel works: alarms will be sent here.")
+            return f"{product}: {gettext('Test message')}", gettext(
+                "This channel works: alarms will be sent here."
+            )
         said = sentence(alarm)
         if message.about == "ended":
             said = gettext("Resolved: %(text)s") % {"text": said}
-        lines = [said, "", gettext("Since %(time)s UTC.") % {"time": f"{alarm.begun.astimezone(UTC):%Y-%m-%d %H:%M}"}]
+        lines = [
+            said,
+            "",
+            gettext("Since %(time)s UTC.")
+            % {"time": f"{alarm.begun.astimezone(UTC):%Y-%m-%d %H:%M}"},
+        ]
         if alarm.ended is not None and not alarm.once:
-            lines.append(gettext("Until %(time)s UTC.") % {"time": f"{alarm.ended.astimezone(UTC):%Y-%m-%d %H:%M}"})
+            lines.append(
+                gettext("Until %(time)s UTC.")
+                % {"time": f"{alarm.ended.astimezone(UTC):%Y-%m-%d %H:%M}"}
+            )
         if alarm.path:
             lines.append(gettext("In the web interface: %(path)s") % {"path": alarm.path})
         return f"{product}: {said}"[:200], "\n".join(lines) + "\n"

@@ -1,5 +1,7 @@
-"""The archive: writes every exchange (request and response) to WARC files, reads it back, and checks the files against the rows
-of pages in the database. Each file is written by one process only. Files are located and opened through `archive_files`."""
+"""The archive: writes every exchange (request and response) to WARC files, reads it back, and
+checks the files against the rows of pages in the database. Each file is written by one process
+only. Files are located and opened through `archive_files`.
+"""
 
 from __future__ import annotations
 
@@ -30,23 +32,25 @@ from crawlmgr.web.warc import RecordPointer, WarcRecord, WarcWriter, check_file,
 ROTATE_BYTES = 250_000_000
 CHECK_SPACE_EVERY = 50
 IMPORT_MARK = "-import-"  # part of the names of WARC files copied by an import
-# Files of imports in the archive are deleted if no database row names them and they were not written to for this long: they are
-# left over from a killed import.
+# Files of imports in the archive are deleted if no database row names them and they were not
+# written to for this long: they are left over from a killed import.
 IMPORT_SECONDS = 86_400.0
 INFO_BYTES = 1_000  # a file smaller than this can contain only our own warcinfo record
 LEFT_AFTER_SECONDS = 60.0
-"""A file that was never closed counts as abandoned by its writer if it is not locked and has not been written to for this long.
+"""A file that was never closed counts as abandoned by its writer if it is not locked and has not
+been written to for this long.
 """
 
 
 class DiskLow(Exception):
-    """Less disk space is free than the configured minimum, or the archive cannot be written. The run pauses; nothing fetched
-    before is lost."""
+    """Less disk space is free than the configured minimum, or the archive cannot be written. The
+    run pauses; nothing fetched before is lost."""
 
 
 class Archive:
-    """Writes the exchanges of one slice of a run. Each process begins a new file, because a file whose writer was killed may
-    end in an incomplete record, after which nothing must be appended."""
+    """Writes the exchanges of one slice of a run. Each process begins a new file, because a file
+    whose writer was killed may end in an incomplete record, after which nothing must be appended.
+    """
 
     def __init__(self, run_id: int | None, now: datetime) -> None:
         self.run_id = run_id
@@ -55,16 +59,27 @@ class Archive:
         self.written = 0
         self.now = now
 
-    def write(self, response: FetchResponse, now: datetime, revisit: Page | None = None) -> tuple[WarcFile, RecordPointer] | None:
-        """Appends an exchange and returns its WARC file and the position of the response record; None if there was no response.
+    def write(
+        self, response: FetchResponse, now: datetime, revisit: Page | None = None
+    ) -> tuple[WarcFile, RecordPointer] | None:
+        """Appends an exchange and returns its WARC file and the position of the response record;
+        None if there was no response.
 
-        revisit: an earlier page with the same content; only a revisit record that refers to its record is written, or the whole
-        response if that cannot be read. Headers from a site's settings, such as cookies and credentials, are left out, so that
-        readers of the archive cannot log in with them. Raises DiskLow if the disk is nearly full or a write fails."""
+        revisit: an earlier page with the same content; only a revisit record that refers to its
+        record is written, or the whole response if that cannot be read. Headers from a site's
+        settings, such as cookies and credentials, are left out, so that readers of the archive
+        cannot log in with them. Raises DiskLow if the disk is nearly full or a write fails.
+        """
         if not response.status:
             return None
-        if self.written % CHECK_SPACE_EVERY == 0 and shutil.disk_usage(settings.ARCHIVE_DIR).free < settings.MIN_FREE_BYTES:
-            raise DiskLow(f"{settings.ARCHIVE_DIR} has less than {settings.MIN_FREE_BYTES // 1_000_000} MB left")
+        if (
+            self.written % CHECK_SPACE_EVERY == 0
+            and shutil.disk_usage(settings.ARCHIVE_DIR).free < settings.MIN_FREE_BYTES
+        ):
+            raise DiskLow(
+                f"{settings.ARCHIVE_DIR} has less than {settings.MIN_FREE_BYTES // 1_000_000} MB"
+                " left"
+            )
         self.written += 1
         try:
             writer = self._open(now)
@@ -81,8 +96,13 @@ class Archive:
         if self.writer is not None and self.writer.size >= ROTATE_BYTES:
             self.close(now)
         if self.writer is None:
-            name = f"{now:%Y%m%d%H%M%S}-{self.run_id or 0}-{os.getpid()}-{secrets.token_hex(4)}.warc.gz"
-            self.writer = WarcWriter(settings.ARCHIVE_DIR / name, hostname=socket.gethostname(), now=now)
+            name = (
+                f"{now:%Y%m%d%H%M%S}-{self.run_id or 0}-{os.getpid()}-{secrets.token_hex(4)}"
+                f".warc.gz"
+            )
+            self.writer = WarcWriter(
+                settings.ARCHIVE_DIR / name, hostname=socket.gethostname(), now=now
+            )
             self.row = WarcFile.objects.create(name=name, run_id=self.run_id, created=now)
         return self.writer
 
@@ -90,7 +110,9 @@ class Archive:
         """Closes the current file and stores its size and number of records."""
         if self.writer is not None and self.row is not None:
             self.writer.close()
-            WarcFile.objects.filter(pk=self.row.pk).update(bytes=self.writer.size, records=self.writer.records, closed=now)
+            WarcFile.objects.filter(pk=self.row.pk).update(
+                bytes=self.writer.size, records=self.writer.records, closed=now
+            )
         self.writer, self.row = None, None
 
 
@@ -102,12 +124,17 @@ def _without_credentials(response: FetchResponse) -> FetchResponse:
 
 
 def _public(exchange: FetchResponse | Hop) -> dict[str, Any]:
-    """Returns the header fields of an exchange to replace, so that it contains no credentials; {} if it contains none. If the
-    request had headers that may be secret, such as cookies, Set-Cookie is removed from the response too."""
+    """Returns the header fields of an exchange to replace, so that it contains no credentials; {}
+    if it contains none. If the request had headers that may be secret, such as cookies, Set-Cookie
+    is removed from the response too.
+    """
     sent = tuple(pair for pair in exchange.request_headers if pair[0].lower() in PLAIN_HEADERS)
     if len(sent) == len(exchange.request_headers):
         return {}
-    return {"request_headers": sent, "headers": tuple(pair for pair in exchange.headers if pair[0].lower() != "set-cookie")}
+    return {
+        "request_headers": sent,
+        "headers": tuple(pair for pair in exchange.headers if pair[0].lower() != "set-cookie"),
+    }
 
 
 def _original(page: Page) -> WarcRecord | None:
@@ -116,9 +143,10 @@ def _original(page: Page) -> WarcRecord | None:
 
 
 def read_page(page: Page) -> WarcRecord | None:
-    """Returns the stored response record of a page. If that is a revisit record, returns the response with the original content,
-    or the revisit record itself if none is found. None if the page is not in the archive or its file is gone. Raises
-    archive_files.Unreachable if the object store that holds the file does not respond."""
+    """Returns the stored response record of a page. If that is a revisit record, returns the
+    response with the original content, or the revisit record itself if none is found. None if the
+    page is not in the archive or its file is gone. Raises archive_files.Unreachable if the object
+    store that holds the file does not respond."""
     if page.warc is None or page.warc_offset is None:
         return None
     record = archive_files.record(page.warc, page.warc_offset, page.warc_length)
@@ -141,8 +169,8 @@ def read_page(page: Page) -> WarcRecord | None:
 
 
 def latest(url: str, before: datetime | None = None) -> Page | None:
-    """Returns the newest archived page of an address with status 200, fetched before `before` if that is given; None if there
-    is none."""
+    """Returns the newest archived page of an address with status 200, fetched before `before` if
+    that is given; None if there is none."""
     pages = Page.objects.filter(url_hash=url_hash(url), warc__isnull=False, status=200)
     if before is not None:
         pages = pages.filter(fetched_at__lt=before)
@@ -150,11 +178,13 @@ def latest(url: str, before: datetime | None = None) -> Page | None:
 
 
 def import_file(source: Path, now: datetime, batch: int = 200) -> Iterator[int]:
-    """Copies the records of a WARC file into the archive, one gzip member each, and adds a row for each of its pages; yields
-    the number of pages so far.
+    """Copies the records of a WARC file into the archive, one gzip member each, and adds a row for
+    each of its pages; yields the number of pages so far.
 
-    The copy is written to a temporary file and renamed, and then its rows are committed in one transaction: an interrupted
-    import leaves no rows, and can simply be repeated. The copy of a killed import is deleted by close_left."""
+    The copy is written to a temporary file and renamed, and then its rows are committed in one
+    transaction: an interrupted import leaves no rows, and can simply be repeated. The copy of a
+    killed import is deleted by close_left.
+    """
     name = f"{now:%Y%m%d%H%M%S}{IMPORT_MARK}{secrets.token_hex(4)}.warc.gz"
     target = settings.ARCHIVE_DIR / name
     part = target.with_name(name + ".part")
@@ -164,7 +194,9 @@ def import_file(source: Path, now: datetime, batch: int = 200) -> Iterator[int]:
         try:
             for record in iter_records(source):
                 place = writer.copy(record)
-                if record.type in ("response", "revisit", "resource") and record.url.startswith(("http://", "https://")):
+                if record.type in ("response", "revisit", "resource") and record.url.startswith(
+                    ("http://", "https://")
+                ):
                     rows.append(_imported(record, place, now))
                     if len(rows) % batch == 0:
                         yield len(rows)
@@ -173,7 +205,12 @@ def import_file(source: Path, now: datetime, batch: int = 200) -> Iterator[int]:
         os.replace(part, target)
         with transaction.atomic():
             file = WarcFile.objects.create(
-                name=name, created=now, closed=now, imported=True, bytes=writer.size, records=writer.records
+                name=name,
+                created=now,
+                closed=now,
+                imported=True,
+                bytes=writer.size,
+                records=writer.records,
             )
             for row in rows:
                 row.warc = file
@@ -206,16 +243,23 @@ def _imported(record: WarcRecord, place: tuple[int, int], now: datetime) -> Page
     )
 
 
-def export_run(run_id: int, target: Path, now: datetime, pulse: Callable[[], None] = lambda: None) -> dict[str, int]:
-    """Copies the records of a run's pages into one WARC file `target`: a new warcinfo record, then the gzip members unchanged.
-    Returns the numbers "records" (copied), "missing" (pages not found in the archive) and "bytes". `pulse` is called between
-    records, with no database cursor open, and may abort the export by raising."""
+def export_run(
+    run_id: int, target: Path, now: datetime, pulse: Callable[[], None] = lambda: None
+) -> dict[str, int]:
+    """Copies the records of a run's pages into one WARC file `target`: a new warcinfo record, then
+    the gzip members unchanged. Returns the numbers "records" (copied), "missing" (pages not found
+    in the archive) and "bytes". `pulse` is called between records, with no database cursor open,
+    and may abort the export by raising."""
     part = target.with_name(target.name + ".part")
     records, missing = 0, 0
     try:
         writer = WarcWriter(part, hostname=socket.gethostname(), now=now)
         try:
-            pages = Page.objects.filter(run_id=run_id).select_related("warc").only("warc", "warc_offset", "warc_length")
+            pages = (
+                Page.objects.filter(run_id=run_id)
+                .select_related("warc")
+                .only("warc", "warc_offset", "warc_length")
+            )
             for number, page in enumerate(in_parts(pages, "pk", 500)):
                 if number % 50 == 0:
                     pulse()
@@ -242,14 +286,16 @@ def _member(page: Page) -> bytes | None:
 
 
 def is_left(path: Path) -> bool:
-    """Tells whether no process writes to a file any more: it is not locked and was not written to for LEFT_AFTER_SECONDS."""
+    """Tells whether no process writes to a file any more: it is not locked and was not written to
+    for LEFT_AFTER_SECONDS."""
     return time.time() - path.stat().st_mtime >= LEFT_AFTER_SECONDS and not is_held(path)
 
 
 def close_left(now: datetime) -> int:
-    """Marks WARC files in this machine's folder whose writers were killed as closed, with their bytes and records counted, and
-    returns how many. Deletes files that no row of WarcFile names: those of killed writers if they contain no page, and those of
-    killed imports (see import_file) after a day."""
+    """Marks WARC files in this machine's folder whose writers were killed as closed, with their
+    bytes and records counted, and returns how many. Deletes files that no row of WarcFile names:
+    those of killed writers if they contain no page, and those of killed imports (see import_file)
+    after a day."""
     folder = Path(settings.ARCHIVE_DIR)
     closed = 0
     for row in WarcFile.objects.filter(closed=None, place="", imported=False):
@@ -258,36 +304,55 @@ def close_left(now: datetime) -> int:
             report = check_file(path)
             left = WarcFile.objects.filter(pk=row.pk, closed=None)
             closed += left.update(bytes=path.stat().st_size, records=report.records, closed=now)
-    small = {path.name: path for path in folder.glob("*.warc.gz") if path.stat().st_size < INFO_BYTES and is_left(path)}
-    for name in small.keys() - set(WarcFile.objects.filter(name__in=small).values_list("name", flat=True)):
-        if check_file(small[name]).records <= 1:  # it contains at most the warcinfo record, possibly incomplete
+    small = {
+        path.name: path
+        for path in folder.glob("*.warc.gz")
+        if path.stat().st_size < INFO_BYTES and is_left(path)
+    }
+    for name in small.keys() - set(
+        WarcFile.objects.filter(name__in=small).values_list("name", flat=True)
+    ):
+        if (
+            check_file(small[name]).records <= 1
+        ):  # it contains at most the warcinfo record, possibly incomplete
             small[name].unlink(missing_ok=True)
     yesterday = time.time() - IMPORT_SECONDS
     found = folder.glob(f"*{IMPORT_MARK}*.warc.gz*")
-    imports = {path.name: path for path in found if path.stat().st_mtime < yesterday and not is_held(path)}
-    for name in imports.keys() - set(WarcFile.objects.filter(name__in=imports).values_list("name", flat=True)):
+    imports = {
+        path.name: path for path in found if path.stat().st_mtime < yesterday and not is_held(path)
+    }
+    for name in imports.keys() - set(
+        WarcFile.objects.filter(name__in=imports).values_list("name", flat=True)
+    ):
         imports[name].unlink(missing_ok=True)
     return closed
 
 
 def check(*, quick: bool = False) -> dict[str, Any]:
-    """Compares every WARC file with the database (see `check_one`). Returns {"ok": True if there was no problem, "files": [one
-    dictionary per file with "file" (its name), "records" and "pages" (numbers), "problem" ("" if there is none)]}. With `quick`
-    the records are not read."""
+    """Compares every WARC file with the database (see `check_one`). Returns {"ok": True if there
+    was no problem, "files": [one dictionary per file with "file" (its name), "records" and "pages"
+    (numbers), "problem" ("" if there is none)]}. With `quick` the records are not read."""
     files = []
     for pk in list(WarcFile.objects.order_by("pk").values_list("pk", flat=True)):
         row = WarcFile.objects.filter(pk=pk).first()
         if row is not None:
             records, problem = check_one(row, quick=quick)
             pages = Page.objects.filter(warc=row).count()
-            files.append({"file": row.name, "records": records or row.records, "pages": pages, "problem": problem})
+            files.append(
+                {
+                    "file": row.name,
+                    "records": records or row.records,
+                    "pages": pages,
+                    "problem": problem,
+                }
+            )
     return {"ok": not any(f["problem"] for f in files), "files": files}
 
 
 def check_one(row: WarcFile, *, quick: bool = False) -> tuple[int, str]:
-    """Checks whether a WARC file exists, can be read, and has a record where the database says that a page is. Returns the
-    number of records (0 with `quick`, which compares sizes only) and the problem, "" if there is none. Raises
-    archive_files.Unreachable."""
+    """Checks whether a WARC file exists, can be read, and has a record where the database says that
+    a page is. Returns the number of records (0 with `quick`, which compares sizes only) and the
+    problem, "" if there is none. Raises archive_files.Unreachable."""
     pages = Page.objects.filter(warc=row)
     there = archive_files.size(row)
     if there is None:
@@ -302,7 +367,12 @@ def check_one(row: WarcFile, *, quick: bool = False) -> tuple[int, str]:
             return 0, "missing"
         report = check_file(path)
     offsets = set(report.offsets)
-    lost = sum(1 for offset in pages.values_list("warc_offset", flat=True).iterator() if offset not in offsets)
+    lost = sum(
+        1
+        for offset in pages.values_list("warc_offset", flat=True).iterator()
+        if offset not in offsets
+    )
     problem = report.problem or (f"{lost} pages have no record" if lost else "")
-    # An incomplete last record is no damage if no page refers to it: its writer was killed before the page was stored.
+    # An incomplete last record is no damage if no page refers to it: its writer was killed before
+    # the page was stored.
     return report.records, "" if problem == "torn tail" and not lost else problem

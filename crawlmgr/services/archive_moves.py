@@ -1,5 +1,5 @@
-"""Moves closed WARC files from the archive folder into an object store. Each file is checked, uploaded completely, recorded in
-the database as moved, and only then deleted locally."""
+"""Moves closed WARC files from the archive folder into an object store. Each file is checked,
+uploaded completely, recorded in the database as moved, and only then deleted locally."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ TOLD_AGAIN_SECONDS = {"store_away": 600, "file_damaged": 86_400}
 
 
 class Moved(NamedTuple):
-    """Result of `move`: numbers of files and bytes moved, number of files not moved because they are damaged, and the error of
-    the object store that ended the move ("" for none)."""
+    """Result of `move`: numbers of files and bytes moved, number of files not moved because they
+    are damaged, and the error of the object store that ended the move ("" for none)."""
 
     moved: int
     bytes: int
@@ -30,14 +30,16 @@ class Moved(NamedTuple):
 
 
 def waiting() -> bool:
-    """Tells whether this machine's archive folder contains a file to move, or the local copy of a file that was moved
-    already."""
+    """Tells whether this machine's archive folder contains a file to move, or the local copy of a
+    file that was moved already."""
     return next(_movable(), None) is not None or next(_leftovers(), None) is not None
 
 
 def move(now: datetime, late: Callable[[], bool] = lambda: False) -> Moved:
-    """Moves closed files one by one until `late` returns True or the object store fails. May be killed at any point and
-    repeated: a file stays in the folder until it is stored completely and recorded in the database as moved."""
+    """Moves closed files one by one until `late` returns True or the object store fails. May be
+    killed at any point and repeated: a file stays in the folder until it is stored completely and
+    recorded in the database as moved.
+    """
     moved = size = damaged = 0
     for file in _leftovers():
         _drop_copy(file)
@@ -62,18 +64,25 @@ def move(now: datetime, late: Callable[[], bool] = lambda: False) -> Moved:
 
 
 def _movable() -> Iterator[WarcFile]:
-    """Yields the files of this machine's folder to which no process writes any more, oldest first. A file found damaged is
-    skipped for a day."""
-    rows = {file.name: file for file in WarcFile.objects.filter(place="", name__in=_names()).order_by("pk")}
+    """Yields the files of this machine's folder to which no process writes any more, oldest first.
+    A file found damaged is skipped for a day."""
+    rows = {
+        file.name: file
+        for file in WarcFile.objects.filter(place="", name__in=_names()).order_by("pk")
+    }
     for file in rows.values():
         path = archive_files.path_of(file)
-        if path.exists() and not cache.get(_damaged_key(file)) and (file.closed is not None or archive.is_left(path)):
+        if (
+            path.exists()
+            and not cache.get(_damaged_key(file))
+            and (file.closed is not None or archive.is_left(path))
+        ):
             yield file
 
 
 def _leftovers() -> Iterator[WarcFile]:
-    """Yields files that are in the object store and still in the archive folder, because a move was killed before it deleted
-    the local copy."""
+    """Yields files that are in the object store and still in the archive folder, because a move was
+    killed before it deleted the local copy."""
     yield from WarcFile.objects.filter(name__in=_names()).exclude(place="")
 
 
@@ -82,8 +91,9 @@ def _names() -> list[str]:
 
 
 def _whole(file: WarcFile, now: datetime) -> bool:
-    """Tells whether a WARC file is intact and has the record of every page stored in it; if not, reports the damage. An intact
-    file that was never closed, because its writer was killed, is marked as closed."""
+    """Tells whether a WARC file is intact and has the record of every page stored in it; if not,
+    reports the damage. An intact file that was never closed, because its writer was killed, is
+    marked as closed."""
     records, problem = archive.check_one(file)
     if problem:
         cache.add(_damaged_key(file), 1, TOLD_AGAIN_SECONDS["file_damaged"])

@@ -1,5 +1,7 @@
-"""Writes and restores backups: one tar file with the rows of the database, the WARC files, the folders of
-settings.KEPT_FOLDERS and the secret key. A backup of SQLite can be restored into PostgreSQL and vice versa."""
+"""Writes and restores backups: one tar file with the rows of the database, the WARC files, the
+folders of settings.KEPT_FOLDERS and the secret key. A backup of SQLite can be restored into
+PostgreSQL and vice versa.
+"""
 
 from __future__ import annotations
 
@@ -31,43 +33,61 @@ from crawlmgr.services import archive_files, vault
 
 FORMAT = 1
 MANIFEST, SECRET = "manifest.json", "secret.key"
-AXES = ("axes.AccessAttempt", "axes.AccessAttemptExpiration", "axes.AccessFailureLog", "axes.AccessLog")
-# After a restore users must log in again, and the dispatcher queues tasks again. The queue is never restored from a file,
-# because workers execute what it contains.
-LEFT_OUT = frozenset({"sessions.Session", "django_q.OrmQ", "django_q.Task", "django_q.Schedule", *AXES})
-OLDER_ROWS = frozenset({"django_q.Schedule"})  # contained in backups of older versions; skipped on restore
+AXES = (
+    "axes.AccessAttempt",
+    "axes.AccessAttemptExpiration",
+    "axes.AccessFailureLog",
+    "axes.AccessLog",
+)
+# After a restore users must log in again, and the dispatcher queues tasks again. The queue is never
+# restored from a file, because workers execute what it contains.
+LEFT_OUT = frozenset(
+    {"sessions.Session", "django_q.OrmQ", "django_q.Task", "django_q.Schedule", *AXES}
+)
+OLDER_ROWS = frozenset(
+    {"django_q.Schedule"}
+)  # contained in backups of older versions; skipped on restore
 BATCH = 500
-GROUND = frozenset({"contenttypes.ContentType", "auth.Permission", "auth.Group", "auth.Group_permissions"})
+GROUND = frozenset(
+    {"contenttypes.ContentType", "auth.Permission", "auth.Group", "auth.Group_permissions"}
+)
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 Progress = Callable[[str], None]
 
 
 class BackupRefused(Exception):
-    """A backup or restore is not possible; the exception's text is a one-line message for the user."""
+    """A backup or restore is not possible; the exception's text is a one-line message for the
+    user."""
 
 
 def tables() -> list[type[models.Model]]:
-    """Returns the models whose rows are backed up, including automatic many-to-many tables, sorted by name."""
+    """Returns the models whose rows are backed up, including automatic many-to-many tables, sorted
+    by name."""
     kept = [
-        model for model in apps.get_models(include_auto_created=True)
+        model
+        for model in apps.get_models(include_auto_created=True)
         if model._meta.managed and not model._meta.proxy and model._meta.label not in LEFT_OUT
     ]
     return sorted(kept, key=lambda model: model._meta.label)
 
 
 def write(target: Path, now: datetime, progress: Progress) -> dict[str, Any]:
-    """Writes a backup to the file `target`, under a temporary name until it is complete. Other processes may write to the
-    database meanwhile: all rows are read in one snapshot. `progress` is called with the name of each file before it is copied,
-    to show progress.
+    """Writes a backup to the file `target`, under a temporary name until it is complete. Other
+    processes may write to the database meanwhile: all rows are read in one snapshot. `progress` is
+    called with the name of each file before it is copied, to show progress.
 
-    Returns the manifest (format, version, time, rows by table, bytes by file) and "bytes", the size of the backup. Raises
-    BackupRefused."""
+    Returns the manifest (format, version, time, rows by table, bytes by file) and "bytes", the size
+    of the backup. Raises BackupRefused."""
     part = target.with_name(f"{target.name}.part")
     rows: dict[str, int] = {}
     files: dict[str, int] = {}
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as output, tarfile.open(fileobj=output, mode="w") as tar, _one_moment():
+        with (
+            os.fdopen(descriptor, "wb") as output,
+            tarfile.open(fileobj=output, mode="w") as tar,
+            _one_moment(),
+        ):
             for model in tables():
                 with tempfile.TemporaryFile(dir=target.parent) as spool:
                     rows[model._meta.label] = _write_rows(model, spool)
@@ -97,9 +117,14 @@ def write(target: Path, now: datetime, progress: Progress) -> dict[str, Any]:
 
 @contextmanager
 def _one_moment() -> Iterator[None]:
-    """Context manager in which the database is read from one consistent snapshot; blocks no writer."""
+    """Context manager in which the database is read from one consistent snapshot; blocks no
+    writer."""
     with connection.cursor() as cursor:
-        cursor.execute("BEGIN" if connection.vendor == "sqlite" else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        cursor.execute(
+            "BEGIN"
+            if connection.vendor == "sqlite"
+            else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        )
         try:
             yield
         finally:
@@ -109,10 +134,18 @@ def _one_moment() -> Iterator[None]:
 def _write_rows(model: type[models.Model], spool: IO[bytes]) -> int:
     names = [field.attname for field in model._meta.concrete_fields]
     count = 0
-    with gzip.GzipFile(fileobj=spool, mode="wb", compresslevel=3, mtime=0) as packed, io.TextIOWrapper(packed, "utf-8") as lines:
+    with (
+        gzip.GzipFile(fileobj=spool, mode="wb", compresslevel=3, mtime=0) as packed,
+        io.TextIOWrapper(packed, "utf-8") as lines,
+    ):
         lines.write(json.dumps(names) + "\n")
         for row in model._base_manager.order_by("pk").values_list(*names).iterator(chunk_size=2000):
-            lines.write(json.dumps([_plain(value) for value in row], cls=DjangoJSONEncoder, ensure_ascii=False) + "\n")
+            lines.write(
+                json.dumps(
+                    [_plain(value) for value in row], cls=DjangoJSONEncoder, ensure_ascii=False
+                )
+                + "\n"
+            )
             count += 1
     return count
 
@@ -128,7 +161,8 @@ def _plain(value: Any) -> Any:
 
 
 def _add(tar: tarfile.TarFile, name: str, source: IO[bytes], now: datetime) -> int:
-    """Adds a file to the tar, with the length that it has now: bytes appended meanwhile are left out. Returns that length."""
+    """Adds a file to the tar, with the length that it has now: bytes appended meanwhile are left
+    out. Returns that length."""
     info = tarfile.TarInfo(name)
     info.size = source.seek(0, os.SEEK_END)
     info.mtime, info.mode = int(now.timestamp()), 0o600
@@ -138,13 +172,18 @@ def _add(tar: tarfile.TarFile, name: str, source: IO[bytes], now: datetime) -> i
 
 
 def _add_kept(tar: tarfile.TarFile, now: datetime, progress: Progress) -> dict[str, int]:
-    """Adds the files of settings.KEPT_FOLDERS to the tar, except unfinished ones and those deleted meanwhile. Returns their
-    sizes in bytes by name ("folder/file")."""
+    """Adds the files of settings.KEPT_FOLDERS to the tar, except unfinished ones and those deleted
+    meanwhile. Returns their sizes in bytes by name ("folder/file")."""
     sizes: dict[str, int] = {}
     for folder in settings.KEPT_FOLDERS:
         for path in sorted((settings.DATA_DIR / folder).glob("*")):
             name = f"{folder}/{path.name}"
-            if path.suffix == ".part" or not PLAIN_NAME.fullmatch(path.name) or path.is_symlink() or not path.is_file():
+            if (
+                path.suffix == ".part"
+                or not PLAIN_NAME.fullmatch(path.name)
+                or path.is_symlink()
+                or not path.is_file()
+            ):
                 continue
             progress(name)
             try:
@@ -157,15 +196,22 @@ def _add_kept(tar: tarfile.TarFile, now: datetime, progress: Progress) -> dict[s
 
 
 def restore(source: Path, progress: Progress) -> dict[str, Any]:
-    """Fills an empty installation from a backup and returns its manifest. `progress` is called with the name of each table and
-    file. All rows are restored in one transaction, which is committed when all files are in place, so that a killed restore
-    can be repeated. Raises BackupRefused if the installation is not empty or the backup cannot be read completely."""
+    """Fills an empty installation from a backup and returns its manifest. `progress` is called with
+    the name of each table and file. All rows are restored in one transaction, which is committed
+    when all files are in place, so that a killed restore can be repeated. Raises BackupRefused if
+    the installation is not empty or the backup cannot be read completely.
+    """
     if _filled():
-        raise BackupRefused("This installation already contains data; restore into an empty one (set another CRAWLMGR_DATA).")
+        raise BackupRefused(
+            "This installation already contains data; restore into an empty one (set another"
+            " CRAWLMGR_DATA)."
+        )
     try:
         with tarfile.open(source, "r:") as tar:
             manifest = _manifest(tar, source)
-            places = {name: _kept_place(name) for name in manifest.get("kept", {})}  # older backups have no such files
+            places = {
+                name: _kept_place(name) for name in manifest.get("kept", {})
+            }  # older backups have no such files
             with transaction.atomic():
                 for model in tables():
                     model._base_manager.all().delete()
@@ -175,13 +221,19 @@ def restore(source: Path, progress: Progress) -> dict[str, Any]:
                     progress(label)
                     done = _read_rows(tar, label)
                     if done != count:
-                        raise BackupRefused(f"{source} is damaged: {label} has {done} rows instead of {count}.")
+                        raise BackupRefused(
+                            f"{source} is damaged: {label} has {done} rows instead of {count}."
+                        )
                 _set_sequences()
-                with vault.key_of(_member(tar, SECRET).read(1000).decode("ascii", "replace").strip()):
+                with vault.key_of(
+                    _member(tar, SECRET).read(1000).decode("ascii", "replace").strip()
+                ):
                     for name in (*settings.DATA_CORRECTIONS, *settings.DERIVED):
                         import_string(name)()
                 for file in WarcFile.objects.iterator():
-                    archive_files.path_of(file)  # raises ValueError for a name that leads out of the folder
+                    archive_files.path_of(
+                        file
+                    )  # raises ValueError for a name that leads out of the folder
                 # the files that were in an object store are restored into the folder
                 WarcFile.objects.exclude(place="").update(place="")
                 for name in manifest["files"]:
@@ -198,13 +250,19 @@ def restore(source: Path, progress: Progress) -> dict[str, Any]:
 
 def _filled() -> bool:
     """Tells whether the database contains any rows besides those that a first start creates."""
-    return any(model._base_manager.exists() for model in tables() if model._meta.label not in GROUND)
+    return any(
+        model._base_manager.exists() for model in tables() if model._meta.label not in GROUND
+    )
 
 
 def _manifest(tar: tarfile.TarFile, source: Path) -> dict[str, Any]:
     try:
         manifest = json.load(_member(tar, MANIFEST))
-        known = manifest["format"] == FORMAT and isinstance(manifest["rows"], dict) and isinstance(manifest["files"], dict)
+        known = (
+            manifest["format"] == FORMAT
+            and isinstance(manifest["rows"], dict)
+            and isinstance(manifest["files"], dict)
+        )
     except (KeyError, ValueError) as error:
         raise BackupRefused(f"{source} is not a complete backup.") from error
     if not known:
@@ -220,8 +278,9 @@ def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
 
 
 def _read_rows(tar: tarfile.TarFile, label: str) -> int:
-    """Restores the rows of one table and returns their number. A column that the backup lacks gets its default value. Raises
-    ValueError if the table does not exist or lacks a column of the backup."""
+    """Restores the rows of one table and returns their number. A column that the backup lacks gets
+    its default value. Raises ValueError if the table does not exist or lacks a column of the
+    backup."""
     model = apps.get_model(label) if label.count(".") == 1 else None
     if model is None or model not in tables():
         raise ValueError(f"there is no table {label}")
@@ -235,7 +294,14 @@ def _read_rows(tar: tarfile.TarFile, label: str) -> int:
         batch: list[models.Model] = []
         for line in lines:
             values = json.loads(line)
-            batch.append(model(**{name: read(value) for name, read, value in zip(names, readers, values, strict=True)}))
+            batch.append(
+                model(
+                    **{
+                        name: read(value)
+                        for name, read, value in zip(names, readers, values, strict=True)
+                    }
+                )
+            )
             if len(batch) == BATCH:
                 model._base_manager.bulk_create(batch)
                 count, batch = count + len(batch), []
@@ -274,7 +340,8 @@ def _set_sequences() -> None:
 
 
 def _kept_place(name: str) -> Path:
-    """Returns the path of a file in one of settings.KEPT_FOLDERS. Raises ValueError for any other name."""
+    """Returns the path of a file in one of settings.KEPT_FOLDERS. Raises ValueError for any other
+    name."""
     folder, _slash, plain = name.partition("/")
     if folder not in settings.KEPT_FOLDERS or not PLAIN_NAME.fullmatch(plain):
         raise ValueError(f"{name[:80]!r} is not the name of a kept file")

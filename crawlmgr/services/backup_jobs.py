@@ -1,9 +1,10 @@
-"""The job that makes a backup, by schedule or on request. It starts `manage.py backup` in a separate process and observes it
-from the slices of a run.
+"""The job that makes a backup, by schedule or on request. It starts `manage.py backup` in a
+separate process and observes it from the slices of a run.
 
-The process is separate because a backup reads the whole database in one snapshot, which may take longer than the time limit
-of a worker's task. It holds an exclusive lock on a file, which the operating system releases when the process ends for any
-reason. Any worker that continues the run can thus tell whether the process is still running."""
+The process is separate because a backup reads the whole database in one snapshot, which may take
+longer than the time limit of a worker's task. It holds an exclusive lock on a file, which the
+operating system releases when the process ends for any reason. Any worker that continues the run
+can thus tell whether the process is still running."""
 
 from __future__ import annotations
 
@@ -40,12 +41,13 @@ _children: list[subprocess.Popen[bytes]] = []
 
 
 class BackupFailed(Exception):
-    """The backup could not be made; the exception's text says why, usually in the last line that the process printed."""
+    """The backup could not be made; the exception's text says why, usually in the last line that
+    the process printed."""
 
 
 class BackupJob:
-    """Implements `crawlmgr.jobs.Job` for the run of a backup. The run's `result` holds the number of tries, the bytes written
-    so far, and at the end the name of the file."""
+    """Implements `crawlmgr.jobs.Job` for the run of a backup. The run's `result` holds the number
+    of tries, the bytes written so far, and at the end the name of the file."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -66,8 +68,8 @@ class BackupJob:
         return self._begin()
 
     def ended(self, state: str, now: datetime) -> None:
-        """Ends the process, unless the backup is complete, and deletes its unfinished file. A run that is resumed later starts
-        from the beginning."""
+        """Ends the process, unless the backup is complete, and deletes its unfinished file. A run
+        that is resumed later starts from the beginning."""
         if "file" not in self.run.result:
             self._tell({})
         transaction.on_commit(lambda: clear(self.lock))
@@ -75,19 +77,27 @@ class BackupJob:
     def _begin(self) -> Callable[[], None]:
         tries = self.run.result.get("tries", 0)
         if tries >= MAX_TRIES:
-            raise BackupFailed(self._last_line() or "the process of the backup was killed several times")
+            raise BackupFailed(
+                self._last_line() or "the process of the backup was killed several times"
+            )
         wanted = expected_bytes()
         if shutil.disk_usage(self.place).free < wanted + settings.MIN_FREE_BYTES:
             raise BackupFailed(f"{self.place} has no room for about {wanted // 1_000_000} MB")
         return partial(self._spawn, {"tries": tries + 1, "bytes": 0, "expected": wanted})
 
     def _spawn(self, result: dict[str, Any]) -> None:
-        """Starts the process that writes the backup. It inherits the locked file, so that the lock is held as long as it runs."""
+        """Starts the process that writes the backup. It inherits the locked file, so that the lock
+        is held as long as it runs."""
         self._tell(result)
         with self.lock.open("a+") as lock, self.said.open("w") as said:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            child = subprocess.Popen(  # noqa: S603 - this program itself, with a path of its own making
-                command(self.path), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said, pass_fds=[lock.fileno()]
+            # this program itself, with a path of its own making
+            child = subprocess.Popen(  # noqa: S603
+                command(self.path),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=said,
+                pass_fds=[lock.fileno()],
             )
             lock.truncate(0)
             lock.write(f"{child.pid} {socket.gethostname()}")
@@ -105,9 +115,11 @@ class BackupJob:
         return int(self.run.result.get("bytes", 0))
 
     def _last_line(self) -> str:
-        """Returns the last line that the process printed to standard error, at most 300 characters; "" if it printed
-        nothing."""
-        lines = self.said.read_text(errors="replace").strip().splitlines() if self.said.exists() else []
+        """Returns the last line that the process printed to standard error, at most 300 characters;
+        "" if it printed nothing."""
+        lines = (
+            self.said.read_text(errors="replace").strip().splitlines() if self.said.exists() else []
+        )
         return lines[-1][:300] if lines else ""
 
     def _finish(self) -> None:
@@ -121,8 +133,8 @@ class BackupJob:
 
 
 def clear(lock: Path) -> None:
-    """Kills the process that holds a lock file, if it runs on this machine, and deletes the lock, the log and the unfinished
-    backup. Does nothing if the process runs on another machine."""
+    """Kills the process that holds a lock file, if it runs on this machine, and deletes the lock,
+    the log and the unfinished backup. Does nothing if the process runs on another machine."""
     if is_held(lock):
         number, _space, host = lock.read_text().partition(" ")
         if host != socket.gethostname() or not number.isdigit():
@@ -134,10 +146,15 @@ def clear(lock: Path) -> None:
 
 
 def sweep(now: datetime) -> int:
-    """Kills processes of backups whose run was stopped or paused while no slice was working on it. Called by the dispatcher in
-    every round; returns 0, the number of runs started."""
+    """Kills processes of backups whose run was stopped or paused while no slice was working on it.
+    Called by the dispatcher in every round; returns 0, the number of runs started."""
     locks = list(backups.folder().glob("crawlmgr-*.lock"))
-    if locks and not Run.objects.filter(kind=backups.KIND, state__in=(RunState.QUEUED, RunState.RUNNING)).exists():
+    if (
+        locks
+        and not Run.objects.filter(
+            kind=backups.KIND, state__in=(RunState.QUEUED, RunState.RUNNING)
+        ).exists()
+    ):
         for lock in locks:
             clear(lock)
     return 0
@@ -149,7 +166,8 @@ def command(path: Path) -> list[str]:
 
 
 def expected_bytes() -> int:
-    """Returns an upper estimate of the size of a backup in bytes: that of all WARC files and of the database."""
+    """Returns an upper estimate of the size of a backup in bytes: that of all WARC files and of the
+    database."""
     return int(WarcFile.objects.aggregate(sum=Sum("bytes"))["sum"] or 0) + _database_bytes()
 
 

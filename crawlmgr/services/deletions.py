@@ -1,5 +1,5 @@
-"""Deletions from lists in the web interface: the chosen items disappear from the list at once, are deleted ten minutes later,
-and can be restored until then."""
+"""Deletions from lists in the web interface: the chosen items disappear from the list at once, are
+deleted ten minutes later, and can be restored until then."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ AGAIN = timedelta(minutes=1)  # delay before the next try if the item is in use
 
 
 def ask(kind: str, names: Mapping[int, str], now: datetime, user: Any = None) -> int:
-    """Schedules the deletion of items, which takes place after the time UNDO; returns how many were not scheduled before.
-    `kind` is a key of settings.DELETABLE; `names` are the names of the items by primary key."""
-    known = set(Deletion.objects.filter(kind=kind, target__in=list(names)).values_list("target", flat=True))
+    """Schedules the deletion of items, which takes place after the time UNDO; returns how many were
+    not scheduled before. `kind` is a key of settings.DELETABLE; `names` are the names of the items
+    by primary key."""
+    known = set(
+        Deletion.objects.filter(kind=kind, target__in=list(names)).values_list("target", flat=True)
+    )
     rows = [
         Deletion(kind=kind, target=pk, name=name[:200], asked=now, due=now + UNDO, by=user)
-        for pk, name in names.items() if pk not in known
+        for pk, name in names.items()
+        if pk not in known
     ]
     Deletion.objects.bulk_create(rows, ignore_conflicts=True)
     return len(rows)
@@ -41,9 +45,10 @@ def undo(kind: str) -> int:
 
 
 def carry_out(now: datetime) -> int:
-    """Deletes the items whose deletion is due, by the function of their kind in settings.DELETABLE, and returns how many.
-    Called by the dispatcher. An item that is in use is tried again later. If the process is killed in between, the next call
-    repeats the deletion: the functions do nothing if the item is gone."""
+    """Deletes the items whose deletion is due, by the function of their kind in settings.DELETABLE,
+    and returns how many. Called by the dispatcher. An item that is in use is tried again later. If
+    the process is killed in between, the next call repeats the deletion: the functions do nothing
+    if the item is gone."""
     done = 0
     for row in list(Deletion.objects.filter(due__lte=now).select_related("by")):
         if not Deletion.objects.filter(pk=row.pk, due=row.due).update(begun=True, due=now + AGAIN):

@@ -11,9 +11,10 @@ from crawlmgr.services import holds, queue, runs
 
 
 def dispatch(now: datetime) -> dict[str, int]:
-    """Executes one round of the dispatcher. Calls all functions in settings.DISPATCHERS; while all crawling is paused, those that
-    start crawls are left out. Then queues the runs that could continue but are held by no worker, because their first slice was
-    lost, their lease expired or their wait is over. Returns {"started": number of runs started, "queued": number of runs
+    """Executes one round of the dispatcher. Calls all functions in settings.DISPATCHERS; while all
+    crawling is paused, those that start crawls are left out. Then queues the runs that could
+    continue but are held by no worker, because their first slice was lost, their lease expired or
+    their wait is over. Returns {"started": number of runs started, "queued": number of runs
     queued}."""
     held = settings.CRAWL_DISPATCHERS if holds.current() is not None else ()
     started = sum(import_string(name)(now) for name in settings.DISPATCHERS if name not in held)

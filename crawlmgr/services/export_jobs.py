@@ -1,5 +1,5 @@
-"""The job that writes an export, in steps of some seconds. After a kill it continues from the last progress that is safe on
-disk."""
+"""The job that writes an export, in steps of some seconds. After a kill it continues from the last
+progress that is safe on disk."""
 
 from __future__ import annotations
 
@@ -26,16 +26,18 @@ Pulse = Callable[[], None]
 class ExportJob:
     """Implements `crawlmgr.jobs.Job` for the run of an export.
 
-    The run's `result` holds the progress: the keys of the last object exported (`at`) and of the last one to export (`until`),
-    the number of rows and the writer's state; at the end the file's name. If a kill leaves a complete file, the next attempt uses
-    it."""
+    The run's `result` holds the progress: the keys of the last object exported (`at`) and of the
+    last one to export (`until`), the number of rows and the writer's state; at the end the file's
+    name. If a kill leaves a complete file, the next attempt uses it."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
         parameters = run.parameters
         since = parameters["filter"]["since"]
         bound = datetime.fromisoformat(since) if since else None
-        self.chosen = exports.Filter(parameters["filter"]["site"], parameters["filter"]["run"], bound)
+        self.chosen = exports.Filter(
+            parameters["filter"]["site"], parameters["filter"]["run"], bound
+        )
         self.table, self.format = str(parameters["table"]), str(parameters["format"])
         self.shape = exports.Shape(tuple(parameters["columns"]), bool(parameters["bom"]))
         self.place = saved_exports.folder(run.target or 0)
@@ -57,11 +59,13 @@ class ExportJob:
         with _alone(self.work / "lock", pulse):
             if "until" not in done or lost:
                 return self._begin(export)
-            return self._further(pulse) if done["at"] < done["until"] else self._finish(export, pulse)
+            return (
+                self._further(pulse) if done["at"] < done["until"] else self._finish(export, pulse)
+            )
 
     def ended(self, state: str, now: datetime) -> None:
-        """Deletes the working folder if the run is finished or stopped; a paused or failed run keeps it, because it may be
-        resumed."""
+        """Deletes the working folder if the run is finished or stopped; a paused or failed run
+        keeps it, because it may be resumed."""
         if state in (RunState.FINISHED, RunState.STOPPED):
             transaction.on_commit(lambda: shutil.rmtree(self.work, ignore_errors=True))
 
@@ -71,7 +75,13 @@ class ExportJob:
         exports.picked(self.table, header, self.shape)
         rows = table.query(self.chosen)
         last = rows.order_by("-pk").values_list("pk", flat=True).first()
-        found: dict[str, Any] = {"at": 0, "until": last or 0, "things": rows.count(), "read": 0, "rows": 0}
+        found: dict[str, Any] = {
+            "at": 0,
+            "until": last or 0,
+            "things": rows.count(),
+            "read": 0,
+            "rows": 0,
+        }
         found |= {"columns": header, "writer": {}}
         saved_exports.tidy(export.pk, self.work.name)
         return partial(self._tell, found)
@@ -88,9 +98,15 @@ class ExportJob:
             for place in range(0, len(keys), table.chunk):
                 some = keys[place : place + table.chunk]
                 rows = table.of_keys(some, done["columns"])
-                batch = list(rows if wanted is None else ([row[column] for column in wanted] for row in rows))
+                batch = list(
+                    rows if wanted is None else ([row[column] for column in wanted] for row in rows)
+                )
                 writer.add(batch)
-                done |= {"rows": done["rows"] + len(batch), "read": done["read"] + len(some), "at": some[-1]}
+                done |= {
+                    "rows": done["rows"] + len(batch),
+                    "read": done["read"] + len(some),
+                    "at": some[-1],
+                }
                 pulse()
                 if time.monotonic() >= end:
                     break
@@ -103,8 +119,8 @@ class ExportJob:
         return partial(self._tell, done)
 
     def _keys(self, table: exports.Table, done: dict[str, Any]) -> list[int]:
-        """Returns the primary keys of the objects to export in the next step. All are read in one query, because each query may
-        have to sort a filtered table."""
+        """Returns the primary keys of the objects to export in the next step. All are read in one
+        query, because each query may have to sort a filtered table."""
         rows = table.query(self.chosen).filter(pk__gt=done["at"], pk__lte=done["until"])
         return list(rows.order_by("pk").values_list("pk", flat=True)[:KEYS])
 
@@ -112,7 +128,13 @@ class ExportJob:
         header = list(self.shape.columns) or done["columns"]
         kinds = exports.tables()[self.table].kinds
         return export_writers.opened(
-            self.format, self.work, self.table, header, kinds, bom=self.shape.bom, state=done["writer"]
+            self.format,
+            self.work,
+            self.table,
+            header,
+            kinds,
+            bom=self.shape.bom,
+            state=done["writer"],
         )
 
     def _finish(self, export: Export, pulse: Pulse) -> Callable[[], None]:
@@ -120,9 +142,14 @@ class ExportJob:
         if not path.exists():
             self._whole(path, done, pulse)
         about = {
-            "table": self.table, "format": self.format, "filter": self.chosen.as_json(), "written": self.run.created.isoformat(),
+            "table": self.table,
+            "format": self.format,
+            "filter": self.chosen.as_json(),
+            "written": self.run.created.isoformat(),
         }
-        manifest = exports.described(path, about, done["rows"], list(self.shape.columns) or done["columns"])
+        manifest = exports.described(
+            path, about, done["rows"], list(self.shape.columns) or done["columns"]
+        )
         return partial(self._store, export, manifest)
 
     def _whole(self, path: Path, done: dict[str, Any], pulse: Pulse) -> None:
@@ -137,7 +164,15 @@ class ExportJob:
 
     def _store(self, export: Export, manifest: dict[str, Any]) -> None:
         saved_exports.store(export, self.run, self.name, manifest, datetime.now(UTC))
-        self._tell({**self.run.result, "file": self.name, "bytes": manifest["bytes"], "sha256": manifest["sha256"], "writer": {}})
+        self._tell(
+            {
+                **self.run.result,
+                "file": self.name,
+                "bytes": manifest["bytes"],
+                "sha256": manifest["sha256"],
+                "writer": {},
+            }
+        )
 
     def _tell(self, result: dict[str, Any]) -> None:
         self.run.result = result
@@ -146,8 +181,10 @@ class ExportJob:
 
 @contextmanager
 def _alone(path: Path, pulse: Pulse) -> Iterator[None]:
-    """Context manager that waits for an exclusive lock on a file. It prevents two workers from writing at the same time if one
-    of them has lost the run without having noticed it. The operating system releases the lock when the process ends."""
+    """Context manager that waits for an exclusive lock on a file. It prevents two workers from
+    writing at the same time if one of them has lost the run without having noticed it. The
+    operating system releases the lock when the process ends.
+    """
     with path.open("a") as file:
         while True:
             try:

@@ -1,9 +1,9 @@
-"""Writers of export files, one class per format. A writer accepts rows in batches; after a kill, a new writer resumes from the
-last saved state.
+"""Writers of export files, one class per format. A writer accepts rows in batches; after a kill, a
+new writer resumes from the last saved state.
 
-A writer works in a folder of its own. `kept` flushes everything written to disk and returns the state that a new writer
-needs to resume; what was written after that is then discarded. `finish` completes the file and moves it to its final
-path."""
+A writer works in a folder of its own. `kept` flushes everything written to disk and returns the
+state that a new writer needs to resume; what was written after that is then discarded. `finish`
+completes the file and moves it to its final path."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ Pulse = Callable[[], None]
 
 
 class Writer(Protocol):
-    """Interface of the writers. Their constructors take the `state` that `kept` returned, {} for a new file."""
+    """Interface of the writers. Their constructors take the `state` that `kept` returned, {} for a
+    new file."""
 
     def add(self, rows: Sequence[Sequence[Any]]) -> None: ...
 
@@ -42,7 +43,9 @@ class Writer(Protocol):
 class TextWriter:
     """Writes CSV, JSON and JSON lines, by appending to one file."""
 
-    def __init__(self, folder: Path, fmt: str, columns: Sequence[str], state: State, *, bom: bool = False) -> None:
+    def __init__(
+        self, folder: Path, fmt: str, columns: Sequence[str], state: State, *, bom: bool = False
+    ) -> None:
         self.path, self.form, self.columns = folder / "part", TEXTS[fmt], columns
         self.file = self.path.open("r+b" if state else "w+b")
         self.rows = state.get("rows", 0)
@@ -70,21 +73,32 @@ class TextWriter:
 
 
 class SqliteWriter:
-    """Writes an SQLite file with one table, named like the exported table. Times are ISO 8601 text, booleans 0 and 1."""
+    """Writes an SQLite file with one table, named like the exported table. Times are ISO 8601 text,
+    booleans 0 and 1."""
 
-    def __init__(self, folder: Path, table: str, columns: Sequence[str], kinds: Kinds, state: State) -> None:
+    def __init__(
+        self, folder: Path, table: str, columns: Sequence[str], kinds: Kinds, state: State
+    ) -> None:
         types = {"integer": "INTEGER", "boolean": "INTEGER", "real": "REAL"}
         self.path, self.rows = folder / "part", state.get("rows", 0)
         self.texts = [kinds.get(column) not in types for column in columns]
         said = [types.get(kinds.get(column, ""), "TEXT") for column in columns]
-        fields = [f"{_quoted(name)} {kind}" for name, kind in zip(_distinct(columns), said, strict=True)]
-        self.insert = f"INSERT INTO {_quoted(table)} VALUES ({', '.join('?' * len(columns))})"  # noqa: S608 - names are quoted
+        fields = [
+            f"{_quoted(name)} {kind}" for name, kind in zip(_distinct(columns), said, strict=True)
+        ]
+        # names are quoted
+        values = ", ".join("?" * len(columns))
+        self.insert = f"INSERT INTO {_quoted(table)} VALUES ({values})"  # noqa: S608
         if not state:
             self.path.unlink(missing_ok=True)
         with _as_os_error(sqlite3.Error):
             self.base = sqlite3.connect(self.path, isolation_level=None)
             if state:
-                self.base.execute(f"DELETE FROM {_quoted(table)} WHERE rowid > ?", [self.rows])  # noqa: S608 - names are quoted
+                # names are quoted
+                self.base.execute(
+                    f"DELETE FROM {_quoted(table)} WHERE rowid > ?",  # noqa: S608
+                    [self.rows],  # noqa: S608
+                )
             else:
                 self.base.execute(f"CREATE TABLE {_quoted(table)} ({', '.join(fields)})")
 
@@ -117,16 +131,28 @@ class SqliteWriter:
 
 
 class ParquetWriter:
-    """Writes Parquet with typed columns, compressed with zstd; times are UTC in microseconds. Because the footer of a Parquet
-    file lists all row groups, an unfinished file could not be continued: each call of `kept` therefore completes a separate
-    file, and `finish` copies the row groups of these files into one."""
+    """Writes Parquet with typed columns, compressed with zstd; times are UTC in microseconds.
+    Because the footer of a Parquet file lists all row groups, an unfinished file could not be
+    continued: each call of `kept` therefore completes a separate file, and `finish` copies the row
+    groups of these files into one."""
 
     def __init__(self, folder: Path, columns: Sequence[str], kinds: Kinds, state: State) -> None:
         from pyarrow import parquet
 
         pa = _arrow()
-        self.pa, self.parquet, self.folder, self.columns, self.kinds = pa, parquet, folder, columns, kinds
-        types = {"time": pa.timestamp("us", tz="UTC"), "integer": pa.int64(), "real": pa.float64(), "boolean": pa.bool_()}
+        self.pa, self.parquet, self.folder, self.columns, self.kinds = (
+            pa,
+            parquet,
+            folder,
+            columns,
+            kinds,
+        )
+        types = {
+            "time": pa.timestamp("us", tz="UTC"),
+            "integer": pa.int64(),
+            "real": pa.float64(),
+            "boolean": pa.bool_(),
+        }
         self.types = {name: types.get(kinds.get(name, ""), pa.large_string()) for name in columns}
         self.schema = pa.schema([(name, self.types[name]) for name in columns])
         self.pieces, self.waiting = state.get("pieces", 0), list[Sequence[Any]]()
@@ -143,9 +169,13 @@ class ParquetWriter:
 
     def _group(self, rows: Sequence[Sequence[Any]]) -> None:
         if self.writer is None:
-            self.writer = self.parquet.ParquetWriter(self._piece(self.pieces), self.schema, compression="zstd")
+            self.writer = self.parquet.ParquetWriter(
+                self._piece(self.pieces), self.schema, compression="zstd"
+            )
         cells = zip(*rows, strict=True)
-        arrays = [self._column(name, values) for name, values in zip(self.columns, cells, strict=True)]
+        arrays = [
+            self._column(name, values) for name, values in zip(self.columns, cells, strict=True)
+        ]
         self.writer.write_batch(self.pa.record_batch(arrays, schema=self.schema))
 
     def _column(self, name: str, values: Sequence[Any]) -> Any:
@@ -153,8 +183,12 @@ class ParquetWriter:
         if kind is None:
             return self.pa.array(map(plain, values), self.types[name])
         if kind == "integer":
-            values = [None if value is not None and abs(value) > LARGEST else value for value in values]
-        found = [value.astimezone(UTC) if isinstance(value, datetime) else value for value in values]
+            values = [
+                None if value is not None and abs(value) > LARGEST else value for value in values
+            ]
+        found = [
+            value.astimezone(UTC) if isinstance(value, datetime) else value for value in values
+        ]
         return self.pa.array(found, self.types[name])
 
     def kept(self) -> State:
@@ -192,9 +226,9 @@ class ParquetWriter:
 
 
 def _arrow() -> Any:
-    """Imports and returns pyarrow, which takes 40 MB of memory and is needed for Parquet only. When pyarrow converts a list for
-    the first time, it would import pandas too (another 50 MB); that import is blocked here. pyarrow tries again when data
-    frames are requested."""
+    """Imports and returns pyarrow, which takes 40 MB of memory and is needed for Parquet only. When
+    pyarrow converts a list for the first time, it would import pandas too (another 50 MB); that
+    import is blocked here. pyarrow tries again when data frames are requested."""
     import pyarrow as pa
 
     # this memory pool returns freed memory to the system; the default one keeps some 10 MB more
@@ -223,11 +257,19 @@ FORMATS = (*TEXTS, *FILES)
 
 
 def opened(
-    fmt: str, folder: Path, table: str, columns: Sequence[str], kinds: Kinds, *, bom: bool = False,
+    fmt: str,
+    folder: Path,
+    table: str,
+    columns: Sequence[str],
+    kinds: Kinds,
+    *,
+    bom: bool = False,
     state: Mapping[str, Any] | None = None,
 ) -> Writer:
-    """Returns the writer of a format, which writes in the existing `folder`; with `state`, the result of `kept`, it continues a
-    file. `kinds` are the types of columns. `bom` applies to CSV only. Raises KeyError for an unknown format."""
+    """Returns the writer of a format, which writes in the existing `folder`; with `state`, the
+    result of `kept`, it continues a file. `kinds` are the types of columns. `bom` applies to CSV
+    only. Raises KeyError for an unknown format.
+    """
     before = dict(state or {})
     if fmt == "sqlite":
         return SqliteWriter(folder, table, columns, kinds, before)
@@ -247,7 +289,8 @@ def _safe(file: IO[bytes]) -> int:
 
 @contextmanager
 def _as_os_error(*kinds: type[Exception]) -> Iterator[None]:
-    """Context manager that converts exceptions of the given kinds, which a library raises if it cannot write, to OSError."""
+    """Context manager that converts exceptions of the given kinds, which a library raises if it
+    cannot write, to OSError."""
     try:
         yield
     except kinds as error:
@@ -259,8 +302,8 @@ def _quoted(name: str) -> str:
 
 
 def _distinct(columns: Sequence[str]) -> list[str]:
-    """Returns the column names, made distinct even if upper and lower case are not distinguished: a name that occurred before
-    gets a number appended."""
+    """Returns the column names, made distinct even if upper and lower case are not distinguished: a
+    name that occurred before gets a number appended."""
     taken: set[str] = set()
     names = []
     for column in columns:

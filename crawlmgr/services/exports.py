@@ -1,5 +1,5 @@
-"""Exports tables in every format without reading them into memory. Files are written under a temporary name and renamed when
-they are complete."""
+"""Exports tables in every format without reading them into memory. Files are written under a
+temporary name and renamed when they are complete."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ FORMATS = export_writers.FORMATS
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which rows are exported: those of one site (its primary key), of one run (its primary key), and since a time. None: no
-    restriction."""
+    """Which rows are exported: those of one site (its primary key), of one run (its primary key),
+    and since a time. None: no restriction."""
 
     site: int | None = None
     run: int | None = None
@@ -38,18 +38,24 @@ class Filter:
 
     def as_json(self) -> dict[str, Any]:
         """Returns the filter as it is stored in a manifest."""
-        return {"site": self.site, "run": self.run, "since": self.since.isoformat() if self.since else None}
+        return {
+            "site": self.site,
+            "run": self.run,
+            "since": self.since.isoformat() if self.since else None,
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """Definition of an exportable table.
 
-    `query` returns the filtered objects. `values`: Django look-ups that are read for each object; if empty, the object itself is
-    read. `expand` makes an object's rows for the given columns from what was read; None: the values are its only row. `columns`
-    are always present; `found` returns all columns if they depend on the data. `kinds`: the type of each column that is not text
-    ("time", "integer", "real" or "boolean"). `plain`: a table with the same rows and fixed columns, for API clients that read
-    page by page. `day`, `site`: the columns with the time and the address by which rows can be partitioned ("" for none).
+    `query` returns the filtered objects. `values`: Django look-ups that are read for each object;
+    if empty, the object itself is read. `expand` makes an object's rows for the given columns from
+    what was read; None: the values are its only row. `columns` are always present; `found` returns
+    all columns if they depend on the data. `kinds`: the type of each column that is not text
+    ("time", "integer", "real" or "boolean"). `plain`: a table with the same rows and fixed columns,
+    for API clients that read page by page. `day`, `site`: the columns with the time and the address
+    by which rows can be partitioned ("" for none).
     """
 
     columns: Sequence[str]
@@ -68,10 +74,15 @@ class Table:
         return self.columns if self.found is None else self.found(chosen)
 
     def keyed(
-        self, header: Sequence[str], chosen: Filter, *, after: int | None = None, limit: int | None = None
+        self,
+        header: Sequence[str],
+        chosen: Filter,
+        *,
+        after: int | None = None,
+        limit: int | None = None,
     ) -> Iterator[tuple[int, Iterable[Sequence[Any]]]]:
-        """Yields (primary key, rows of the object) for up to `limit` objects with keys above `after`, in the order of keys. The
-        rows have the columns `header`."""
+        """Yields (primary key, rows of the object) for up to `limit` objects with keys above
+        `after`, in the order of keys. The rows have the columns `header`."""
         rows = self.query(chosen).order_by("pk")
         rows = rows if after is None else rows.filter(pk__gt=after)
         rows = rows if limit is None else rows[:limit]
@@ -81,7 +92,8 @@ class Table:
             yield key, (item,) if self.expand is None else self.expand(item, header)
 
     def of_keys(self, keys: Sequence[int], header: Sequence[str]) -> Iterator[Sequence[Any]]:
-        """Yields the rows, with the columns `header`, of the objects with these primary keys, in the order of the keys."""
+        """Yields the rows, with the columns `header`, of the objects with these primary keys, in
+        the order of the keys."""
         rows = self.query(EVERYTHING).filter(pk__in=keys).order_by("pk")
         for item in rows.values_list(*self.values) if self.values else rows:
             yield from (item,) if self.expand is None else self.expand(item, header)
@@ -91,19 +103,31 @@ class Table:
         return (row for _key, rows in self.keyed(header, chosen) for row in rows)
 
 
-def narrowed(rows: QuerySet[Any], chosen: Filter, *, site: str, run: str, since: str = "") -> QuerySet[Any]:
-    """Returns the rows of a query that a filter chooses. `site`, `run` and `since` name the fields (as Django's look-ups) to
-    which these parts of the filter apply; "" if the table has no such field, so that this part is ignored."""
+def narrowed(
+    rows: QuerySet[Any], chosen: Filter, *, site: str, run: str, since: str = ""
+) -> QuerySet[Any]:
+    """Returns the rows of a query that a filter chooses. `site`, `run` and `since` name the fields
+    (as Django's look-ups) to which these parts of the filter apply; "" if the table has no such
+    field, so that this part is ignored.
+    """
     wanted = ((site, chosen.site), (f"{since}__gte" if since else "", chosen.since))
     rows = rows.filter(**{name: value for name, value in wanted if name and value is not None})
-    if run and chosen.run is not None:  # a subquery instead of a join, because an object may belong to a run more than once
-        rows = rows.filter(pk__in=rows.model._default_manager.filter(**{run: chosen.run}).values("pk"))
+    if (
+        run and chosen.run is not None
+    ):  # a subquery instead of a join, because an object may belong to a run more than once
+        rows = rows.filter(
+            pk__in=rows.model._default_manager.filter(**{run: chosen.run}).values("pk")
+        )
     return rows
 
 
 def _pages(chosen: Filter) -> QuerySet[Page]:
     rows = narrowed(Page.objects.all(), chosen, site="", run="run_id", since="fetched_at")
-    return rows if chosen.site is None else rows.filter(run__kind__startswith="forum", run__target=chosen.site)
+    return (
+        rows
+        if chosen.site is None
+        else rows.filter(run__kind__startswith="forum", run__target=chosen.site)
+    )
 
 
 def _pages_with_links(chosen: Filter) -> QuerySet[Page]:
@@ -111,8 +135,8 @@ def _pages_with_links(chosen: Filter) -> QuerySet[Page]:
 
 
 def _links_of(page: Page, header: Sequence[str]) -> Iterator[Sequence[Any]]:
-    """Yields a row for each link of an archived page. The links are extracted again from the archive, since they are not
-    stored."""
+    """Yields a row for each link of an archived page. The links are extracted again from the
+    archive, since they are not stored."""
     record = archive.read_page(page)
     if record is not None:
         for link in scan(record.text, page.final_url or page.url).links:
@@ -121,52 +145,112 @@ def _links_of(page: Page, header: Sequence[str]) -> Iterator[Sequence[Any]]:
 
 def _runs(chosen: Filter) -> QuerySet[Run]:
     rows = narrowed(Run.objects.all(), chosen, site="", run="pk", since="created")
-    return rows if chosen.site is None else rows.filter(kind__startswith="forum", target=chosen.site)
+    return (
+        rows if chosen.site is None else rows.filter(kind__startswith="forum", target=chosen.site)
+    )
 
 
 PAGES = {
-    **{name: name for name in ("url", "status", "fetched_at", "title", "relevance", "depth")}, "run": "run_id",
-    **{name: name for name in ("final_url", "content_type", "encoding", "received_bytes", "elapsed_seconds", "failure", "cut")},
-    "warc": "warc__name", "warc_offset": "warc_offset",
+    **{name: name for name in ("url", "status", "fetched_at", "title", "relevance", "depth")},
+    "run": "run_id",
+    **{
+        name: name
+        for name in (
+            "final_url",
+            "content_type",
+            "encoding",
+            "received_bytes",
+            "elapsed_seconds",
+            "failure",
+            "cut",
+        )
+    },
+    "warc": "warc__name",
+    "warc_offset": "warc_offset",
 }
 RUNS = (
-    *("kind", "started", "finished", "state", "stopped_by", "id", "label", "created", "fetched", "failed", "refused", "requests"),
-    *("bytes", "new", "updated", "unchanged", "items", "busy", "retries", "waits", "waited_seconds"),
+    *(
+        "kind",
+        "started",
+        "finished",
+        "state",
+        "stopped_by",
+        "id",
+        "label",
+        "created",
+        "fetched",
+        "failed",
+        "refused",
+        "requests",
+    ),
+    *(
+        "bytes",
+        "new",
+        "updated",
+        "unchanged",
+        "items",
+        "busy",
+        "retries",
+        "waits",
+        "waited_seconds",
+    ),
 )
 _PAGE_KINDS = {
-    "fetched_at": "time", "relevance": "real", "elapsed_seconds": "real",
+    "fetched_at": "time",
+    "relevance": "real",
+    "elapsed_seconds": "real",
     **dict.fromkeys(("status", "depth", "run", "received_bytes", "warc_offset"), "integer"),
 }
 _RUN_KINDS = {
-    **dict.fromkeys(("started", "finished", "created"), "time"), "waited_seconds": "real",
+    **dict.fromkeys(("started", "finished", "created"), "time"),
+    "waited_seconds": "real",
     **dict.fromkeys(
         (
-            *("id", "fetched", "failed", "refused", "requests", "bytes", "new", "updated", "unchanged", "items", "busy"),
+            *(
+                "id",
+                "fetched",
+                "failed",
+                "refused",
+                "requests",
+                "bytes",
+                "new",
+                "updated",
+                "unchanged",
+                "items",
+                "busy",
+            ),
             *("retries", "waits"),
         ),
         "integer",
     ),
 }
 TABLES: dict[str, Table] = {
-    "pages": Table(tuple(PAGES), _pages, tuple(PAGES.values()), kinds=_PAGE_KINDS, day="fetched_at", site="url"),
+    "pages": Table(
+        tuple(PAGES), _pages, tuple(PAGES.values()), kinds=_PAGE_KINDS, day="fetched_at", site="url"
+    ),
     "links": Table(
-        ("from_url", "to_url", "anchor", "relevance", "depth"), _pages_with_links, expand=_links_of, chunk=200,
-        kinds={"relevance": "real", "depth": "integer"}, site="from_url",
+        ("from_url", "to_url", "anchor", "relevance", "depth"),
+        _pages_with_links,
+        expand=_links_of,
+        chunk=200,
+        kinds={"relevance": "real", "depth": "integer"},
+        site="from_url",
     ),
     "runs": Table(RUNS, _runs, RUNS, kinds=_RUN_KINDS),
 }
 
 
 def spare_memory() -> None:
-    """Turns off the memory mapping of SQLite in a process that reads whole tables, so that parts of the file read once do not
-    stay in its memory. Does nothing on other databases."""
+    """Turns off the memory mapping of SQLite in a process that reads whole tables, so that parts of
+    the file read once do not stay in its memory. Does nothing on other databases."""
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA mmap_size=0")
 
 
 def tables() -> dict[str, Table]:
-    """Returns every exportable table of all crawlers as {name: Table}, collected from settings.EXPORTS."""
+    """Returns every exportable table of all crawlers as {name: Table}, collected from
+    settings.EXPORTS."""
     found: dict[str, Table] = {}
     for name in settings.EXPORTS:
         found.update(import_string(name))
@@ -175,8 +259,8 @@ def tables() -> dict[str, Table]:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Which columns are written in which order (all columns if none are named), and whether a CSV file begins with a byte order
-    mark."""
+    """Which columns are written in which order (all columns if none are named), and whether a CSV
+    file begins with a byte order mark."""
 
     columns: Sequence[str] = ()
     bom: bool = False
@@ -195,8 +279,8 @@ class UnknownColumn(ValueError):
 
 
 def picked(table: str, header: Sequence[str], shape: Shape) -> list[int] | None:
-    """Returns the indices in `header` of the columns that `shape` names; None if all columns are written. Raises
-    UnknownColumn."""
+    """Returns the indices in `header` of the columns that `shape` names; None if all columns are
+    written. Raises UnknownColumn."""
     if not shape.columns:
         return None
     places = {column: place for place, column in enumerate(header)}
@@ -205,28 +289,46 @@ def picked(table: str, header: Sequence[str], shape: Shape) -> list[int] | None:
     return [places[column] for column in shape.columns]
 
 
-def _chosen_rows(name: str, chosen: Filter, shape: Shape) -> tuple[Sequence[str], Iterator[Sequence[Any]]]:
-    """Returns the columns and an iterator over the rows of an export. Raises KeyError for an unknown table, UnknownColumn for a
-    column that the table lacks."""
+def _chosen_rows(
+    name: str, chosen: Filter, shape: Shape
+) -> tuple[Sequence[str], Iterator[Sequence[Any]]]:
+    """Returns the columns and an iterator over the rows of an export. Raises KeyError for an
+    unknown table, UnknownColumn for a column that the table lacks."""
     table = tables()[name]
     header = table.header(chosen)
     rows, wanted = table.under(header, chosen), picked(name, header, shape)
-    return (header, rows) if wanted is None else (shape.columns, ([row[place] for place in wanted] for row in rows))
+    return (
+        (header, rows)
+        if wanted is None
+        else (shape.columns, ([row[place] for place in wanted] for row in rows))
+    )
 
 
-def preview(table: str, *, chosen: Filter, shape: Shape, limit: int) -> tuple[Sequence[str], list[Sequence[Any]]]:
-    """Returns the columns and the first `limit` rows of an export. Raises KeyError for an unknown table, UnknownColumn for a
-    column that the table lacks."""
+def preview(
+    table: str, *, chosen: Filter, shape: Shape, limit: int
+) -> tuple[Sequence[str], list[Sequence[Any]]]:
+    """Returns the columns and the first `limit` rows of an export. Raises KeyError for an unknown
+    table, UnknownColumn for a column that the table lacks."""
     known = tables()[table]
     header = known.header(chosen)
     wanted = picked(table, header, shape)
-    rows = [row for _key, found in known.keyed(header, chosen, limit=limit) for row in islice(found, limit)][:limit]
-    return (header, rows) if wanted is None else (shape.columns, [[row[place] for place in wanted] for row in rows])
+    rows = [
+        row
+        for _key, found in known.keyed(header, chosen, limit=limit)
+        for row in islice(found, limit)
+    ][:limit]
+    return (
+        (header, rows)
+        if wanted is None
+        else (shape.columns, [[row[place] for place in wanted] for row in rows])
+    )
 
 
-def stream(table: str, *, fmt: str, chosen: Filter = EVERYTHING, shape: Shape = AS_IT_IS) -> Iterator[bytes]:
-    """Returns an iterator over the export in pieces of UTF-8. The call itself raises KeyError for an unknown table or a binary
-    format, and UnknownColumn for a column that the table lacks."""
+def stream(
+    table: str, *, fmt: str, chosen: Filter = EVERYTHING, shape: Shape = AS_IT_IS
+) -> Iterator[bytes]:
+    """Returns an iterator over the export in pieces of UTF-8. The call itself raises KeyError for
+    an unknown table or a binary format, and UnknownColumn for a column that the table lacks."""
     if fmt not in export_formats.TEXTS:
         raise KeyError(fmt)
     header, rows = _chosen_rows(table, chosen, shape)
@@ -241,19 +343,29 @@ def _pieces(texts: Iterator[str], fmt: str, shape: Shape) -> Iterator[bytes]:
 
 
 def write_file(
-    table: str, path: Path, *, fmt: str, chosen: Filter, now: datetime, shape: Shape = AS_IT_IS, progress: Progress = no_progress
+    table: str,
+    path: Path,
+    *,
+    fmt: str,
+    chosen: Filter,
+    now: datetime,
+    shape: Shape = AS_IT_IS,
+    progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Writes an export and, beside it, `<name>.manifest.json` (filter, time, rows, SHA-256). Returns the manifest.
+    """Writes an export and, beside it, `<name>.manifest.json` (filter, time, rows, SHA-256).
+    Returns the manifest.
 
-    Both files are written under temporary names and renamed, the manifest last: a file without manifest is incomplete.
-    `progress` is called with the number of rows so far every few hundred rows; if it raises an exception, the export is
-    aborted and leaves no file."""
+    Both files are written under temporary names and renamed, the manifest last: a file without
+    manifest is incomplete. `progress` is called with the number of rows so far every few hundred
+    rows; if it raises an exception, the export is aborted and leaves no file."""
     header, rows = _chosen_rows(table, chosen, shape)
     folder, count = path.with_name(path.name + ".part"), 0
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     try:
-        writer = export_writers.opened(fmt, folder, table, header, tables()[table].kinds, bom=shape.bom)
+        writer = export_writers.opened(
+            fmt, folder, table, header, tables()[table].kinds, bom=shape.bom
+        )
         try:
             while batch := list(islice(rows, export_formats.AT_A_TIME)):
                 writer.add(batch)
@@ -264,17 +376,26 @@ def write_file(
             writer.close()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return described(path, {"table": table, "format": fmt, "filter": chosen.as_json(), "written": now.isoformat()}, count, header)
+    return described(
+        path,
+        {"table": table, "format": fmt, "filter": chosen.as_json(), "written": now.isoformat()},
+        count,
+        header,
+    )
 
 
-def described(path: Path, about: Mapping[str, Any], rows: int, header: Sequence[str]) -> dict[str, Any]:
-    """Writes the manifest of a finished export file beside the file, and returns it: the entries of `about`, rows, bytes,
-    SHA-256 and columns."""
+def described(
+    path: Path, about: Mapping[str, Any], rows: int, header: Sequence[str]
+) -> dict[str, Any]:
+    """Writes the manifest of a finished export file beside the file, and returns it: the entries of
+    `about`, rows, bytes, SHA-256 and columns."""
     size, digest = measured(path)
     manifest = {**about, "rows": rows, "bytes": size, "sha256": digest, "columns": list(header)}
     beside = manifest_of(path)
     temporary = beside.with_name(beside.name + ".part")
-    temporary.write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    temporary.write_text(
+        json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8"
+    )
     os.replace(temporary, beside)
     return manifest
 

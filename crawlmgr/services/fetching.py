@@ -1,5 +1,6 @@
-"""Fetches pages for a run. Adds to the fetcher in `crawlmgr.web` what depends on the database: robots.txt, crawl delays of
-hosts, and the rule that public hosts are requested only if a contact address is configured."""
+"""Fetches pages for a run. Adds to the fetcher in `crawlmgr.web` what depends on the database:
+robots.txt, crawl delays of hosts, and the rule that public hosts are requested only if a contact
+address is configured."""
 
 from __future__ import annotations
 
@@ -18,7 +19,14 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Host
 from crawlmgr.services import hosts, sealed_settings, sql
 from crawlmgr.web import robots
-from crawlmgr.web.exchange import EMPTY, Failure, FetchRequest, FetchResponse, FetchSettings, HopRefused
+from crawlmgr.web.exchange import (
+    EMPTY,
+    Failure,
+    FetchRequest,
+    FetchResponse,
+    FetchSettings,
+    HopRefused,
+)
 from crawlmgr.web.fetch import Fetcher
 from crawlmgr.web.url import host_key
 from crawlmgr.web.window import MemoryLimit
@@ -36,24 +44,32 @@ PAGE_TYPES = (
 LONGEST_HOP_WAIT_SECONDS = 10.0
 UNREADABLE = "robots_unreachable"
 AGAIN = "again"
-"""Returned by `WebSession.keep_robots` for a robots.txt that could not be read and must be requested again."""
+"""Returned by `WebSession.keep_robots` for a robots.txt that could not be read and must be
+requested again."""
 
 
 class TurnTaken(Exception):
-    """The host's turn (its right to receive one request now) was used to fetch robots.txt; the page has to wait for the next
-    one."""
+    """The host's turn (its right to receive one request now) was used to fetch robots.txt; the page
+    has to wait for the next one."""
 
 
 def user_agent() -> str:
     """Returns the User-Agent of every request: product, version and, if configured, the contact."""
-    return f"{PRODUCT}/{__version__} (+{django_settings.CONTACT})" if django_settings.CONTACT else f"{PRODUCT}/{__version__}"
+    return (
+        f"{PRODUCT}/{__version__} (+{django_settings.CONTACT})"
+        if django_settings.CONTACT
+        else f"{PRODUCT}/{__version__}"
+    )
 
 
 class WebSession:
-    """Fetches pages for one run: refuses what robots.txt disallows, keeps each host's crawl delay, and counts requests.
+    """Fetches pages for one run: refuses what robots.txt disallows, keeps each host's crawl delay,
+    and counts requests.
 
-    If the installation has no contact, connections go only to private addresses that the run allows. The constructor raises
-    vault.Unreadable if a secret of the settings, such as a password of its proxy, cannot be decrypted."""
+    If the installation has no contact, connections go only to private addresses that the run
+    allows. The constructor raises vault.Unreadable if a secret of the settings, such as a password
+    of its proxy, cannot be decrypted.
+    """
 
     def __init__(
         self,
@@ -87,17 +103,24 @@ class WebSession:
             private_only=not django_settings.CONTACT,
         )
         self.for_robots = replace(
-            self.base, accepted_types=(), max_redirects=5, max_body_bytes=5_000_000, headers=EMPTY, cookies=EMPTY
+            self.base,
+            accepted_types=(),
+            max_redirects=5,
+            max_body_bytes=5_000_000,
+            headers=EMPTY,
+            cookies=EMPTY,
         )
-        self.fetcher = Fetcher(self.base, on_hop=on_hop or self._hop, on_sent=on_sent, memory=memory)
+        self.fetcher = Fetcher(
+            self.base, on_hop=on_hop or self._hop, on_sent=on_sent, memory=memory
+        )
         self.requests = 0
         self._hosts: dict[int, Host] = {}
         self._just_read: set[int] = set()
         self._asking_robots = False
 
     def host(self, pk: int) -> Host:
-        """Returns a host from this session's cache. Its next allowed request time may be out of date: only the database has the
-        current one."""
+        """Returns a host from this session's cache. Its next allowed request time may be out of
+        date: only the database has the current one."""
         if pk not in self._hosts:
             self._hosts[pk] = Host.objects.get(pk=pk)
         return self._hosts[pk]
@@ -115,8 +138,10 @@ class WebSession:
         self.fetcher.close()
 
     def allowed(self, url: str, host: Host) -> tuple[bool, str]:
-        """Tells whether robots.txt allows an address, and the reason if not ("" if it does). If robots.txt had to be fetched
-        first, raises TurnTaken after storing it: the caller has to wait before it requests the page."""
+        """Tells whether robots.txt allows an address, and the reason if not ("" if it does). If
+        robots.txt had to be fetched first, raises TurnTaken after storing it: the caller has to
+        wait before it requests the page.
+        """
         verdict = self.verdict(url, host)
         if verdict is None:
             refused = self._read_robots(url, host)
@@ -126,8 +151,8 @@ class WebSession:
         return verdict
 
     def verdict(self, url: str, host: Host) -> tuple[bool, str] | None:
-        """Tells whether the stored robots.txt allows an address, and the reason if not; returns None if robots.txt was not
-        fetched yet or has expired."""
+        """Tells whether the stored robots.txt allows an address, and the reason if not; returns
+        None if robots.txt was not fetched yet or has expired."""
         if not self.settings.respect_robots:
             return True, ""
         now = self.clock.now()
@@ -144,8 +169,10 @@ class WebSession:
         return False, UNREADABLE if host.robots_verdict == "deny" else "robots"
 
     def fetch(self, request: FetchRequest) -> FetchResponse:
-        """Sends a request, follows redirects, and returns the response. Before the call, `hosts.take_turn` must have allowed a
-        request to the host; the caller then updates the host's next request time (`hosts.settle`) when it stores the response."""
+        """Sends a request, follows redirects, and returns the response. Before the call,
+        `hosts.take_turn` must have allowed a request to the host; the caller then updates the
+        host's next request time (`hosts.settle`) when it stores the response.
+        """
         response = self.fetcher.fetch(request)
         self.requests += 1 + len(response.redirects)
         log_answer(response)
@@ -158,14 +185,20 @@ class WebSession:
         return self.keep_robots(host, response, self.clock.now())
 
     def keep_robots(
-        self, host: Host, response: FetchResponse, now: datetime, sent_at: datetime | None = None, *, last: bool = True
+        self,
+        host: Host,
+        response: FetchResponse,
+        now: datetime,
+        sent_at: datetime | None = None,
+        *,
+        last: bool = True,
     ) -> str:
         """Stores a fetched robots.txt and returns "".
 
-        If our own address guard refused the connection, nothing is stored and the reason is returned: this says nothing
-        about the host, and the next run may be allowed to connect. A robots.txt that could not be read is stored only if
-        this was the `last` try; otherwise AGAIN is returned. `sent_at` is the time of the request, from which the crawl
-        delay counts."""
+        If our own address guard refused the connection, nothing is stored and the reason is
+        returned: this says nothing about the host, and the next run may be allowed to connect. A
+        robots.txt that could not be read is stored only if this was the `last` try; otherwise AGAIN
+        is returned. `sent_at` is the time of the request, from which the crawl delay counts."""
         if response.failure is Failure.refused_address and not response.redirects:
             return f"{response.failure.value}: {response.detail}"
         self.requests += 1 + len(response.redirects)
@@ -177,13 +210,20 @@ class WebSession:
         host.robots_fetched_at, host.robots_expires_at = rules.fetched_at, rules.expires_at
         host.crawl_delay_seconds = rules.crawl_delay
         again = (sent_at or now) + timedelta(seconds=hosts.effective_delay(host))
-        values = (host.robots_text, host.robots_verdict, rules.fetched_at, rules.expires_at, rules.crawl_delay)
+        values = (
+            host.robots_text,
+            host.robots_verdict,
+            rules.fetched_at,
+            rules.expires_at,
+            rules.crawl_delay,
+        )
         sql.execute(_KEEP_ROBOTS, (*values, again, again, host.pk))
         return ""
 
     def _hop(self, url: str) -> None:
-        """Called by the fetcher before each redirect is followed: checks the target's robots.txt and waits for a turn on its
-        host. Raises HopRefused if robots.txt disallows the target or the wait is too long."""
+        """Called by the fetcher before each redirect is followed: checks the target's robots.txt
+        and waits for a turn on its host. Raises HopRefused if robots.txt disallows the target or
+        the wait is too long."""
         host = self.host(hosts.host_id(host_key(url)))
         try:
             allowed, reason = (True, "") if self._asking_robots else self.allowed(url, host)
@@ -201,23 +241,33 @@ class WebSession:
 
 
 _KEEP_ROBOTS = (
-    "UPDATE crawlmgr_host SET robots_text = %s, robots_verdict = %s, robots_fetched_at = %s, robots_expires_at = %s,"
-    " crawl_delay_seconds = %s, next_at = CASE WHEN next_at < %s THEN %s ELSE next_at END WHERE id = %s"
+    "UPDATE crawlmgr_host SET robots_text = %s, robots_verdict = %s, robots_fetched_at = %s,"
+    " robots_expires_at = %s, crawl_delay_seconds = %s, next_at = CASE WHEN next_at < %s THEN %s"
+    " ELSE next_at END WHERE id = %s"
 )
 
 
 def log_answer(response: FetchResponse) -> None:
-    """Logs a response: at level info if the installation wants a line per fetch, otherwise at level debug."""
+    """Logs a response: at level info if the installation wants a line per fetch, otherwise at level
+    debug."""
     level = logging.INFO if django_settings.LOG_FETCHES else logging.DEBUG
     if log.isEnabledFor(level):
         said = response.failure.value if response.failure is not None else response.status
-        facts = {"event": "fetch", "host": host_key(response.request_url), "bytes": response.received_bytes}
-        facts |= {"type": response.content_type.partition(";")[0], "seconds": round(response.elapsed_seconds, 3)}
+        facts = {
+            "event": "fetch",
+            "host": host_key(response.request_url),
+            "bytes": response.received_bytes,
+        }
+        facts |= {
+            "type": response.content_type.partition(";")[0],
+            "seconds": round(response.elapsed_seconds, 3),
+        }
         log.log(level, "%s %s", said, response.request_url, extra=facts)
 
 
 def known_to_allow(url: str, respect_robots: bool) -> bool:
-    """Tells whether the stored robots.txt of an address's host allows it; False if none has been fetched. Sends no request."""
+    """Tells whether the stored robots.txt of an address's host allows it; False if none has been
+    fetched. Sends no request."""
     if not respect_robots:
         return True
     host = Host.objects.filter(key=host_key(url), robots_fetched_at__isnull=False).first()
@@ -226,7 +276,10 @@ def known_to_allow(url: str, respect_robots: bool) -> bool:
 
 @lru_cache(maxsize=512)
 def _rules(text: str, verdict: str) -> robots.RobotsRules:
-    return robots.RobotsRules(text=text or None, verdict=verdict, fetched_at=_NEVER, expires_at=_NEVER, agent=PRODUCT)
+    return robots.RobotsRules(
+        text=text or None, verdict=verdict, fetched_at=_NEVER, expires_at=_NEVER, agent=PRODUCT
+    )
 
 
-_NEVER = datetime(1970, 1, 1)  # noqa: DTZ001 - the cached rules are used for matching only, never for their age
+# the cached rules are used for matching only, never for their age
+_NEVER = datetime(1970, 1, 1)

@@ -23,13 +23,18 @@ def current() -> Hold | None:
 
 
 def pause_all(now: datetime, user: Any = None) -> int:
-    """Pauses all running crawls and keeps scheduled ones from starting; returns how many were paused. Crawls that users start
-    afterwards do run, and so do jobs without requests (exports, simulations).
+    """Pauses all running crawls and keeps scheduled ones from starting; returns how many were
+    paused. Crawls that users start afterwards do run, and so do jobs without requests (exports,
+    simulations).
 
-    The pause is stored before the first run is paused: after a kill in between, calling it again pauses the rest."""
+    The pause is stored before the first run is paused: after a kill in between, calling it again
+    pauses the rest.
+    """
     active = [run.pk for run in Run.objects.at_work().only("id", "kind", "state") if _crawls(run)]
     with transaction.atomic():
-        hold, made = Hold.objects.get_or_create(pk=ONLY, defaults={"since": now, "by": user, "runs": active})
+        hold, made = Hold.objects.get_or_create(
+            pk=ONLY, defaults={"since": now, "by": user, "runs": active}
+        )
         if not made:
             hold.runs = sorted({*hold.runs, *active})
             hold.save(update_fields=["runs"])
@@ -48,8 +53,10 @@ def _crawls(run: Run) -> bool:
 
 
 def resume_all(now: datetime, user: Any = None) -> int:
-    """Ends the pause of all crawling and resumes the runs that it paused; returns how many. Runs that were paused by a user
-    before stay paused. The pause is deleted last: after a kill in between, calling it again resumes the rest."""
+    """Ends the pause of all crawling and resumes the runs that it paused; returns how many. Runs
+    that were paused by a user before stay paused. The pause is deleted last: after a kill in
+    between, calling it again resumes the rest.
+    """
     hold = current()
     if hold is None:
         return 0
@@ -60,7 +67,8 @@ def resume_all(now: datetime, user: Any = None) -> int:
             try:
                 runs.resume(pk, now)
             except (runs.WrongState, runs.Busy):
-                continue  # a user has resumed the run already, or has started another run on the same target
+                # a user has resumed the run already, or has started another run on the same target
+                continue
         gone_on += 1
     Hold.objects.filter(pk=ONLY).delete()
     if user is not None:

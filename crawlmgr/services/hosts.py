@@ -1,5 +1,6 @@
-"""Politeness towards hosts: when each may be requested next. All workers share the times in the database. A worker takes a turn
-(the right to send one request), and each response decides when the next request is allowed."""
+"""Politeness towards hosts: when each may be requested next. All workers share the times in the
+database. A worker takes a turn (the right to send one request), and each response decides when the
+next request is allowed."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from crawlmgr.web.politeness import HostState, PacePolicy, after, pace
 MAX_KNOWN = 65_536
 _SOME = 500
 _known: dict[tuple[str, str], int] = {}
-# hosts created in transactions that are not committed yet: their ids are cached only after the commit
+# hosts created in transactions that are not committed yet: their ids are cached only after the
+# commit
 _made: set[tuple[str, str]] = set()
 
 
@@ -38,8 +40,8 @@ def host_id(key: str) -> int:
 
 
 def host_ids(keys: Iterable[str]) -> dict[str, int]:
-    """Returns the ids of many hosts by their keys. Unknown hosts are created, in alphabetical order, so that two transactions
-    that create the same hosts cannot deadlock."""
+    """Returns the ids of many hosts by their keys. Unknown hosts are created, in alphabetical
+    order, so that two transactions that create the same hosts cannot deadlock."""
     base, wanted = str(Host.objects.db), set(keys)
     found = {key: known for key in wanted if (known := _known.get((base, key))) is not None}
     missing = sorted(wanted - found.keys())
@@ -67,23 +69,25 @@ def _found_or_made(base: str, keys: list[str]) -> dict[str, int]:
 
 
 class OwnPace:
-    """The crawl delay and number of connections in a run's settings, for hosts that were never requested."""
+    """The crawl delay and number of connections in a run's settings, for hosts that were never
+    requested."""
 
     def __init__(self, settings: CrawlSettings) -> None:
         self.values = (settings.delay_seconds, settings.connections)
         self._given: set[int] = set()
 
     def give(self, ids: Iterable[int]) -> None:
-        """Stores the run's delay and number of connections in those of the hosts with these ids that were never requested, in
-        the order of the ids to avoid deadlocks. Later calls skip hosts that were passed before."""
+        """Stores the run's delay and number of connections in those of the hosts with these ids
+        that were never requested, in the order of the ids to avoid deadlocks. Later calls skip
+        hosts that were passed before."""
         for pk in sorted(set(ids) - self._given):
             sql.execute(_PACE, (*self.values, pk, *self.values))
             self._given.add(pk)
 
 
 _PACE = (
-    "UPDATE crawlmgr_host SET delay_seconds = %s, connections = %s WHERE id = %s AND last_request_at IS NULL"
-    " AND (delay_seconds <> %s OR connections <> %s)"
+    "UPDATE crawlmgr_host SET delay_seconds = %s, connections = %s WHERE id = %s AND"
+    " last_request_at IS NULL AND (delay_seconds <> %s OR connections <> %s)"
 )
 
 
@@ -95,7 +99,8 @@ def _keep(place: tuple[str, str], pk: int) -> None:
 
 
 def forget() -> None:
-    """Clears the cache of host ids. Called when a host was deleted or a test has replaced the database."""
+    """Clears the cache of host ids. Called when a host was deleted or a test has replaced the
+    database."""
     _known.clear()
     _made.clear()
 
@@ -113,12 +118,12 @@ _GIVE_TURN_BACK = "UPDATE crawlmgr_host SET next_at = %s, last_request_at = %s W
 
 
 def take_turn(pk: int, delay_seconds: float, now: datetime) -> bool:
-    """Takes a turn on a host, the right to send it one request at `now`. If a request is allowed then, advances the host's next
-    request time by the delay and returns True; returns False if it is not allowed yet, for example because another worker
-    took the turn first.
+    """Takes a turn on a host, the right to send it one request at `now`. If a request is allowed
+    then, advances the host's next request time by the delay and returns True; returns False if it
+    is not allowed yet, for example because another worker took the turn first.
 
-    A host that is locked by another transaction counts as not allowed. Waiting for the lock could deadlock, because the
-    caller may hold locks as well."""
+    A host that is locked by another transaction counts as not allowed. Waiting for the lock could
+    deadlock, because the caller may hold locks as well."""
     statement = f"{_TURN}{sql.locking(wait=False)})"
     return bool(sql.execute(statement, (now + timedelta(seconds=delay_seconds), now, pk, now)))
 
@@ -130,63 +135,78 @@ _TURNS = (
 
 
 def take_turns(delays: Mapping[int, float], now: datetime) -> set[int]:
-    """Takes a turn on several hosts at once, like `take_turn`; `delays` gives the crawl delay in seconds by host id. Returns
-    the ids of the hosts whose turn was taken. Sends one statement for each distinct delay."""
+    """Takes a turn on several hosts at once, like `take_turn`; `delays` gives the crawl delay in
+    seconds by host id. Returns the ids of the hosts whose turn was taken. Sends one statement for
+    each distinct delay."""
     taken: set[int] = set()
     for delay in set(delays.values()):
         ids = sql.padded([pk for pk, own in delays.items() if own == delay])
         statement = _TURNS.format(", ".join(["%s"] * len(ids)), sql.locking(wait=False))
-        taken.update(row[0] for row in sql.fetch(statement, (now + timedelta(seconds=delay), now, *ids, now)))
+        taken.update(
+            row[0] for row in sql.fetch(statement, (now + timedelta(seconds=delay), now, *ids, now))
+        )
     return taken
 
 
 def give_turn_back(pk: int, next_at: datetime, last_request_at: datetime | None) -> None:
-    """Undoes `take_turn` if no request was sent: resets the host's next and last request times to the given earlier values.
-    Must be called in the transaction that called `take_turn`."""
+    """Undoes `take_turn` if no request was sent: resets the host's next and last request times to
+    the given earlier values. Must be called in the transaction that called `take_turn`."""
     sql.execute(_GIVE_TURN_BACK, (next_at, last_request_at, pk))
 
 
 def configure(key: str, settings: CrawlSettings) -> Host:
-    """Copies the crawl delay and the number of connections from `settings` to the host with this key, which is created if it is
-    unknown; returns the host."""
+    """Copies the crawl delay and the number of connections from `settings` to the host with this
+    key, which is created if it is unknown; returns the host."""
     host = Host.objects.get(pk=host_id(key))
     if (host.delay_seconds, host.connections) != (settings.delay_seconds, settings.connections):
-        Host.objects.filter(pk=host.pk).update(delay_seconds=settings.delay_seconds, connections=settings.connections)
+        Host.objects.filter(pk=host.pk).update(
+            delay_seconds=settings.delay_seconds, connections=settings.connections
+        )
         host.refresh_from_db()
     return host
 
 
-_CLOCK = "SELECT next_at, failures, retry_after_until, crawl_delay_seconds, delay_seconds FROM crawlmgr_host WHERE id = %s"
+_CLOCK = (
+    "SELECT next_at, failures, retry_after_until, crawl_delay_seconds, delay_seconds FROM"
+    " crawlmgr_host WHERE id = %s"
+)
 _SETTLE = (
-    "UPDATE crawlmgr_host SET next_at = %s, failures = %s, retry_after_until = %s, last_status = %s, last_error = %s,"
-    " requests = requests + %s, bytes = bytes + %s, errors = errors + %s WHERE id = %s"
+    "UPDATE crawlmgr_host SET next_at = %s, failures = %s, retry_after_until = %s, last_status ="
+    " %s, last_error = %s, requests = requests + %s, bytes = bytes + %s, errors = errors + %s WHERE"
+    " id = %s"
 )
 _SETTLE_PLAIN = (
-    "UPDATE crawlmgr_host SET next_at = CASE WHEN next_at < %s THEN %s ELSE next_at END, failures = 0, last_status = %s,"
-    " last_error = '', requests = requests + %s, bytes = bytes + %s"
-    " WHERE id = %s AND retry_after_until IS NULL AND delay_seconds = %s AND COALESCE(crawl_delay_seconds, 0) = %s"
+    "UPDATE crawlmgr_host SET next_at = CASE WHEN next_at < %s THEN %s ELSE next_at END, failures ="
+    " 0, last_status = %s, last_error = '', requests = requests + %s, bytes = bytes + %s WHERE id ="
+    " %s AND retry_after_until IS NULL AND delay_seconds = %s AND COALESCE(crawl_delay_seconds, 0)"
+    " = %s"
 )
 _HOUR = (
-    "INSERT INTO crawlmgr_hosthour (host_id, hour, requests, bytes, errors) VALUES (%s, %s, %s, %s, %s)"
-    " ON CONFLICT (host_id, hour) DO UPDATE SET requests = crawlmgr_hosthour.requests + excluded.requests,"
-    " bytes = crawlmgr_hosthour.bytes + excluded.bytes, errors = crawlmgr_hosthour.errors + excluded.errors"
+    "INSERT INTO crawlmgr_hosthour (host_id, hour, requests, bytes, errors) VALUES (%s, %s, %s, %s,"
+    " %s) ON CONFLICT (host_id, hour) DO UPDATE SET requests = crawlmgr_hosthour.requests +"
+    " excluded.requests, bytes = crawlmgr_hosthour.bytes + excluded.bytes, errors ="
+    " crawlmgr_hosthour.errors + excluded.errors"
 )
 
 
 class Hours:
-    """Hourly sums of requests, bytes and errors by host, collected in memory and written once at the end of a transaction."""
+    """Hourly sums of requests, bytes and errors by host, collected in memory and written once at
+    the end of a transaction."""
 
     def __init__(self) -> None:
         self._sums: dict[tuple[int, datetime], list[int]] = {}
 
     def count(self, host_id: int, now: datetime, sums: tuple[int, int, int]) -> None:
         """Adds `sums` (requests, bytes, errors) to those of a host in the hour of `now`."""
-        kept = self._sums.setdefault((host_id, now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)), [0, 0, 0])
+        kept = self._sums.setdefault(
+            (host_id, now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)), [0, 0, 0]
+        )
         for place, number in enumerate(sums):
             kept[place] += number
 
     def write(self) -> None:
-        """Adds the collected hourly sums to the database, in the order of host ids to avoid deadlocks, and clears them."""
+        """Adds the collected hourly sums to the database, in the order of host ids to avoid
+        deadlocks, and clears them."""
         rows = [(pk, sql.stamp(hour), *sums) for (pk, hour), sums in sorted(self._sums.items())]
         self._sums = {}
         if rows:
@@ -194,14 +214,18 @@ class Hours:
 
 
 def settle(
-    host: Host, response: FetchResponse, now: datetime, sent_at: datetime | None = None, hours: Hours | None = None
+    host: Host,
+    response: FetchResponse,
+    now: datetime,
+    sent_at: datetime | None = None,
+    hours: Hours | None = None,
 ) -> None:
-    """Updates a host after a response (success, Retry-After or failure) received at `now`: its next allowed request time, its
-    failures in a row, and its sums of requests, bytes and errors.
+    """Updates a host after a response (success, Retry-After or failure) received at `now`: its next
+    allowed request time, its failures in a row, and its sums of requests, bytes and errors.
 
-    `host` is the caller's copy of the row; its failures and delays are updated too. The crawl delay counts from `sent_at`, the
-    time when the request was sent (default: `now`). With `hours`, the hourly sums are collected there, and the caller writes them
-    at the end of its transaction."""
+    `host` is the caller's copy of the row; its failures and delays are updated too. The crawl delay
+    counts from `sent_at`, the time when the request was sent (default: `now`). With `hours`, the
+    hourly sums are collected there, and the caller writes them at the end of its transaction."""
     failed = response.failure is not None or response.status >= 500 or response.status == 429
     sums = (1 + len(response.redirects), response.received_bytes, int(failed))
     if hours is not None:
@@ -215,14 +239,24 @@ def settle(
         own.write()
 
 
-def _settle(host: Host, response: FetchResponse, now: datetime, sent_at: datetime, sums: tuple[int, int, int]) -> None:
-    if response.failure is not None or not 200 <= response.status < 300 or not _settle_plain(host, response, sent_at):
+def _settle(
+    host: Host,
+    response: FetchResponse,
+    now: datetime,
+    sent_at: datetime,
+    sums: tuple[int, int, int],
+) -> None:
+    if (
+        response.failure is not None
+        or not 200 <= response.status < 300
+        or not _settle_plain(host, response, sent_at)
+    ):
         _settle_fully(host, response, now, sent_at, sums)
 
 
 def _settle_plain(host: Host, response: FetchResponse, sent_at: datetime) -> bool:
-    """Updates a host after a plain success in one statement. Returns False, and changes nothing, if the caller's copy of the
-    host is out of date or a Retry-After is in force."""
+    """Updates a host after a plain success in one statement. Returns False, and changes nothing, if
+    the caller's copy of the host is out of date or a Retry-After is in force."""
     crawl_delay = host.crawl_delay_seconds or 0.0
     policy = PacePolicy(delay_seconds=host.delay_seconds)
     next_at = sent_at + timedelta(seconds=pace(HostState(sent_at, 0, None, crawl_delay), policy))
@@ -235,7 +269,11 @@ def _settle_plain(host: Host, response: FetchResponse, sent_at: datetime) -> boo
 
 
 def _settle_fully(
-    host: Host, response: FetchResponse, now: datetime, sent_at: datetime, sums: tuple[int, int, int]
+    host: Host,
+    response: FetchResponse,
+    now: datetime,
+    sent_at: datetime,
+    sums: tuple[int, int, int],
 ) -> None:
     problem = str(response.status) if sums[2] else ""
     if response.failure is not None:

@@ -1,5 +1,6 @@
-"""Sends the requests of a run, many at the same time: for pages, for robots.txt, and redirects. Worker threads fetch; one
-thread, which owns the `Line`, makes all decisions and uses the database."""
+"""Sends the requests of a run, many at the same time: for pages, for robots.txt, and redirects.
+Worker threads fetch; one thread, which owns the `Line`, makes all decisions and uses the database.
+"""
 
 from __future__ import annotations
 
@@ -25,25 +26,30 @@ from crawlmgr.web.url import host_key
 from crawlmgr.web.window import JobPool, MemoryLimit
 
 MEMORY_BYTES = 32_000_000
-"""Memory budget of a run in bytes, for response bodies that are arriving or wait to be processed."""
+"""Memory budget of a run in bytes, for response bodies that are arriving or wait to be processed.
+"""
 HOP_CHECK_SECONDS = 0.05
 LATE_SECONDS = 2.0
-"""A thread that wakes up later than planned by more than this was frozen together with its process; another worker may use the
-host by now."""
+"""A thread that wakes up later than planned by more than this was frozen together with its process;
+another worker may use the host by now."""
 ROBOTS_GATHER_SECONDS = 0.05
-"""Seconds that a received robots.txt waits for others, while requests are in flight, so that all are stored in one transaction.
+"""Seconds that a received robots.txt waits for others, while requests are in flight, so that all
+are stored in one transaction.
 """
 
 
 class HeldUp(Exception):
-    """The time at which a request was to be sent is long past, because the process was frozen; the request was not sent."""
+    """The time at which a request was to be sent is long past, because the process was frozen; the
+    request was not sent."""
 
 
 @dataclass(eq=False, slots=True)
 class Flight:
-    """One request with its redirects. `item` is the frontier address whose page is requested. `host_id` is the host that is
-    being requested now, which a redirect may change. `robots` is True for a request for robots.txt; `parked` are the
-    addresses that wait for it. The request is not sent before `due_at`; its thread sleeps until then."""
+    """One request with its redirects. `item` is the frontier address whose page is requested.
+    `host_id` is the host that is being requested now, which a redirect may change. `robots` is True
+    for a request for robots.txt; `parked` are the addresses that wait for it. The request is not
+    sent before `due_at`; its thread sleeps until then.
+    """
 
     host_id: int
     request: FetchRequest
@@ -56,14 +62,19 @@ class Flight:
 
     @property
     def not_before(self) -> datetime | None:
-        """The earliest time at which the request may be sent; None while its thread has not been started."""
-        return self.started_at if self.due_at is None or self.started_at is None else max(self.due_at, self.started_at)
+        """The earliest time at which the request may be sent; None while its thread has not been
+        started."""
+        return (
+            self.started_at
+            if self.due_at is None or self.started_at is None
+            else max(self.due_at, self.started_at)
+        )
 
 
 @dataclass(slots=True)
 class Landed:
-    """A request that ended at the time `at`, with its response. Its body counts with `size_bytes` towards the run's memory
-    budget until `Line.done` is called."""
+    """A request that ended at the time `at`, with its response. Its body counts with `size_bytes`
+    towards the run's memory budget until `Line.done` is called."""
 
     flight: Flight
     response: FetchResponse
@@ -72,7 +83,8 @@ class Landed:
 
     @property
     def item(self) -> Url:
-        assert self.flight.item is not None  # noqa: S101 - responses with robots.txt, which have no item, are not returned
+        # responses with robots.txt, which have no item, are not returned
+        assert self.flight.item is not None  # noqa: S101
         return self.flight.item
 
 
@@ -80,10 +92,11 @@ class Landed:
 class Arrivals:
     """Result of `Line.land`.
 
-    `pages` are the responses to requests for pages. The other fields are claimed frontier addresses: `known`, whose host's
-    robots.txt has been stored; `refused`, whose host was refused by the address guard, with the reason; `held_up`, which
-    were not requested because this process was frozen at the time; `again`, whose host's robots.txt could not be read and
-    must be requested again."""
+    `pages` are the responses to requests for pages. The other fields are claimed frontier
+    addresses: `known`, whose host's robots.txt has been stored; `refused`, whose host was refused
+    by the address guard, with the reason; `held_up`, which were not requested because this process
+    was frozen at the time; `again`, whose host's robots.txt could not be read and must be requested
+    again."""
 
     pages: list[Landed] = field(default_factory=list)
     known: list[Url] = field(default_factory=list)
@@ -94,9 +107,9 @@ class Arrivals:
 
 @dataclass(eq=False, slots=True)
 class _Hop:
-    """A redirect that waits for permission to be followed. Its fetching thread waits for `answer`: "" gives permission, any
-    other text is the reason of the refusal. After `deadline` it is refused; before `not_before` it need not be checked
-    again."""
+    """A redirect that waits for permission to be followed. Its fetching thread waits for `answer`:
+    "" gives permission, any other text is the reason of the refusal. After `deadline` it is
+    refused; before `not_before` it need not be checked again."""
 
     flight: Flight
     url: str
@@ -106,18 +119,20 @@ class _Hop:
 
 
 class Line:
-    """The requests of one run that are in flight or about to be sent. All public methods must be called in the same thread
-    (the owner), the only one that uses the database.
+    """The requests of one run that are in flight or about to be sent. All public methods must be
+    called in the same thread (the owner), the only one that uses the database.
 
-    A redirect to another host waits until that host's robots.txt is known, its crawl delay is over, and the run has fewer
-    connections to that host than allowed."""
+    A redirect to another host waits until that host's robots.txt is known, its crawl delay is over,
+    and the run has fewer connections to that host than allowed."""
 
     def __init__(self, settings: CrawlSettings, clock: Clock) -> None:
         self._pool: JobPool[Flight, Landed] = JobPool()
         self._memory = MemoryLimit(MEMORY_BYTES)
         self._local = threading.local()
         self._clock = clock
-        self.web = WebSession(settings, clock, on_hop=self._ask, on_sent=self._sent, memory=self._memory)
+        self.web = WebSession(
+            settings, clock, on_hop=self._ask, on_sent=self._sent, memory=self._memory
+        )
         self.shares = TimeShares()
         self._flying: set[Flight] = set()
         self._on: Counter[int] = Counter()
@@ -134,19 +149,21 @@ class Line:
 
     @property
     def full(self) -> bool:
-        """Tells whether received bodies take up the whole memory budget, so that no more requests should be sent until some are
-        processed."""
+        """Tells whether received bodies take up the whole memory budget, so that no more requests
+        should be sent until some are processed."""
         return self._memory.used >= self._memory.limit_bytes
 
     def is_free(self, host_id: int) -> bool:
-        """Tells whether a host has a free connection in this run; a redirect may have taken the one that was free when the
-        address was claimed."""
+        """Tells whether a host has a free connection in this run; a redirect may have taken the one
+        that was free when the address was claimed."""
         return self._on[host_id] < max(1, self.web.host(host_id).connections)
 
     def items(self) -> list[Url]:
         """Returns the frontier addresses in flight, including those that wait for a robots.txt."""
         flights = [*self._flying, *(landed.flight for landed in self._robots_read)]
-        return [item for flight in flights for item in ([flight.item] if flight.item else flight.parked)]
+        return [
+            item for flight in flights for item in ([flight.item] if flight.item else flight.parked)
+        ]
 
     def send(self, item: Url, request: FetchRequest) -> None:
         """Sends the request for a page in a thread of its own, not before the address is due."""
@@ -160,9 +177,9 @@ class Line:
         flight.parked.append(item)
 
     def land(self, seconds: float, most: int, gather_seconds: float) -> Arrivals:
-        """Returns the results of up to `most` requests that have ended: waits up to `seconds` for the first, then up to
-        `gather_seconds` for others. Also decides about redirects that wait for permission, and stores received robots.txt
-        files."""
+        """Returns the results of up to `most` requests that have ended: waits up to `seconds` for
+        the first, then up to `gather_seconds` for others. Also decides about redirects that wait
+        for permission, and stores received robots.txt files."""
         self._serve_hops()
         wait = min(seconds, HOP_CHECK_SECONDS) if self._hops else seconds
         arrivals = Arrivals()
@@ -178,19 +195,26 @@ class Line:
             assert ended.value is not None  # noqa: S101 - a job that raised no error has a value
             log_answer(ended.value.response)
             if flight.sent_at is not None:
-                self.shares.answered(flight.host_id, (ended.value.at - flight.sent_at).total_seconds(), ended.value.at)
+                self.shares.answered(
+                    flight.host_id,
+                    (ended.value.at - flight.sent_at).total_seconds(),
+                    ended.value.at,
+                )
             if flight.robots:
                 self._robots_since = self._robots_since if self._robots_read else time.monotonic()
                 self._robots_read.append(ended.value)
             else:
                 self.web.requests += 1 + len(ended.value.response.redirects)
                 arrivals.pages.append(ended.value)
-        if self._robots_read and (not self._flying or time.monotonic() - self._robots_since >= ROBOTS_GATHER_SECONDS):
+        if self._robots_read and (
+            not self._flying or time.monotonic() - self._robots_since >= ROBOTS_GATHER_SECONDS
+        ):
             read, self._robots_read = self._robots_read, []
             self._keep_robots(read, arrivals)
         if self._hops and len(self._hops) == len(self._flying):
-            # All requests wait for permission to follow a redirect. A simulated clock (see `crawlmgr.clock`) advances only by
-            # `sleep`; without this call the requests would wait for ever.
+            # All requests wait for permission to follow a redirect. A simulated clock (see
+            # `crawlmgr.clock`) advances only by `sleep`; without this call the requests would wait
+            # for ever.
             self._clock.sleep(HOP_CHECK_SECONDS)
         return arrivals
 
@@ -206,7 +230,8 @@ class Line:
         self._memory.release(landed.size_bytes)
 
     def close(self) -> list[Url]:
-        """Aborts all requests in flight and returns their addresses. Responses that arrive later are discarded."""
+        """Aborts all requests in flight and returns their addresses. Responses that arrive later
+        are discarded."""
         left = self.items()
         self._over = True
         self.web.fetcher.abort()
@@ -225,25 +250,38 @@ class Line:
         self._pool.start(flight, partial(self._fetch, flight))
 
     def _fetch(self, flight: Flight) -> Landed:
-        """Sleeps until the request is due, sends it and returns the response; runs in a thread of its own. Raises HeldUp if the
-        thread woke up too late."""
+        """Sleeps until the request is due, sends it and returns the response; runs in a thread of
+        its own. Raises HeldUp if the thread woke up too late."""
         self._local.flight = flight
         if flight.due_at is not None:
             self._clock.sleep((flight.due_at - self._clock.now()).total_seconds())
-        if flight.not_before is not None and (self._clock.now() - flight.not_before).total_seconds() > LATE_SECONDS:
+        if (
+            flight.not_before is not None
+            and (self._clock.now() - flight.not_before).total_seconds() > LATE_SECONDS
+        ):
             raise HeldUp
-        response = self.web.fetcher.fetch(flight.request, self.web.for_robots if flight.robots else None)
+        response = self.web.fetcher.fetch(
+            flight.request, self.web.for_robots if flight.robots else None
+        )
         return Landed(flight, response, self._clock.now(), self._memory.end())
 
     def _sent(self) -> None:
-        """Records the time at which a request was sent; called by the fetcher in the request's thread."""
+        """Records the time at which a request was sent; called by the fetcher in the request's
+        thread."""
         self._local.flight.sent_at = self._clock.now()
 
     def _ask(self, url: str) -> None:
-        """Asks the owner thread for permission to follow a redirect and waits for the answer; called by the fetcher in the
-        request's thread. Raises HopRefused if the redirect must not be followed."""
+        """Asks the owner thread for permission to follow a redirect and waits for the answer;
+        called by the fetcher in the request's thread. Raises HopRefused if the redirect must not be
+        followed."""
         now = self._clock.now()
-        hop = _Hop(self._local.flight, url, now + timedelta(seconds=LONGEST_HOP_WAIT_SECONDS), now, queue.SimpleQueue())
+        hop = _Hop(
+            self._local.flight,
+            url,
+            now + timedelta(seconds=LONGEST_HOP_WAIT_SECONDS),
+            now,
+            queue.SimpleQueue(),
+        )
         self._asked.put(hop)
         if self._over:
             raise HopRefused("broken_off")
@@ -266,8 +304,9 @@ class Line:
         self._hops = waiting
 
     def _leave(self, hop: _Hop) -> str | None:
-        """Decides about a redirect: returns "" if it may be followed now, the reason if it must not be followed, None if it has
-        to wait. With "", the request to the target host has been reserved (`hosts.take_turn`)."""
+        """Decides about a redirect: returns "" if it may be followed now, the reason if it must not
+        be followed, None if it has to wait. With "", the request to the target host has been
+        reserved (`hosts.take_turn`)."""
         flight, now = hop.flight, self._clock.now()
         if now < hop.not_before:
             return None
@@ -297,15 +336,19 @@ class Line:
         return flight
 
     def _keep_robots(self, read: list[Landed], arrivals: Arrivals) -> None:
-        """Stores the robots.txt files in `read` and adds the addresses that waited for them to `arrivals`. The files are stored
-        in the order of host ids, so that two runs that store files of the same hosts cannot deadlock."""
+        """Stores the robots.txt files in `read` and adds the addresses that waited for them to
+        `arrivals`. The files are stored in the order of host ids, so that two runs that store files
+        of the same hosts cannot deadlock.
+        """
         with transaction.atomic():
             for landed in sorted(read, key=lambda landed: self._asked_for(landed.flight)):
                 flight = landed.flight
                 host_id = self._asked_for(flight)
                 del self._robots[host_id]
                 last = self._tried_enough(flight)
-                refused = self.web.keep_robots(self.web.host(host_id), landed.response, landed.at, flight.sent_at, last=last)
+                refused = self.web.keep_robots(
+                    self.web.host(host_id), landed.response, landed.at, flight.sent_at, last=last
+                )
                 if refused == AGAIN:
                     arrivals.again += flight.parked
                 elif refused:
@@ -316,20 +359,29 @@ class Line:
                 self.done(landed)
 
     def _tried_enough(self, flight: Flight) -> bool:
-        """Tells whether a robots.txt has been requested as often as a page may be (`max_attempts`): each request counts as a
-        try of the addresses that wait for it. If none waits (it was requested for a redirect), or if one must be sent only
-        once, one try is enough."""
+        """Tells whether a robots.txt has been requested as often as a page may be (`max_attempts`):
+        each request counts as a try of the addresses that wait for it. If none waits (it was
+        requested for a redirect), or if one must be sent only once, one try is enough."""
         tries = [item.attempts for item in flight.parked if not item.payload.get("once")]
-        return not tries or len(tries) < len(flight.parked) or max(tries) >= self.web.settings.max_attempts
+        return (
+            not tries
+            or len(tries) < len(flight.parked)
+            or max(tries) >= self.web.settings.max_attempts
+        )
 
     def _refuse_hops(self, host_id: int, reason: str) -> None:
-        """Refuses the redirects that wait for the robots.txt of a host which the address guard refused."""
-        refused = [hop for hop in self._hops if not hop.flight.robots and hosts.host_id(host_key(hop.url)) == host_id]
+        """Refuses the redirects that wait for the robots.txt of a host which the address guard
+        refused."""
+        refused = [
+            hop
+            for hop in self._hops
+            if not hop.flight.robots and hosts.host_id(host_key(hop.url)) == host_id
+        ]
         for hop in refused:
             hop.answer.put(reason)
         self._hops = [hop for hop in self._hops if hop not in refused]
 
     def _asked_for(self, flight: Flight) -> int:
-        """Returns the id of the host whose robots.txt was requested; the request itself may have been redirected to another
-        host."""
+        """Returns the id of the host whose robots.txt was requested; the request itself may have
+        been redirected to another host."""
         return next(pk for pk, other in self._robots.items() if other is flight)

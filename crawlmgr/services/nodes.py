@@ -1,5 +1,5 @@
-"""Worker nodes (a node is one cluster of worker processes): registers them by name, records their heartbeats, and frees the
-runs of processes that died."""
+"""Worker nodes (a node is one cluster of worker processes): registers them by name, records their
+heartbeats, and frees the runs of processes that died."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ from crawlmgr.services import events, queue, sql, standing
 from crawlmgr.supervisor import alive
 
 HISTORY_MINUTES = 60
-"""Number of minutes for which a node's pages per minute are stored; its weight is computed from the last five."""
+"""Number of minutes for which a node's pages per minute are stored; its weight is computed from the
+last five."""
 
 LONGEST_LABEL = 60
 ROUND_SHARE = 0.8
-"""Fraction of settings.TICK_SECONDS for which no node begins a round of the dispatcher after one node has begun one."""
+"""Fraction of settings.TICK_SECONDS for which no node begins a round of the dispatcher after one
+node has begun one."""
 TICK = (
     "UPDATE crawlmgr_node SET heartbeat = %s, dispatched = CASE WHEN EXISTS"
     " (SELECT 1 FROM crawlmgr_node other WHERE other.dispatched > %s AND other.dispatched <= %s)"
@@ -39,43 +41,51 @@ class Refused(Exception):
 
 
 def own_name() -> str:
-    """Returns the name of this machine's node: the environment variable CRAWLMGR_NODE, otherwise the host name."""
+    """Returns the name of this machine's node: the environment variable CRAWLMGR_NODE, otherwise
+    the host name."""
     return os.environ.get("CRAWLMGR_NODE", "").strip() or socket.gethostname()
 
 
 def admit(names: Iterable[str], clock: Clock) -> None:
-    """Checks whether nodes of this machine may start beside the existing ones. Raises Refused if this machine's clock is wrong,
-    if a living node has another version, if one has the same name on another machine, and on SQLite if a node on another
-    machine is alive."""
+    """Checks whether nodes of this machine may start beside the existing ones. Raises Refused if
+    this machine's clock is wrong, if a living node has another version, if one has the same name on
+    another machine, and on SQLite if a node on another machine is alive."""
     own, machine = set(names), socket.gethostname()
     ahead = seconds_ahead(clock)
     if abs(ahead) > MAX_AHEAD_SECONDS:
         way = "ahead of" if ahead > 0 else "behind"
         raise Refused(
-            f"This machine's clock is {abs(ahead):.1f} s {way} the database server's, and crawl delays depend on"
-            " both: synchronise them by NTP."
+            f"This machine's clock is {abs(ahead):.1f} s {way} the database server's, and crawl"
+            " delays depend on both: synchronise them by NTP."
         )
     held = standing.runs_in_hand(clock.now())
     for node in living(clock.now()):
         elsewhere = bool(node.machine) and node.machine != machine
         if elsewhere and connection.vendor == "sqlite":
             raise Refused(
-                f"Node {node.name} works on {node.machine}, and SQLite serves one machine only: set DATABASE_URL to a PostgreSQL"
-                " database for several."
+                f"Node {node.name} works on {node.machine}, and SQLite serves one machine only: set"
+                " DATABASE_URL to a PostgreSQL database for several."
             )
         if elsewhere and node.name in own:
-            raise Refused(f"A node {node.name} works on {node.machine} already; name this one with --name.")
-        over = node.state == NodeState.DRAINING and not held[node.name]  # the node has finished all its runs and takes no more
+            raise Refused(
+                f"A node {node.name} works on {node.machine} already; name this one with --name."
+            )
+        over = (
+            node.state == NodeState.DRAINING and not held[node.name]
+        )  # the node has finished all its runs and takes no more
         if node.version and node.version != __version__ and node.name not in own and not over:
             raise Refused(
-                f"Node {node.name} is of version {node.version}, this program of {__version__}: drain the nodes of one version"
-                " (`node drain NAME`) before starting nodes of another."
+                f"Node {node.name} is of version {node.version}, this program of {__version__}:"
+                " drain the nodes of one version (`node drain NAME`) before starting nodes of"
+                " another."
             )
 
 
 def seconds_ahead(clock: Clock) -> float:
-    """Returns the seconds by which this machine's clock is ahead of the database server's (negative: behind); 0 on SQLite,
-    which is on this machine. It matters because crawl delays compare times written by different machines."""
+    """Returns the seconds by which this machine's clock is ahead of the database server's
+    (negative: behind); 0 on SQLite, which is on this machine. It matters because crawl delays
+    compare times written by different machines.
+    """
     if connection.vendor == "sqlite":
         return 0.0
     before = clock.now()
@@ -83,22 +93,35 @@ def seconds_ahead(clock: Clock) -> float:
         cursor.execute("SELECT clock_timestamp()")
         there: datetime = cursor.fetchone()[0]
     after = clock.now()
-    return (before + (after - before) / 2 - there).total_seconds() if not before <= there <= after else 0.0
+    return (
+        (before + (after - before) / 2 - there).total_seconds()
+        if not before <= there <= after
+        else 0.0
+    )
 
 
-def register(name: str, *, pid: int, workers: int, queues: str, now: datetime, joins: bool = False) -> Node:
-    """Records that a node's cluster is about to start, and frees what its dead processes left: their runs and, if no other node
-    uses the queue, the tasks taken from it. With `joins` an operator has started the node itself (its cluster was not merely
-    restarted): if it was draining, it takes work again."""
+def register(
+    name: str, *, pid: int, workers: int, queues: str, now: datetime, joins: bool = False
+) -> Node:
+    """Records that a node's cluster is about to start, and frees what its dead processes left:
+    their runs and, if no other node uses the queue, the tasks taken from it. With `joins` an
+    operator has started the node itself (its cluster was not merely restarted): if it was draining,
+    it takes work again."""
     values = {
-        "pid": pid, "workers": workers, "queues": queues, "started": now, "version": __version__,
+        "pid": pid,
+        "workers": workers,
+        "queues": queues,
+        "started": now,
+        "version": __version__,
         "machine": socket.gethostname()[:255],
     }
     node, _ = Node.objects.update_or_create(name=name, defaults=values)
     if joins and node.state == NodeState.DRAINING:
         Node.objects.filter(pk=node.pk).update(state=NodeState.ACTIVE)
     queue.forget_node(name, queues)
-    for run in _held(now).filter(lease_holder__startswith=f"{name}:").only("pk", "fence", "lease_holder"):
+    for run in (
+        _held(now).filter(lease_holder__startswith=f"{name}:").only("pk", "fence", "lease_holder")
+    ):
         holder = run.lease_holder.rpartition(":")[2]
         if holder.isdigit() and not alive(int(holder)):
             _free(run, f"{name}: process {holder} is gone", now)
@@ -109,8 +132,8 @@ def register(name: str, *, pid: int, workers: int, queues: str, now: datetime, j
 
 
 def process_ended(name: str, pid: int, why: str, now: datetime) -> None:
-    """Records the unexpected end of one of a node's processes as an event, and frees the runs that the process held, so that
-    other workers can take them."""
+    """Records the unexpected end of one of a node's processes as an event, and frees the runs that
+    the process held, so that other workers can take them."""
     Node.objects.filter(name=name).update(restarts=F("restarts") + 1)
     held = list(_held(now).filter(lease_holder=f"{name}:{pid}").only("pk", "fence", "lease_holder"))
     for run in held:
@@ -121,21 +144,22 @@ def process_ended(name: str, pid: int, why: str, now: datetime) -> None:
 
 
 def _free(run: Run, text: str, now: datetime) -> None:
-    """Ends the lease that a dead process has on a run, so that another worker can take the run before the lease expires, and
-    records an event with the message `text`."""
+    """Ends the lease that a dead process has on a run, so that another worker can take the run
+    before the lease expires, and records an event with the message `text`."""
     if Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_until=None, lease_holder=""):
         events.warn("worker_ended", text, now=now, run_id=run.pk)
 
 
 def request_state(node: Node, state: str, now: datetime) -> None:
-    """Sets the state that is requested of a node: to take work, to pause, or to drain (finish its runs and take no more)."""
+    """Sets the state that is requested of a node: to take work, to pause, or to drain (finish its
+    runs and take no more)."""
     if Node.objects.filter(pk=node.pk).exclude(state=state).update(state=state):
         events.note("node_state", f"{node.name}: {state}", now=now)
 
 
 def rename(node: Node, label: str) -> bool:
-    """Sets the label under which a node is displayed; with "" or its own name, the name is displayed. Returns False if the
-    label is too long or not printable."""
+    """Sets the label under which a node is displayed; with "" or its own name, the name is
+    displayed. Returns False if the label is too long or not printable."""
     label = " ".join(label.split())
     if len(label) > LONGEST_LABEL or not label.isprintable():
         return False
@@ -153,28 +177,37 @@ def drained(names: Iterable[str], now: datetime) -> bool:
 
 
 def tick(name: str, now: datetime) -> bool:
-    """Records a heartbeat of a node, which its supervisor requested by a task. Returns True if this node should execute a round
-    of the dispatcher now: of all nodes, the first to call in each interval of settings.TICK_SECONDS."""
-    lately, ahead = now - timedelta(seconds=ROUND_SHARE * settings.TICK_SECONDS), now + timedelta(seconds=MAX_AHEAD_SECONDS)
+    """Records a heartbeat of a node, which its supervisor requested by a task. Returns True if this
+    node should execute a round of the dispatcher now: of all nodes, the first to call in each
+    interval of settings.TICK_SECONDS.
+    """
+    lately, ahead = (
+        now - timedelta(seconds=ROUND_SHARE * settings.TICK_SECONDS),
+        now + timedelta(seconds=MAX_AHEAD_SECONDS),
+    )
     rows = sql.fetch(TICK, (now, lately, ahead, now, name))
     return not rows or sql.moment(rows[0][0]) == now
 
 
 def measured(name: str, now: datetime, memory_bytes: int) -> None:
-    """Records the memory of a node's cluster and how many runs its workers hold; for the charts, the last values of each minute
-    are kept."""
+    """Records the memory of a node's cluster and how many runs its workers hold; for the charts,
+    the last values of each minute are kept."""
     minute = _minute(now)
     with transaction.atomic():
         node = Node.objects.select_for_update().filter(name=name).first()
         if node is not None:
             recent = {at: rest for at, *rest in node.levels if at > minute - HISTORY_MINUTES}
             recent[minute] = [standing.runs_in_hand(now)[name], memory_bytes]
-            node.memory_bytes, node.levels = memory_bytes, [[at, *rest] for at, rest in sorted(recent.items())]
+            node.memory_bytes, node.levels = (
+                memory_bytes,
+                [[at, *rest] for at, rest in sorted(recent.items())],
+            )
             node.save(update_fields=["memory_bytes", "levels"])
 
 
 def beat(name: str, now: datetime, pages: int = 0) -> None:
-    """Records a heartbeat: a worker of this node took a task, or fetched `pages` pages since the last one."""
+    """Records a heartbeat: a worker of this node took a task, or fetched `pages` pages since the
+    last one."""
     if not pages:
         Node.objects.filter(name=name).update(heartbeat=now)
         return
@@ -184,7 +217,11 @@ def beat(name: str, now: datetime, pages: int = 0) -> None:
             minute = _minute(now)
             recent = {at: count for at, count in node.minutes if at > minute - HISTORY_MINUTES}
             recent[minute] = recent.get(minute, 0) + pages
-            node.heartbeat, node.pages, node.minutes = now, node.pages + pages, sorted(recent.items())
+            node.heartbeat, node.pages, node.minutes = (
+                now,
+                node.pages + pages,
+                sorted(recent.items()),
+            )
             node.save(update_fields=["heartbeat", "pages", "minutes"])
 
 
@@ -193,8 +230,8 @@ def _minute(now: datetime) -> int:
 
 
 class Signs(NamedTuple):
-    """The observed state of a node's cluster: time of the last heartbeat, whether a worker holds a run, number of processes
-    that died, and whether the node was asked to drain."""
+    """The observed state of a node's cluster: time of the last heartbeat, whether a worker holds a
+    run, number of processes that died, and whether the node was asked to drain."""
 
     heartbeat: datetime | None
     busy: bool
@@ -205,8 +242,15 @@ class Signs(NamedTuple):
 def signs(name: str, now: datetime) -> Signs:
     """Returns the observed state of a node's cluster, for its supervisor."""
     held = Exists(_held(now).filter(lease_holder__startswith=f"{name}:"))
-    found = Node.objects.filter(name=name).annotate(busy=held).values_list("heartbeat", "busy", "restarts", "state").first()
-    return Signs(*found[:3], found[3] == NodeState.DRAINING) if found else Signs(None, False, 0, False)
+    found = (
+        Node.objects.filter(name=name)
+        .annotate(busy=held)
+        .values_list("heartbeat", "busy", "restarts", "state")
+        .first()
+    )
+    return (
+        Signs(*found[:3], found[3] == NodeState.DRAINING) if found else Signs(None, False, 0, False)
+    )
 
 
 def _held(now: datetime) -> QuerySet[Run]:
@@ -214,8 +258,8 @@ def _held(now: datetime) -> QuerySet[Run]:
 
 
 def restarted(name: str, why: str, now: datetime) -> None:
-    """Counts an unexpected restart of the worker processes (cluster) of the node `name`, and records it with its reason as an
-    event."""
+    """Counts an unexpected restart of the worker processes (cluster) of the node `name`, and
+    records it with its reason as an event."""
     Node.objects.filter(name=name).update(restarts=F("restarts") + 1)
     events.warn("cluster_restarted", f"{name}: {why}", now=now)
 
@@ -226,15 +270,16 @@ def web_restarted(why: str, now: datetime) -> None:
 
 
 def living(now: datetime) -> list[Node]:
-    """Returns the nodes that are running: their worker processes sent a heartbeat recently, and not before the node's last
-    start."""
+    """Returns the nodes that are running: their worker processes sent a heartbeat recently, and not
+    before the node's last start."""
     return list(Node.objects.filter(standing.are_alive(now)))
 
 
 def listing(now: datetime) -> list[dict[str, Any]]:
-    """Returns all nodes as JSON documents, among others with the state, the speed in pages per minute over the last five
-    minutes, "weight" (the node's share in the weights of all nodes that take work; None if it takes none or no weight is
-    known), and "outstanding" (the number of runs that its workers hold)."""
+    """Returns all nodes as JSON documents, among others with the state, the speed in pages per
+    minute over the last five minutes, "weight" (the node's share in the weights of all nodes that
+    take work; None if it takes none or no weight is known), and "outstanding" (the number of runs
+    that its workers hold)."""
     return [
         {
             "name": row.node.name,

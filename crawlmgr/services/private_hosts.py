@@ -1,4 +1,5 @@
-"""Corrects stored crawl settings that allow connections to any private address: only the hosts the user named stay allowed."""
+"""Corrects stored crawl settings that allow connections to any private address: only the hosts the
+user named stay allowed."""
 
 from __future__ import annotations
 
@@ -11,13 +12,15 @@ from crawlmgr.conf import EVERYTHING, named_private
 from crawlmgr.web.url import UrlError, canonical, host_key
 
 
-def restrict(rows: Any, field: str, urls: Callable[[Any], Iterable[str]], *, inside: str = "") -> None:
-    """Replaces "*" (any private address) in stored crawl settings by the hosts and ports of the addresses that the user named,
-    and writes a warning to standard error for each change.
+def restrict(
+    rows: Any, field: str, urls: Callable[[Any], Iterable[str]], *, inside: str = ""
+) -> None:
+    """Replaces "*" (any private address) in stored crawl settings by the hosts and ports of the
+    addresses that the user named, and writes a warning to standard error for each change.
 
-    `field` is the JSON field with the settings, `inside` the key of the settings within it ("": the field itself); `urls`
-    returns the addresses named by a row. Older versions stored "*" for `--allow-private`, which allowed redirects to any
-    port of any private machine."""
+    `field` is the JSON field with the settings, `inside` the key of the settings within it ("": the
+    field itself); `urls` returns the addresses named by a row. Older versions stored "*" for
+    `--allow-private`, which allowed redirects to any port of any private machine."""
     where = "__".join(part for part in (field, inside, "allow_private", "icontains") if part)
     for row in rows.filter(**{where: EVERYTHING}):
         stored = getattr(row, field)
@@ -29,7 +32,10 @@ def restrict(rows: Any, field: str, urls: Callable[[Any], Iterable[str]], *, ins
         setattr(row, field, {**stored, inside: changed} if inside else changed)
         row.save(update_fields=[field])
         kind = str(row._meta.verbose_name)
-        sys.stderr.write(f"Warning: {kind} {row.pk} might reach every private address; now only {named or 'none'}.\n")
+        sys.stderr.write(
+            f"Warning: {kind} {row.pk} might reach every private address; now only"
+            f" {named or 'none'}.\n"
+        )
 
 
 def _hosts(urls: Iterable[str]) -> set[str]:

@@ -1,8 +1,8 @@
-"""The queue of tasks for workers, kept in the database (`queue_rows`) or in Redis (`queue_redis`). Apart from these two
-modules, tasks.py and the queue's admin page, nothing uses django-q2.
+"""The queue of tasks for workers, kept in the database (`queue_rows`) or in Redis (`queue_redis`).
+Apart from these two modules, tasks.py and the queue's admin page, nothing uses django-q2.
 
-Tasks name functions by their dotted names. Whatever the queue contains, a worker only calls the functions in `TASKS`, with
-plain arguments: brokers check each task with `allowed`."""
+Tasks name functions by their dotted names. Whatever the queue contains, a worker only calls the
+functions in `TASKS`, with plain arguments: brokers check each task with `allowed`."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ SCHEDULES = (
     ("look for silence", "crawlmgr.tasks.watch", Schedule.HOURLY),
 )
 SCHEDULES_LOCK = 0x5C4ED
-"""Lock number: nodes that start at the same time create the schedules one after the other, because schedules have no unique
-name."""
+"""Lock number: nodes that start at the same time create the schedules one after the other, because
+schedules have no unique name."""
 TASKS = frozenset((SLICE, TICK, REFUSED, ALARMS, MOVE, *(task for _name, task, _kind in SCHEDULES)))
 """The functions that a worker may be asked to call."""
 
@@ -52,7 +52,8 @@ post_save.disconnect(call_hook, sender=Task)
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """The state that a running cluster of worker processes reports: the ids of its processes, and when it was started."""
+    """The state that a running cluster of worker processes reports: the ids of its processes, and
+    when it was started."""
 
     pid: int
     guard: int
@@ -63,7 +64,8 @@ class ClusterState:
 
 
 def allowed(payload: str) -> bool:
-    """Tells whether a worker may execute a task from the queue; if not, records the refusal as an event."""
+    """Tells whether a worker may execute a task from the queue; if not, records the refusal as an
+    event."""
     objection = _objection(payload)
     if objection:
         record_refusal(objection)
@@ -82,16 +84,23 @@ def _objection(payload: str) -> str:
 
 @receiver(pre_enqueue)
 def _only_ours(task: dict[str, Any], **_: Any) -> None:
-    """Checks each task before it is queued, also those of schedules. A task that calls a function not in TASKS is replaced by
-    one that records the refusal."""
+    """Checks each task before it is queued, also those of schedules. A task that calls a function
+    not in TASKS is replaced by one that records the refusal."""
     if objection := task_check.objection(task, TASKS):
         for option in set(task) - task_check.OPTIONS:
             del task[option]
-        task |= {"func": REFUSED, "args": (objection[:200],), "kwargs": {}, "save": False, "name": "refused"}
+        task |= {
+            "func": REFUSED,
+            "args": (objection[:200],),
+            "kwargs": {},
+            "save": False,
+            "name": "refused",
+        }
 
 
 def record_refusal(what: str) -> None:
-    """Records as an event that a task was refused (`what`: the text), and deletes schedules that call functions not in TASKS."""
+    """Records as an event that a task was refused (`what`: the text), and deletes schedules that
+    call functions not in TASKS."""
     events.error("task_refused", what, now=timezone.now())
     _foreign_schedules().delete()
 
@@ -124,8 +133,8 @@ def _store() -> Any:
 
 
 def _add(key: str, task: str, *args: Any) -> None:
-    """Adds a task to the queue. If Redis is used and does not respond, the task is not queued: the dispatcher and the
-    supervisor queue it again later."""
+    """Adds a task to the queue. If Redis is used and does not respond, the task is not queued: the
+    dispatcher and the supervisor queue it again later."""
     try:
         async_task(task, *args, cluster=key, save=False)
     except _store().AWAY as error:
@@ -133,7 +142,8 @@ def _add(key: str, task: str, *args: Any) -> None:
 
 
 def run_slice(run_id: int) -> None:
-    """Queues a run's next slice when the current transaction commits, unless one is already queued."""
+    """Queues a run's next slice when the current transaction commits, unless one is already
+    queued."""
     transaction.on_commit(partial(_add_slice, run_id))
 
 
@@ -153,7 +163,8 @@ def prune() -> None:
 
 
 def send_alarms() -> None:
-    """Queues the sending of alarms when the current transaction commits, unless it is already queued."""
+    """Queues the sending of alarms when the current transaction commits, unless it is already
+    queued."""
     transaction.on_commit(_add_alarms)
 
 
@@ -170,8 +181,9 @@ def hand_on(run_id: int) -> None:
 
 
 def requeue(run_ids: Iterable[int], now: datetime) -> int:
-    """Queues slices of runs that no worker holds; returns how many it queued. Skips runs whose slice is queued or was taken
-    within the length of a lease, because a taken slice may still wait in its cluster's memory."""
+    """Queues slices of runs that no worker holds; returns how many it queued. Skips runs whose
+    slice is queued or was taken within the length of a lease, because a taken slice may still wait
+    in its cluster's memory."""
     wanted = {_run_key(run_id): run_id for run_id in run_ids}
     queued = _store().wait_or_were_taken(wanted, settings.LEASE_SECONDS, now) if wanted else set()
     for key, run_id in wanted.items():
@@ -181,8 +193,10 @@ def requeue(run_ids: Iterable[int], now: datetime) -> int:
 
 
 def tick(node: str, queue: str, now: datetime) -> bool:
-    """Queues a task by which the node's own cluster sends a heartbeat, unless one is already queued or was taken recently. A task
-    taken long ago counts as lost with its worker. Returns False if the queue is in Redis and Redis does not respond."""
+    """Queues a task by which the node's own cluster sends a heartbeat, unless one is already queued
+    or was taken recently. A task taken long ago counts as lost with its worker. Returns False if
+    the queue is in Redis and Redis does not respond.
+    """
     store, key = _store(), node_key(queue, node)
     try:
         store.ask()
@@ -195,52 +209,68 @@ def tick(node: str, queue: str, now: datetime) -> bool:
 
 
 def move_files(node: str, queue: str) -> None:
-    """Queues a task by which a worker of this node moves closed WARC files into the object store, unless one is queued or
-    running."""
+    """Queues a task by which a worker of this node moves closed WARC files into the object store,
+    unless one is queued or running."""
     key = files_key(queue, node)
     if not _store().wait_or_were_taken([key], settings.RETRY_SECONDS, timezone.now()):
         _add(key, MOVE, node)
 
 
 def forget_node(node: str, queue: str) -> None:
-    """Deletes the tasks that only this node's cluster could take. Called when that cluster has ended."""
+    """Deletes the tasks that only this node's cluster could take. Called when that cluster has
+    ended."""
     _store().forget([node_key(queue, node), files_key(queue, node)])
 
 
 def release_all(queue: str, now: datetime) -> int:
-    """Makes every taken task of a queue available again and returns their number. Call it only if all clusters that took from
-    the queue are known to be dead."""
+    """Makes every taken task of a queue available again and returns their number. Call it only if
+    all clusters that took from the queue are known to be dead."""
     return int(_store().release_all(queue, now))
 
 
 def length() -> int:
-    """Returns the number of queued tasks; a queue in the database also counts tasks that a worker has taken."""
+    """Returns the number of queued tasks; a queue in the database also counts tasks that a worker
+    has taken."""
     return int(_store().length())
 
 
 def clusters() -> list[ClusterState]:
-    """Returns the clusters that reported their state within the last five seconds, on machines that share this data folder."""
+    """Returns the clusters that reported their state within the last five seconds, on machines that
+    share this data folder."""
     return [
-        ClusterState(stat.pid, stat.sentinel, stat.monitor, stat.pusher, tuple(stat.workers), stat.tob) for stat in Stat.get_all()
+        ClusterState(
+            stat.pid, stat.sentinel, stat.monitor, stat.pusher, tuple(stat.workers), stat.tob
+        )
+        for stat in Stat.get_all()
     ]
 
 
 def make_schedules() -> None:
-    """Creates the periodic tasks (`SCHEDULES`) that every installation needs, so that work goes on even if only worker nodes run.
-    Existing ones keep their intervals. Schedules that call functions not in TASKS are deleted and reported."""
+    """Creates the periodic tasks (`SCHEDULES`) that every installation needs, so that work goes on
+    even if only worker nodes run. Existing ones keep their intervals. Schedules that call functions
+    not in TASKS are deleted and reported.
+    """
     for schedule in _foreign_schedules():
-        events.error("task_refused", f"{schedule.func} ({schedule.name or schedule.pk})", now=timezone.now())
+        events.error(
+            "task_refused", f"{schedule.func} ({schedule.name or schedule.pk})", now=timezone.now()
+        )
         schedule.delete()
     with transaction.atomic():
-        if connection.vendor == "postgresql":  # SQLite needs no lock, since it has one writer at a time
+        if (
+            connection.vendor == "postgresql"
+        ):  # SQLite needs no lock, since it has one writer at a time
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_advisory_xact_lock(%s)", [SCHEDULES_LOCK])
         for name, task, kind in SCHEDULES:
-            kept, *doubled = Schedule.objects.filter(name=name).order_by("pk").values_list("pk", flat=True) or [None]
+            kept, *doubled = Schedule.objects.filter(name=name).order_by("pk").values_list(
+                "pk", flat=True
+            ) or [None]
             Schedule.objects.filter(pk__in=doubled).delete()
             if kept is None:
                 now = timezone.now()
-                Schedule.objects.create(name=name, func=task, schedule_type=kind, minutes=1, repeats=-1, next_run=now)
+                Schedule.objects.create(
+                    name=name, func=task, schedule_type=kind, minutes=1, repeats=-1, next_run=now
+                )
 
 
 def ended(before: datetime) -> QuerySet[Task]:
@@ -249,10 +279,12 @@ def ended(before: datetime) -> QuerySet[Task]:
 
 
 def again(results: Iterable[str]) -> int:
-    """Queues failed tasks again and deletes their results; tasks that workers would refuse are skipped. `results` are the ids
-    of the results. Returns how many were queued."""
+    """Queues failed tasks again and deletes their results; tasks that workers would refuse are
+    skipped. `results` are the ids of the results. Returns how many were queued."""
     count = 0
-    for result in Task.objects.filter(pk__in=list(results), success=False, func__in=TASKS - {TICK, REFUSED}).only("func", "args"):
+    for result in Task.objects.filter(
+        pk__in=list(results), success=False, func__in=TASKS - {TICK, REFUSED}
+    ).only("func", "args"):
         arguments = tuple(result.args or ())
         if task_check.objection({"func": result.func, "args": arguments}, TASKS):
             continue

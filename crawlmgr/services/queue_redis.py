@@ -1,9 +1,11 @@
-"""Keeps the queue in Redis or Valkey instead of the database, if CRAWLMGR_BROKER_URL names a server.
+"""Keeps the queue in Redis or Valkey instead of the database, if CRAWLMGR_BROKER_URL names a
+server.
 
-A task is deleted from the server when it is taken. If it is lost, because its worker was killed or because the server was
-killed before saving its data, the dispatcher queues it again from the leases in the database. If the server does not
-respond, `ask` and `Broker.enqueue` raise; `waits` and `wait_or_were_taken` report every task as queued, so that no caller tries
-to add one; the other functions do nothing, and those that return a number return 0."""
+A task is deleted from the server when it is taken. If it is lost, because its worker was killed or
+because the server was killed before saving its data, the dispatcher queues it again from the leases
+in the database. If the server does not respond, `ask` and `Broker.enqueue` raise; `waits` and
+`wait_or_were_taken` report every task as queued, so that no caller tries to add one; the other
+functions do nothing, and those that return a number return 0."""
 
 from __future__ import annotations
 
@@ -51,17 +53,21 @@ redis.call('ZADD', KEYS[3], ARGV[4], ids[1])
 redis.call('EXPIRE', KEYS[3], ARGV[5])
 return {ids[1], taken(ids[1])}
 """
-"""Lua script that takes a task in one step: first one that only this node may take (with the key ARGV[1] or ARGV[2]),
-otherwise the oldest task for any node, if it was queued at the time ARGV[3] or earlier. The time at which it was taken,
-ARGV[4], is stored for ARGV[5] seconds, the longest time that a taken task may stay in its cluster's memory."""
+"""Lua script that takes a task in one step: first one that only this node may take (with the key
+ARGV[1] or ARGV[2]), otherwise the oldest task for any node, if it was queued at the time ARGV[3] or
+earlier. The time at which it was taken, ARGV[4], is stored for ARGV[5] seconds, the longest time
+that a taken task may stay in its cluster's memory."""
 ADD = """
-if redis.call('HSETNX', KEYS[2], ARGV[1], ARGV[2]) == 1 and ARGV[3] ~= '' then redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1]) end
+if redis.call('HSETNX', KEYS[2], ARGV[1], ARGV[2]) == 1 and ARGV[3] ~= '' then redis.call('ZADD', \
+KEYS[1], ARGV[3], ARGV[1]) end
 """
 
 
 @lru_cache(maxsize=1)
 def _connected(url: str) -> redis.Redis:
-    return redis.Redis.from_url(url, socket_timeout=SECONDS, socket_connect_timeout=SECONDS, decode_responses=True)
+    return redis.Redis.from_url(
+        url, socket_timeout=SECONDS, socket_connect_timeout=SECONDS, decode_responses=True
+    )
 
 
 def server() -> redis.Redis:
@@ -83,20 +89,30 @@ def _taken(key: str) -> str:
 
 
 class Broker(Sharing):
-    """django-q2's broker for a queue in Redis. Tasks are checked with `queue.allowed` as those in the database are."""
+    """django-q2's broker for a queue in Redis. Tasks are checked with `queue.allowed` as those in
+    the database are."""
 
     def enqueue(self, task: str) -> str:
-        """Adds a task and returns its key. A task with a key of its own (such as "crawl/run/7") is added only if none waits
-        under that key; any other task gets a unique key."""
+        """Adds a task and returns its key. A task with a key of its own (such as "crawl/run/7") is
+        added only if none waits under that key; any other task gets a unique key."""
         key = str(self.list_key)
         name, _slash, rest = key.partition("/")
         own = rest.startswith(("node/", "files/"))
         key = key if rest else f"{name}/task/{uuid.uuid4().hex}"
-        server().eval(ADD, 2, _place("waiting", name), _place("tasks", name), key, task, "" if own else f"{time.time():.6f}")
+        server().eval(
+            ADD,
+            2,
+            _place("waiting", name),
+            _place("tasks", name),
+            key,
+            task,
+            "" if own else f"{time.time():.6f}",
+        )
         return key
 
     def dequeue(self) -> list[tuple[str, str]] | None:
-        """Takes a task. If there is none or the server does not respond, pauses and returns None."""
+        """Takes a task. If there is none or the server does not respond, pauses and returns
+        None."""
         node, now = os.environ.get("CRAWLMGR_NODE", ""), timezone.now()
         try:
             found = self._take(node, self._before(node, now))
@@ -116,8 +132,10 @@ class Broker(Sharing):
         return [(key, payload)]
 
     def _before(self, node: str, now: datetime) -> float | None:
-        """Returns the time (epoch seconds) before which a task for any node must have been queued so that this node may take it;
-        newer tasks are left for a while to nodes that rank higher. None if the node may take none."""
+        """Returns the time (epoch seconds) before which a task for any node must have been queued
+        so that this node may take it; newer tasks are left for a while to nodes that rank higher.
+        None if the node may take none.
+        """
         if not server().exists(_place("waiting", self.list_key)):
             return None
         self._look(node, now, STANDING_SECONDS)
@@ -129,15 +147,23 @@ class Broker(Sharing):
     def _take(self, node: str, before: float | None) -> tuple[str, str] | None:
         name = self.list_key
         found: Any = server().eval(
-            TAKE, 4, _place("waiting", name), _place("tasks", name), _place(f"hand:{node}", name), _place("taken:", name),
-            queue.node_key(name, node), queue.files_key(name, node), "" if before is None else f"{before:.6f}",
-            f"{time.time():.6f}", settings.RETRY_SECONDS,
+            TAKE,
+            4,
+            _place("waiting", name),
+            _place("tasks", name),
+            _place(f"hand:{node}", name),
+            _place("taken:", name),
+            queue.node_key(name, node),
+            queue.files_key(name, node),
+            "" if before is None else f"{before:.6f}",
+            f"{time.time():.6f}",
+            settings.RETRY_SECONDS,
         )
         return (found[0], found[1]) if found else None
 
     def _in_hand(self, node: str) -> int:
-        """Returns the number of tasks for any node that this node has taken and not finished. Tasks of killed workers are
-        counted until RETRY_SECONDS have passed."""
+        """Returns the number of tasks for any node that this node has taken and not finished. Tasks
+        of killed workers are counted until RETRY_SECONDS have passed."""
         since = time.time() - settings.RETRY_SECONDS
         found: Any = server().zcount(_place(f"hand:{node}", self.list_key), since, "+inf")
         return int(found)
@@ -176,8 +202,9 @@ def waits(key: str) -> bool:
 
 
 def wait_or_were_taken(keys: Iterable[str], seconds: float, now: datetime) -> set[str]:
-    """Returns those of `keys` under which a task is queued or was taken within the last `seconds`, since a taken task may still
-    wait in its cluster's memory. Returns all of them if the server does not respond."""
+    """Returns those of `keys` under which a task is queued or was taken within the last `seconds`,
+    since a taken task may still wait in its cluster's memory. Returns all of them if the server
+    does not respond."""
     since, wanted = time.time() - seconds, list(keys)
 
     def ask_each() -> set[str]:
@@ -187,19 +214,25 @@ def wait_or_were_taken(keys: Iterable[str], seconds: float, now: datetime) -> se
                 pipe.get(_taken(key))
             found = pipe.execute()
         told = zip(wanted, found[::2], found[1::2], strict=True)
-        return {key for key, waiting, taken in told if waiting or (taken is not None and float(taken) > since)}
+        return {
+            key
+            for key, waiting, taken in told
+            if waiting or (taken is not None and float(taken) > since)
+        }
 
     answer = _calmly(ask_each)
     return set(wanted) if answer is None else answer
 
 
 def forget_taken(key: str) -> None:
-    """Marks the task under a key as not taken by any worker; called after the death of the worker that had taken it."""
+    """Marks the task under a key as not taken by any worker; called after the death of the worker
+    that had taken it."""
     _calmly(lambda: server().delete(_taken(key)))
 
 
 def forget(keys: Iterable[str]) -> None:
-    """Deletes the tasks under these keys, and the marks that show which of them were taken by workers."""
+    """Deletes the tasks under these keys, and the marks that show which of them were taken by
+    workers."""
     for key in keys:
         _calmly(lambda key=key: server().hdel(_of("tasks", key), key))
         _calmly(lambda key=key: server().zrem(_of("waiting", key), key))
@@ -207,8 +240,8 @@ def forget(keys: Iterable[str]) -> None:
 
 
 def release_all(name: str, now: datetime) -> int:
-    """Clears the records of tasks taken from a queue, so that the dispatcher queues the tasks again at once; returns their
-    number."""
+    """Clears the records of tasks taken from a queue, so that the dispatcher queues the tasks again
+    at once; returns their number."""
 
     def every() -> int:
         marks = list(server().scan_iter(_place("taken:", name) + "*"))
@@ -221,13 +254,15 @@ def release_all(name: str, now: datetime) -> int:
 
 
 def length() -> int:
-    """Returns the number of tasks that are queued and not taken; 0 if the server does not respond."""
+    """Returns the number of tasks that are queued and not taken; 0 if the server does not
+    respond."""
     name = settings.Q_CLUSTER["name"]
     return int(_calmly(lambda: server().hlen(_place("tasks", name)), 0))
 
 
 def _calmly(work: Any, otherwise: Any = None) -> Any:
-    """Calls `work` and returns its result; if the Redis server fails, logs a warning and returns `otherwise`."""
+    """Calls `work` and returns its result; if the Redis server fails, logs a warning and returns
+    `otherwise`."""
     try:
         return work()
     except redis.RedisError as error:

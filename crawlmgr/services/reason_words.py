@@ -25,13 +25,19 @@ SAID: dict[str, str] = {
     "no_new_rows": gettext_noop("two pages without a new row"),
     "max_pages": gettext_noop("the limit of list pages for one visit"),
     "not_modified": gettext_noop("not modified since the last visit"),
-    "in_doubt": gettext_noop("read to the end, but the reading may be wrong: see the list of doubtful readings"),
+    "in_doubt": gettext_noop(
+        "read to the end, but the reading may be wrong: see the list of doubtful readings"
+    ),
     "no_next_page": gettext_noop("no further page: the same posts again, or none"),
     "reread": gettext_noop("every stored page was read again"),
     "no_records": gettext_noop("no threads were recognised on the page"),
     "no_posts": gettext_noop("no posts were recognised on the page"),
-    "layout_changed": gettext_noop("the page layout has changed and could not be learned again; nothing was stored"),
-    "host_unreachable": gettext_noop("the host could not be reached; its other addresses were given up"),
+    "layout_changed": gettext_noop(
+        "the page layout has changed and could not be learned again; nothing was stored"
+    ),
+    "host_unreachable": gettext_noop(
+        "the host could not be reached; its other addresses were given up"
+    ),
     "dropped": gettext_noop("removed from the run"),
     "host_pages": gettext_noop("the limit of pages per host was reached"),
     "budget": gettext_noop("the requested number of pages was reached"),
@@ -43,10 +49,19 @@ SAID: dict[str, str] = {
     "minutes": gettext_noop("the time limit was reached"),
     "relevant": gettext_noop("enough pages on topic"),
     "frontier": gettext_noop("nothing was left to fetch"),
-    "rule_depth": gettext_noop("the remaining links lie too many steps off topic: the strategy's depth limit"),
-    "rule_off_topic": gettext_noop("the remaining links are on off-topic pages only: the strategy drops such links"),
-    "rule_tunnel": gettext_noop("the remaining links lie beyond the tunnel length: the strategy drops such links"),
-    "rule_concepts": gettext_noop("the remaining links name concepts that were fetched before: the strategy's rule for duplicates"),
+    "rule_depth": gettext_noop(
+        "the remaining links lie too many steps off topic: the strategy's depth limit"
+    ),
+    "rule_off_topic": gettext_noop(
+        "the remaining links are on off-topic pages only: the strategy drops such links"
+    ),
+    "rule_tunnel": gettext_noop(
+        "the remaining links lie beyond the tunnel length: the strategy drops such links"
+    ),
+    "rule_concepts": gettext_noop(
+        "the remaining links name concepts that were fetched before: the strategy's rule for"
+        " duplicates"
+    ),
     "no_direction": gettext_noop("the pheromone no longer favours any link"),
     "compared": gettext_noop("every strategy was run and evaluated"),
     "helped": gettext_noop("its part of a comparison is computed"),
@@ -80,7 +95,9 @@ SAID: dict[str, str] = {
     "robots": gettext_noop("refused by robots.txt"),
     "robots_meta": gettext_noop("the page itself asks robots not to read it"),
     "no_api": gettext_noop("the forum's JSON interface returned nothing"),
-    "robots_unreachable": gettext_noop("robots.txt cannot be read, so nothing may be fetched for now"),
+    "robots_unreachable": gettext_noop(
+        "robots.txt cannot be read, so nothing may be fetched for now"
+    ),
     "host_waits": gettext_noop("the redirect's host asks to wait too long"),
     "not_in_archive": gettext_noop("not in the archive"),
     "fetched_before": gettext_noop("leads to a page that was fetched before"),
@@ -101,7 +118,9 @@ SAID: dict[str, str] = {
     "run_failed": gettext_noop("A run failed"),
     "slice_broke": gettext_noop("Processing of a run was interrupted"),
     "database_trouble": gettext_noop("A temporary database error; the work was repeated"),
-    "worker_ended": gettext_noop("A worker process was killed or crashed; another one continues its work"),
+    "worker_ended": gettext_noop(
+        "A worker process was killed or crashed; another one continues its work"
+    ),
     "worker_silent": gettext_noop("A worker stopped responding; another one continues its work"),
     "node_state": gettext_noop("A worker node was asked to accept work, to pause or to drain"),
     "all_paused": gettext_noop("All crawling was paused"),
@@ -114,20 +133,33 @@ SAID: dict[str, str] = {
     "structure_edited": gettext_noop("The model of a forum was edited"),
     "structure_corrected": gettext_noop("The corrections of a forum's pages were changed"),
     "structure_restored": gettext_noop("A forum went back to an earlier version of its model"),
-    "structure_kept": gettext_noop("A layout change of a forum was dismissed; its model stays as it is"),
+    "structure_kept": gettext_noop(
+        "A layout change of a forum was dismissed; its model stays as it is"
+    ),
     "layout_noticed": gettext_noop("The layout of a forum has changed"),
-    "layout_agreed": gettext_noop("The layout of a forum was learned again, and the new model agrees with the stored data"),
-    "layout_disagrees": gettext_noop("The layout of a forum was learned again, but the new model contradicts the stored data: the old one stays in use"),
+    "layout_agreed": gettext_noop(
+        "The layout of a forum was learned again, and the new model agrees with the stored data"
+    ),
+    "layout_disagrees": gettext_noop(
+        "The layout of a forum was learned again, but the new model contradicts the stored data:"
+        " the old one stays in use"
+    ),
     "login_barred": gettext_noop("Too many failed logins (name · address)"),
     "login_failed": gettext_noop("The login of a forum failed"),
     "login_expired": gettext_noop("The login of a forum has expired"),
     "login_changed": gettext_noop("The login of a forum was changed"),
-    "drop": gettext_noop("A forum has much less new content than usual (items in two days / usual number)"),
-    "silent": gettext_noop("A forum yields nothing new (hours, and the usual number of items in that time)"),
+    "drop": gettext_noop(
+        "A forum has much less new content than usual (items in two days / usual number)"
+    ),
+    "silent": gettext_noop(
+        "A forum yields nothing new (hours, and the usual number of items in that time)"
+    ),
     "topic_refused": gettext_noop("A run of a topic could not be started"),
     "harvest_refused": gettext_noop("A harvest could not be started"),
     "schedule_missed": gettext_noop("Scheduled starts were missed; one start was made instead"),
-    "task_refused": gettext_noop("A task of another program was refused and removed from the queue"),
+    "task_refused": gettext_noop(
+        "A task of another program was refused and removed from the queue"
+    ),
     "token_made": gettext_noop("An API token was created (name, role)"),
     "token_removed": gettext_noop("An API token was removed"),
     "channel_made": gettext_noop("A channel for alarms was created"),
@@ -137,25 +169,34 @@ SAID: dict[str, str] = {
     "export_removed": gettext_noop("An export was deleted with its files"),
     "cluster_restarted": gettext_noop("The workers were restarted"),
     "web_restarted": gettext_noop("The web server was restarted"),
-    "store_away": gettext_noop("The archive's file store does not respond; closed files stay in the local folder"),
-    "file_damaged": gettext_noop("An archive file does not match its index; it was not moved into the file store"),
+    "store_away": gettext_noop(
+        "The archive's file store does not respond; closed files stay in the local folder"
+    ),
+    "file_damaged": gettext_noop(
+        "An archive file does not match its index; it was not moved into the file store"
+    ),
     # results of reading a host's robots.txt
     "allow": gettext_noop("all allowed"),
     "deny": gettext_noop("all refused for now"),
     "rules": gettext_noop("rules apply"),
     "parsed": gettext_noop("rules apply"),
     # codes of alarms
-    "no_workers": gettext_noop("No worker is alive: nothing is fetched. Start the server with `serve`, or a node with `node`."),
+    "no_workers": gettext_noop(
+        "No worker is alive: nothing is fetched. Start the server with `serve`, or a node with"
+        " `node`."
+    ),
     "no_contact_set": gettext_noop(
-        "No contact is set (CRAWLMGR_CONTACT): only private addresses that a forum allows can be crawled."
+        "No contact is set (CRAWLMGR_CONTACT): only private addresses that a forum allows can be"
+        " crawled."
     ),
     "disk_full": gettext_noop("The disk is almost full: runs pause until space is freed."),
 }
 
 
 def say(code: str) -> str:
-    """Returns the text for a code in the current language; `code` itself if it is unknown. In a code such as "incomplete: a, b",
-    the codes after the colon are translated too; for "http_404" the text contains the status."""
+    """Returns the text for a code in the current language; `code` itself if it is unknown. In a
+    code such as "incomplete: a, b", the codes after the colon are translated too; for "http_404"
+    the text contains the status."""
     head, colon, rest = code.partition(":")
     head, rest = head.strip(), rest.strip()
     if head.startswith("http_"):

@@ -1,5 +1,5 @@
-"""Deletes objects with many rows (such as a forum with its posts) in bounded batches, one transaction each, so that a deletion
-can be killed at any time and repeated."""
+"""Deletes objects with many rows (such as a forum with its posts) in bounded batches, one
+transaction each, so that a deletion can be killed at any time and repeated."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from crawlmgr.services import runs
 BATCH = 500
 """Maximum number of rows deleted in one transaction."""
 AT_ONCE = 20_000
-"""Objects with fewer rows than this are deleted while the user waits for the response; larger deletions are done by a
-worker."""
+"""Objects with fewer rows than this are deleted while the user waits for the response; larger
+deletions are done by a worker."""
 PATIENCE_SECONDS = 10.0
 """Seconds to wait for runs that were asked to stop."""
 
@@ -30,8 +30,10 @@ Rows = QuerySet[Any]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Rows of one table to delete. `below`, given rows or their keys, returns the rows of another table that refer to them and
-    must be deleted first. `first` is called with the keys about to be deleted, in the same transaction."""
+    """Rows of one table to delete. `below`, given rows or their keys, returns the rows of another
+    table that refer to them and must be deleted first. `first` is called with the keys about to be
+    deleted, in the same transaction.
+    """
 
     rows: Rows
     below: Callable[[Any], Rows] | None = None
@@ -40,14 +42,15 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What is to be deleted with an object: first the rows of `parts`, in this order; then `last` is called, in a transaction of
-    its own, to delete the object itself."""
+    """What is to be deleted with an object: first the rows of `parts`, in this order; then `last`
+    is called, in a transaction of its own, to delete the object itself."""
 
     parts: Sequence[Part]
     last: Callable[[], None]
 
     def count(self, most: int | None = None) -> int:
-        """Returns the number of rows of all parts; counting stops when `most` are reached (None: all are counted)."""
+        """Returns the number of rows of all parts; counting stops when `most` are reached (None:
+        all are counted)."""
         total = 0
         for part in self.parts:
             for rows in ([part.below(part.rows)] if part.below else []) + [part.rows]:
@@ -57,8 +60,8 @@ class Removal:
         return total
 
     def batch(self) -> Callable[[], int] | None:
-        """Returns a function that deletes the next rows, at most BATCH, and returns their number; None if all parts are
-        deleted. It must be called in a transaction."""
+        """Returns a function that deletes the next rows, at most BATCH, and returns their number;
+        None if all parts are deleted. It must be called in a transaction."""
         for part in self.parts:
             keys = _keys(part.rows)
             if not keys:
@@ -81,14 +84,15 @@ def _delete(rows: Rows, keys: list[int], first: Callable[[list[int]], None] | No
 
 
 def of_runs(chosen: QuerySet[Run]) -> list[Part]:
-    """Returns the parts for deleting runs: first their rows in the tables that runs of all kinds share, then the runs
-    themselves."""
+    """Returns the parts for deleting runs: first their rows in the tables that runs of all kinds
+    share, then the runs themselves."""
     tables = (Page, Url, RunHost, RunTally, Event)
     return [*(Part(model._base_manager.filter(run__in=chosen)) for model in tables), Part(chosen)]
 
 
 def at_once(removal: Removal) -> None:
-    """Deletes all rows of `removal` and its object in this process, one transaction per batch; can be repeated after a kill."""
+    """Deletes all rows of `removal` and its object in this process, one transaction per batch; can
+    be repeated after a kill."""
     while (store := removal.batch()) is not None:
         with transaction.atomic():
             store()
@@ -97,26 +101,35 @@ def at_once(removal: Removal) -> None:
 
 
 def check(kind: str, *targets: int) -> None:
-    """Raises runs.Busy if one of the objects with the ids `targets` is being deleted. Large objects are deleted in the background
-    by runs; `kind` is the kind of these runs."""
+    """Raises runs.Busy if one of the objects with the ids `targets` is being deleted. Large objects
+    are deleted in the background by runs; `kind` is the kind of these runs."""
     leaving = Run.objects.filter(kind=kind, target__in=targets, state__in=ACTIVE).first()
     if leaving is not None:
         raise runs.Busy(leaving)
 
 
 def start(
-    kind: str, target: int, label: str, removal: Removal, stop_runs: Callable[[], None], *, now: datetime, user: Any = None
+    kind: str,
+    target: int,
+    label: str,
+    removal: Removal,
+    stop_runs: Callable[[], None],
+    *,
+    now: datetime,
+    user: Any = None,
 ) -> Run | None:
-    """Deletes an object. A small one (less than AT_ONCE rows) is deleted now and None is returned; for a large one, returns the
-    new run that deletes it. `stop_runs` is called first and stops the runs that work on the object. Raises runs.Busy if the
-    object is already being deleted."""
+    """Deletes an object. A small one (less than AT_ONCE rows) is deleted now and None is returned;
+    for a large one, returns the new run that deletes it. `stop_runs` is called first and stops the
+    runs that work on the object. Raises runs.Busy if the object is already being deleted."""
     check(kind, target)
     small = removal.count(AT_ONCE) < AT_ONCE
     stop_runs()
     if small:
         at_once(removal)
         return None
-    return runs.create(kind, label, target=target, exclusive=f"{kind} {target}", parameters={}, now=now, user=user)
+    return runs.create(
+        kind, label, target=target, exclusive=f"{kind} {target}", parameters={}, now=now, user=user
+    )
 
 
 def end_runs(chosen: Iterable[Run], now: datetime) -> None:
@@ -127,11 +140,13 @@ def end_runs(chosen: Iterable[Run], now: datetime) -> None:
 
 
 class RemovalJob:
-    """Implements `crawlmgr.jobs.Job` for the run that deletes an object: first counts the rows, then deletes one batch per
-    step. `removal` returns what is to be deleted, None if the object is gone; `others` are the runs that may still be
-    working on it."""
+    """Implements `crawlmgr.jobs.Job` for the run that deletes an object: first counts the rows,
+    then deletes one batch per step. `removal` returns what is to be deleted, None if the object is
+    gone; `others` are the runs that may still be working on it."""
 
-    def __init__(self, run: Run, removal: Callable[[], Removal | None], others: Callable[[], QuerySet[Run]]) -> None:
+    def __init__(
+        self, run: Run, removal: Callable[[], Removal | None], others: Callable[[], QuerySet[Run]]
+    ) -> None:
         self.run, self._removal, self._others = run, removal, others
 
     def step(self, pulse: Callable[[], None]) -> Callable[[], None] | str:
@@ -156,7 +171,8 @@ class RemovalJob:
         Run.objects.filter(pk=self.run.pk).update(result=result)
 
     def _wait(self, pulse: Callable[[], None]) -> None:
-        """Waits, at most PATIENCE_SECONDS, until the runs that were asked to stop have finished their current pages."""
+        """Waits, at most PATIENCE_SECONDS, until the runs that were asked to stop have finished
+        their current pages."""
         until = time.monotonic() + PATIENCE_SECONDS
         while self._others().filter(state__in=ACTIVE).exists() and time.monotonic() < until:
             pulse()

@@ -1,5 +1,5 @@
-"""Creates, leases, counts and ends runs. Every change of a run's state is one conditional UPDATE, restricted to the changes
-that `TRANSITIONS` allows."""
+"""Creates, leases, counts and ends runs. Every change of a run's state is one conditional UPDATE,
+restricted to the changes that `TRANSITIONS` allows."""
 
 from __future__ import annotations
 
@@ -26,13 +26,21 @@ Lag = Callable[[], float]
 
 
 class Busy(Exception):
-    """Another active run, `run`, is already working on the same target. `same` is True if that run has the same kind and
-    parameters as the requested one; `interrupted` is True if it has the same kind, was started by a user and is paused."""
+    """Another active run, `run`, is already working on the same target. `same` is True if that run
+    has the same kind and parameters as the requested one; `interrupted` is True if it has the same
+    kind, was started by a user and is paused.
+    """
 
-    def __init__(self, run: Run, kind: str = "", parameters: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, run: Run, kind: str = "", parameters: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(f"run {run.pk} ({run.label}) is already running")
         self.run = run
-        self.same = parameters is not None and run.kind == kind and run.parameters == json.loads(json.dumps(parameters))
+        self.same = (
+            parameters is not None
+            and run.kind == kind
+            and run.parameters == json.loads(json.dumps(parameters))
+        )
         self.interrupted = run.kind == kind and run.state == RunState.PAUSED and not run.scheduled
 
 
@@ -55,9 +63,10 @@ def no_lag() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to work on a run for some seconds, renewed by heartbeats. `fence` rises each time a worker takes the lease; a
-    write with an older fence is refused. `lag` returns by how many seconds the holder's clock is behind real time now; this
-    is added to the end of the lease, because other workers compare that end with real time."""
+    """The right to work on a run for some seconds, renewed by heartbeats. `fence` rises each time a
+    worker takes the lease; a write with an older fence is refused. `lag` returns by how many
+    seconds the holder's clock is behind real time now; this is added to the end of the lease,
+    because other workers compare that end with real time."""
 
     run_id: int
     fence: int
@@ -70,8 +79,9 @@ class Lease:
 
 
 def exclusive_key(kind: str, keys: Iterable[int]) -> str:
-    """Returns a text for `create` that is equal for runs of one kind on the same targets, so that only one of them can be
-    active. It contains the ids of the targets, or a digest of them if they are too long."""
+    """Returns a text for `create` that is equal for runs of one kind on the same targets, so that
+    only one of them can be active. It contains the ids of the targets, or a digest of them if they
+    are too long."""
     joined = ",".join(str(key) for key in sorted(keys))
     return f"{kind}-{joined if len(joined) <= 40 else sha256(joined.encode()).hexdigest()[:40]}"
 
@@ -88,8 +98,9 @@ def create(
     start: bool = True,
     scheduled: bool = False,
 ) -> Run:
-    """Creates a run and, with `start`, queues its first slice. Secrets among the crawl settings in `parameters` are stored
-    encrypted. Raises Busy if an active run has the same non-empty `exclusive` key."""
+    """Creates a run and, with `start`, queues its first slice. Secrets among the crawl settings in
+    `parameters` are stored encrypted. Raises Busy if an active run has the same non-empty
+    `exclusive` key."""
     if "settings" in parameters:
         parameters = {**parameters, "settings": sealed_settings.sealed(parameters["settings"])}
     try:
@@ -105,12 +116,21 @@ def create(
                 scheduled=scheduled,
             )
     except IntegrityError:
-        other = Run.objects.filter(exclusive=exclusive, state__in=["queued", "running", "paused"]).first()
+        other = Run.objects.filter(
+            exclusive=exclusive, state__in=["queued", "running", "paused"]
+        ).first()
         if other is None:
             return create(
-                kind, label, parameters=parameters, now=now, target=target, exclusive=exclusive, user=user, start=start,
+                kind,
+                label,
+                parameters=parameters,
+                now=now,
+                target=target,
+                exclusive=exclusive,
+                user=user,
+                start=start,
                 scheduled=scheduled,
-            )  # fmt: skip
+            )
         raise Busy(other, kind, parameters) from None
     log.info("%s: %s", kind, run.label, extra={"event": "run_created", "run": run.pk})
     if start:
@@ -127,15 +147,22 @@ def _idle(now: datetime) -> Q:
 
 
 def _move(run_id: int, target: str, now: datetime, condition: Q, **values: Any) -> bool:
-    return bool(Run.objects.filter(condition, pk=run_id, state__in=_sources(target)).update(state=target, **values))
+    return bool(
+        Run.objects.filter(condition, pk=run_id, state__in=_sources(target)).update(
+            state=target, **values
+        )
+    )
 
 
 def _ask(run_id: int, request: str, target: str, now: datetime, **values: Any) -> Run:
-    """Changes a run's state on a user's request: if no worker holds the run, sets the state `target` and the fields `values` at
-    once; otherwise stores `request` ("pause" or "stop"), which the worker notices. Returns the run. Raises WrongState if the
-    run's state does not allow this."""
+    """Changes a run's state on a user's request: if no worker holds the run, sets the state
+    `target` and the fields `values` at once; otherwise stores `request` ("pause" or "stop"), which
+    the worker notices. Returns the run. Raises WrongState if the run's state does not allow this.
+    """
     with transaction.atomic():
-        if not _move(run_id, target, now, _idle(now), wanted="", waiting_for="", waiting_until=None, **values):
+        if not _move(
+            run_id, target, now, _idle(now), wanted="", waiting_for="", waiting_until=None, **values
+        ):
             Run.objects.filter(pk=run_id, state=RunState.RUNNING).update(wanted=request)
         run = Run.objects.get(pk=run_id)
         if run.state != target and run.wanted != request:
@@ -145,14 +172,14 @@ def _ask(run_id: int, request: str, target: str, now: datetime, **values: Any) -
 
 
 def pause(run_id: int, now: datetime) -> Run:
-    """Pauses a run. If a worker holds it, it stops after the current page. Raises WrongState if the run's state does not allow
-    this."""
+    """Pauses a run. If a worker holds it, it stops after the current page. Raises WrongState if the
+    run's state does not allow this."""
     return _ask(run_id, "pause", RunState.PAUSED, now)
 
 
 def stop(run_id: int, now: datetime) -> Run:
-    """Stops a run for good. If a worker holds it, it stops after the current page. Fetched pages are kept. Raises
-    WrongState."""
+    """Stops a run for good. If a worker holds it, it stops after the current page. Fetched pages
+    are kept. Raises WrongState."""
     run = _ask(run_id, "stop", RunState.STOPPED, now, stopped_by="stopped", finished=now)
     if run.state == RunState.STOPPED:
         tallies.store_final(run_id)
@@ -160,8 +187,8 @@ def stop(run_id: int, now: datetime) -> Run:
 
 
 def resume(run_id: int, now: datetime, *, start: bool = True) -> Run:
-    """Resumes a paused or failed run where it stopped; with `start`, queues its next slice. Raises WrongState, and Busy if
-    another run has started on the same target."""
+    """Resumes a paused or failed run where it stopped; with `start`, queues its next slice. Raises
+    WrongState, and Busy if another run has started on the same target."""
     try:
         with transaction.atomic():
             moved = _move(
@@ -180,7 +207,11 @@ def resume(run_id: int, now: datetime, *, start: bool = True) -> Run:
             )
     except IntegrityError:
         run = Run.objects.get(pk=run_id)
-        other = Run.objects.filter(exclusive=run.exclusive, state__in=["queued", "running", "paused"]).exclude(pk=run_id).first()
+        other = (
+            Run.objects.filter(exclusive=run.exclusive, state__in=["queued", "running", "paused"])
+            .exclude(pk=run_id)
+            .first()
+        )
         raise Busy(other or run) from None
     run = Run.objects.get(pk=run_id)
     if not moved:
@@ -191,11 +222,17 @@ def resume(run_id: int, now: datetime, *, start: bool = True) -> Run:
     return run
 
 
-def take(run_id: int, holder: str, now: datetime, seconds: float, lag: Lag = no_lag) -> Lease | None:
-    """Takes the lease of a run for `seconds`, extended by `lag` (see `Lag`), if the run is queued, or running without a holder;
-    returns None otherwise. If an earlier holder let the lease expire (frozen process, lost machine), an event records this."""
+def take(
+    run_id: int, holder: str, now: datetime, seconds: float, lag: Lag = no_lag
+) -> Lease | None:
+    """Takes the lease of a run for `seconds`, extended by `lag` (see `Lag`), if the run is queued,
+    or running without a holder; returns None otherwise. If an earlier holder let the lease expire
+    (frozen process, lost machine), an event records this.
+    """
     before = Run.objects.values_list("lease_holder", "lease_until").filter(pk=run_id).first()
-    taken = Run.objects.filter(_idle(now), pk=run_id, state__in=[RunState.QUEUED, RunState.RUNNING]).update(
+    taken = Run.objects.filter(
+        _idle(now), pk=run_id, state__in=[RunState.QUEUED, RunState.RUNNING]
+    ).update(
         fence=F("fence") + 1,
         lease_until=now + timedelta(seconds=seconds + lag()),
         lease_holder=holder[:120],
@@ -206,7 +243,10 @@ def take(run_id: int, holder: str, now: datetime, seconds: float, lag: Lag = no_
     if not taken:
         return None
     if before is not None and before[0] and before[1] is not None and before[1] <= now:
-        told = f"{before[0]} sent no heartbeat for {(now - before[1]).total_seconds() + seconds:.0f} s; {holder} goes on"
+        told = (
+            f"{before[0]} sent no heartbeat for {(now - before[1]).total_seconds() + seconds:.0f}"
+            f" s; {holder} goes on"
+        )
         events.warn("worker_silent", told, now=now, run_id=run_id)
     run = Run.objects.only("fence", "started").get(pk=run_id)
     if run.started is None:
@@ -215,19 +255,23 @@ def take(run_id: int, holder: str, now: datetime, seconds: float, lag: Lag = no_
 
 
 def beat(lease: Lease, now: datetime) -> str:
-    """Renews the lease and returns what a user has requested of the run: "", "pause" or "stop". Raises LeaseLost if the lease was
-    lost to another worker."""
+    """Renews the lease and returns what a user has requested of the run: "", "pause" or "stop".
+    Raises LeaseLost if the lease was lost to another worker."""
     if not _held(lease).update(lease_until=lease.until(now)):
         raise LeaseLost(f"run {lease.run_id}")
     return str(Run.objects.values_list("wanted", flat=True).get(pk=lease.run_id))
 
 
 def count(lease: Lease, now: datetime, deltas: dict[str, int]) -> str:
-    """Adds `deltas` to the run's counters, renews the lease, and returns what a user has requested of the run, like `beat`. It
-    is one statement, executed in the transaction that stores a page. Raises LeaseLost if the lease was lost to another worker."""
+    """Adds `deltas` to the run's counters, renews the lease, and returns what a user has requested
+    of the run, like `beat`. It is one statement, executed in the transaction that stores a page.
+    Raises LeaseLost if the lease was lost to another worker.
+    """
     names = tuple(name for name, delta in deltas.items() if delta)
     values = [deltas[name] for name in names]
-    rows = sql.fetch(_count_statement(names), (now, lease.until(now), *values, lease.run_id, lease.fence))
+    rows = sql.fetch(
+        _count_statement(names), (now, lease.until(now), *values, lease.run_id, lease.fence)
+    )
     if not rows:
         raise LeaseLost(f"run {lease.run_id}")
     return str(rows[0][0])
@@ -240,7 +284,10 @@ def _count_statement(names: tuple[str, ...]) -> str:
         raise ValueError(f"a run has no counter {sorted(unknown)}")
     sums = "".join(f", {name} = {name} + %s" for name in names)
     return (
-        f"UPDATE crawlmgr_run SET progressed = %s, lease_until = %s, breaks = 0, strains = 0{sums}"  # noqa: S608 - names checked above
+        # names checked above
+        f"UPDATE crawlmgr_run SET progressed = %s, lease_until = %s, breaks = 0, "  # noqa: S608
+        f"strains = "  # noqa: S608
+        f"0{sums}"
         " WHERE id = %s AND fence = %s AND state = 'running' RETURNING wanted"
     )
 
@@ -250,28 +297,47 @@ def _held(lease: Lease) -> Any:
 
 
 def holds(lease: Lease) -> bool:
-    """Tells whether this lease is still valid, that is whether no other worker has taken the run and the run has not ended."""
+    """Tells whether this lease is still valid, that is whether no other worker has taken the run
+    and the run has not ended."""
     return bool(_held(lease).exists())
 
 
 def begun(lease: Lease) -> None:
-    """Records that the run's seeds are in the frontier. Raises LeaseLost if the lease was lost to another worker."""
+    """Records that the run's seeds are in the frontier. Raises LeaseLost if the lease was lost to
+    another worker."""
     if not _held(lease).update(begun=True):
         raise LeaseLost(f"run {lease.run_id}")
 
 
 def release(lease: Lease) -> bool:
-    """Releases the lease of an unfinished run, so that another worker can continue it. Returns False if the lease was lost."""
-    return bool(_held(lease).update(lease_until=None, lease_holder="", waiting_for="", waiting_until=None))
+    """Releases the lease of an unfinished run, so that another worker can continue it. Returns
+    False if the lease was lost."""
+    return bool(
+        _held(lease).update(lease_until=None, lease_holder="", waiting_for="", waiting_until=None)
+    )
 
 
-def wait(lease: Lease, waiting_for: str, until: datetime, now: datetime, *, release: bool = True) -> bool:
-    """Records what the run waits for (a host) and until when, and counts the wait. With `release`, the lease is released too; a
-    command in the foreground keeps it while it waits. Returns False if the lease was lost."""
-    log.info("until %s", f"{until:%Y-%m-%dT%H:%M:%SZ}", extra={"event": "wait", "run": lease.run_id, "host": waiting_for})
-    values = {"waits": F("waits") + 1, "waited_seconds": F("waited_seconds") + max(0.0, (until - now).total_seconds())}
+def wait(
+    lease: Lease, waiting_for: str, until: datetime, now: datetime, *, release: bool = True
+) -> bool:
+    """Records what the run waits for (a host) and until when, and counts the wait. With `release`,
+    the lease is released too; a command in the foreground keeps it while it waits. Returns False if
+    the lease was lost."""
+    log.info(
+        "until %s",
+        f"{until:%Y-%m-%dT%H:%M:%SZ}",
+        extra={"event": "wait", "run": lease.run_id, "host": waiting_for},
+    )
+    values = {
+        "waits": F("waits") + 1,
+        "waited_seconds": F("waited_seconds") + max(0.0, (until - now).total_seconds()),
+    }
     given_back: dict[str, Any] = {"lease_until": None, "lease_holder": ""} if release else {}
-    return bool(_held(lease).update(waiting_for=waiting_for[:300], waiting_until=until, **given_back, **values))
+    return bool(
+        _held(lease).update(
+            waiting_for=waiting_for[:300], waiting_until=until, **given_back, **values
+        )
+    )
 
 
 def waited(lease: Lease) -> None:
@@ -280,15 +346,22 @@ def waited(lease: Lease) -> None:
 
 
 def hold(lease: Lease, waiting_for: str, until: datetime) -> bool:
-    """Releases the lease until the run's working hours begin. This is not counted as waiting for a host. Returns False if the
-    lease was lost."""
-    log.info("until %s", f"{until:%Y-%m-%dT%H:%M:%SZ}", extra={"event": "hold", "run": lease.run_id})
-    return bool(_held(lease).update(lease_until=None, lease_holder="", waiting_for=waiting_for[:300], waiting_until=until))
+    """Releases the lease until the run's working hours begin. This is not counted as waiting for a
+    host. Returns False if the lease was lost."""
+    log.info(
+        "until %s", f"{until:%Y-%m-%dT%H:%M:%SZ}", extra={"event": "hold", "run": lease.run_id}
+    )
+    return bool(
+        _held(lease).update(
+            lease_until=None, lease_holder="", waiting_for=waiting_for[:300], waiting_until=until
+        )
+    )
 
 
 def end(lease: Lease, state: str, stopped_by: str, now: datetime, detail: str = "") -> None:
-    """Ends or pauses the run of this lease; `stopped_by` is the code of the reason. Addresses that are still claimed return to
-    waiting. Raises LeaseLost if the lease was lost to another worker."""
+    """Ends or pauses the run of this lease; `stopped_by` is the code of the reason. Addresses that
+    are still claimed return to waiting. Raises LeaseLost if the lease was lost to another worker.
+    """
     final = state in (RunState.FINISHED, RunState.STOPPED, RunState.FAILED)
     with transaction.atomic():
         moved = _held(lease).update(
@@ -311,12 +384,14 @@ def end(lease: Lease, state: str, stopped_by: str, now: datetime, detail: str = 
             tallies.store_final(lease.run_id)
         log.info("%s %s", stopped_by, detail, extra={"event": f"run_{state}", "run": lease.run_id})
         if state == RunState.FAILED:
-            events.error("run_failed", f"{stopped_by} {detail}".strip(), now=now, run_id=lease.run_id)
+            events.error(
+                "run_failed", f"{stopped_by} {detail}".strip(), now=now, run_id=lease.run_id
+            )
 
 
 def broke(lease: Lease, text: str, now: datetime) -> bool:
-    """Records a slice that ended with a program error, and releases the lease. The slice is repeated twice; the third error in
-    a row marks the run as failed, and True is returned."""
+    """Records a slice that ended with a program error, and releases the lease. The slice is
+    repeated twice; the third error in a row marks the run as failed, and True is returned."""
     events.error("slice_broke", text, now=now, run_id=lease.run_id)
     _held(lease).update(breaks=F("breaks") + 1, lease_until=None, lease_holder="")
     if _held(lease).filter(breaks__gte=BREAKS_ALLOWED).exists():
@@ -326,9 +401,10 @@ def broke(lease: Lease, text: str, now: datetime) -> bool:
 
 
 def strained(lease: Lease, text: str, now: datetime) -> int:
-    """Records a slice that was ended by a temporary database problem, and releases the lease, so that the run continues later.
-    Returns how often that has happened since the last progress; 0 if it happened too often and counts as a program error.
-    Raises LeaseLost if the lease was lost to another worker."""
+    """Records a slice that was ended by a temporary database problem, and releases the lease, so
+    that the run continues later. Returns how often that has happened since the last progress; 0 if
+    it happened too often and counts as a program error. Raises LeaseLost if the lease was lost to
+    another worker."""
     if not _held(lease).update(strains=F("strains") + 1, lease_until=None, lease_holder=""):
         raise LeaseLost(f"run {lease.run_id}")
     times = int(Run.objects.values_list("strains", flat=True).get(pk=lease.run_id))
@@ -338,7 +414,8 @@ def strained(lease: Lease, text: str, now: datetime) -> int:
 
 
 def ready(now: datetime, limit: int = 100) -> list[int]:
-    """Returns the ids of runs that could continue but that no worker holds, so that the dispatcher queues them again."""
+    """Returns the ids of runs that could continue but that no worker holds, so that the dispatcher
+    queues them again."""
     waiting = Q(waiting_until__isnull=True) | Q(waiting_until__lte=now)
     return list(
         Run.objects.filter(_idle(now), waiting, state__in=[RunState.QUEUED, RunState.RUNNING])

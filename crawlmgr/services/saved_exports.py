@@ -1,5 +1,5 @@
-"""Saved exports: definitions of exports whose files are written on request or by a schedule, can be downloaded at a secret
-address, and are deleted with their definition."""
+"""Saved exports: definitions of exports whose files are written on request or by a schedule, can be
+downloaded at a secret address, and are deleted with their definition."""
 
 from __future__ import annotations
 
@@ -28,30 +28,42 @@ def check(export: Export) -> None:
     if not export.name.strip() or len(export.name) > 100:
         raise ValueError("an export needs a name of at most 100 characters")
     if export.table not in exports.tables():
-        raise ValueError(f"there is no table {export.table!r}; there are {', '.join(exports.tables())}")
+        raise ValueError(
+            f"there is no table {export.table!r}; there are {', '.join(exports.tables())}"
+        )
     if export.format not in FORMATS:
         raise ValueError(f"there is no format {export.format!r}; there are {', '.join(FORMATS)}")
     if export.format == WARC and (export.table != "pages" or export.run is None):
         raise ValueError("WARC holds the pages of one run: choose the table pages and name the run")
     if export.every_hours not in Every.values:
-        raise ValueError(f"an export is written every {', '.join(map(str, Every.values[1:]))} hours, or 0: only on request")
+        raise ValueError(
+            f"an export is written every {', '.join(map(str, Every.values[1:]))} hours, or 0: only"
+            " on request"
+        )
     if not 1 <= export.keep <= MAX_KEPT:
         raise ValueError(f"1 to {MAX_KEPT} files can be kept")
     if export.days is not None and not 1 <= export.days <= MAX_DAYS:
         raise ValueError(f"the number of last days must be 1 to {MAX_DAYS}")
     table = exports.tables()[export.table]
-    exports.picked(export.table, table.header(chosen(export, export.created)), exports.Shape(export.columns))
+    exports.picked(
+        export.table, table.header(chosen(export, export.created)), exports.Shape(export.columns)
+    )
 
 
 def chosen(export: Export, now: datetime) -> exports.Filter:
-    """Returns the filter of an export that is written now. Of its two time bounds (a date, and a number of last days) the later
-    one applies."""
+    """Returns the filter of an export that is written now. Of its two time bounds (a date, and a
+    number of last days) the later one applies."""
     lately = now - timedelta(days=export.days) if export.days else None
-    return exports.Filter(export.site, export.run, max((bound for bound in (export.since, lately) if bound), default=None))
+    return exports.Filter(
+        export.site,
+        export.run,
+        max((bound for bound in (export.since, lately) if bound), default=None),
+    )
 
 
 def add(export: Export) -> Export:
-    """Saves a new export; one with a schedule is due at once. Raises ValueError if it is invalid."""
+    """Saves a new export; one with a schedule is due at once. Raises ValueError if it is
+    invalid."""
     check(export)
     export.next_at = export.created if export.every_hours else None
     export.save()
@@ -59,8 +71,8 @@ def add(export: Export) -> Export:
 
 
 def begin(export: Export, *, now: datetime, user: Any = None) -> Export:
-    """Saves a new export. If it has no schedule, a run that writes its file is started at once; otherwise the dispatcher starts
-    the runs. Raises ValueError if the export is invalid."""
+    """Saves a new export. If it has no schedule, a run that writes its file is started at once;
+    otherwise the dispatcher starts the runs. Raises ValueError if the export is invalid."""
     made = add(export)
     if not made.every_hours:
         start(made, now=now, user=user)
@@ -68,28 +80,51 @@ def begin(export: Export, *, now: datetime, user: Any = None) -> Export:
 
 
 def document(export: Export) -> dict[str, Any]:
-    """Returns an export as a JSON document for the API, with its files, newest first. The secret of its download address is not
-    contained, since only a digest of it is stored."""
-    names = ("name", "table", "format", "columns", "site", "run", "since", "days", "bom", "every_hours", "keep", "next_at")
+    """Returns an export as a JSON document for the API, with its files, newest first. The secret of
+    its download address is not contained, since only a digest of it is stored."""
+    names = (
+        "name",
+        "table",
+        "format",
+        "columns",
+        "site",
+        "run",
+        "since",
+        "days",
+        "bom",
+        "every_hours",
+        "keep",
+        "next_at",
+    )
     files = export.files.order_by("-pk").values("name", "written", "rows", "bytes", "sha256", "by")
     found = {name: getattr(export, name) for name in names}
-    return {"id": export.pk, **found, "created": export.created, "has_address": bool(export.digest), "files": list(files)}
+    return {
+        "id": export.pk,
+        **found,
+        "created": export.created,
+        "has_address": bool(export.digest),
+        "files": list(files),
+    }
 
 
 def plan(export: Export, *, every_hours: int, keep: int, now: datetime) -> None:
-    """Sets an export's interval in hours (0: only on request) and number of kept files. Raises ValueError if one is invalid."""
+    """Sets an export's interval in hours (0: only on request) and number of kept files. Raises
+    ValueError if one is invalid."""
     again = every_hours != export.every_hours
     export.every_hours, export.keep = every_hours, keep
     check(export)
     if again:
         due = now + timedelta(hours=every_hours)
-        export.next_at = timings.when(timings.of(KIND, export.pk), due, now) if every_hours else None
+        export.next_at = (
+            timings.when(timings.of(KIND, export.pk), due, now) if every_hours else None
+        )
     export.save(update_fields=["every_hours", "keep", "next_at"])
 
 
 def repeat(export: int, seconds: int | None, now: datetime) -> None:
-    """Sets the interval of the export with this id in seconds (None: only on request). Called for the page of schedules through
-    settings.REPEATED. Raises ValueError if the interval is out of range."""
+    """Sets the interval of the export with this id in seconds (None: only on request). Called for
+    the page of schedules through settings.REPEATED. Raises ValueError if the interval is out of
+    range."""
     found = Export.objects.filter(pk=export).first()
     if found is None:
         raise ValueError(f"there is no export {export}")
@@ -97,23 +132,39 @@ def repeat(export: int, seconds: int | None, now: datetime) -> None:
     plan(found, every_hours=-1 if rest else hours, keep=found.keep, now=now)
 
 
-def start(export: Export, *, now: datetime, user: Any = None, start: bool = True, scheduled: bool = False) -> Run:
-    """Creates the run that writes a file of an export, and queues it if `start` is set. `scheduled`: the run is started by the
-    dispatcher, not by a user. Raises runs.Busy while another run is writing a file of the same export."""
+def start(
+    export: Export, *, now: datetime, user: Any = None, start: bool = True, scheduled: bool = False
+) -> Run:
+    """Creates the run that writes a file of an export, and queues it if `start` is set.
+    `scheduled`: the run is started by the dispatcher, not by a user. Raises runs.Busy while another
+    run is writing a file of the same export.
+    """
     parameters = {
-        "table": export.table, "format": export.format, "filter": chosen(export, now).as_json(), "columns": export.columns,
+        "table": export.table,
+        "format": export.format,
+        "filter": chosen(export, now).as_json(),
+        "columns": export.columns,
         "bom": export.bom,
     }
     one = f"{KIND} {export.pk}"
     return runs.create(
-        KIND, export.name, target=export.pk, exclusive=one, parameters=parameters, now=now, user=user, start=start,
+        KIND,
+        export.name,
+        target=export.pk,
+        exclusive=one,
+        parameters=parameters,
+        now=now,
+        user=user,
+        start=start,
         scheduled=scheduled,
-    )  # fmt: skip
+    )
 
 
 def start_due(now: datetime) -> int:
-    """Starts the writing of every export that is due; returns the number started. For several missed starts, one file is
-    written. An export outside its working hours is postponed until they begin. Called by the dispatcher."""
+    """Starts the writing of every export that is due; returns the number started. For several
+    missed starts, one file is written. An export outside its working hours is postponed until they
+    begin. Called by the dispatcher.
+    """
     due = list(Export.objects.filter(next_at__lte=now))
     hours = timings.of_many(KIND, [export.pk for export in due]) if due else {}
     return sum(_start_due(export, hours.get(export.pk), now) for export in due)
@@ -122,7 +173,9 @@ def start_due(now: datetime) -> int:
 @transaction.atomic
 def _start_due(export: Export, hours: Timing | None, now: datetime) -> bool:
     following, held = _following(export, hours, now), timings.opens(hours, now)
-    if not Export.objects.filter(pk=export.pk, next_at=export.next_at).update(next_at=held or following):
+    if not Export.objects.filter(pk=export.pk, next_at=export.next_at).update(
+        next_at=held or following
+    ):
         return False
     missed.record(export.name, export.next_at, export.every_hours * 3600, now)
     if held:
@@ -135,7 +188,8 @@ def _start_due(export: Export, hours: Timing | None, now: datetime) -> bool:
 
 
 def _following(export: Export, hours: Timing | None, now: datetime) -> datetime | None:
-    """Returns the time at which an export that is due now will be due again; None if it has no schedule."""
+    """Returns the time at which an export that is due now will be due again; None if it has no
+    schedule."""
     if export.next_at is None or not export.every_hours:
         return None
     step = timedelta(hours=export.every_hours)
@@ -143,9 +197,12 @@ def _following(export: Export, hours: Timing | None, now: datetime) -> datetime 
 
 
 def retime(export: int, hours: Timing, now: datetime) -> None:
-    """Moves the next writing of an export into the working hours `hours`, which were changed. Called through settings.TIMED."""
+    """Moves the next writing of an export into the working hours `hours`, which were changed.
+    Called through settings.TIMED."""
     for one in Export.objects.filter(pk=export, next_at__isnull=False):
-        Export.objects.filter(pk=export).update(next_at=timings.soonest(hours, one.next_at, now, one.every_hours * 3600))
+        Export.objects.filter(pk=export).update(
+            next_at=timings.soonest(hours, one.next_at, now, one.every_hours * 3600)
+        )
 
 
 def folder(export: int) -> Path:
@@ -162,11 +219,15 @@ def path_of(file: ExportFile) -> Path:
 
 
 def opened(file: ExportFile, *, manifest: bool) -> tuple[IO[bytes], str, str]:
-    """Opens a finished file, or its manifest, for a download; returns (stream, file name, media type). Raises OSError if the
-    file is gone."""
+    """Opens a finished file, or its manifest, for a download; returns (stream, file name, media
+    type). Raises OSError if the file is gone."""
     path = path_of(file)
     if manifest:
-        return exports.manifest_of(path).open("rb"), f"{file.name}.manifest.json", "application/json"
+        return (
+            exports.manifest_of(path).open("rb"),
+            f"{file.name}.manifest.json",
+            "application/json",
+        )
     ending = path.name.removesuffix(".gz").rpartition(".")[2]
     return path.open("rb"), file.name, export_formats.TYPES.get(ending, "application/octet-stream")
 
@@ -177,8 +238,8 @@ def newest(export: Export) -> ExportFile | None:
 
 
 def open_address(export: Export, now: datetime) -> str:
-    """Makes a new secret for an export's download address, which replaces an older one, and returns it. Only a digest is
-    stored, so the secret cannot be shown again."""
+    """Makes a new secret for an export's download address, which replaces an older one, and returns
+    it. Only a digest is stored, so the secret cannot be shown again."""
     secret = token_urlsafe(32)
     Export.objects.filter(pk=export.pk).update(digest=_digest(secret))
     events.note("export_opened", export.name, now=now)
@@ -192,8 +253,11 @@ def close_address(export: Export, now: datetime) -> None:
 
 
 def by_secret(secret: str, now: datetime) -> Export | None:
-    """Returns the export with this secret and records the time of the download; None if no export has it."""
-    found = Export.objects.filter(digest=_digest(secret)).first() if 20 <= len(secret) <= 100 else None
+    """Returns the export with this secret and records the time of the download; None if no export
+    has it."""
+    found = (
+        Export.objects.filter(digest=_digest(secret)).first() if 20 <= len(secret) <= 100 else None
+    )
     if found is not None:
         Export.objects.filter(pk=found.pk).update(fetched=now)
     return found
@@ -217,18 +281,24 @@ def remove(export: Export, now: datetime) -> None:
 
 
 def remove_by_key(pk: int, now: datetime, user: Any = None) -> None:
-    """Deletes the export with this id if it still exists. Called through settings.DELETABLE. Raises runs.Busy while a file is
-    being written."""
+    """Deletes the export with this id if it still exists. Called through settings.DELETABLE. Raises
+    runs.Busy while a file is being written."""
     export = Export.objects.filter(pk=pk).first()
     if export is not None:
         remove(export, now)
 
 
 def store(export: Export, run: Run, name: str, manifest: dict[str, Any], now: datetime) -> None:
-    """Stores the row of a finished file and deletes the oldest rows beyond `export.keep`; when the transaction commits, their
-    files are deleted. Must be called inside a transaction."""
+    """Stores the row of a finished file and deletes the oldest rows beyond `export.keep`; when the
+    transaction commits, their files are deleted. Must be called inside a transaction."""
     ExportFile.objects.create(
-        export=export, by=run, name=name, written=now, rows=manifest["rows"], bytes=manifest["bytes"], sha256=manifest["sha256"]
+        export=export,
+        by=run,
+        name=name,
+        written=now,
+        rows=manifest["rows"],
+        bytes=manifest["bytes"],
+        sha256=manifest["sha256"],
     )
     kept = list(export.files.order_by("-pk").values_list("pk", flat=True)[: export.keep])
     export.files.exclude(pk__in=kept).delete()
@@ -236,7 +306,8 @@ def store(export: Export, run: Run, name: str, manifest: dict[str, Any], now: da
 
 
 def tidy(export: int, current: str) -> None:
-    """Deletes all files in an export's folder except those recorded in the database and `current`, the one being written."""
+    """Deletes all files in an export's folder except those recorded in the database and `current`,
+    the one being written."""
     place = folder(export)
     named = {current, *ExportFile.objects.filter(export=export).values_list("name", flat=True)}
     for path in place.iterdir() if place.is_dir() else ():

@@ -1,7 +1,10 @@
-"""Encrypts secrets among crawl settings: credentials in `proxy`, and values of `headers` and `cookies`. Wherever settings are
-stored, copied into a run or shown, dots stand in place of the secrets.
+"""Encrypts secrets among crawl settings: credentials in `proxy`, and values of `headers` and
+`cookies`. Wherever settings are stored, copied into a run or shown, dots stand in place of the
+secrets.
 
-The encrypted values are stored as one text in the setting `sealed`. Only the code that sends requests decrypts them."""
+The encrypted values are stored as one text in the setting `sealed`. Only the code that sends
+requests decrypts them.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,9 @@ SEALED = "sealed"
 
 
 def sealed(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns settings in the form in which they are stored: secrets in plain text are encrypted, in one value with those that
-    were encrypted before; settings without secrets are unchanged. Raises vault.Unreadable if the earlier secrets cannot be
-    decrypted."""
+    """Returns settings in the form in which they are stored: secrets in plain text are encrypted,
+    in one value with those that were encrypted before; settings without secrets are unchanged.
+    Raises vault.Unreadable if the earlier secrets cannot be decrypted."""
     found = _plain_secrets(settings)
     names = _dotted(settings)
     if not found and not names:
@@ -38,8 +41,8 @@ def sealed(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def opened(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns settings with their secrets decrypted; they must not be stored or shown. Raises vault.Unreadable if they cannot be
-    decrypted with the installation's key."""
+    """Returns settings with their secrets decrypted; they must not be stored or shown. Raises
+    vault.Unreadable if they cannot be decrypted with the installation's key."""
     names = _dotted(settings)
     plain = {name: value for name, value in settings.items() if name != SEALED}
     if not names:
@@ -54,29 +57,37 @@ def opened(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def in_use(settings: CrawlSettings) -> CrawlSettings:
-    """Returns crawl settings with their secrets decrypted, for sending requests. Raises vault.Unreadable if a secret is missing
-    or cannot be decrypted."""
-    table = {"proxy": settings.proxy, "headers": settings.headers, "cookies": settings.cookies, SEALED: settings.sealed}
+    """Returns crawl settings with their secrets decrypted, for sending requests. Raises
+    vault.Unreadable if a secret is missing or cannot be decrypted."""
+    table = {
+        "proxy": settings.proxy,
+        "headers": settings.headers,
+        "cookies": settings.cookies,
+        SEALED: settings.sealed,
+    }
     return replace(settings, **opened(table), sealed="")
 
 
 def shown(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns settings for display: dots replace secrets, also those that older versions stored unencrypted."""
+    """Returns settings for display: dots replace secrets, also those that older versions stored
+    unencrypted."""
     return {name: value for name, value in _masked(settings).items() if name != SEALED}
 
 
 def shown_anywhere(value: Any) -> Any:
-    """Returns a JSON value for display: all mappings in it are treated as settings, and their secrets are replaced by dots."""
+    """Returns a JSON value for display: all mappings in it are treated as settings, and their
+    secrets are replaced by dots."""
     if isinstance(value, Mapping):
         return {name: shown_anywhere(one) for name, one in shown(value).items()}
     return [shown_anywhere(one) for one in value] if isinstance(value, list) else value
 
 
 def filled(submitted: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns settings submitted in a form, in which dots that the form showed are replaced by the stored secrets `before`.
+    """Returns settings submitted in a form, in which dots that the form showed are replaced by the
+    stored secrets `before`.
 
-    A proxy's password is used only for the same proxy: dots with another address are refused. Raises ValueError with a
-    one-line message."""
+    A proxy's password is used only for the same proxy: dots with another address are refused.
+    Raises ValueError with a one-line message."""
     names = _dotted(submitted)
     if not names:
         return dict(submitted)
@@ -97,8 +108,8 @@ def filled(submitted: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str,
 
 
 def _plain_secrets(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the unencrypted secrets in settings, by the names under which `sealed` stores them: "proxy", "headers NAME",
-    "cookies NAME"."""
+    """Returns the unencrypted secrets in settings, by the names under which `sealed` stores them:
+    "proxy", "headers NAME", "cookies NAME"."""
     found = {}
     proxy = settings.get("proxy")
     if isinstance(proxy, str) and _without_user(proxy) != proxy:
@@ -112,11 +123,14 @@ def _plain_secrets(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _dotted(settings: Mapping[str, Any]) -> set[str]:
-    """Returns the names of the secrets that are shown as dots: "proxy", "headers NAME" or "cookies NAME"."""
+    """Returns the names of the secrets that are shown as dots: "proxy", "headers NAME" or "cookies
+    NAME"."""
     found = {
         f"{kind} {name}"
-        for kind in ("headers", "cookies") if isinstance(settings.get(kind), Mapping)
-        for name, value in settings[kind].items() if value == DOTS
+        for kind in ("headers", "cookies")
+        if isinstance(settings.get(kind), Mapping)
+        for name, value in settings[kind].items()
+        if value == DOTS
     }
     proxy = settings.get("proxy")
     return found | {"proxy"} if isinstance(proxy, str) and DOTS in proxy else found
@@ -131,17 +145,23 @@ def _masked(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_user(address: str) -> str:
-    """Returns an address with dots in place of user and password, that is of everything between "//" and the last "@"."""
+    """Returns an address with dots in place of user and password, that is of everything between
+    "//" and the last "@"."""
     before, at, host = address.rpartition("@")
     scheme, slashes, _user = before.partition("//")
-    return f"{scheme}{slashes}{DOTS}@{host}" if at and slashes else f"{DOTS}@{host}" if at else address
+    return (
+        f"{scheme}{slashes}{DOTS}@{host}" if at and slashes else f"{DOTS}@{host}" if at else address
+    )
 
 
 def seal_stored(apps: Any = installed) -> None:
-    """Encrypts secrets that older versions stored in plain text. Called by a migration or after a restore; `apps` is the app
-    registry of the migration, whose models lack tables that later migrations create."""
+    """Encrypts secrets that older versions stored in plain text. Called by a migration or after a
+    restore; `apps` is the app registry of the migration, whose models lack tables that later
+    migrations create."""
     for label, field, inside in django_settings.CRAWL_SETTINGS:
-        if apps is not installed and label.lower() not in {model._meta.label_lower for model in apps.get_models()}:
+        if apps is not installed and label.lower() not in {
+            model._meta.label_lower for model in apps.get_models()
+        }:
             continue
         for row in in_parts(apps.get_model(label).objects.only(field), "pk", 500):
             stored = getattr(row, field)

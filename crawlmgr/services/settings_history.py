@@ -1,7 +1,9 @@
-"""The history of settings: changes with their authors, undo of the newest change, and presets (named sets of values).
+"""The history of settings: changes with their authors, undo of the newest change, and presets
+(named sets of values).
 
-Code that changes settings calls `note` in the same transaction, with all values before and after; `undo` returns the values
-to restore. Values are mappings from names to numbers, texts, lists or further mappings."""
+Code that changes settings calls `note` in the same transaction, with all values before and after;
+`undo` returns the values to restore. Values are mappings from names to numbers, texts, lists or
+further mappings."""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ Values = Mapping[str, Any]
 
 
 class Difference(NamedTuple):
-    """One value that differs between two mappings: its path (the keys that lead to it), and the old and the new value; None if
-    not set."""
+    """One value that differs between two mappings: its path (the keys that lead to it), and the old
+    and the new value; None if not set."""
 
     way: tuple[str, ...]
     old: Any
@@ -34,38 +36,60 @@ def differences(before: Values, after: Values) -> list[Difference]:
     """Returns the values that differ between two mappings, sorted by path.
 
     >>> differences({"a": 1, "b": {"c": 2}}, {"b": {"c": 3}, "d": 4})
-    [Difference(way=('a',), old=1, new=None), Difference(way=('b', 'c'), old=2, new=3), Difference(way=('d',), old=None, new=4)]
+    [Difference(way=('a',), old=1, new=None), Difference(way=('b', 'c'), old=2, new=3), \
+Difference(way=('d',), old=None, new=4)]
     """
     old, new = dict(_flat(before)), dict(_flat(after))
-    return [Difference(way, old.get(way), new.get(way)) for way in sorted({*old, *new}) if old.get(way) != new.get(way)]
+    return [
+        Difference(way, old.get(way), new.get(way))
+        for way in sorted({*old, *new})
+        if old.get(way) != new.get(way)
+    ]
 
 
-def note(kind: str, target: int, before: Values, after: Values, *, now: datetime, user: Any = None) -> SettingsChange | None:
-    """Records a change of the settings of an object (`kind` and primary key) and returns it; None if nothing differs. Changes
-    beyond the newest MAX_KEPT are deleted."""
+def note(
+    kind: str, target: int, before: Values, after: Values, *, now: datetime, user: Any = None
+) -> SettingsChange | None:
+    """Records a change of the settings of an object (`kind` and primary key) and returns it; None
+    if nothing differs. Changes beyond the newest MAX_KEPT are deleted."""
     if not differences(before, after):
         return None
-    made = SettingsChange.objects.create(kind=kind, target=target, before=dict(before), after=dict(after), at=now, by=user)
-    old = SettingsChange.objects.filter(kind=kind, target=target).order_by("-id").values_list("id", flat=True)[MAX_KEPT:]
+    made = SettingsChange.objects.create(
+        kind=kind, target=target, before=dict(before), after=dict(after), at=now, by=user
+    )
+    old = (
+        SettingsChange.objects.filter(kind=kind, target=target)
+        .order_by("-id")
+        .values_list("id", flat=True)[MAX_KEPT:]
+    )
     SettingsChange.objects.filter(id__in=list(old)).delete()
     return made
 
 
 def history(kind: str, target: int, limit: int = 20) -> list[SettingsChange]:
     """Returns the newest changes of an object's settings, including those that were undone."""
-    return list(SettingsChange.objects.filter(kind=kind, target=target).select_related("by").order_by("-id")[:limit])
+    return list(
+        SettingsChange.objects.filter(kind=kind, target=target)
+        .select_related("by")
+        .order_by("-id")[:limit]
+    )
 
 
 def last(kind: str, target: int) -> SettingsChange | None:
-    """Returns the newest change that was not undone, which is the one that `undo` would revert; None if there is none."""
-    return SettingsChange.objects.filter(kind=kind, target=target, undone__isnull=True).order_by("-id").first()
+    """Returns the newest change that was not undone, which is the one that `undo` would revert;
+    None if there is none."""
+    return (
+        SettingsChange.objects.filter(kind=kind, target=target, undone__isnull=True)
+        .order_by("-id")
+        .first()
+    )
 
 
 @transaction.atomic
 def undo(kind: str, target: int, current: Values, *, now: datetime) -> Values:
-    """Marks the newest change as undone and returns the values before it. `current` are the present values. Raises ValueError
-    if there is no change, or if the present values are not the result of that change, because undoing it would revert a
-    later change too."""
+    """Marks the newest change as undone and returns the values before it. `current` are the present
+    values. Raises ValueError if there is no change, or if the present values are not the result of
+    that change, because undoing it would revert a later change too."""
     change = last(kind, target)
     if change is None:
         raise ValueError("there is no change to undo")
@@ -87,9 +111,11 @@ def presets(kind: str) -> list[SettingsPreset]:
     return list(SettingsPreset.objects.filter(kind=kind).order_by("name"))
 
 
-def keep_preset(kind: str, name: str, values: Values, *, now: datetime, user: Any = None) -> SettingsPreset:
-    """Saves values as a preset; an existing one of the same kind and name is replaced. Raises ValueError with a one-line
-    message."""
+def keep_preset(
+    kind: str, name: str, values: Values, *, now: datetime, user: Any = None
+) -> SettingsPreset:
+    """Saves values as a preset; an existing one of the same kind and name is replaced. Raises
+    ValueError with a one-line message."""
     name = " ".join(name.split())
     if not name:
         raise ValueError("a preset needs a name")

@@ -1,4 +1,5 @@
-"""Executes one slice of a run: takes the lease, does the work, and handles the errors that end the work."""
+"""Executes one slice of a run: takes the lease, does the work, and handles the errors that end the
+work."""
 
 from __future__ import annotations
 
@@ -23,9 +24,9 @@ NO_ROOM = "no room"
 
 
 class Work(Protocol):
-    """The work on a run in one slice. `work` does it and returns the run's state. `failed` is called inside the transaction
-    that marks the run as failed. `forget` is called after any error: the transaction was rolled back, so results that are
-    held in memory must be discarded."""
+    """The work on a run in one slice. `work` does it and returns the run's state. `failed` is
+    called inside the transaction that marks the run as failed. `forget` is called after any error:
+    the transaction was rolled back, so results that are held in memory must be discarded."""
 
     def work(self) -> str: ...
 
@@ -38,14 +39,23 @@ Make = Callable[[Run, runs.Lease, float | None], Work]
 
 
 def work(
-    run_id: int, make: Make, *, holder: str, clock: Clock, seconds: float | None, lag: runs.Lag = runs.no_lag
+    run_id: int,
+    make: Make,
+    *,
+    holder: str,
+    clock: Clock,
+    seconds: float | None,
+    lag: runs.Lag = runs.no_lag,
 ) -> str:
-    """Works on a run for one slice of `seconds` (None: until the run ends or must wait long). Returns the run's state; LEASED if
-    the lease could not be taken or was lost; NO_ROOM if the disk is too full to store even the run's state.
+    """Works on a run for one slice of `seconds` (None: until the run ends or must wait long).
+    Returns the run's state; LEASED if the lease could not be taken or was lost; NO_ROOM if the disk
+    is too full to store even the run's state.
 
-    `make` creates the work, given the run, the lease and the remaining seconds. A temporary database problem (a lock
-    conflict, a restarting server) ends the current work but not the slice, which continues from the stored state in its
-    remaining time. Any other error is counted on the run and raised. `lag` returns the seconds by which `clock` is behind."""
+    `make` creates the work, given the run, the lease and the remaining seconds. A temporary
+    database problem (a lock conflict, a restarting server) ends the current work but not the slice,
+    which continues from the stored state in its remaining time. Any other error is counted on the
+    run and raised. `lag` returns the seconds by which `clock` is behind.
+    """
     began = clock.now()
     while True:
         spent = (clock.now() - began).total_seconds()
@@ -60,10 +70,14 @@ def work(
             return RunState.RUNNING
 
 
-def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | None, lag: runs.Lag) -> str | int:
-    """Takes the run's lease and works on the run once. Returns the run's state or LEASED or, if a temporary problem ended the
-    work, the number of such endings in a row."""
-    lease = trouble.calmly(lambda: runs.take(run_id, holder, clock.now(), settings.LEASE_SECONDS, lag), clock)
+def _attempt(
+    run_id: int, make: Make, holder: str, clock: Clock, left: float | None, lag: runs.Lag
+) -> str | int:
+    """Takes the run's lease and works on the run once. Returns the run's state or LEASED or, if a
+    temporary problem ended the work, the number of such endings in a row."""
+    lease = trouble.calmly(
+        lambda: runs.take(run_id, holder, clock.now(), settings.LEASE_SECONDS, lag), clock
+    )
     if lease is None:
         return LEASED
     found: Work | None = None
@@ -91,14 +105,16 @@ def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | N
 
 
 def _ended_by(error: Exception, lease: runs.Lease, found: Work | None, clock: Clock) -> str | int:
-    """Records the error that ended the work, and raises it again unless it is a temporary database problem or a full disk.
-    Returns LEASED if another worker holds the run. If the disk is full, returns the run's state (PAUSED), or NO_ROOM if even that
-    could not be stored. After a temporary problem, returns the number of such problems in a row."""
+    """Records the error that ended the work, and raises it again unless it is a temporary database
+    problem or a full disk. Returns LEASED if another worker holds the run. If the disk is full,
+    returns the run's state (PAUSED), or NO_ROOM if even that could not be stored. After a temporary
+    problem, returns the number of such problems in a row."""
     trouble.let_go()
     text = f"{type(error).__name__}: {trouble.one_line(error)}"
     try:
         if not trouble.calmly(lambda: runs.holds(lease), clock):
-            # another worker has taken over the run: this worker's write conflicted with one of that worker and was rolled back
+            # another worker has taken over the run: this worker's write conflicted with one of that
+            # worker and was rolled back
             log.warning("another worker now holds the run: %s", text, extra={"event": "lease_lost"})
             return LEASED
         if trouble.full(error):
@@ -108,7 +124,9 @@ def _ended_by(error: Exception, lease: runs.Lease, found: Work | None, clock: Cl
             log.info(text, extra={"event": "work_done_again", "times": times})
             if times:
                 return times
-        log.info("the error that ended the slice", exc_info=error, extra={"event": "slice_broke_at"})
+        log.info(
+            "the error that ended the slice", exc_info=error, extra={"event": "slice_broke_at"}
+        )
         _broke(lease, text, found, clock)
     except runs.LeaseLost:
         return LEASED

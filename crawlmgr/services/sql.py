@@ -1,6 +1,6 @@
-"""Executes SQL directly for the few statements that run for every page, because the ORM takes ten times as long to build a
-query as the database takes to execute it. The statements use only what SQLite and PostgreSQL have in common; values are
-passed as parameters (%s)."""
+"""Executes SQL directly for the few statements that run for every page, because the ORM takes ten
+times as long to build a query as the database takes to execute it. The statements use only what
+SQLite and PostgreSQL have in common; values are passed as parameters (%s)."""
 
 from __future__ import annotations
 
@@ -29,19 +29,23 @@ def execute(statement: str, values: Sequence[Any]) -> int:
 
 
 def execute_many(statement: str, rows: Sequence[Sequence[Any]], *, stamped: bool = False) -> None:
-    """Executes a statement once for each row of values, in one call of the driver. `stamped`: times in the rows are already in
-    the format that `stamp` returns."""
+    """Executes a statement once for each row of values, in one call of the driver. `stamped`: times
+    in the rows are already in the format that `stamp` returns."""
     database = connections[DEFAULT_DB_ALIAS]
     direct = _direct(database)
     if direct is not None:
         try:
-            direct.executemany(_marked(statement), rows if stamped else [_plain(row) for row in rows])
+            direct.executemany(
+                _marked(statement), rows if stamped else [_plain(row) for row in rows]
+            )
         except sqlite3.Error:
             with database.wrap_database_errors:
                 raise
         return
     with database.cursor() as cursor:
-        cursor.executemany(statement, [[stamp(v) if isinstance(v, datetime) else v for v in row] for row in rows])
+        cursor.executemany(
+            statement, [[stamp(v) if isinstance(v, datetime) else v for v in row] for row in rows]
+        )
 
 
 def fetch(statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -60,9 +64,9 @@ def fetch(statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 def _direct(database: Any) -> sqlite3.Connection | None:
-    """Returns the sqlite3 connection on which Django's current transaction runs. It is used directly, because Django's cursor
-    would take longer than most of these statements. None for another database, or while Django records or wraps
-    statements."""
+    """Returns the sqlite3 connection on which Django's current transaction runs. It is used
+    directly, because Django's cursor would take longer than most of these statements. None for
+    another database, or while Django records or wraps statements."""
     if database.vendor != "sqlite" or database.execute_wrappers or database.queries_logged:
         return None
     if database.connection is None:
@@ -79,17 +83,22 @@ def _marked(statement: str) -> str:
 
 
 def _plain(values: Sequence[Any]) -> list[Any]:
-    """Returns values in SQLite's format; times become text in UTC without zone, as Django stores them."""
+    """Returns values in SQLite's format; times become text in UTC without zone, as Django stores
+    them."""
     return [_time(v) if isinstance(v, datetime) else v for v in values]
 
 
 def _time(moment: datetime) -> str:
-    return str(moment.replace(tzinfo=None) if moment.tzinfo is UTC else moment.astimezone(UTC).replace(tzinfo=None))
+    return str(
+        moment.replace(tzinfo=None)
+        if moment.tzinfo is UTC
+        else moment.astimezone(UTC).replace(tzinfo=None)
+    )
 
 
 def padded(ids: Sequence[int]) -> list[int]:
-    """Returns ids for an IN list, padded with the last one so that their number is a power of two: with few distinct lengths
-    there are few distinct statements for the database to cache."""
+    """Returns ids for an IN list, padded with the last one so that their number is a power of two:
+    with few distinct lengths there are few distinct statements for the database to cache."""
     size = 1
     while size < len(ids):
         size *= 2
@@ -102,14 +111,15 @@ def stamp(moment: datetime) -> Any:
 
 
 def moment(value: datetime | None) -> datetime | None:
-    """Returns a time read from the database as an aware one: SQLite stores times in UTC without zone. None remains None."""
+    """Returns a time read from the database as an aware one: SQLite stores times in UTC without
+    zone. None remains None."""
     return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
 
 
 def locking(*, wait: bool = True) -> str:
-    """Returns the SQL suffix that locks the rows of a SELECT until the transaction ends. Rows locked by others are waited for,
-    or without `wait` skipped. Rows that refer to locked ones by a foreign key may still be written. On SQLite, which locks
-    the whole database, returns ""."""
+    """Returns the SQL suffix that locks the rows of a SELECT until the transaction ends. Rows
+    locked by others are waited for, or without `wait` skipped. Rows that refer to locked ones by a
+    foreign key may still be written. On SQLite, which locks the whole database, returns ""."""
     if not connection.features.has_select_for_update:
         return ""
     return " FOR NO KEY UPDATE" if wait else " FOR NO KEY UPDATE SKIP LOCKED"

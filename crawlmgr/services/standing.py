@@ -1,5 +1,5 @@
-"""Compares worker nodes by speed, weight and load, and decides how long a node leaves tasks to less loaded nodes before it
-takes them."""
+"""Compares worker nodes by speed, weight and load, and decides how long a node leaves tasks to less
+loaded nodes before it takes them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ from crawlmgr import shares
 from crawlmgr.models import Node, NodeState, Run, RunState
 
 STEP_SECONDS = 0.3
-"""Seconds by which a node leaves a task that any node may take in the queue for longer than the node before it in the
-ranking does; longer than the time between two queries of the queue by a cluster."""
+"""Seconds by which a node leaves a task that any node may take in the queue for longer than the
+node before it in the ranking does; longer than the time between two queries of the queue by a
+cluster."""
 LONGEST_SECONDS = 2.0
-"""Any node, however loaded, may take a task that has waited for so many seconds, so that no worker is idle while tasks wait."""
+"""Any node, however loaded, may take a task that has waited for so many seconds, so that no worker
+is idle while tasks wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A node in comparison with others. `speed` is its recent speed in pages per minute; `weight`, in the same unit, is the
-    number in proportion to which work is divided (see `crawlmgr.shares.weight`; None if nothing is known yet); `runs` is the
-    number of runs that its workers hold."""
+    """A node in comparison with others. `speed` is its recent speed in pages per minute; `weight`,
+    in the same unit, is the number in proportion to which work is divided (see
+    `crawlmgr.shares.weight`; None if nothing is known yet); `runs` is the number of runs that its
+    workers hold."""
 
     name: str
     workers: int
@@ -38,31 +41,39 @@ class Standing:
 
 
 class Turn(NamedTuple):
-    """How long a node has to wait before it takes a task of a queue that any node may take. `seconds` is the minimum time that
-    the task has been queued, or None if the node may take none. `alone` is True if no other node takes tasks."""
+    """How long a node has to wait before it takes a task of a queue that any node may take.
+    `seconds` is the minimum time that the task has been queued, or None if the node may take none.
+    `alone` is True if no other node takes tasks.
+    """
 
     seconds: float | None
     alone: bool
 
 
 def lost_before(now: datetime) -> datetime:
-    """Returns the time from which a heartbeat counts as recent: a node whose last one is earlier is lost."""
+    """Returns the time from which a heartbeat counts as recent: a node whose last one is earlier is
+    lost."""
     return now - timedelta(seconds=settings.STALL_SECONDS)
 
 
 def are_alive(now: datetime) -> Q:
-    """Returns the condition for a query of `Node` that selects the nodes for which `alive` is true."""
+    """Returns the condition for a query of `Node` that selects the nodes for which `alive` is
+    true."""
     return Q(heartbeat__gt=lost_before(now), heartbeat__gte=F("started"))
 
 
 def alive(node: Node, now: datetime) -> bool:
     """Tells whether a node sent a heartbeat recently, and since its cluster was started."""
-    return node.heartbeat is not None and node.heartbeat > lost_before(now) and node.heartbeat >= node.started
+    return (
+        node.heartbeat is not None
+        and node.heartbeat > lost_before(now)
+        and node.heartbeat >= node.started
+    )
 
 
 def condition(node: Node, now: datetime) -> str:
-    """Returns the state of a node for display: its requested state while it is alive, otherwise "drained" if it was asked to
-    drain, else "lost"."""
+    """Returns the state of a node for display: its requested state while it is alive, otherwise
+    "drained" if it was asked to drain, else "lost"."""
     if alive(node, now):
         return node.state
     return "drained" if node.state == NodeState.DRAINING else "lost"
@@ -70,7 +81,9 @@ def condition(node: Node, now: datetime) -> str:
 
 def runs_in_hand(now: datetime) -> Counter[str]:
     """Returns the number of runs that the workers of each node hold, by the node's name."""
-    held = Run.objects.filter(lease_until__gt=now, state=RunState.RUNNING).values_list("lease_holder", flat=True)
+    held = Run.objects.filter(lease_until__gt=now, state=RunState.RUNNING).values_list(
+        "lease_holder", flat=True
+    )
     return Counter(holder.rpartition(":")[0] for holder in held)
 
 
@@ -81,15 +94,29 @@ def of(nodes: Sequence[Node], now: datetime) -> list[Standing]:
     for node in nodes:
         counts = shares.trailing(dict(node.minutes), minute)
         uptime = max(0.0, minute - node.started.timestamp() / 60)
-        speed = shares.speed(counts[-1], min(len(counts), uptime)) if uptime >= 1 else shares.speed(counts[-1], 1)
+        speed = (
+            shares.speed(counts[-1], min(len(counts), uptime))
+            if uptime >= 1
+            else shares.speed(counts[-1], 1)
+        )
         open_ = node.state == NodeState.ACTIVE and alive(node, now)
-        found.append(Standing(node.name, node.workers, speed, shares.weight(counts, uptime), held[node.name], open_))
+        found.append(
+            Standing(
+                node.name,
+                node.workers,
+                speed,
+                shares.weight(counts, uptime),
+                held[node.name],
+                open_,
+            )
+        )
     return found
 
 
 class Row(NamedTuple):
-    """A node for display. `state` is its requested state, "lost" or "drained"; `share` is its part of the weights of all nodes
-    that take work, in [0, 1]; None if it takes none or the weights are unknown."""
+    """A node for display. `state` is its requested state, "lost" or "drained"; `share` is its part
+    of the weights of all nodes that take work, in [0, 1]; None if it takes none or the weights are
+    unknown."""
 
     node: Node
     state: str
@@ -98,17 +125,21 @@ class Row(NamedTuple):
 
 
 def rows(nodes: Sequence[Node], now: datetime) -> list[Row]:
-    """Returns for each node, in the given order, what the web interface shows of it: its state and its share of the work."""
+    """Returns for each node, in the given order, what the web interface shows of it: its state and
+    its share of the work."""
     found = of(nodes, now)
     weights = {one.name: one.weight for one in found if one.open}
     parts = shares.shares(shares.filled(weights)) if any(weights.values()) else {}
-    return [Row(node, condition(node, now), one, parts.get(node.name)) for node, one in zip(nodes, found, strict=True)]
+    return [
+        Row(node, condition(node, now), one, parts.get(node.name))
+        for node, one in zip(nodes, found, strict=True)
+    ]
 
 
 def ranking(found: Sequence[Standing]) -> list[str]:
-    """Returns the names of the nodes that take work, in the order in which they should get the next run: the one with the least
-    load in proportion to its weight first. The load of a run is the mean number of pages per slice over all workers,
-    whichever node works on it."""
+    """Returns the names of the nodes that take work, in the order in which they should get the next
+    run: the one with the least load in proportion to its weight first. The load of a run is the
+    mean number of pages per slice over all workers, whichever node works on it."""
     takers = [one for one in found if one.open]
     weights = shares.filled({one.name: one.weight for one in takers})
     workers = sum(one.workers for one in takers)
@@ -121,8 +152,9 @@ def ranking(found: Sequence[Standing]) -> list[str]:
 
 
 def turn(own: str, queue: str, now: datetime) -> Turn:
-    """Tells when the node `own` may take those tasks of a queue that any node may take. A node that is not registered or the
-    only one may take them at once; a draining or paused one may take none."""
+    """Tells when the node `own` may take those tasks of a queue that any node may take. A node that
+    is not registered or the only one may take them at once; a draining or paused one may take none.
+    """
     near = Node.objects.filter(queues=queue).filter(Q(name=own) | are_alive(now))
     nodes = {node.name: node for node in near}
     me = nodes.pop(own, None)
@@ -132,4 +164,7 @@ def turn(own: str, queue: str, now: datetime) -> Turn:
     if me is None or not others or not alive(me, now):
         return Turn(0.0, True)
     order = ranking(of([me, *others], now))
-    return Turn(min(LONGEST_SECONDS, order.index(own) * STEP_SECONDS) if own in order else LONGEST_SECONDS, False)
+    return Turn(
+        min(LONGEST_SECONDS, order.index(own) * STEP_SECONDS) if own in order else LONGEST_SECONDS,
+        False,
+    )

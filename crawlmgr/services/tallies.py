@@ -1,5 +1,5 @@
-"""Counts for a run's end report: responses by status, pages by media type, seeds by outcome, pages by host, and the outcomes of
-all its addresses."""
+"""Counts for a run's end report: responses by status, pages by media type, seeds by outcome, pages
+by host, and the outcomes of all its addresses."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ STATUS, TYPE, SEED = "status", "type", "seed"
 MAX_OUTCOMES = 40
 _ADD = (
     "INSERT INTO crawlmgr_runtally (run_id, what, name, number, bytes) VALUES (%s, %s, %s, %s, %s)"
-    " ON CONFLICT (run_id, what, name) DO UPDATE SET number = crawlmgr_runtally.number + excluded.number,"
-    " bytes = crawlmgr_runtally.bytes + excluded.bytes"
+    " ON CONFLICT (run_id, what, name) DO UPDATE SET number = crawlmgr_runtally.number +"
+    " excluded.number, bytes = crawlmgr_runtally.bytes + excluded.bytes"
 )
 _ADD_TO_HOST = (
     "UPDATE crawlmgr_runhost SET fetched = fetched + %s, failed = failed + %s, bytes = bytes + %s"
@@ -26,8 +26,8 @@ _ADD_TO_HOST = (
 
 
 class Tally:
-    """Counts collected during one transaction and written once at its end. `seeds`: the outcomes of seeds (start
-    addresses of the run) are counted as well."""
+    """Counts collected during one transaction and written once at its end. `seeds`: the outcomes of
+    seeds (start addresses of the run) are counted as well."""
 
     def __init__(self, *, seeds: bool) -> None:
         self._seeds = seeds
@@ -42,11 +42,16 @@ class Tally:
 
     def page(self, item: Url, response: FetchResponse) -> None:
         """Counts a page that was stored."""
-        self._add(TYPE, response.content_type.partition(";")[0].strip().lower() or "", response.received_bytes)
+        self._add(
+            TYPE,
+            response.content_type.partition(";")[0].strip().lower() or "",
+            response.received_bytes,
+        )
         self._host(item, 1, 0, response.received_bytes)
 
     def ended(self, item: Url, state: UrlState, reason: str, received_bytes: int = 0) -> None:
-        """Counts an address that ended, with the bytes received for it. Pages that were stored are counted by `page`."""
+        """Counts an address that ended, with the bytes received for it. Pages that were stored are
+        counted by `page`."""
         if state != UrlState.DONE:
             self._host(item, 0, int(state == UrlState.FAILED), received_bytes)
         if self._seeds and item.parent_id is None and item.depth == 0:
@@ -55,10 +60,15 @@ class Tally:
     def write(self, run_id: int) -> None:
         """Adds the counts to those stored for the run."""
         if self._numbers:
-            rows = [(run_id, what, name[:100], number, self._bytes[what, name]) for (what, name), number in self._sorted()]
+            rows = [
+                (run_id, what, name[:100], number, self._bytes[what, name])
+                for (what, name), number in self._sorted()
+            ]
             sql.execute_many(_ADD, rows)
         if self._hosts:
-            sql.execute_many(_ADD_TO_HOST, [(*sums, run_id, host) for host, sums in sorted(self._hosts.items())])
+            sql.execute_many(
+                _ADD_TO_HOST, [(*sums, run_id, host) for host, sums in sorted(self._hosts.items())]
+            )
 
     def _sorted(self) -> list[tuple[tuple[str, str], int]]:
         return sorted(self._numbers.items())
@@ -74,13 +84,15 @@ class Tally:
 
 
 def outcomes(run_id: int) -> list[dict[str, Any]]:
-    """Counts a run's addresses by state and reason; returns the MAX_OUTCOMES most frequent combinations as dicts with "state",
-    "reason" and "count", most frequent first. Slow for a large run: all its addresses are counted."""
+    """Counts a run's addresses by state and reason; returns the MAX_OUTCOMES most frequent
+    combinations as dicts with "state", "reason" and "count", most frequent first. Slow for a large
+    run: all its addresses are counted.
+    """
     rows = Url.objects.filter(run_id=run_id).values("state", "reason").annotate(count=Count("id"))
     return list(rows.order_by("-count", "state", "reason")[:MAX_OUTCOMES])
 
 
 def store_final(run_id: int) -> None:
-    """Stores the outcomes of the addresses of a run that is ending, so that they need not be counted again for each page
-    view."""
+    """Stores the outcomes of the addresses of a run that is ending, so that they need not be
+    counted again for each page view."""
     Run.objects.filter(pk=run_id).update(outcomes=outcomes(run_id))

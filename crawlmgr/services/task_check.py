@@ -1,17 +1,19 @@
-"""Checks that queued tasks contain only the name of a known function and plain values. Pickled tasks are read without executing
-any code in them."""
+"""Checks that queued tasks contain only the name of a known function and plain values. Pickled
+tasks are read without executing any code in them."""
 
 from __future__ import annotations
 
 import io
-import pickle  # noqa: S403 - read by _PlainReader only, which makes nothing but plain values
+import pickle
 from collections.abc import Collection, Mapping
 from typing import Any, cast
 
 from django.conf import settings
 from django.core.signing import TimestampSigner
 
-OPTIONS = frozenset({"id", "name", "func", "args", "kwargs", "started", "save", "cluster", "ack_failure", "group"})
+OPTIONS = frozenset(
+    {"id", "name", "func", "args", "kwargs", "started", "save", "cluster", "ack_failure", "group"}
+)
 LONGEST_TEXT = 300
 _TIME = frozenset({"datetime", "timezone", "timedelta"})
 
@@ -41,18 +43,22 @@ class _Plain:
 
 
 def opened(payload: str, salt: str) -> dict[str, Any]:
-    """Returns a queued task as a dict, after checking its signature and unpickling it safely. Raises BadSignature, NotPlain."""
-    task = TimestampSigner(key=settings.SECRET_KEY, salt=salt).unsign_object(payload, serializer=cast(Any, _Plain))
+    """Returns a queued task as a dict, after checking its signature and unpickling it safely.
+    Raises BadSignature, NotPlain."""
+    task = TimestampSigner(key=settings.SECRET_KEY, salt=salt).unsign_object(
+        payload, serializer=cast(Any, _Plain)
+    )
     if not isinstance(task, dict):
         raise NotPlain("no task")
     return task
 
 
 def objection(task: Mapping[str, Any], known: Collection[str]) -> str:
-    """Returns the reason why a task must not be executed, in a few words; "" if it calls a function in `known` with plain
-    arguments.
+    """Returns the reason why a task must not be executed, in a few words; "" if it calls a function
+    in `known` with plain arguments.
 
-    >>> [objection({"func": name, "args": (7,)}, {"ours.work"}) for name in ("os.abort", "ours.work")]
+    >>> [objection({"func": name, "args": (7,)}, {"ours.work"}) for name in ("os.abort", \
+"ours.work")]
     ['os.abort', '']
     """
     name = task.get("func")
@@ -61,7 +67,11 @@ def objection(task: Mapping[str, Any], known: Collection[str]) -> str:
     if odd := sorted(str(option) for option in set(task) - OPTIONS):
         return f"{name} with {odd[0]}"
     arguments = task.get("args") or ()
-    if task.get("kwargs") or not isinstance(arguments, tuple) or not all(_plain(one) for one in arguments):
+    if (
+        task.get("kwargs")
+        or not isinstance(arguments, tuple)
+        or not all(_plain(one) for one in arguments)
+    ):
         return f"{name} with other arguments"
     return ""
 

@@ -21,9 +21,11 @@ def _digest(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def make(name: str, role: str, *, now: datetime, days: int | None = None, user: Any = None) -> tuple[str, ApiToken]:
-    """Creates a token and returns its text and its row. Only a digest of the text is stored, so it cannot be shown again.
-    Raises ValueError with a one-line message."""
+def make(
+    name: str, role: str, *, now: datetime, days: int | None = None, user: Any = None
+) -> tuple[str, ApiToken]:
+    """Creates a token and returns its text and its row. Only a digest of the text is stored, so it
+    cannot be shown again. Raises ValueError with a one-line message."""
     name = name.strip()
     if not name or len(name) > 100:
         raise ValueError("a token needs a name of at most 100 characters")
@@ -31,17 +33,21 @@ def make(name: str, role: str, *, now: datetime, days: int | None = None, user: 
         raise ValueError(f"a token lasts from 1 to {MAX_DAYS} days")
     text = PREFIX + token_urlsafe(32)
     expires = None if days is None else now + timedelta(days=days)
-    row = ApiToken.objects.create(name=name, digest=_digest(text), role=role, created=now, created_by=user, expires=expires)
+    row = ApiToken.objects.create(
+        name=name, digest=_digest(text), role=role, created=now, created_by=user, expires=expires
+    )
     events.note("token_made", f"{name} ({role})", now=now)
     return text, row
 
 
 def find(text: str, now: datetime) -> ApiToken | None:
-    """Returns the row of the valid token with this text, after recording the time of its use (to the minute); None if no token
-    is valid."""
+    """Returns the row of the valid token with this text, after recording the time of its use (to
+    the minute); None if no token is valid."""
     if not text.startswith(PREFIX) or len(text) > 100:
         return None
-    row = ApiToken.objects.filter(Q(expires__isnull=True) | Q(expires__gt=now), digest=_digest(text)).first()
+    row = ApiToken.objects.filter(
+        Q(expires__isnull=True) | Q(expires__gt=now), digest=_digest(text)
+    ).first()
     if row is not None and (row.last_used is None or now - row.last_used >= USED_EVERY):
         ApiToken.objects.filter(pk=row.pk).update(last_used=now)
     return row

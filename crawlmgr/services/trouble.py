@@ -1,5 +1,5 @@
-"""Classifies database errors: temporary ones (the work is repeated), a full disk (the run pauses), and others (program
-errors)."""
+"""Classifies database errors: temporary ones (the work is repeated), a full disk (the run pauses),
+and others (program errors)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ TRIES = 6
 LONGEST_PAUSE_SECONDS = 5.0
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _PASSING_STATES = ("40001", "40P01", "55P03", "57P01", "57P02", "57P03", "53300")
-"""PostgreSQL's SQLSTATEs for: serialization failure, deadlock, lock not available, shutdown, crash, starting up, too many
-connections."""
+"""PostgreSQL's SQLSTATEs for: serialization failure, deadlock, lock not available, shutdown, crash,
+starting up, too many connections."""
 _LOST = "08"
 _FULL_STATES = ("53100", "53400")
 
 
 def passing(error: BaseException) -> bool:
-    """Tells whether an error is temporary: a lock conflict or an unavailable server, so that the same work may succeed a moment
-    later."""
+    """Tells whether an error is temporary: a lock conflict or an unavailable server, so that the
+    same work may succeed a moment later."""
     if not isinstance(error, DatabaseError | InterfaceError):
         return False
     cause = error.__cause__
@@ -34,7 +34,8 @@ def passing(error: BaseException) -> bool:
     state = getattr(cause, "sqlstate", None)
     if state:
         return state in _PASSING_STATES or state.startswith(_LOST)
-    # The driver found the connection closed or could not open one; in these cases there is no SQLSTATE.
+    # The driver found the connection closed or could not open one; in these cases there is no
+    # SQLSTATE.
     return cause is not None and isinstance(error, OperationalError | InterfaceError)
 
 
@@ -47,19 +48,24 @@ def full(error: BaseException) -> bool:
 
 
 def one_line(error: BaseException) -> str:
-    """Returns the first line of an error's message; the name of its class if the message is empty."""
+    """Returns the first line of an error's message; the name of its class if the message is
+    empty."""
     return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
 
 
 def pause_seconds(times: int) -> float:
-    """Returns the seconds to wait after `times` temporary errors in a row: from 0.1 s, doubled each time up to 5 s, and reduced
-    at random by up to half, so that several workers do not collide again."""
-    return min(LONGEST_PAUSE_SECONDS, 0.1 * 2.0 ** min(times, 10)) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+    """Returns the seconds to wait after `times` temporary errors in a row: from 0.1 s, doubled each
+    time up to 5 s, and reduced at random by up to half, so that several workers do not collide
+    again."""
+    # no secret
+    return min(LONGEST_PAUSE_SECONDS, 0.1 * 2.0 ** min(times, 10)) * random.uniform(  # noqa: S311
+        0.5, 1.0
+    )
 
 
 def calmly(work: Callable[[], T], clock: Clock) -> T:
-    """Calls `work` and returns its result. After temporary database errors it is called again, up to six times in all; the last
-    error is raised. `work` must be a transaction of its own."""
+    """Calls `work` and returns its result. After temporary database errors it is called again, up
+    to six times in all; the last error is raised. `work` must be a transaction of its own."""
     for times in range(TRIES - 1):
         try:
             return work()
@@ -72,7 +78,8 @@ def calmly(work: Callable[[], T], clock: Clock) -> T:
 
 
 def let_go() -> None:
-    """Closes the database connection if it is broken, unless a transaction is open; the next statement opens a new one."""
+    """Closes the database connection if it is broken, unless a transaction is open; the next
+    statement opens a new one."""
     database = connections[DEFAULT_DB_ALIAS]
     if not database.in_atomic_block:
         database.close_if_unusable_or_obsolete()

@@ -1,4 +1,5 @@
-"""Encrypts small mappings of texts that must be kept secret, with a key derived from the installation's secret key."""
+"""Encrypts small mappings of texts that must be kept secret, with a key derived from the
+installation's secret key."""
 
 from __future__ import annotations
 
@@ -21,23 +22,28 @@ _other: ContextVar[str] = ContextVar("secret of another installation", default="
 
 
 class Unreadable(Exception):
-    """Encrypted data cannot be decrypted: the secret key is a different one, or the data are damaged."""
+    """Encrypted data cannot be decrypted: the secret key is a different one, or the data are
+    damaged."""
 
 
 @lru_cache(maxsize=4)
 def _fernet(secret: str) -> Fernet:
-    from cryptography.fernet import Fernet  # imported here, because most commands never encrypt anything
+    from cryptography.fernet import (
+        Fernet,
+    )  # imported here, because most commands never encrypt anything
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-    key = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"crawlmgr site credentials").derive(secret.encode())
+    key = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"crawlmgr site credentials").derive(
+        secret.encode()
+    )
     return Fernet(base64.urlsafe_b64encode(key))
 
 
 @contextmanager
 def key_of(secret: str) -> Iterator[None]:
-    """Context manager in which secrets are encrypted and decrypted with the secret key of another installation, from which a
-    backup comes."""
+    """Context manager in which secrets are encrypted and decrypted with the secret key of another
+    installation, from which a backup comes."""
     token = _other.set(secret)
     try:
         yield
@@ -55,8 +61,9 @@ def seal(values: Mapping[str, str]) -> str:
 
 
 def unseal(text: str) -> dict[str, str]:
-    """Decrypts the text that `seal` returned; {} for "". From then on this process masks the decrypted values in its
-    log. Raises Unreadable if it was not encrypted with the installation's key."""
+    """Decrypts the text that `seal` returned; {} for "". From then on this process masks the
+    decrypted values in its log. Raises Unreadable if it was not encrypted with the installation's
+    key."""
     if not text:
         return {}
     from cryptography.fernet import InvalidToken

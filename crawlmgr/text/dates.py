@@ -1,8 +1,9 @@
-"""Parses times as forums write them, in a dozen languages: absolute ones, relative ones ("5 hours ago"), and dates without a
-year.
+"""Parses times as forums write them, in a dozen languages: absolute ones, relative ones ("5 hours
+ago"), and dates without a year.
 
-Parsing has two steps: `dates_shapes` splits a text into the parts of a time (cached, since forums repeat their times), and this
-module computes the point in time from these parts and from what is known about the page.
+Parsing has two steps: `dates_shapes` splits a text into the parts of a time (cached, since forums
+repeat their times), and this module computes the point in time from these parts and from what is
+known about the page.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ _NEXT_DAY = timedelta(days=1)
 class Moment:
     """A point in time (aware, UTC), and the precision in seconds with which the page gives it.
 
-    The true time of an absolute one is in [value, value + precision_seconds), so that a date without a clock time has the
-    beginning of its day as value. A `relative` one, such as "5 hours ago", was counted back from the time of fetching; its true
-    time is in (value - precision_seconds, value]. "Yesterday 12:30" is not relative, because it gives the minute.
+    The true time of an absolute one is in [value, value + precision_seconds), so that a date
+    without a clock time has the beginning of its day as value. A `relative` one, such as "5 hours
+    ago", was counted back from the time of fetching; its true time is in (value -
+    precision_seconds, value]. "Yesterday 12:30" is not relative, because it gives the minute.
     """
 
     value: datetime
@@ -39,12 +41,14 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class DateContext:
-    """What is known about the page on which a time is written; needed to compute the point in time that the text means.
+    """What is known about the page on which a time is written; needed to compute the point in time
+    that the text means.
 
-    `timezone` is an IANA name or an offset like "+08:00"; it is not used for a time with an offset of its own. `day_first` is
-    True if the site writes the day before the month in dates like 03/04/2014, False if it writes the month first, None if that
-    is not known. `newest` is the latest time that a date without a year may mean: in a list sorted newest first, the time of
-    the entry above.
+    `timezone` is an IANA name or an offset like "+08:00"; it is not used for a time with an offset
+    of its own. `day_first` is True if the site writes the day before the month in dates like
+    03/04/2014, False if it writes the month first, None if that is not known. `newest` is the
+    latest time that a date without a year may mean: in a list sorted newest first, the time of the
+    entry above.
     """
 
     fetched_at: datetime
@@ -54,11 +58,12 @@ class DateContext:
 
 
 def parse_time(text: str, context: DateContext) -> Moment | None:
-    """Parses a text that consists of a time, and returns the point in time; None if it is anything else.
+    """Parses a text that consists of a time, and returns the point in time; None if it is anything
+    else.
 
-    Words like "Posted:" or "发表于" may come before the time. Epoch seconds (10 digits) and milliseconds
-    (13) are accepted, since data attributes hold them. A call takes microseconds; texts that were
-    parsed before are cached.
+    Words like "Posted:" or "发表于" may come before the time. Epoch seconds (10 digits) and
+    milliseconds (13) are accepted, since data attributes hold them. A call takes microseconds;
+    texts that were parsed before are cached.
 
     >>> context = DateContext(datetime(2026, 11, 21, 4, 0, tzinfo=UTC), timezone="Asia/Shanghai")
     >>> moment = parse_time("昨天 12:30", context)
@@ -74,10 +79,12 @@ def parse_time(text: str, context: DateContext) -> Moment | None:
 
 
 def find_time(text: str, context: DateContext) -> Moment | None:
-    """Returns the first time inside a longer text; None if there is none in its first 300 characters.
+    """Returns the first time inside a longer text; None if there is none in its first 300
+    characters.
 
-    Stricter than `parse_time`: a date needs its year or a clock time, a clock time needs its date, and a duration needs its
-    "ago", so that "12:30 in the game" and "5 minutes of fame" are not taken for times.
+    Stricter than `parse_time`: a date needs its year or a clock time, a clock time needs its date,
+    and a duration needs its "ago", so that "12:30 in the game" and "5 minutes of fame" are not
+    taken for times.
 
     >>> context = DateContext(datetime(2026, 11, 21, 4, 0, tzinfo=UTC))
     >>> find_time("by anna » Tue Mar 04, 2014 10:22 pm", context).value.isoformat()
@@ -90,15 +97,18 @@ def find_time(text: str, context: DateContext) -> Moment | None:
     return None if parts is None else _resolve(parts, context)
 
 
-_NUMERIC = re.compile(r"(?<![\d./:-])(\d{1,2})([-/.])(\d{1,2})\2((?:19|20)\d\d|\d\d)(?![\d/-]|\.\d)")
+_NUMERIC = re.compile(
+    r"(?<![\d./:-])(\d{1,2})([-/.])(\d{1,2})\2((?:19|20)\d\d|\d\d)(?![\d/-]|\.\d)"
+)
 
 
 def decide_day_first(texts: Iterable[str]) -> bool | None:
-    """Decides whether the day comes before the month in the numeric dates of one site; None without evidence.
+    """Decides whether the day comes before the month in the numeric dates of one site; None without
+    evidence.
 
-    The strongest evidence is a number above 12 in one of the two positions; dates that contradict the majority are tolerated up
-    to a tenth of its number. Otherwise, if `texts` come from a sorted list, the order is taken with which the dates rise or fall
-    more steadily.
+    The strongest evidence is a number above 12 in one of the two positions; dates that contradict
+    the majority are tolerated up to a tenth of its number. Otherwise, if `texts` come from a sorted
+    list, the order is taken with which the dates rise or fall more steadily.
 
     >>> decide_day_first(["03/04/2014", "25/04/2014"]), decide_day_first(["03/04/2014"])
     (True, None)
@@ -110,13 +120,17 @@ def decide_day_first(texts: Iterable[str]) -> bool | None:
         if min(day_first, month_first) * 10 > max(day_first, month_first):
             return None
         return day_first > month_first
-    both = [steadiness([_ordinal(d, True) for d in dates]), steadiness([_ordinal(d, False) for d in dates])]
+    both = [
+        steadiness([_ordinal(d, True) for d in dates]),
+        steadiness([_ordinal(d, False) for d in dates]),
+    ]
     return None if both[0] == both[1] else both[0] > both[1]
 
 
 def steadiness(values: list[int]) -> float:
-    """Returns in [0, 1] how steadily values rise or fall, 1 for a sorted list: the share of neighbouring pairs that go in the
-    more common direction; pairs of equal values count for both directions."""
+    """Returns in [0, 1] how steadily values rise or fall, 1 for a sorted list: the share of
+    neighbouring pairs that go in the more common direction; pairs of equal values count for both
+    directions."""
     pairs = list(zip(values, values[1:], strict=False))
     if not pairs:
         return 1.0
@@ -124,16 +138,16 @@ def steadiness(values: list[int]) -> float:
 
 
 def _ordinal(parts: tuple[int, int, int], day_first: bool) -> int:
-    """Returns a number that is greater for later dates; `parts` are (first number, second number, year), and `day_first` tells
-    whether the first number is the day."""
+    """Returns a number that is greater for later dates; `parts` are (first number, second number,
+    year), and `day_first` tells whether the first number is the day."""
     first, second, year = parts
     day, month = (first, second) if day_first else (second, first)
     return (year * 12 + month) * 31 + day
 
 
 def _resolve(parts: TimeParts, context: DateContext) -> Moment | None:
-    """Returns the point in time that the parts of a time mean on a page; None if it does not exist (31 February), is incomplete,
-    or, given as epoch seconds, cannot be the time of a post."""
+    """Returns the point in time that the parts of a time mean on a page; None if it does not exist
+    (31 February), is incomplete, or, given as epoch seconds, cannot be the time of a post."""
     try:
         if parts.epoch is not None:
             return _resolve_epoch(parts.epoch, context)
@@ -146,16 +160,17 @@ def _resolve(parts: TimeParts, context: DateContext) -> Moment | None:
 
 
 def _resolve_epoch(seconds: float, context: DateContext) -> Moment | None:
-    """Returns the point in time of epoch seconds; None before 1995 or more than a day after the page was fetched."""
+    """Returns the point in time of epoch seconds; None before 1995 or more than a day after the
+    page was fetched."""
     if not _EPOCH_FIRST <= seconds <= context.fetched_at.timestamp() + DAY:
         return None
     return Moment(datetime.fromtimestamp(seconds, UTC), 1)
 
 
 def _resolve_calendar(parts: TimeParts, context: DateContext) -> Moment | None:
-    """Returns the point in time of a calendar date with or without clock time, in the page's time zone unless the text gives an
-    offset. None if the parts make no day, such as a month without a year; raises ValueError for a date that does not exist (31
-    February)."""
+    """Returns the point in time of a calendar date with or without clock time, in the page's time
+    zone unless the text gives an offset. None if the parts make no day, such as a month without a
+    year; raises ValueError for a date that does not exist (31 February)."""
     local_zone = zone(context.timezone)
     local_now = context.fetched_at.astimezone(local_zone)
     limit = local_now + _NEXT_DAY
@@ -178,10 +193,13 @@ def _resolve_calendar(parts: TimeParts, context: DateContext) -> Moment | None:
     return Moment(placed, precision)
 
 
-def _calendar_day(parts: TimeParts, today: date, limit: date, day_first: bool | None) -> tuple[date | None, int]:
-    """Returns the date that the parts of a time mean, and its precision in seconds (a day, or a month if the day is missing). The
-    date is None if the parts make no day, for example a month without a year; raises ValueError for a date that does not exist.
-    `limit` is the latest date possible for a date without a year."""
+def _calendar_day(
+    parts: TimeParts, today: date, limit: date, day_first: bool | None
+) -> tuple[date | None, int]:
+    """Returns the date that the parts of a time mean, and its precision in seconds (a day, or a
+    month if the day is missing). The date is None if the parts make no day, for example a month
+    without a year; raises ValueError for a date that does not exist. `limit` is the latest date
+    possible for a date without a year."""
     if parts.day_offset is not None:
         return today + timedelta(days=parts.day_offset), DAY
     if parts.first is not None and parts.second is not None:
@@ -198,27 +216,34 @@ def _calendar_day(parts: TimeParts, today: date, limit: date, day_first: bool | 
 
 
 def _numeric_day(parts: TimeParts, limit: date, day_first: bool | None) -> date | None:
-    """Returns the date of two numbers like 03/04/2014; None if there is no such date. The order of day and month follows from
-    `day_first` if the site's order is known, otherwise from the numbers, from the latest possible date `limit`, or from the
-    usual order for the separator."""
+    """Returns the date of two numbers like 03/04/2014; None if there is no such date. The order of
+    day and month follows from `day_first` if the site's order is known, otherwise from the numbers,
+    from the latest possible date `limit`, or from the usual order for the separator."""
     first, second = parts.first or 0, parts.second or 0
     if parts.year is None and parts.mark == "-":
-        day_first = first > 12 if day_first is None else day_first  # 6-25 is June 25th: Chinese forums write the month first
+        day_first = (
+            first > 12 if day_first is None else day_first
+        )  # 6-25 is June 25th: Chinese forums write the month first
     if first > 12 or second > 12:
         day_first = first > 12
-    readings = [_numeric_reading(parts, day, month, limit) for day, month in ((first, second), (second, first))]
+    readings = [
+        _numeric_reading(parts, day, month, limit)
+        for day, month in ((first, second), (second, first))
+    ]
     if day_first is None and None not in readings:
         late = [reading is not None and reading > limit for reading in readings]
         if late[0] != late[1]:
             day_first = late[1]
     if day_first is None:
-        day_first = parts.mark == "." or (not parts.half and (parts.mark == "-" or parts.clock is not None))
+        day_first = parts.mark == "." or (
+            not parts.half and (parts.mark == "-" or parts.clock is not None)
+        )
     return readings[0] if day_first else readings[1]
 
 
 def _numeric_reading(parts: TimeParts, day: int, month: int, limit: date) -> date | None:
-    """Returns the date with this day and month, and with the year of `parts`; if `parts` has no year, the latest such date up to
-    `limit`. None if there is no such date."""
+    """Returns the date with this day and month, and with the year of `parts`; if `parts` has no
+    year, the latest such date up to `limit`. None if there is no such date."""
     try:
         if parts.year is None:
             return _without_year(month, day, parts.weekday, limit)
@@ -229,8 +254,9 @@ def _numeric_reading(parts: TimeParts, day: int, month: int, limit: date) -> dat
 
 
 def _without_year(month: int, day: int, weekday: int | None, limit: date) -> date:
-    """Returns the latest date with this month and day up to `limit`; with a weekday (1 to 7, Monday is 1) the latest one within
-    twelve years that falls on it, if there is one. Raises ValueError for a day that no year has."""
+    """Returns the latest date with this month and day up to `limit`; with a weekday (1 to 7, Monday
+    is 1) the latest one within twelve years that falls on it, if there is one. Raises ValueError
+    for a day that no year has."""
     fitting: list[date] = []
     for year in range(limit.year, limit.year - 12, -1):
         try:
@@ -245,8 +271,8 @@ def _without_year(month: int, day: int, weekday: int | None, limit: date) -> dat
     return same[0] if same else fitting[0]
 
 
-# Texts for which dateparser is tried as a last resort: with a year or a clock time, and hardly more than one or two other
-# words.
+# Texts for which dateparser is tried as a last resort: with a year or a clock time, and hardly more
+# than one or two other words.
 _ASK = re.compile(r"(?=.*\d)(?=.*(?:\b(?:19|20)\d\d\b|\b\d{1,2}:\d\d\b))[\w\s.,:/’'-]{6,40}")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _DATE_NUMBERS = re.compile(r"\d+")
@@ -256,11 +282,14 @@ _MARKS = dict.fromkeys(map(ord, "\u200b\u200e\u200f\ufeff\u00ad"))
 
 @lru_cache(maxsize=8192)
 def _fallback(text: str) -> TimeParts | None:
-    """Parses a date with unknown words by the library dateparser, which is a thousand times slower and therefore only tried for
-    short texts that look like a date. Returns None if it finds no date."""
+    """Parses a date with unknown words by the library dateparser, which is a thousand times slower
+    and therefore only tried for short texts that look like a date. Returns None if it finds no
+    date."""
     text = text.translate(_MARKS).strip()
     if not _ASK.fullmatch(text) or text.isascii():
-        return None  # these languages seldom write dates in ASCII only; skipping ASCII avoids misreading English titles as dates
+        # these languages seldom write dates in ASCII only; skipping ASCII avoids misreading English
+        # titles as dates
+        return None
     words, numbers = _LETTERS.findall(text), _DATE_NUMBERS.findall(text)
     if not 1 <= len(words) <= 3 or not 2 <= len(numbers) <= 5:
         return None
@@ -273,8 +302,8 @@ def _fallback(text: str) -> TimeParts | None:
     return replace(parts, clock=(found.hour, found.minute, found.second))
 
 
-# Further languages for dateparser, by a range of letters that suggests them. Only these are loaded, since loading a language
-# takes some tenths of a second.
+# Further languages for dateparser, by a range of letters that suggests them. Only these are loaded,
+# since loading a language takes some tenths of a second.
 _FURTHER = (
     ("\u0370", "\u03ff", ("el",)),
     ("\u0400", "\u052f", ("uk", "bg")),

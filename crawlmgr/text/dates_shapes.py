@@ -1,5 +1,5 @@
-"""First step of parsing a time: splits its text, in which words have been replaced by codes (`dates_codes`), into year, month,
-day, clock time and so on."""
+"""First step of parsing a time: splits its text, in which words have been replaced by codes
+(`dates_codes`), into year, month, day, clock time and so on."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ MINUTE, HOUR = 60, 3600
 
 @dataclass(frozen=True, slots=True)
 class TimeParts:
-    """The parts of a time that were found in a text, before the point in time is computed; None for missing parts.
+    """The parts of a time that were found in a text, before the point in time is computed; None for
+    missing parts.
 
-    `first` and `second` are two numbers that are day and month in an unknown order, separated by `mark`. `day_offset` is the
-    number of days from today (-1 for yesterday), `weekday` is 1 for Monday. `clock` is (hour, minute, second), `half` "A" or "P"
-    for am and pm, `offset_minutes` the offset from UTC written beside it. `ago_seconds` is the duration in "5 hours ago",
+    `first` and `second` are two numbers that are day and month in an unknown order, separated by
+    `mark`. `day_offset` is the number of days from today (-1 for yesterday), `weekday` is 1 for
+    Monday. `clock` is (hour, minute, second), `half` "A" or "P" for am and pm, `offset_minutes` the
+    offset from UTC written beside it. `ago_seconds` is the duration in "5 hours ago",
     `precision_seconds` its smallest unit. `epoch` is the time in seconds since 1970.
     """
 
@@ -41,7 +43,8 @@ class TimeParts:
 
 
 LONGEST_WHOLE = 90
-# a text without any digit, such as "less than a minute ago", is a time only if it has at most this many characters
+# a text without any digit, such as "less than a minute ago", is a time only if it has at most this
+# many characters
 _LONGEST_WORDS = 40
 _MEASURE = re.compile(r"\d+(?: [a-z]| ?[A-Z])")  # measures such as 100 m or 3D, which are not times
 _KNOWN = frozenset(VOCABULARY) | frozenset(WORD.findall(" ".join(PHRASES))) | {"t", "p"}
@@ -51,14 +54,31 @@ _EPOCH = re.compile(r"\d{10}(?:\.\d{1,6})?|\d{13}")
 
 _YEAR4 = r"(?P<year>(?:19|20)\d\d)"
 _YEAR2 = r"(?P<year>(?:19|20)\d\d(?!\d)|['’]\d\d)"
-# A two-digit year as in 19 Sep 26, but not in 19 Sep 26:10 or 19 Sep 26 replies: the end, a punctuation mark or a clock time
-# must follow.
-_SHORT_YEAR = r"(?P<year>[0-3]\d|9[5-9])(?= *(?:$|[,;|()\[\]·•@-]|[EX] ?\d|\d{1,2}(?: ?[:.H]| ?[AP](?!\w))))(?! ?[:.]\d)"
-_DATES = tuple(  # (character, expression): the expression is only tried on texts that contain the character ("": on all)
+# A two-digit year as in 19 Sep 26, but not in 19 Sep 26:10 or 19 Sep 26 replies: the end, a
+# punctuation mark or a clock time must follow.
+_SHORT_YEAR = (
+    r"(?P<year>[0-3]\d|9[5-9])(?= *(?:$|[,;|()\[\]·•@-]|[EX] ?\d|\d{1,2}(?: ?[:.H]|"
+    r" ?[AP](?!\w))))(?! ?[:.]\d)"
+)
+# (character, expression): the expression is only tried on texts that contain the character ("": on
+# all)
+_DATES = tuple(
     (sign, re.compile(pattern))
     for sign, pattern in (
-        ("", rf"(?<![\d.]){_YEAR4}(?P<mark>[-/.]) ?(?P<month>\d{{1,2}})(?P=mark) ?(?P<day>\d{{1,2}})(?!\d|\.\d)\.?"),
-        ("M", rf"(?<![\d.]){_YEAR4}Y? ?[-,./]?[ ]?M(?P<month>\d\d)[ ./-]*(?P<day>\d{{1,2}})(?![\d:])D?"),
+        (
+            "",
+            (
+                rf"(?<![\d.]){_YEAR4}(?P<mark>[-/.]) ?(?P<month>\d{{1,2}})(?P=mark)"
+                r" ?(?P<day>\d{1,2})(?!\d|\.\d)\.?"
+            ),
+        ),
+        (
+            "M",
+            (
+                rf"(?<![\d.]){_YEAR4}Y? ?[-,./]?[ ]?M(?P<month>\d\d)["
+                r" ./-]*(?P<day>\d{1,2})(?![\d:])D?"
+            ),
+        ),
         ("M", rf"(?<![\w.:])(?P<day>\d{{1,2}})[ ./-]*M(?P<month>\d\d)[ .,/-]*{_SHORT_YEAR}"),
         ("M", rf"M(?P<month>\d\d)[. ]*(?P<day>\d{{1,2}})(?![\d:])D?\.? ?[, ] ?{_SHORT_YEAR}"),
         (
@@ -66,7 +86,13 @@ _DATES = tuple(  # (character, expression): the expression is only tried on text
             r"(?<![\d.:])(?P<day>\d{1,2})(?!\d)[ .]*(?:E )?[ ./-]*M(?P<month>\d\d)[ .,/-]*"
             rf"(?:{_YEAR2})?(?![\d:])Y?",
         ),
-        ("M", rf"M(?P<month>\d\d)[. ]*(?P<day>\d{{1,2}})(?![\d:])D?\.?(?: ?[, ] ?(?:{_YEAR2})(?![\d:]))?"),
+        (
+            "M",
+            (
+                r"M(?P<month>\d\d)[. ]*(?P<day>\d{1,2})(?![\d:])D?\.?(?: ?[, ]"
+                rf" ?(?:{_YEAR2})(?![\d:]))?"
+            ),
+        ),
         ("M", rf"M(?P<month>\d\d)[., ]*{_YEAR2}(?![\d:])"),
         ("Y", rf"(?<![\d.]){_YEAR4}Y ?M(?P<month>\d\d)(?! ?\d)"),
         (
@@ -88,17 +114,23 @@ _CLOCK = re.compile(
     r"(?:(?: ?I ?|:|(?(dot)\.|:))(?P<second>\d\d)(?!\d)(?:[.,]\d+)?)?(?(dot)(?= ?X))"
     r"(?: ?[IS])?(?: ?X| ?H(?! ?\d))?(?: ?(?P<after>[AP])(?!\w))?"
     r"|(?P<whole>\d{1,2})(?: ?(?P<half>[AP])(?!\w)| ?X| ?H(?! ?\d))|K(?P<named>\d\d))"
-    r"(?P<zone> ?\(?(?:(?:Z0;)? ?(?P<sign>[+-]) ?(?P<oh>\d{1,2})(?::?(?P<om>\d\d))?(?![\d:])|Z(?P<zm>-?\d+);)\)?)?"
+    r"(?P<zone> ?\(?(?:(?:Z0;)? ?(?P<sign>[+-])"
+    r" ?(?P<oh>\d{1,2})(?::?(?P<om>\d\d))?(?![\d:])|Z(?P<zm>-?\d+);)\)?)?"
 )
-# value of `TimeParts.mark` for a short date that counts only with a clock time: 3/4 9:31PM is a date, 3/4 alone a fraction
+# value of `TimeParts.mark` for a short date that counts only with a clock time: 3/4 9:31PM is a
+# date, 3/4 alone a fraction
 _NEEDS_CLOCK = "/ "
 _CTIME = re.compile(r"(M\d\d \d{1,2}) (\d{1,2}:\d\d(?::\d\d)?(?: Z-?\d+;)?) ((?:19|20)\d\d)\b")
 _COMPACT = re.compile(r"\b((?:19|20)\d\d)(\d\d)(\d\d)[ T](\d\d)(\d\d)(\d\d)?")
-_BETWEEN = re.compile(r"(?:[\s,.;|()\[\]·•@-]|(?<=\s)(?:::?|[/»~])(?=\s))*(?:(?:W\d|E|X)[\s,.;|()·•-]*)*")
+_BETWEEN = re.compile(
+    r"(?:[\s,.;|()\[\]·•@-]|(?<=\s)(?:::?|[/»~])(?=\s))*(?:(?:W\d|E|X)[\s,.;|()·•-]*)*"
+)
 _REST = re.compile(r"(?:[\s,.;:()\[\]|·•»«~<>*'\"@-]|W\d|E|L|X|V|Y)*")
 _NUMBER = r"(?:(?P<n{0}>\d{{1,4}}(?:[.,]5)?)|(?P<w{0}>[EBF](?: ?E)?)) ?"
 _UNIT = r"(?:U(?P<u{0}>\d+);|(?P<c{0}>[HIDYS]|O))\.?"
-_PAIR = _NUMBER.format(1) + _UNIT.format(1) + r"(?:[ ,]*" + _NUMBER.format(2) + _UNIT.format(2) + ")?"
+_PAIR = (
+    _NUMBER.format(1) + _UNIT.format(1) + r"(?:[ ,]*" + _NUMBER.format(2) + _UNIT.format(2) + ")?"
+)
 _AGO = (
     re.compile(_PAIR + r"[ ,]*G"),
     re.compile(r"G ?" + _PAIR),
@@ -111,10 +143,12 @@ _LETTER_UNITS = {"S": 1, "I": MINUTE, "H": HOUR, "D": DAY, "O": MONTH, "Y": YEAR
 
 @lru_cache(maxsize=16384)
 def whole_parts(text: str) -> TimeParts | None:
-    """Returns the parts of a text that consists of a time; None for any other text. Cached with bounded memory, since forums
-    repeat their times."""
+    """Returns the parts of a text that consists of a time; None for any other text. Cached with
+    bounded memory, since forums repeat their times."""
     text = text.strip()
-    if len(text) > (LONGEST_WHOLE if _DIGIT.search(text) else _LONGEST_WORDS) or _MEASURE.fullmatch(text):
+    if len(text) > (LONGEST_WHOLE if _DIGIT.search(text) else _LONGEST_WORDS) or _MEASURE.fullmatch(
+        text
+    ):
         return None
     if text.isascii() and any(word not in _KNOWN for word in WORD.findall(text.lower())):
         return None
@@ -139,8 +173,8 @@ def inner_parts(text: str) -> TimeParts | None:
 
 
 def _read(coded: str, whole: bool) -> TimeParts | None:
-    """Returns the parts of the first time in a text whose words have been replaced by codes; None if there is none. With
-    `whole`, the text must contain nothing else."""
+    """Returns the parts of the first time in a text whose words have been replaced by codes; None
+    if there is none. With `whole`, the text must contain nothing else."""
     coded = _CTIME.sub(r"\1, \3 \2", coded)
     coded = _COMPACT.sub(lambda m: "{}-{}-{} {}:{}:{}".format(*m.groups(default="00")), coded)
     ago = _read_ago(coded, whole)
@@ -165,7 +199,8 @@ def _read(coded: str, whole: bool) -> TimeParts | None:
 
 
 def _dated(found: re.Match[str]) -> TimeParts | None:
-    """Returns the date in one match of an expression in `_DATES`; None if the numbers cannot be a date."""
+    """Returns the date in one match of an expression in `_DATES`; None if the numbers cannot be a
+    date."""
     parts = found.groupdict()
     if parts.get("day_offset") is not None:
         return TimeParts(day_offset=int(parts["day_offset"]))
@@ -176,7 +211,12 @@ def _dated(found: re.Match[str]) -> TimeParts | None:
         first, second = int(parts["first"]), int(parts["second"])
         if not (1 <= first <= 31 and 1 <= second <= 31 and min(first, second) <= 12):
             return None
-        if parts.get("year") and len(parts["year"]) == 2 and parts["mark"] == "." and len(found.group()) < 8:
+        if (
+            parts.get("year")
+            and len(parts["year"]) == 2
+            and parts["mark"] == "."
+            and len(found.group()) < 8
+        ):
             return None  # short dotted numbers such as 1.2.30 are version numbers
         if not year and parts["mark"] == "/" and len(found.group()) < 5:
             return TimeParts(first=first, second=second, mark=_NEEDS_CLOCK)
@@ -189,7 +229,8 @@ def _dated(found: re.Match[str]) -> TimeParts | None:
 
 
 def _full_year(text: str | None) -> int | None:
-    """Returns a year with its century (two digits: 00 to 69 are in the 21st, 70 to 99 in the 20th); None for a missing one."""
+    """Returns a year with its century (two digits: 00 to 69 are in the 21st, 70 to 99 in the 20th);
+    None for a missing one."""
     if not text:
         return None
     number = int(text.strip("'’"))
@@ -197,9 +238,11 @@ def _full_year(text: str | None) -> int | None:
 
 
 def _with_clock(coded: str, found: re.Match[str], time: TimeParts, whole: bool) -> TimeParts | None:
-    """Returns `time`, the date matched by `found` in the text `coded` (see `canonical`), completed by a clock time or weekday
-    next to it. None if the clock time is impossible or the parts are too few to be a time. With `whole`, also None if the text
-    contains anything but a date, a clock time, a weekday, punctuation and labels such as "Posted"."""
+    """Returns `time`, the date matched by `found` in the text `coded` (see `canonical`), completed
+    by a clock time or weekday next to it. None if the clock time is impossible or the parts are too
+    few to be a time. With `whole`, also None if the text contains anything but a date, a clock
+    time, a weekday, punctuation and labels such as "Posted".
+    """
     gap = _BETWEEN.match(coded, found.end())
     clock = _CLOCK.match(coded, gap.end() if gap else found.end())
     start, end = found.start(), found.end()
@@ -233,7 +276,8 @@ def _with_clock(coded: str, found: re.Match[str], time: TimeParts, whole: bool) 
 
 
 def _enough_whole(time: TimeParts) -> bool:
-    """Tells whether a text that is only `time` counts as a time: a weekday or a date like 3/4 does not without a clock time."""
+    """Tells whether a text that is only `time` counts as a time: a weekday or a date like 3/4 does
+    not without a clock time."""
     if time.mark == _NEEDS_CLOCK:
         return time.clock is not None
     if time.day_offset is not None:
@@ -244,7 +288,8 @@ def _enough_whole(time: TimeParts) -> bool:
 
 
 def _enough_inside(time: TimeParts) -> bool:
-    """Tells whether a date inside other text is complete enough to be a time: it needs its year or a clock time."""
+    """Tells whether a date inside other text is complete enough to be a time: it needs its year or
+    a clock time."""
     if time.clock is not None:
         return True
     has_day = time.day is not None or time.first is not None
@@ -252,8 +297,8 @@ def _enough_inside(time: TimeParts) -> bool:
 
 
 def _timed(time: TimeParts, clock: re.Match[str]) -> TimeParts | None:
-    """Returns `time` with the hour, minute, second and UTC offset of the match `clock` added; None if these are not a time of
-    day."""
+    """Returns `time` with the hour, minute, second and UTC offset of the match `clock` added; None
+    if these are not a time of day."""
     parts = clock.groupdict()
     half = parts["before"] or parts["after"] or parts["half"] or ""
     if parts["named"]:
@@ -269,7 +314,9 @@ def _timed(time: TimeParts, clock: re.Match[str]) -> TimeParts | None:
         hour = 0
     offset = None
     if parts["oh"]:
-        offset = (int(parts["oh"]) * 60 + int(parts["om"] or 0)) * (-1 if parts["sign"] == "-" else 1)
+        offset = (int(parts["oh"]) * 60 + int(parts["om"] or 0)) * (
+            -1 if parts["sign"] == "-" else 1
+        )
         if abs(offset) > 14 * 60:
             return None
     elif parts["zm"]:
@@ -285,9 +332,9 @@ def _timed(time: TimeParts, clock: re.Match[str]) -> TimeParts | None:
 
 
 def _read_ago(coded: str, whole: bool) -> TimeParts | None:
-    """Parses a text like "2 hours ago", in either word order; None if it is none. If `whole` is False, other text may surround
-    it. A number of days with a clock time ("2 days ago, 12:30") gives that day and time. `coded`: the text as returned by
-    `canonical`."""
+    """Parses a text like "2 hours ago", in either word order; None if it is none. If `whole` is
+    False, other text may surround it. A number of days with a clock time ("2 days ago, 12:30")
+    gives that day and time. `coded`: the text as returned by `canonical`."""
     if "G" not in coded and "V" not in coded and not whole:
         return None
     if coded.strip(" J.!") == "" and "J" in coded:
@@ -312,16 +359,28 @@ def _read_ago(coded: str, whole: bool) -> TimeParts | None:
 
 
 def _counted(found: re.Match[str]) -> TimeParts:
-    """Returns the duration in a text like "2 hours 5 minutes ago": the sum of the counted units. Its precision is the last unit
-    given, times 3 for "a few", halved for "half"."""
+    """Returns the duration in a text like "2 hours 5 minutes ago": the sum of the counted units.
+    Its precision is the last unit given, times 3 for "a few", halved for "half"."""
     parts = found.groupdict()
     total, precision = 0.0, 0
     for index in ("1", "2"):
-        unit = int(parts[f"u{index}"]) if parts.get(f"u{index}") else _LETTER_UNITS.get(parts.get(f"c{index}") or "", 0)
+        unit = (
+            int(parts[f"u{index}"])
+            if parts.get(f"u{index}")
+            else _LETTER_UNITS.get(parts.get(f"c{index}") or "", 0)
+        )
         if not unit:
             continue
         number, word = parts.get(f"n{index}"), parts.get(f"w{index}") or ""
-        amount = float(number.replace(",", ".")) if number else 0.5 if "B" in word else 3.0 if "F" in word else 1.0
+        amount = (
+            float(number.replace(",", "."))
+            if number
+            else 0.5
+            if "B" in word
+            else 3.0
+            if "F" in word
+            else 1.0
+        )
         total += amount * unit
         precision = round(unit * amount) if "B" in word else unit * 3 if "F" in word else unit
     return TimeParts(ago_seconds=total, precision_seconds=precision)

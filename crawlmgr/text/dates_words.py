@@ -1,4 +1,5 @@
-"""Words used in times in a dozen languages, each with the code that `dates_codes.canonical` replaces it with."""
+"""Words used in times in a dozen languages, each with the code that `dates_codes.canonical`
+replaces it with."""
 
 from __future__ import annotations
 
@@ -17,83 +18,122 @@ YEAR = 365 * DAY
 #   "U60;": unit of time, with its seconds (here a minute).
 #   "K12": time of day named by a word, as its hour (here noon).
 #   "Z60;": name of a time zone, as its offset from UTC in minutes.
-#   "A": before noon. "P": after noon. "G": the word "ago". "J": the words "just now". "V": the word "last".
+#   "A": before noon. "P": after noon. "G": the word "ago". "J": the words "just now". "V": the word
+#   "last".
 #   "E": an article that can mean "one". "B": half. "F": a few.
-#   "Y", "O", "D", "H", "I", "S": mark after a number that makes it a year, month, day, hour, minute, second.
-#   "X": the word "o'clock". "L": label of a time, such as "Posted". "?": unknown word.
-# Ambiguous words, which `dates_codes` resolves by the codes beside them:
+#   "Y", "O", "D", "H", "I", "S": mark after a number that makes it a year, month, day, hour,
+#   minute, second.
+#   "X": the word "o'clock". "L": label of a time, such as "Posted". "?": unknown word. Ambiguous
+#   words, which `dates_codes` resolves by the codes beside them:
 #   "Q": "ago" or August. "N": March or Tuesday. "a": "one" or "year".
 _MONTHS = (
-    "january jan januar janvier janv jänner jän januari enero ene января январь янв gennaio gen janeiro stycznia"
-    " styczeń sty ocak",
-    "february feb febr februar février fév févr februari febrero февраля февраль фев февр febbraio fevereiro fev"
-    " lutego luty"
-    " lut şubat",
+    (
+        "january jan januar janvier janv jänner jän januari enero ene января январь янв gennaio gen"
+        " janeiro stycznia styczeń sty ocak"
+    ),
+    (
+        "february feb febr februar février fév févr februari febrero февраля февраль фев февр"
+        " febbraio fevereiro fev lutego luty lut şubat"
+    ),
     "march mars märz mär mrz marzo марта март мар maart mrt março marca marzec mart",
     "april apr avril avr abril abr апреля апрель апр aprile kwietnia kwiecień kwi nisan",
     "may mai mayo мая май maggio mag maio mei maja maj mayıs",
     "june jun juni juin junio июня июнь июн giugno giu junho czerwca czerwiec cze haziran",
     "july jul juli juillet juil julio июля июль июл luglio lug julho lipca lipiec lip temmuz",
     "august aug août aoû agosto августа август авг augustus augusti sierpnia sierpień sie ağustos",
-    "september sep sept septembre septiembre сентября сентябрь сен сент settembre set setembro września wrzesień"
-    " wrz eylül",
-    "october oct oktober okt octobre octubre октября октябрь окт ottobre ott outubro out października październik"
-    " paź ekim",
+    (
+        "september sep sept septembre septiembre сентября сентябрь сен сент settembre set setembro"
+        " września wrzesień wrz eylül"
+    ),
+    (
+        "october oct oktober okt octobre octubre октября октябрь окт ottobre ott outubro out"
+        " października październik paź ekim"
+    ),
     "november nov novembre noviembre ноября ноябрь ноя нояб novembro listopada listopad lis kasım",
-    "december dec dezember dez décembre déc diciembre dic декабря декабрь дек dicembre dezembro grudnia grudzień"
-    " gru"
-    " desember aralık",
+    (
+        "december dec dezember dez décembre déc diciembre dic декабря декабрь дек dicembre dezembro"
+        " grudnia grudzień gru desember aralık"
+    ),
 )
 _WEEKDAYS = (
-    "monday mon montag lundi lun lunes понедельник пн lunedì segunda seg maandag poniedziałek pon pn pazartesi"
-    " måndag"
-    " 星期一 周一 週一 礼拜一 禮拜一 月曜日 월요일",
-    "tuesday tue tues dienstag mardi martes вторник вт martedì terça ter dinsdag din wtorek wto wt salı tisdag"
-    " 星期二 周二 週二 礼拜二 禮拜二 火曜日 화요일",
-    "wednesday wed mittwoch mercredi mer miércoles mié среда ср mercoledì quarta qua woensdag woe środa śro śr"
-    " çarşamba"
-    " onsdag 星期三 周三 週三 礼拜三 禮拜三 水曜日 수요일",
-    "thursday thu thur thurs donnerstag jeudi jeu jueves jue четверг чт giovedì gio quinta qui donderdag don"
-    " czwartek"
-    " czw perşembe torsdag 星期四 周四 週四 礼拜四 禮拜四 木曜日 목요일",
-    "friday fri freitag vendredi ven viernes vie пятница пт venerdì sexta sex vrijdag vri piątek pią pt cuma fredag"
-    " 星期五 周五 週五 礼拜五 禮拜五 金曜日 금요일",
-    "saturday sat samstag sonnabend samedi sam sábado sáb суббота сб sabato sab zaterdag zat sobota sob cumartesi"
-    " lördag"
-    " 星期六 周六 週六 礼拜六 禮拜六 土曜日 토요일",
-    "sunday sun sonntag dimanche dim domingo dom воскресенье вс domenica zondag zon niedziela nie pazar söndag"
-    " 星期日 星期天 周日 週日 礼拜天 禮拜天 日曜日 일요일",
+    (
+        "monday mon montag lundi lun lunes понедельник пн lunedì segunda seg maandag poniedziałek"
+        " pon pn pazartesi måndag 星期一 周一 週一 礼拜一 禮拜一 月曜日 월요일"
+    ),
+    (
+        "tuesday tue tues dienstag mardi martes вторник вт martedì terça ter dinsdag din wtorek wto"
+        " wt salı tisdag 星期二 周二 週二 礼拜二 禮拜二 火曜日 화요일"
+    ),
+    (
+        "wednesday wed mittwoch mercredi mer miércoles mié среда ср mercoledì quarta qua woensdag"
+        " woe środa śro śr çarşamba onsdag 星期三 周三 週三 礼拜三 禮拜三 水曜日 수요일"
+    ),
+    (
+        "thursday thu thur thurs donnerstag jeudi jeu jueves jue четверг чт giovedì gio quinta qui"
+        " donderdag don czwartek czw perşembe torsdag 星期四 周四 週四 礼拜四 禮拜四 木曜日 목요일"
+    ),
+    (
+        "friday fri freitag vendredi ven viernes vie пятница пт venerdì sexta sex vrijdag vri"
+        " piątek pią pt cuma fredag 星期五 周五 週五 礼拜五 禮拜五 金曜日 금요일"
+    ),
+    (
+        "saturday sat samstag sonnabend samedi sam sábado sáb суббота сб sabato sab zaterdag zat"
+        " sobota sob cumartesi lördag 星期六 周六 週六 礼拜六 禮拜六 土曜日 토요일"
+    ),
+    (
+        "sunday sun sonntag dimanche dim domingo dom воскресенье вс domenica zondag zon niedziela"
+        " nie pazar söndag 星期日 星期天 周日 週日 礼拜天 禮拜天 日曜日 일요일"
+    ),
 )
-# Two-letter abbreviations of weekdays. Some are other words in other languages: a word with another code keeps that code.
+# Two-letter abbreviations of weekdays. Some are other words in other languages: a word with another
+# code keeps that code.
 _SHORT_WEEKDAYS = ("mo ma", "di", "mi wo", "do", "fr vr", "sa za", "so zo")
 _DAYS = {
-    0: "today heute hoy сегодня oggi hoje vandaag dzisiaj dziś bugün idag dnes 今天 今日 本日 きょう 오늘",
-    -1: "yesterday gestern ayer вчера ieri ontem gisteren wczoraj dün igår včera 昨天 昨日 きのう 어제",
-    -2: "vorgestern anteayer позавчера anteontem eergisteren przedwczoraj 前天 一昨日 おととい 그저께",
+    0: (
+        "today heute hoy сегодня oggi hoje vandaag dzisiaj dziś bugün idag dnes 今天 今日 本日"
+        " きょう 오늘"
+    ),
+    -1: (
+        "yesterday gestern ayer вчера ieri ontem gisteren wczoraj dün igår včera 昨天 昨日 きのう 어제"
+    ),
+    -2: (
+        "vorgestern anteayer позавчера anteontem eergisteren przedwczoraj 前天 一昨日 おととい 그저께"
+    ),
     -3: "大前天",
 }
 _UNITS = {
-    1: "second seconds sec secs sekunde sekunden sek segundo segundos seg seconde secondes секунда секунд секунду секунды"
-    " сек"
-    " secondo secondi seconden sekund sekundy sekundę saniye moment moments instant 秒钟 秒鐘",
-    60: "minute minutes min mins minuten minuto minutos минута минут минуту минуты мин minuti minut minuta minuty minutę"
-    " dakika"
-    " 分钟 分鐘",
-    3600: "hour hours hr hrs stunde stunden std hora horas heure heures час часа часов ora ore uur uren godzina"
-    " godziny"
-    " godzin godzinę saat timme timmar 小时 小時 个小时 個小時 钟头 鐘頭 時間 시간",
-    DAY: "day days d tag tage tagen día días jour jours день дня дней giorno giorni dia dias dag dagen dzień dni дн сут j tg dgn gg"
-    " gün"
-    " dagar 天 日間",
-    WEEK: "week weeks wk wks w woche wochen semana semanas semaine semaines неделя неделю недели недель нед sem tyg settimana"
-    " settimane weken"
-    " tydzień tygodnie tygodni hafta 周 週 个星期 個星期 星期 週間 주",
-    MONTH: "month months mth mths mo mos monat monate monaten mes meses mois месяц месяца месяцев мес mies mnd mese mesi mês maand"
-    " maanden"
-    " miesiąc miesiące miesięcy ay 个月 個月 か月 ヶ月 カ月 ケ月 ヵ月 개월 달",
-    YEAR: "year years yr yrs jahr jahre jahren año años ano anos ans année années год года лет г anno anni jaar rok"
-    " lata"
-    " lat yıl",
+    1: (
+        "second seconds sec secs sekunde sekunden sek segundo segundos seg seconde secondes секунда"
+        " секунд секунду секунды сек secondo secondi seconden sekund sekundy sekundę saniye moment"
+        " moments instant 秒钟 秒鐘"
+    ),
+    60: (
+        "minute minutes min mins minuten minuto minutos минута минут минуту минуты мин minuti minut"
+        " minuta minuty minutę dakika 分钟 分鐘"
+    ),
+    3600: (
+        "hour hours hr hrs stunde stunden std hora horas heure heures час часа часов ora ore uur"
+        " uren godzina godziny godzin godzinę saat timme timmar 小时 小時 个小时 個小時 钟头 鐘頭"
+        " 時間 시간"
+    ),
+    DAY: (
+        "day days d tag tage tagen día días jour jours день дня дней giorno giorni dia dias dag"
+        " dagen dzień dni дн сут j tg dgn gg gün dagar 天 日間"
+    ),
+    WEEK: (
+        "week weeks wk wks w woche wochen semana semanas semaine semaines неделя неделю недели"
+        " недель нед sem tyg settimana settimane weken tydzień tygodnie tygodni hafta 周 週 个星期"
+        " 個星期 星期 週間 주"
+    ),
+    MONTH: (
+        "month months mth mths mo mos monat monate monaten mes meses mois месяц месяца месяцев мес"
+        " mies mnd mese mesi mês maand maanden miesiąc miesiące miesięcy ay 个月 個月 か月 ヶ月"
+        " カ月 ケ月 ヵ月 개월 달"
+    ),
+    YEAR: (
+        "year years yr yrs jahr jahre jahren año años ano anos ans année années год года лет г anno"
+        " anni jaar rok lata lat yıl"
+    ),
 }
 _OTHERS = {
     "A": "am vorm 上午 早上 凌晨 清晨 早晨 午前 오전",
@@ -103,14 +143,21 @@ _OTHERS = {
     "G": "vor hace назад fa há atrás geleden temu önce sedan sitten ilya 前 以前 之前 전",
     "Q": "ago",
     "N": "mar",
-    "J": "now justnow gerade eben jetzt soeben только что adesso agora teraz şimdi 刚刚 剛剛 刚才 剛才 たった今"
-    " 방금 alinstant",
+    "J": (
+        "now justnow gerade eben jetzt soeben только что adesso agora teraz şimdi 刚刚 剛剛 刚才"
+        " 剛才 たった今"
+        " 방금 alinstant"
+    ),
     "V": "last letzte letzten letzter letztes pasado pasada dernier dernière vorige",
-    "E": "a one ein eine einer einem eines un une una uno uma um один одну одна een één jeden jedną bir le la el"
-    " les"
-    " las los il o os ao às as à",
+    "E": (
+        "a one ein eine einer einem eines un une una uno uma um один одну одна een één jeden jedną"
+        " bir le la el les las los il o os ao às as à"
+    ),
     "B": "half halbe halben halbes demi media 半 半个 半個",
-    "F": "few several einige einigen wenigen quelques unos unas несколько alcuni alguns kilka 几 幾 数 數 好几",
+    "F": (
+        "few several einige einigen wenigen quelques unos unas несколько alcuni alguns kilka 几 幾"
+        " 数 數 好几"
+    ),
     "Y": "年 년",
     "O": "月 월",
     "D": "日 号 號 일",
@@ -118,32 +165,60 @@ _OTHERS = {
     "I": "分 m 분",
     "S": "秒 s 초",
     "X": "uhr klo",
-    "": "at um on of the de del di du da den dem der et и в om op alle alla kl dnia o godz about almost"
-    " over around than less more ca circa etwa ungefähr environ plus około около 约 約 大约 大約 的 于 於 在 th st"
-    " nd rd er"
-    " ten eme ème и",
-    "L": "posted post posts last lastpost date time written sent joined since started created updated edited"
-    " modified reply"
-    " replied geschrieben verfasst erstellt beitrag am posté publié dernier message publicado publicada último"
-    " ultimo mensaje"
-    " enviado опубликовано написано добавлено последнее сообщение сообщения отправлено inviato scritto napisane"
-    " wysłany geplaatst"
-    " 发表于 發表於 发表 發表 最后发表 最後發表 发布于 發布於 发布 發布 发帖时间 发布时间 发表时间 發表時間"
-    " 最后回复 最後回覆 最后回复于"
-    " 回复于 回覆於 编辑于 更新于 更新 创建于 注册于 时间 投稿 投稿日 投稿日時 作成日 更新日 日時 最終更新 작성"
-    " 작성일",
+    "": (
+        "at um on of the de del di du da den dem der et и в om op alle alla kl dnia o godz about"
+        " almost over around than less more ca circa etwa ungefähr environ plus około около 约 約"
+        " 大约 大約 的 于 於 在 th st nd rd er ten eme ème и"
+    ),
+    "L": (
+        "posted post posts last lastpost date time written sent joined since started created"
+        " updated edited modified reply replied geschrieben verfasst erstellt beitrag am posté"
+        " publié dernier message publicado publicada último ultimo mensaje enviado опубликовано"
+        " написано добавлено последнее сообщение сообщения отправлено inviato scritto napisane"
+        " wysłany geplaatst 发表于 發表於 发表 發表 最后发表 最後發表 发布于 發布於 发布 發布"
+        " 发帖时间 发布时间 发表时间 發表時間 最后回复 最後回覆 最后回复于 回复于 回覆於 编辑于"
+        " 更新于 更新 创建于 注册于 时间 投稿 投稿日 投稿日時 作成日 更新日 日時 最終更新"
+        " 작성 작성일"
+    ),
 }
-_LAST_UNITS = {  # seconds of the unit -> single words that mean "last week", "last month" or "last year"
+# seconds of the unit -> single words that mean "last week", "last month" or "last year"
+_LAST_UNITS = {
     WEEK: "上周 上週 上星期 先週",
     MONTH: "上月 上个月 上個月 先月",
     YEAR: "去年 昨年",
 }
 _OFFSET_HOURS = {
-    "z": 0, "utc": 0, "gmt": 0, "est": -5, "edt": -4, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7, "cet": 1,
-    "cest": 2, "mez": 1, "mesz": 2, "bst": 1, "eet": 2, "eest": 3, "msk": 3, "мск": 3, "jst": 9, "kst": 9, "hkt": 8,
-    "aest": 10, "aedt": 11,
-}  # fmt: skip
-_CHINESE_DIGITS = {c: i for i, c in enumerate("〇一二三四五六七八九")} | {"零": 0, "两": 2, "兩": 2, "十": 10}
+    "z": 0,
+    "utc": 0,
+    "gmt": 0,
+    "est": -5,
+    "edt": -4,
+    "cdt": -5,
+    "mst": -7,
+    "mdt": -6,
+    "pst": -8,
+    "pdt": -7,
+    "cet": 1,
+    "cest": 2,
+    "mez": 1,
+    "mesz": 2,
+    "bst": 1,
+    "eet": 2,
+    "eest": 3,
+    "msk": 3,
+    "мск": 3,
+    "jst": 9,
+    "kst": 9,
+    "hkt": 8,
+    "aest": 10,
+    "aedt": 11,
+}
+_CHINESE_DIGITS = {c: i for i, c in enumerate("〇一二三四五六七八九")} | {
+    "零": 0,
+    "两": 2,
+    "兩": 2,
+    "十": 10,
+}
 
 
 def plain(word: str) -> str:
@@ -152,13 +227,20 @@ def plain(word: str) -> str:
 
 
 def _codes() -> Iterator[tuple[str, str]]:
-    """Yields pairs of a code (such as M03 for March) and its words, separated by spaces. Of several codes of a word, the first
-    applies."""
-    yield "N", _OTHERS["N"]  # before the months: "mär" (March) becomes "mar" without its accent and must not replace the "mar" of N
+    """Yields pairs of a code (such as M03 for March) and its words, separated by spaces. Of several
+    codes of a word, the first applies."""
+    yield (
+        "N",
+        _OTHERS["N"],
+        # before the months: "mär" (March) becomes "mar" without its accent and must not replace the
+        # "mar" of N
+    )
     yield from ((f"M{number:02d}", text) for number, text in enumerate(_MONTHS, 1))
     yield from ((f"W{number}", text) for number, text in enumerate(_WEEKDAYS, 1))
     yield from ((f"R{number};", text) for number, text in _DAYS.items())
-    yield from ((code, _OTHERS[code]) for code in ("A", "P", "K12", "K00", "G", "Q", "J", "V", "B", "F"))
+    yield from (
+        (code, _OTHERS[code]) for code in ("A", "P", "K12", "K00", "G", "Q", "J", "V", "B", "F")
+    )
     yield from ((f"U{seconds};", text) for seconds, text in _UNITS.items())
     yield from ((f"1U{seconds};G", text) for seconds, text in _LAST_UNITS.items())
     yield from ((f"Z{hours * 60};", word) for word, hours in _OFFSET_HOURS.items())
@@ -168,8 +250,8 @@ def _codes() -> Iterator[tuple[str, str]]:
 
 
 def _vocabulary() -> dict[str, str]:
-    """Returns a dictionary that maps every word, with and without its accents, to the code of its meaning, such as "M03" for
-    March."""
+    """Returns a dictionary that maps every word, with and without its accents, to the code of its
+    meaning, such as "M03" for March."""
     words: dict[str, str] = {}
     for code, text in _codes():
         for word in text.split():
@@ -207,7 +289,8 @@ def chinese_value(text: str) -> int:
 
 
 VOCABULARY = _vocabulary() | {"an": "a", "полчаса": "BU3600;"}
-PHRASES = {  # phrase of several words or with a punctuation mark inside -> the word that replaces it
+# phrase of several words or with a punctuation mark inside -> the word that replaces it
+PHRASES = {
     "il y a": "ilya",
     "aujourd'hui": "heute",
     "aujourd’hui": "heute",
@@ -221,6 +304,8 @@ PHRASES = {  # phrase of several words or with a punctuation mark inside -> the 
     "hier à": "gestern",
     "meio-dia": "mittag",
 }
-EAST_ASIAN = frozenset(word for word in VOCABULARY if word and not word.isascii() and max(word) >= "ぁ")
+EAST_ASIAN = frozenset(
+    word for word in VOCABULARY if word and not word.isascii() and max(word) >= "ぁ"
+)
 LONGEST_EAST_ASIAN = max(map(len, EAST_ASIAN))
 SHORT_UNITS = {"s": 1, "m": 60, "h": 3600, "d": DAY, "w": WEEK, "mo": MONTH, "y": YEAR}

@@ -1,8 +1,8 @@
-"""Splits text into comparable words: Unicode normalisation (NFKC), simplified Chinese, word segmentation, stop words, English
-stems. Used wherever words are matched.
+"""Splits text into comparable words: Unicode normalisation (NFKC), simplified Chinese, word
+segmentation, stop words, English stems. Used wherever words are matched.
 
-Chinese is segmented by rjieba, which is some forty times as fast as jieba and splits Chinese into the same words; a tokenizer
-with user words uses jieba, because only jieba takes them reliably.
+Chinese is segmented by rjieba, which is some forty times as fast as jieba and splits Chinese into
+the same words; a tokenizer with user words uses jieba, because only jieba takes them reliably.
 """
 
 from __future__ import annotations
@@ -25,17 +25,26 @@ if TYPE_CHECKING:
 HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 """Ranges of Chinese characters, for use inside a regular expression's brackets."""
 
-# Pinyin that a converter inserted after a character: "網(wǎng)" or "網(wang)". NFKC has already replaced full-width brackets.
+# Pinyin that a converter inserted after a character: "網(wǎng)" or "網(wang)". NFKC has already
+# replaced full-width brackets.
 _PINYIN = re.compile(f"(?<=[{HAN}])\\([a-zāáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜü]{{1,7}}\\)")
 _TONES = frozenset("āáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜ")
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\x00-\x08\x0b\x0c\x0e-\x1f]")
-_CONTROLS = dict.fromkeys((*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20)))  # control characters in ASCII
+_INVISIBLE = re.compile(
+    "[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\x00-\x08\x0b\x0c\x0e-\x1f]"
+)
+_CONTROLS = dict.fromkeys(
+    (*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20))
+)  # control characters in ASCII
 _WORD = re.compile(rf"[{HAN}]+|[a-z]\+\+|[a-z]#|[^\W_{HAN}]+(?:'[^\W\d_]+)*")
 _MARKS = "'+#"  # characters that a word may contain besides letters and digits
-_ASCII = {n: chr(n).lower() if chr(n).isalnum() or chr(n) in _MARKS else " " for n in range(128)} | _CONTROLS
+_ASCII = {
+    n: chr(n).lower() if chr(n).isalnum() or chr(n) in _MARKS else " " for n in range(128)
+} | _CONTROLS
 _HAS_HAN = re.compile(f"[{HAN}]")
 _DIGITS = re.compile(r"\d+")
-LONGEST_WORD = 100  # longer runs of letters are truncated: no language has such words, but encoded data has
+LONGEST_WORD = (
+    100  # longer runs of letters are truncated: no language has such words, but encoded data has
+)
 MEMO_WORDS = 200_000  # a tokenizer caches the words of about this many pieces of text
 
 
@@ -54,13 +63,14 @@ _STEMMER = snowballstemmer.stemmer("english")
 
 
 def _strip_pinyin(match: re.Match[str]) -> str:
-    """Returns the replacement for a match of `_PINYIN`: "" if it has a tone mark, otherwise the matched text."""
+    """Returns the replacement for a match of `_PINYIN`: "" if it has a tone mark, otherwise the
+    matched text."""
     return "" if any(letter in _TONES for letter in match.group()) else match.group()
 
 
 def normalise(text: str) -> str:
-    """Normalises text for matching: NFKC, lower case, no invisible characters, no inserted pinyin, simplified Chinese. Returns
-    the new text.
+    """Normalises text for matching: NFKC, lower case, no invisible characters, no inserted pinyin,
+    simplified Chinese. Returns the new text.
 
     Pinyin in brackets is removed only if it has a tone mark, so that "函数(int)" keeps its word.
 
@@ -84,12 +94,13 @@ def segment(text: str) -> list[str]:
 
 
 def jieba_with(words: Iterable[str]) -> jieba.Tokenizer:
-    """Returns a separate jieba tokenizer that also knows `words`; built from the packaged dictionary without a cache file."""
+    """Returns a separate jieba tokenizer that also knows `words`; built from the packaged
+    dictionary without a cache file."""
     import jieba  # imported on first use: it loads slowly, and is needed only with user words
 
     tokenizer = jieba.Tokenizer()
-    # jieba would write its prefix table to the shared folder for temporary files; reading the dictionary again takes about as
-    # long as loading that file
+    # jieba would write its prefix table to the shared folder for temporary files; reading the
+    # dictionary again takes about as long as loading that file
     tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
     tokenizer.initialized = True
     for word in words:
@@ -98,8 +109,8 @@ def jieba_with(words: Iterable[str]) -> jieba.Tokenizer:
 
 
 class _Memo(dict[str, str | None]):
-    """A cache from each piece of text to the word under which it is compared (None for a piece that is left out), filled on first
-    use by the function `make`."""
+    """A cache from each piece of text to the word under which it is compared (None for a piece that
+    is left out), filled on first use by the function `make`."""
 
     def __init__(self, make: Callable[[str], str | None]) -> None:
         super().__init__()
@@ -113,9 +124,10 @@ class _Memo(dict[str, str | None]):
 class Tokenizer:
     """Splits text into words that can be compared. Calling it with a text returns the words.
 
-    `user_words` are kept whole (and make jieba the segmenter), `stop_words` are left out, `stem` reduces Latin words to English
-    stems, `numbers` keeps words of digits only. Single Latin letters are left out (except user words), single Chinese
-    characters stay unless they are stop words. Instances do not change and may be shared between threads.
+    `user_words` are kept whole (and make jieba the segmenter), `stop_words` are left out, `stem`
+    reduces Latin words to English stems, `numbers` keeps words of digits only. Single Latin letters
+    are left out (except user words), single Chinese characters stay unless they are stop words.
+    Instances do not change and may be shared between threads.
     """
 
     __slots__ = ("_cut", "_memo", "_numbers", "_stem", "_stop", "_user")
@@ -133,7 +145,9 @@ class Tokenizer:
         self._stem = stem
         self._numbers = numbers
         self._memo = _Memo(self._word)
-        self._cut: Callable[[str], list[str]] = _reference_cutter(self._user) if self._user else segment
+        self._cut: Callable[[str], list[str]] = (
+            _reference_cutter(self._user) if self._user else segment
+        )
 
     @property
     def user_words(self) -> frozenset[str]:
@@ -147,13 +161,13 @@ class Tokenizer:
         return self.words(normalise(text))
 
     def words(self, normalised: str) -> list[str]:
-        """Returns the words of a text that has already been normalised (`normalise`), in order, repeated as often as they
-        occur."""
+        """Returns the words of a text that has already been normalised (`normalise`), in order,
+        repeated as often as they occur."""
         return self._compared(list(self._pieces(normalised)))
 
     def written(self, text: str) -> Iterator[tuple[str, str]]:
-        """Yields the words of `text` in order, each as a pair: the form for comparison (stemmed), and the form in the text
-        (simplified Chinese, lower case, not stemmed).
+        """Yields the words of `text` in order, each as a pair: the form for comparison (stemmed),
+        and the form in the text (simplified Chinese, lower case, not stemmed).
 
         >>> list(Tokenizer().written("Crawlers crawl 網頁"))
         [('crawler', 'crawlers'), ('crawl', 'crawl'), ('网页', '网页')]
@@ -165,19 +179,22 @@ class Tokenizer:
                 yield word, piece if piece in self._user else piece.partition("'")[0][:LONGEST_WORD]
 
     def _compared(self, pieces: list[str]) -> list[str]:
-        """Returns the words under which pieces of text are compared (see `_word`), in order, without stop words and other
-        ignored pieces."""
+        """Returns the words under which pieces of text are compared (see `_word`), in order,
+        without stop words and other ignored pieces."""
         return list(filter(None, map(self._remembered().__getitem__, pieces)))
 
     def _remembered(self) -> _Memo:
         """Returns the cache of words, emptied if it has grown too large."""
         memo = self._memo
         if len(memo) > MEMO_WORDS:
-            memo = self._memo = _Memo(self._word)  # replaced, not cleared: another thread may be reading the old one
+            memo = self._memo = _Memo(
+                self._word
+            )  # replaced, not cleared: another thread may be reading the old one
         return memo
 
     def _word(self, piece: str) -> str | None:
-        """Returns the form under which a piece of text is compared with others; None if it is left out, as stop words are."""
+        """Returns the form under which a piece of text is compared with others; None if it is left
+        out, as stop words are."""
         if piece in self._user:
             return piece
         if piece in self._stop:
@@ -187,7 +204,8 @@ class Tokenizer:
         return self._latin(piece)
 
     def _latin(self, word: str) -> str | None:
-        """Returns the form under which a word in Latin or similar letters is compared with others; None if it is left out."""
+        """Returns the form under which a word in Latin or similar letters is compared with others;
+        None if it is left out."""
         if _DIGITS.fullmatch(word):
             return word if self._numbers else None
         word = word.partition("'")[0][:LONGEST_WORD]
@@ -196,9 +214,10 @@ class Tokenizer:
         return _stem(word) if self._stem else word
 
     def _pieces(self, normalised: str) -> Iterable[str]:
-        """Yields the pieces of a normalised text that may be words: user words, segmented Chinese words, runs of other
-        letters."""
-        # jieba and rjieba agree except on where Latin words and numbers end; those are split here by `_WORD` instead.
+        """Yields the pieces of a normalised text that may be words: user words, segmented Chinese
+        words, runs of other letters."""
+        # jieba and rjieba agree except on where Latin words and numbers end; those are split here
+        # by `_WORD` instead.
         if self._user:
             return self._split(normalised)
         if normalised.isascii():
@@ -206,7 +225,8 @@ class Tokenizer:
         return self._split(normalised) if _HAS_HAN.search(normalised) else _WORD.findall(normalised)
 
     def _split(self, normalised: str) -> Iterator[str]:
-        """Yields the words of a text after segmentation; words that the user listed (`user_words`) are not split."""
+        """Yields the words of a text after segmentation; words that the user listed (`user_words`)
+        are not split."""
         for piece in self._cut(normalised) if _HAS_HAN.search(normalised) else (normalised,):
             if piece in self._user:
                 yield piece
@@ -215,7 +235,8 @@ class Tokenizer:
 
 
 def _ascii_words(text: str) -> list[str]:
-    """Returns the words that the expression `_WORD` finds in normalised ASCII text, but takes a third of its time."""
+    """Returns the words that the expression `_WORD` finds in normalised ASCII text, but takes a
+    third of its time."""
     pieces = text.translate(_ASCII).split()
     if "'" not in text and "+" not in text and "#" not in text:
         return pieces
@@ -236,7 +257,8 @@ def _reference_cutter(user_words: frozenset[str]) -> Callable[[str], list[str]]:
 
 
 def wording(texts: Iterable[str], tokenizer: Tokenizer) -> dict[str, str]:
-    """Returns for each stemmed word the form in which to display it: its most frequent form in the texts, the shortest in ties.
+    """Returns for each stemmed word the form in which to display it: its most frequent form in the
+    texts, the shortest in ties.
 
     >>> wording(["crawlers and crawlers, a crawler"], Tokenizer())
     {'crawler': 'crawlers'}
@@ -245,7 +267,10 @@ def wording(texts: Iterable[str], tokenizer: Tokenizer) -> dict[str, str]:
     for text in texts:
         for word, form in tokenizer.written(text):
             forms.setdefault(word, Counter())[form] += 1
-    return {word: min(counts, key=lambda form: (-counts[form], len(form), form)) for word, counts in forms.items()}
+    return {
+        word: min(counts, key=lambda form: (-counts[form], len(form), form))
+        for word, counts in forms.items()
+    }
 
 
 @cache
@@ -254,8 +279,8 @@ def _plain() -> Tokenizer:
 
 
 def tokenize(text: str) -> list[str]:
-    """Returns the content words of a text in order: normalised, segmented, without stop words and bare numbers, English words
-    as stems.
+    """Returns the content words of a text in order: normalised, segmented, without stop words and
+    bare numbers, English words as stems.
 
     >>> tokenize("The crawlers crawl 網頁")
     ['crawler', 'crawl', '网页']

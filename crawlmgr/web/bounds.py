@@ -1,5 +1,5 @@
-"""Limits on the size of HTML, applied before it is parsed: parsers take minutes for pathological pages, for example with
-thousands of nested elements."""
+"""Limits on the size of HTML, applied before it is parsed: parsers take minutes for pathological
+pages, for example with thousands of nested elements."""
 
 from __future__ import annotations
 
@@ -8,25 +8,31 @@ from itertools import islice
 
 MAX_CHARS = 4_000_000
 MAX_TAGS = 150_000
-# value of `max_tags`, below MAX_TAGS, for callers that check each tag against many rules; real forum pages have up to some
-# 15,000 tags
+# value of `max_tags`, below MAX_TAGS, for callers that check each tag against many rules; real
+# forum pages have up to some 15,000 tags
 READ_TAGS = 20_000
-MAX_OPEN = 512  # elements open at the same time, that is the nesting depth; browsers have the same limit
+MAX_OPEN = (
+    512  # elements open at the same time, that is the nesting depth; browsers have the same limit
+)
 _CHECKED_TAGS = 1_000
 _LONG_TAG_CHARS = 20_000
 _MAX_ATTRIBUTES = 1_000
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
-# Elements that do not count for the nesting depth: those without content, and those that the next one of their kind closes.
+# Elements that do not count for the nesting depth: those without content, and those that the next
+# one of their kind closes.
 _SHALLOW = frozenset(
-    """area base br col embed hr img input link meta param source track wbr p li td th tr dd dt option thead tbody tfoot
-    html head body script style""".split()
+    """
+        area base br col embed hr img input link meta param source track wbr p li td th tr dd dt
+        option thead tbody tfoot html head body script style
+    """.split()
 )
 
 
 def bounded_markup(html: str, max_tags: int = MAX_TAGS) -> tuple[str, bool]:
-    """Returns `html`, truncated where it exceeds a limit, and whether anything was removed. The limits: MAX_CHARS characters,
-    `max_tags` tags, MAX_OPEN nested elements. Tags with more than 1,000 attributes in more than 20,000 characters are removed.
-    Takes time linear in the length, tens of milliseconds per megabyte.
+    """Returns `html`, truncated where it exceeds a limit, and whether anything was removed. The
+    limits: MAX_CHARS characters, `max_tags` tags, MAX_OPEN nested elements. Tags with more than
+    1,000 attributes in more than 20,000 characters are removed. Takes time linear in the length,
+    tens of milliseconds per megabyte.
 
     >>> bounded_markup("<p>one</p>"), bounded_markup("<div>" * 5_000)[1]
     (('<p>one</p>', False), True)
@@ -56,8 +62,9 @@ def bounded_markup(html: str, max_tags: int = MAX_TAGS) -> tuple[str, bool]:
 
 
 def _without_endless_tags(html: str) -> tuple[str, bool]:
-    """Returns `html` without the tags that have both more than 20,000 characters and more than 1,000 attributes, and whether
-    there were any. The text from such a tag to the next one is removed with it."""
+    """Returns `html` without the tags that have both more than 20,000 characters and more than
+    1,000 attributes, and whether there were any. The text from such a tag to the next one is
+    removed with it."""
     pieces = html.split("<")
     kept = [
         piece

@@ -1,7 +1,9 @@
-"""A limit on the CPU seconds spent on parsing and interpreting one page: work that takes longer is aborted. No Django.
+"""A limit on the CPU seconds spent on parsing and interpreting one page: work that takes longer is
+aborted. No Django.
 
-In the main thread an operating-system timer (SIGPROF) aborts the work, also within a regular expression; for any other thread a
-second thread checks the worker's CPU clock, and the work is aborted at its next Python instruction.
+In the main thread an operating-system timer (SIGPROF) aborts the work, also within a regular
+expression; for any other thread a second thread checks the worker's CPU clock, and the work is
+aborted at its next Python instruction.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ class OverBudget(Exception):
 
 
 class _Open(threading.local):
-    """Thread-local flag: `active` is True while the current thread is inside a `cpu_budget` block."""
+    """Thread-local flag: `active` is True while the current thread is inside a `cpu_budget`
+    block."""
 
     active = False
 
@@ -34,13 +37,18 @@ _open = _Open()
 
 @contextmanager
 def cpu_budget(seconds: float = PAGE_SECONDS) -> Iterator[None]:
-    """Context manager that raises OverBudget inside its block when the current thread has spent `seconds` (> 0) of CPU time
-    there. Blocks may be nested; only the outermost one has an effect. A library call that does not return to Python is not
-    interrupted; the exception is raised after it."""
+    """Context manager that raises OverBudget inside its block when the current thread has spent
+    `seconds` (> 0) of CPU time there. Blocks may be nested; only the outermost one has an effect. A
+    library call that does not return to Python is not interrupted; the exception is raised after
+    it."""
     if _open.active:
         yield
         return
-    budget = _Timer(seconds) if threading.current_thread() is threading.main_thread() else _Watcher(seconds)
+    budget = (
+        _Timer(seconds)
+        if threading.current_thread() is threading.main_thread()
+        else _Watcher(seconds)
+    )
     _open.active = True
     try:
         budget.start()
@@ -51,8 +59,8 @@ def cpu_budget(seconds: float = PAGE_SECONDS) -> Iterator[None]:
 
 
 class _Timer:
-    """CPU limit for the main thread. The signal SIGPROF measures the CPU time of the whole process, so it may come too early
-    for this thread; then the timer is set again for the remaining time."""
+    """CPU limit for the main thread. The signal SIGPROF measures the CPU time of the whole process,
+    so it may come too early for this thread; then the timer is set again for the remaining time."""
 
     _running: _Timer | None = None
 
@@ -62,7 +70,8 @@ class _Timer:
 
     def start(self) -> None:
         if signal.getsignal(signal.SIGPROF) is not _Timer.rings:
-            # the handler is never removed: without it, a signal that comes after `stop` would end the process
+            # the handler is never removed: without it, a signal that comes after `stop` would end
+            # the process
             signal.signal(signal.SIGPROF, _Timer.rings)
         _Timer._running = self
         signal.setitimer(signal.ITIMER_PROF, self.seconds)
@@ -73,8 +82,8 @@ class _Timer:
 
     @staticmethod
     def rings(_signal: int, _frame: FrameType | None) -> None:
-        """Handles SIGPROF: raises OverBudget if the thread's CPU time is used up, otherwise sets the timer for the time that is
-        left."""
+        """Handles SIGPROF: raises OverBudget if the thread's CPU time is used up, otherwise sets
+        the timer for the time that is left."""
         running = _Timer._running
         if running is None:
             return
@@ -86,8 +95,8 @@ class _Timer:
 
 
 class _Watcher:
-    """CPU limit for a thread other than the main one: a second thread checks the worker's CPU clock every 0.05 seconds and
-    raises OverBudget in the worker when its time is used up."""
+    """CPU limit for a thread other than the main one: a second thread checks the worker's CPU clock
+    every 0.05 seconds and raises OverBudget in the worker when its time is used up."""
 
     def __init__(self, seconds: float) -> None:
         self.thread = threading.get_ident()
@@ -113,6 +122,8 @@ class _Watcher:
 
 
 def _raise_in(thread: int, error: type[Exception] | None) -> None:
-    """Raises `error` in the thread with the identifier `thread`, at its next Python instruction; None cancels an exception that
-    has not been delivered yet."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error) if error is not None else None)
+    """Raises `error` in the thread with the identifier `thread`, at its next Python instruction;
+    None cancels an exception that has not been delivered yet."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(thread), ctypes.py_object(error) if error is not None else None
+    )

@@ -1,5 +1,5 @@
-"""A small HTTP/1.1 client on urllib3's connection pools: writes each request in one piece and parses the head of the response
-itself, which costs a tenth of http.client's parsing."""
+"""A small HTTP/1.1 client on urllib3's connection pools: writes each request in one piece and
+parses the head of the response itself, which costs a tenth of http.client's parsing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _SWITCHING = 101
 
 
 class Headers:
-    """The header lines of a response, in order. Names are case-insensitive; several lines of one name are joined with ", "."""
+    """The header lines of a response, in order. Names are case-insensitive; several lines of one
+    name are joined with ", "."""
 
     __slots__ = ("_joined", "_pairs")
 
@@ -41,7 +42,8 @@ class Headers:
         return name.lower() in self._joined
 
     def get(self, name: str, default: str | None = None) -> str | None:
-        """Returns the value of a header, several lines joined by ", "; `default` if it is absent."""
+        """Returns the value of a header, several lines joined by ", "; `default` if it is
+        absent."""
         return self._joined.get(name.lower(), default)
 
     def get_all(self, name: str, default: list[str] | None = None) -> list[str] | None:
@@ -49,19 +51,22 @@ class Headers:
         return [value for key, value in self._pairs if key.lower() == name.lower()] or default
 
     def iteritems(self) -> Iterator[tuple[str, str]]:
-        """Iterates over the (name, value) pairs of all header lines, in order; a name can occur several times."""
+        """Iterates over the (name, value) pairs of all header lines, in order; a name can occur
+        several times."""
         return iter(self._pairs)
 
 
 def header_pairs(lines: Sequence[bytes]) -> list[tuple[str, str]]:
-    r"""Returns the (name, value) pairs of header lines, decoded as Latin-1. A continued line is joined to its predecessor with a
-    space; a line that is no header is skipped.
+    r"""Returns the (name, value) pairs of header lines, decoded as Latin-1. A continued line is
+    joined to its predecessor with a space; a line that is no header is skipped.
 
     >>> header_pairs([b"Server: a\r\n", b" b\r\n", b"what is this\r\n", b"ETag : x \r\n", b"\r\n"])
     [('Server', 'a b'), ('ETag', 'x')]
     """
     pairs: list[tuple[str, str]] = []
-    for line in b"".join(lines).decode("latin-1").replace("\r\n", "\n").replace("\r", " ").split("\n"):
+    for line in (
+        b"".join(lines).decode("latin-1").replace("\r\n", "\n").replace("\r", " ").split("\n")
+    ):
         if line[:1] in (" ", "\t"):
             if pairs:
                 name, value = pairs[-1]
@@ -75,8 +80,8 @@ def header_pairs(lines: Sequence[bytes]) -> list[tuple[str, str]]:
 
 
 def content_length(value: str | None) -> int | None:
-    """Returns the value of a Content-Length header, which may be repeated; None for a missing or invalid one. Raises
-    HTTPException if it holds two different values.
+    """Returns the value of a Content-Length header, which may be repeated; None for a missing or
+    invalid one. Raises HTTPException if it holds two different values.
 
     >>> content_length("12, 12"), content_length("-1"), content_length(None)
     (12, None, None)
@@ -89,36 +94,48 @@ def content_length(value: str | None) -> int | None:
 
 
 class _Head(Answer):
-    """A response whose head is parsed by `header_pairs` and `content_length`. http.client's own parser goes through the e-mail
-    parser and takes ten times as long."""
+    """A response whose head is parsed by `header_pairs` and `content_length`. http.client's own
+    parser goes through the e-mail parser and takes ten times as long."""
 
     def begin(self) -> None:
-        """Reads the status line and the headers, skipping 1xx responses other than 101, and sets the attributes that reading
-        the body needs. Raises HTTPException for a head that is not HTTP."""
+        """Reads the status line and the headers, skipping 1xx responses other than 101, and sets
+        the attributes that reading the body needs. Raises HTTPException for a head that is not
+        HTTP."""
         while True:
-            version, status, reason = self._read_status()  # type: ignore[attr-defined]  # not public in http.client
+            # not public in http.client
+            version, status, reason = self._read_status()  # type: ignore[attr-defined]
             if not 100 <= status < 200 or status == _SWITCHING:
                 break
-            http.client._read_headers(self.fp)  # type: ignore[attr-defined]  # not public in http.client
+            # not public in http.client
+            http.client._read_headers(self.fp)  # type: ignore[attr-defined]
         if not version.startswith(("HTTP/1.", "HTTP/0.9")):
             raise http.client.UnknownProtocol(version)
         self.code = self.status = status
         self.reason = reason.strip()
         self.version = 10 if version in ("HTTP/1.0", "HTTP/0.9") else 11
-        headers = Headers(header_pairs(http.client._read_headers(self.fp)))  # type: ignore[attr-defined]  # not public in http.client
-        self.headers = self.msg = headers  # type: ignore[assignment]  # an e-mail message there; Headers has the methods called here
-        bare = status in (204, 304, _SWITCHING) or self._method == "HEAD"  # type: ignore[attr-defined]  # not public in http.client
+        # not public in http.client
+        headers = Headers(  # type: ignore[attr-defined]
+            header_pairs(http.client._read_headers(self.fp))
+        )
+        # an e-mail message there; Headers has the methods called here
+        self.headers = self.msg = headers  # type: ignore[assignment]
+        # not public in http.client
+        method = self._method  # type: ignore[attr-defined]
+        bare = status in (204, 304, _SWITCHING) or method == "HEAD"
         self.chunked = not bare and (headers.get("transfer-encoding") or "").lower() == "chunked"
         self.chunk_left = None
-        self.length = 0 if bare else None if self.chunked else content_length(headers.get("content-length"))
-        closes: bool = self._check_close()  # type: ignore[attr-defined]  # not public in http.client
+        self.length = (
+            0 if bare else None if self.chunked else content_length(headers.get("content-length"))
+        )
+        # not public in http.client
+        closes: bool = self._check_close()  # type: ignore[attr-defined]
         self.will_close = closes or (not self.chunked and self.length is None)
 
 
 class IdleConnections:
-    """A stack of the idle connections of a pool: the one returned last is reused first. It has only the queue methods that
-    urllib3's pool calls, and no locks. `put` raises queue.Full if it holds `most` connections, `get` queue.Empty if it holds
-    none."""
+    """A stack of the idle connections of a pool: the one returned last is reused first. It has only
+    the queue methods that urllib3's pool calls, and no locks. `put` raises queue.Full if it holds
+    `most` connections, `get` queue.Empty if it holds none."""
 
     def __init__(self, most: int) -> None:
         self._items: deque[Any] = deque()
@@ -140,17 +157,24 @@ class IdleConnections:
 
 
 class DirectReply:
-    """A response of which the head has been read, but not the body. It has the methods of an urllib3 response that are needed
-    for reading the body."""
+    """A response of which the head has been read, but not the body. It has the methods of an
+    urllib3 response that are needed for reading the body."""
 
-    def __init__(self, answer: _Head, connection: Any, pool: HTTPConnectionPool, exchange: Exchange) -> None:
-        self._answer, self._connection, self._pool, self._exchange = answer, connection, pool, exchange
+    def __init__(
+        self, answer: _Head, connection: Any, pool: HTTPConnectionPool, exchange: Exchange
+    ) -> None:
+        self._answer, self._connection, self._pool, self._exchange = (
+            answer,
+            connection,
+            pool,
+            exchange,
+        )
         self.status, self.reason, self.version = answer.status, answer.reason, answer.version
         self.headers: Any = answer.headers
 
     def read1(self, size: int, decode_content: bool = False) -> bytes:
-        """Returns at most `size` bytes of the body as soon as some arrive; b"" at its end. Raises IncompleteRead if the
-        connection ends before Content-Length bytes have arrived."""
+        """Returns at most `size` bytes of the body as soon as some arrive; b"" at its end. Raises
+        IncompleteRead if the connection ends before Content-Length bytes have arrived."""
         piece = self._answer.read1(size)
         if not piece and self._answer.length:
             raise http.client.IncompleteRead(b"", self._answer.length)
@@ -164,18 +188,20 @@ class DirectReply:
         self._pool._put_conn(None)
 
     def release_conn(self) -> None:
-        """Returns the connection to the pool once the whole body has been read; a connection that cannot be reused is closed
-        first."""
+        """Returns the connection to the pool once the whole body has been read; a connection that
+        cannot be reused is closed first."""
         self._answer.close()
         if self._answer.will_close or self._exchange.excess:
             self._connection.close()
         self._pool._put_conn(self._connection)
 
 
-def ask(pool: HTTPConnectionPool, prepared: requests.PreparedRequest, exchange: Exchange) -> DirectReply:
-    """Sends the request `prepared` on an idle connection of `pool`, or on a new one, and returns the response after reading its
-    head. Raises the exceptions of `NETWORK_ERRORS`, AddressRefused from the address guard, and ValueError for a header that
-    contains a line break."""
+def ask(
+    pool: HTTPConnectionPool, prepared: requests.PreparedRequest, exchange: Exchange
+) -> DirectReply:
+    """Sends the request `prepared` on an idle connection of `pool`, or on a new one, and returns
+    the response after reading its head. Raises the exceptions of `NETWORK_ERRORS`, AddressRefused
+    from the address guard, and ValueError for a header that contains a line break."""
     message = _message(prepared, exchange)
     connection: Any = pool._get_conn()
     try:
@@ -199,7 +225,8 @@ def ask(pool: HTTPConnectionPool, prepared: requests.PreparedRequest, exchange: 
 
 
 def _message(prepared: requests.PreparedRequest, exchange: Exchange) -> bytes:
-    """Returns the request as the bytes to send. Raises ValueError if a header contains a line break."""
+    """Returns the request as the bytes to send. Raises ValueError if a header contains a line
+    break."""
     parts, method, body = exchange.parts, prepared.method, prepared.body
     target = f"{parts.path}?{parts.query}" if parts.query else parts.path
     if not _EASY_TARGET.fullmatch(target):

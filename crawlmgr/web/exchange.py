@@ -16,12 +16,14 @@ EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
 class Failure(StrEnum):
-    """Reasons why an exchange did not give a complete, usable response: short stable codes, which are stored in the database
-    and displayed."""
+    """Reasons why an exchange did not give a complete, usable response: short stable codes, which
+    are stored in the database and displayed."""
 
     bad_url = "bad_url"  # the requested address is not an http(s) address
     dns = "dns"  # the name has no address, or the resolver did not answer in time
-    refused_address = "refused_address"  # the address guard refused a private or otherwise forbidden address
+    refused_address = (  # the address guard refused a private or otherwise forbidden address
+        "refused_address"
+    )
     connect = "connect"  # the connection was refused, or the network is unreachable
     proxy = "proxy"  # the proxy could not be reached or refused to pass the request on
     tls = "tls"  # the TLS handshake failed or the certificate is not valid
@@ -37,13 +39,17 @@ class Failure(StrEnum):
     type = "type"  # the Content-Type is not one that the settings accept
     too_many_redirects = "too_many_redirects"
     redirect_loop = "redirect_loop"
-    bad_redirect = "bad_redirect"  # the Location header is not an http(s) address, or may not be requested
-    # the caller refused a redirect's target, because of robots.txt or because it is outside of the crawl
+    bad_redirect = (  # the Location header is not an http(s) address, or may not be requested
+        "bad_redirect"
+    )
+    # the caller refused a redirect's target, because of robots.txt or because it is outside of the
+    # crawl
     refused_hop = "refused_hop"
 
 
 class HopRefused(Exception):
-    """Raised by the caller's `on_hop` function to stop a redirect; `reason` is returned in `FetchResponse.detail`."""
+    """Raised by the caller's `on_hop` function to stop a redirect; `reason` is returned in
+    `FetchResponse.detail`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -55,11 +61,14 @@ class FetchSettings:
     """Settings for the requests to a site. Times are in seconds, sizes in bytes.
 
     - `accepted_types`: prefixes of the media type ("text/", "application/xhtml"); empty: all.
-    - `cookies`, `headers`: not sent to another host after a redirect; with `own_origins` ("https://a.example", …), to those only.
-    - `allow_private`: private addresses that may be connected to (see `guard.check_address`); `proxy_private`: also the proxy's.
+    - `cookies`, `headers`: not sent to another host after a redirect; with `own_origins`
+      ("https://a.example", …), to those only.
+    - `allow_private`: private addresses that may be connected to (see `guard.check_address`);
+      `proxy_private`: also the proxy's.
     - `private_only`: public addresses are refused, because the user agent names no contact.
-    - `proxy_resolves`: the proxy resolves host names, including ones unknown here. Without it, the proxy is only asked for names
-      whose addresses were checked here (for https, for the checked address itself).
+    - `proxy_resolves`: the proxy resolves host names, including ones unknown here. Without it, the
+      proxy is only asked for names whose addresses were checked here (for https, for the checked
+      address itself).
     - `ca_file`: a file of CA certificates to trust instead of the public ones.
     """
 
@@ -82,17 +91,19 @@ class FetchSettings:
     ca_file: str | None = None
 
     def owns(self, origin: str) -> bool:
-        """Tells whether the settings' headers and cookies may be sent to an origin (scheme, host and port)."""
+        """Tells whether the settings' headers and cookies may be sent to an origin (scheme, host
+        and port)."""
         return not self.own_origins or origin in self.own_origins
 
 
 @dataclass(frozen=True)
 class FetchRequest:
-    """One request. `etag` and `last_modified` are values from an earlier response and make the request conditional.
+    """One request. `etag` and `last_modified` are values from an earlier response and make the
+    request conditional.
 
-    `cookies` are sent, besides those of the settings, to the origin of `url` only, not after a redirect to another one. The
-    response to a `confidential` request is not archived. `refuses_redirect`, if given, returns True for an address to which a
-    redirect is not followed.
+    `cookies` are sent, besides those of the settings, to the origin of `url` only, not after a
+    redirect to another one. The response to a `confidential` request is not archived.
+    `refuses_redirect`, if given, returns True for an address to which a redirect is not followed.
     """
 
     url: str
@@ -108,8 +119,8 @@ class FetchRequest:
 
 @dataclass(frozen=True)
 class Hop:
-    """A redirect that was followed: `url` was requested, and its response pointed to `location` (absolute). The other fields
-    are those of FetchResponse."""
+    """A redirect that was followed: `url` was requested, and its response pointed to `location`
+    (absolute). The other fields are those of FetchResponse."""
 
     url: str
     status: int
@@ -127,7 +138,8 @@ class Hop:
 
     @classmethod
     def of(cls, response: FetchResponse, location: str) -> Hop:
-        """Makes a Hop of the redirect `response`, whose target is the absolute address `location`."""
+        """Makes a Hop of the redirect `response`, whose target is the absolute address
+        `location`."""
         return cls(
             url=response.url,
             status=response.status,
@@ -147,12 +159,14 @@ class Hop:
 
 @dataclass(frozen=True)
 class FetchResponse:
-    """The response to a request, complete or not: with `failure` set, body and headers hold what had arrived by then.
+    """The response to a request, complete or not: with `failure` set, body and headers hold what
+    had arrived by then.
 
-    `request_url` is the address asked for, `url` the one that answered after `redirects`. `status` is 0 if no response arrived.
-    `body` is decoded (Content-Encoding undone) and possibly truncated; `raw_body` is as received, with chunks joined but
-    Content-Encoding kept. `cut` is "body" if the body is incomplete because of a size or time limit or a broken connection,
-    otherwise None. `address` is the IP address connected to.
+    `request_url` is the address asked for, `url` the one that answered after `redirects`. `status`
+    is 0 if no response arrived. `body` is decoded (Content-Encoding undone) and possibly truncated;
+    `raw_body` is as received, with chunks joined but Content-Encoding kept. `cut` is "body" if the
+    body is incomplete because of a size or time limit or a broken connection, otherwise None.
+    `address` is the IP address connected to.
     """
 
     request_url: str
@@ -187,7 +201,8 @@ class FetchResponse:
         return self.failure is None and self.status == 304
 
     def header(self, name: str) -> str | None:
-        """Returns the value of a header, several lines joined by ", "; None if it is absent. Case does not matter."""
+        """Returns the value of a header, several lines joined by ", "; None if it is absent. Case
+        does not matter."""
         wanted = name.lower()
         values = [value for key, value in self.headers if key.lower() == wanted]
         return ", ".join(values) if values else None
@@ -210,13 +225,18 @@ class FetchResponse:
 def request_headers(
     step: FetchRequest, settings: FetchSettings, secrets: bool, conditional: bool, own: bool = True
 ) -> dict[str, str]:
-    """Returns the headers to send for the request `step`, by name; of several with one name (case ignored), the last is kept.
+    """Returns the headers to send for the request `step`, by name; of several with one name (case
+    ignored), the last is kept.
 
-    Headers of the request are included only if `secrets` is True (the request goes to the origin they are meant for), headers
-    of the settings only if `own` is True as well (see `FetchSettings.owns`). `conditional` adds If-None-Match and
-    If-Modified-Since.
+    Headers of the request are included only if `secrets` is True (the request goes to the origin
+    they are meant for), headers of the settings only if `own` is True as well (see
+    `FetchSettings.owns`). `conditional` adds If-None-Match and If-Modified-Since.
     """
-    headers = {"User-Agent": settings.user_agent, "Accept": _ACCEPT, "Accept-Encoding": "gzip, deflate, br"}
+    headers = {
+        "User-Agent": settings.user_agent,
+        "Accept": _ACCEPT,
+        "Accept-Encoding": "gzip, deflate, br",
+    }
     if conditional and step.etag:
         headers["If-None-Match"] = step.etag
     if conditional and step.last_modified:
@@ -224,13 +244,19 @@ def request_headers(
     if step.body is not None:
         headers["Content-Length"] = str(len(step.body))
         headers["Content-Type"] = "application/x-www-form-urlencoded"
-    parts = (headers, settings.headers if secrets and own else EMPTY, step.headers if secrets else EMPTY)
-    return dict({name.lower(): (name, value) for part in parts for name, value in part.items()}.values())
+    parts = (
+        headers,
+        settings.headers if secrets and own else EMPTY,
+        step.headers if secrets else EMPTY,
+    )
+    return dict(
+        {name.lower(): (name, value) for part in parts for name, value in part.items()}.values()
+    )
 
 
 def is_accepted(content_type: str, accepted: tuple[str, ...]) -> bool:
-    """Tells whether a media type begins with one of the prefixes `accepted`. A missing media type is accepted; if there are no
-    prefixes, all are."""
+    """Tells whether a media type begins with one of the prefixes `accepted`. A missing media type
+    is accepted; if there are no prefixes, all are."""
     if not accepted or not content_type.strip():
         return True
     return content_type.strip().lower().startswith(accepted)

@@ -1,4 +1,5 @@
-"""The HTTP client of all crawls: follows redirects, keeps connections, checks every IP address before connecting to it."""
+"""The HTTP client of all crawls: follows redirects, keeps connections, checks every IP address
+before connecting to it."""
 
 from __future__ import annotations
 
@@ -37,14 +38,35 @@ from crawlmgr.web.guard import AddressRefused, check_address, is_public
 from crawlmgr.web.redirects import RedirectError, carries_secrets, next_request
 from crawlmgr.web.url import UrlError, UrlParts, fetchable, parse
 from crawlmgr.web.window import MemoryLimit
-from crawlmgr.web.wire import NETWORK_ERRORS, Answer, Exchange, classify, cookie_header, current, describe, receive, take_cookies
+from crawlmgr.web.wire import (
+    NETWORK_ERRORS,
+    Answer,
+    Exchange,
+    classify,
+    cookie_header,
+    current,
+    describe,
+    receive,
+    take_cookies,
+)
 
-__all__ = ["EMPTY", "Failure", "FetchRequest", "FetchResponse", "FetchSettings", "Fetcher", "Hop", "HopRefused"]
+__all__ = [
+    "EMPTY",
+    "Failure",
+    "FetchRequest",
+    "FetchResponse",
+    "FetchSettings",
+    "Fetcher",
+    "Hop",
+    "HopRefused",
+]
 
 _MAX_ORIGINS = 512
 _MAX_CONNECTIONS_PER_HOST = 16
 
-Address = tuple[int, tuple[Any, ...]]  # address family and socket address, as the socket module uses them
+Address = tuple[
+    int, tuple[Any, ...]
+]  # address family and socket address, as the socket module uses them
 
 
 def utc_now() -> datetime:
@@ -53,15 +75,17 @@ def utc_now() -> datetime:
 
 
 def resolve(host: str, port: int) -> list[Address]:
-    """Returns (address family, socket address) of every TCP address of a host name. Raises OSError or UnicodeError if the name
-    cannot be resolved."""
+    """Returns (address family, socket address) of every TCP address of a host name. Raises OSError
+    or UnicodeError if the name cannot be resolved."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [(int(family), sockaddr) for family, _kind, _protocol, _name, sockaddr in found]
 
 
 def _resolve_within(host: str, port: int, seconds: float) -> list[Address]:
-    """Calls `resolve` in a thread that is abandoned after `seconds`, because the system's resolver has no time-out; then raises
-    TimeoutError. IP addresses are resolved without a thread. Raises OSError and UnicodeError as `resolve` does."""
+    """Calls `resolve` in a thread that is abandoned after `seconds`, because the system's resolver
+    has no time-out; then raises TimeoutError. IP addresses are resolved without a thread. Raises
+    OSError and UnicodeError as `resolve` does.
+    """
     if ":" in host or not host.strip("0123456789."):
         return resolve(host, port)
     answers: queue.SimpleQueue[list[Address] | Exception] = queue.SimpleQueue()
@@ -83,15 +107,16 @@ def _resolve_within(host: str, port: int, seconds: float) -> list[Address]:
 
 
 def _check(ip: str, host: str, port: int, settings: FetchSettings) -> None:
-    """Raises AddressRefused if the address guard forbids to connect to `ip`, an address of `host`, or if it is public and the
-    settings allow only private addresses."""
+    """Raises AddressRefused if the address guard forbids to connect to `ip`, an address of `host`,
+    or if it is public and the settings allow only private addresses."""
     check_address(ip, host, port, settings.allow_private)
     if settings.private_only and is_public(ip):
         raise AddressRefused("no_contact", ip, host, port)
 
 
 class _Guarded:
-    """Mixin for urllib3's connections: resolves the host, checks all its addresses and connects to the first that answers."""
+    """Mixin for urllib3's connections: resolves the host, checks all its addresses and connects to
+    the first that answers."""
 
     host: str
     port: int
@@ -100,7 +125,8 @@ class _Guarded:
     peer = ""  # the IP address that this connection was made to
 
     def _new_conn(self) -> socket.socket:
-        """Opens the socket; called by urllib3. Raises AddressRefused, or OSError with the failure recorded in the exchange."""
+        """Opens the socket; called by urllib3. Raises AddressRefused, or OSError with the failure
+        recorded in the exchange."""
         exchange = current.exchange
         exchange.fresh = True
         seconds = exchange.settings.connect_timeout_seconds
@@ -111,7 +137,8 @@ class _Guarded:
         for _family, sockaddr in addresses:
             if self.proxy is None:
                 _check(sockaddr[0], self.host, self.port, exchange.settings)
-            # with a proxy, `addresses` are the proxy's; the site's own address was checked in `_check_target`
+            # with a proxy, `addresses` are the proxy's; the site's own address was checked in
+            # `_check_target`
             elif not exchange.settings.proxy_private:
                 check_address(sockaddr[0], self.host, self.port)
         reason: OSError = exchange.failed(Failure.dns, "no address") if not addresses else OSError()
@@ -130,32 +157,40 @@ class _Guarded:
         if exchange.failure is None:
             if isinstance(reason, TimeoutError):
                 raise exchange.timed_out("connect") from reason
-            exchange.failed(Failure.proxy if self.proxy is not None else Failure.connect, str(reason))
+            exchange.failed(
+                Failure.proxy if self.proxy is not None else Failure.connect, str(reason)
+            )
         raise reason
 
     def request(self, *args: Any, **kwargs: Any) -> None:
-        super().request(*args, **kwargs)  # type: ignore[misc]  # the other base class of the subclasses has this method
+        # the other base class of the subclasses has this method
+        super().request(*args, **kwargs)  # type: ignore[misc]
         if current.exchange.on_sent is not None:
             current.exchange.on_sent()
 
 
-class _HTTPConnection(_Guarded, HTTPConnection):  # type: ignore[misc]  # urllib3 gives response_class another type
+# urllib3 gives response_class another type
+class _HTTPConnection(_Guarded, HTTPConnection):  # type: ignore[misc]
     pass
 
 
-class _HTTPSConnection(_Guarded, HTTPSConnection):  # type: ignore[misc]  # urllib3 gives response_class another type
+# urllib3 gives response_class another type
+class _HTTPSConnection(_Guarded, HTTPSConnection):  # type: ignore[misc]
     def set_tunnel(self, host: str, *args: Any, **kwargs: Any) -> None:
-        """Asks the proxy for a tunnel to the checked IP address; the certificate is still checked against the host name."""
+        """Asks the proxy for a tunnel to the checked IP address; the certificate is still checked
+        against the host name."""
         self.server_hostname = host
         super().set_tunnel(current.exchange.proxy_target or host, *args, **kwargs)
 
 
 class _HTTPPool(HTTPConnectionPool):
-    ConnectionCls, QueueCls = _HTTPConnection, IdleConnections  # type: ignore[assignment]  # a queue by its methods only
+    # a queue by its methods only
+    ConnectionCls, QueueCls = _HTTPConnection, IdleConnections  # type: ignore[assignment]
 
 
 class _HTTPSPool(HTTPSConnectionPool):
-    ConnectionCls, QueueCls = _HTTPSConnection, IdleConnections  # type: ignore[assignment]  # a queue by its methods only
+    # a queue by its methods only
+    ConnectionCls, QueueCls = _HTTPSConnection, IdleConnections  # type: ignore[assignment]
 
 
 _POOLS = {"http": _HTTPPool, "https": _HTTPSPool}
@@ -171,14 +206,17 @@ def _ssl_context(ca_file: str | None) -> ssl.SSLContext:
 
 
 class _Adapter(HTTPAdapter):
-    """The `requests` adapter of one origin, with address checks before connecting, one TLS context and one connection pool."""
+    """The `requests` adapter of one origin, with address checks before connecting, one TLS context
+    and one connection pool."""
 
     def __init__(self, ca_file: str | None, tls: bool) -> None:
         self._ssl: dict[str, Any] = {"ssl_context": _ssl_context(ca_file)} if tls else {}
         self._pool: Any = None
         super().__init__(pool_connections=2, pool_maxsize=_MAX_CONNECTIONS_PER_HOST)
 
-    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **kwargs: Any) -> None:
+    def init_poolmanager(
+        self, connections: int, maxsize: int, block: bool = False, **kwargs: Any
+    ) -> None:
         super().init_poolmanager(connections, maxsize, block, **kwargs, **self._ssl)
         self.poolmanager.pool_classes_by_scheme = _POOLS
 
@@ -193,7 +231,8 @@ class _Adapter(HTTPAdapter):
         return self._pool
 
     def cert_verify(self, *args: Any, **kwargs: Any) -> None:
-        """Does nothing: the TLS context holds the certificates, which urllib3 would otherwise load again for every connection."""
+        """Does nothing: the TLS context holds the certificates, which urllib3 would otherwise load
+        again for every connection."""
 
     def build_response(self, req: requests.PreparedRequest, resp: Any) -> Any:
         return resp
@@ -204,7 +243,8 @@ class _Adapter(HTTPAdapter):
 
 
 class _Origin:
-    """State kept per origin (scheme, host and port): the adapter with its connections, and the cookies set by the server."""
+    """State kept per origin (scheme, host and port): the adapter with its connections, and the
+    cookies set by the server."""
 
     def __init__(self, ca_file: str | None, tls: bool) -> None:
         self.adapter = _Adapter(ca_file, tls)
@@ -212,10 +252,13 @@ class _Origin:
 
 
 class Fetcher:
-    """Fetches pages for any number of threads; connections and cookies are kept per scheme, host and port.
-    - clock: gives the time for `fetched_at`. memory: limits the bytes of bodies that all threads together hold in memory.
-    - on_hop(url): called before each redirected request; may wait, for robots.txt or the host's next allowed request time. If it
-      raises HopRefused, the exchange ends with `Failure.refused_hop`. The time-out, one per request, excludes this wait.
+    """Fetches pages for any number of threads; connections and cookies are kept per scheme, host
+    and port.
+    - clock: gives the time for `fetched_at`. memory: limits the bytes of bodies that all threads
+      together hold in memory.
+    - on_hop(url): called before each redirected request; may wait, for robots.txt or the host's
+      next allowed request time. If it raises HopRefused, the exchange ends with
+      `Failure.refused_hop`. The time-out, one per request, excludes this wait.
     - on_sent(): called in the requesting thread whenever a request has been sent."""
 
     def __init__(
@@ -245,7 +288,8 @@ class Fetcher:
             origin.adapter.close()
 
     def abort(self) -> None:
-        """Aborts all exchanges in progress; requests made afterwards fail without being sent. Called from another thread."""
+        """Aborts all exchanges in progress; requests made afterwards fail without being sent.
+        Called from another thread."""
         self._over = True
         if self._memory is not None:
             self._memory.shut()
@@ -253,16 +297,19 @@ class Fetcher:
             exchange.abort()
 
     def fetch(self, request: FetchRequest, settings: FetchSettings | None = None) -> FetchResponse:
-        """Fetches one page, following redirects, and returns the last response; an error of the network or the server is returned
-        in its `failure`. `settings` replace the fetcher's own for this call. Raises what `on_hop` raises, except HopRefused, and
-        OSError if the CA file cannot be read."""
+        """Fetches one page, following redirects, and returns the last response; an error of the
+        network or the server is returned in its `failure`. `settings` replace the fetcher's own for
+        this call. Raises what `on_hop` raises, except HopRefused, and OSError if the CA file cannot
+        be read."""
         settings = settings or self.settings
         hops: list[Hop] = []
         seen: set[tuple[str, str]] = set()
         try:
             address = fetchable(request.url)
         except UrlError as error:
-            return FetchResponse(request.url, request.url, failure=Failure.bad_url, detail=str(error))
+            return FetchResponse(
+                request.url, request.url, failure=Failure.bad_url, detail=str(error)
+            )
         step = request if address == request.url else replace(request, url=address)
         first, elapsed = step.url, 0.0
         while True:
@@ -271,7 +318,12 @@ class Fetcher:
             response, set_cookies = self._once(step, settings, secrets, conditional=not hops)
             elapsed += response.elapsed_seconds
             if hops or step is not request:
-                response = replace(response, request_url=request.url, elapsed_seconds=elapsed, redirects=tuple(hops))
+                response = replace(
+                    response,
+                    request_url=request.url,
+                    elapsed_seconds=elapsed,
+                    redirects=tuple(hops),
+                )
             if response.failure is not None:
                 return response
             try:
@@ -290,11 +342,19 @@ class Fetcher:
             step = step_to
 
     def _origin(self, parts: UrlParts, settings: FetchSettings) -> _Origin:
-        """Returns connections and cookies for an origin, made on first use; at most 512 are kept, the most recently used ones.
-        They are shared only by requests with the same proxy, allowed private addresses and CA file: a connection must not be
-        reused by a request whose settings would not have allowed it."""
+        """Returns connections and cookies for an origin, made on first use; at most 512 are kept,
+        the most recently used ones. They are shared only by requests with the same proxy, allowed
+        private addresses and CA file: a connection must not be reused by a request whose settings
+        would not have allowed it."""
         proxy = (settings.proxy, settings.proxy_private, settings.proxy_resolves)
-        key = (parts.scheme, parts.authority, *proxy, settings.allow_private, settings.private_only, settings.ca_file)
+        key = (
+            parts.scheme,
+            parts.authority,
+            *proxy,
+            settings.allow_private,
+            settings.private_only,
+            settings.ca_file,
+        )
         with self._lock:
             origin = self._origins.get(key)
             if origin is not None:
@@ -308,9 +368,9 @@ class Fetcher:
     def _once(
         self, step: FetchRequest, settings: FetchSettings, secrets: bool, conditional: bool
     ) -> tuple[FetchResponse, bool]:
-        """Sends one request without following a redirect. Returns the response, and whether it set cookies. `secrets` includes
-        the headers of the request and of the settings, which may be secret; `conditional` asks for the page only if it has
-        changed."""
+        """Sends one request without following a redirect. Returns the response, and whether it set
+        cookies. `secrets` includes the headers of the request and of the settings, which may be
+        secret; `conditional` asks for the page only if it has changed."""
         parts = parse(step.url)
         origin = self._origin(parts, settings)
         prepared = requests.PreparedRequest()
@@ -318,10 +378,14 @@ class Fetcher:
         prepared.url = step.url
         prepared.body = step.body
         own = settings.owns(f"{parts.scheme}://{parts.authority}")
-        prepared.headers = requests.structures.CaseInsensitiveDict(request_headers(step, settings, secrets, conditional, own))
+        prepared.headers = requests.structures.CaseInsensitiveDict(
+            request_headers(step, settings, secrets, conditional, own)
+        )
         prepared.hooks = {}
         kept = settings.cookies if own else EMPTY
-        carried = cookie_header(origin.cookies, prepared, {**kept, **step.cookies} if secrets else EMPTY)
+        carried = cookie_header(
+            origin.cookies, prepared, {**kept, **step.cookies} if secrets else EMPTY
+        )
         if carried:
             prepared.headers["Cookie"] = carried
         fetched_at = self._clock()
@@ -333,20 +397,38 @@ class Fetcher:
             self._running.discard(exchange)
 
     def _exchanged(
-        self, origin: _Origin, prepared: requests.PreparedRequest, exchange: Exchange, step: FetchRequest, fetched_at: datetime
+        self,
+        origin: _Origin,
+        prepared: requests.PreparedRequest,
+        exchange: Exchange,
+        step: FetchRequest,
+        fetched_at: datetime,
     ) -> tuple[FetchResponse, bool]:
-        """Sends the prepared request, reads the response and stores its cookies. Returns the response, and whether it set
-        cookies."""
+        """Sends the prepared request, reads the response and stores its cookies. Returns the
+        response, and whether it set cookies."""
         host = () if "host" in prepared.headers else (("Host", exchange.parts.authority),)
         exchange.sent = (*host, *prepared.headers.items())
         raw, failure, detail = self._send(origin.adapter, prepared, exchange)
         blank = FetchResponse(
-            step.url, step.url, fetched_at=fetched_at,
-            method=step.method.upper(), request_headers=exchange.sent, request_body=step.body,
+            step.url,
+            step.url,
+            fetched_at=fetched_at,
+            method=step.method.upper(),
+            request_headers=exchange.sent,
+            request_body=step.body,
         )
         if raw is None:
             elapsed = time.monotonic() - exchange.started
-            return replace(blank, failure=failure, detail=detail, elapsed_seconds=elapsed, address=exchange.address), False
+            return (
+                replace(
+                    blank,
+                    failure=failure,
+                    detail=detail,
+                    elapsed_seconds=elapsed,
+                    address=exchange.address,
+                ),
+                False,
+            )
         set_cookies = "set-cookie" in raw.headers
         if set_cookies:
             take_cookies(origin.cookies, prepared, raw.headers)
@@ -355,8 +437,9 @@ class Fetcher:
     def _send(
         self, adapter: _Adapter, prepared: requests.PreparedRequest, exchange: Exchange
     ) -> tuple[Any, Failure | None, str]:
-        """Sends the request and reads the head of the response; repeats a GET or HEAD if the server had closed the reused
-        connection. Returns (response, None, ""), or (None, failure, message)."""
+        """Sends the request and reads the head of the response; repeats a GET or HEAD if the server
+        had closed the reused connection. Returns (response, None, ""), or (None, failure, message).
+        """
         settings = exchange.settings
         proxies = {"http": settings.proxy, "https": settings.proxy} if settings.proxy else None
         while True:
@@ -369,30 +452,48 @@ class Fetcher:
                     return ask(adapter.pool(prepared), prepared, exchange), None, ""
                 _check_target(exchange)
                 timeout = (
-                    exchange.seconds_left(settings.connect_timeout_seconds), exchange.seconds_left(settings.read_timeout_seconds),
+                    exchange.seconds_left(settings.connect_timeout_seconds),
+                    exchange.seconds_left(settings.read_timeout_seconds),
                 )
-                return adapter.send(prepared, stream=True, timeout=timeout, proxies=proxies), None, ""
+                return (
+                    adapter.send(prepared, stream=True, timeout=timeout, proxies=proxies),
+                    None,
+                    "",
+                )
             except AddressRefused as error:
                 return None, Failure.refused_address, f"{error.ip} {error.reason}"
             except NETWORK_ERRORS as error:
                 failure = classify(error, exchange, in_body=False)
-                if failure is Failure.reset and not exchange.fresh and prepared.method in ("GET", "HEAD") and not self._over:
+                if (
+                    failure is Failure.reset
+                    and not exchange.fresh
+                    and prepared.method in ("GET", "HEAD")
+                    and not self._over
+                ):
                     continue
                 return None, failure, describe(error)
 
 
 def _check_target(exchange: Exchange) -> None:
-    """Checks the address of a site that is requested through a proxy. Raises AddressRefused if the address guard refuses it.
+    """Checks the address of a site that is requested through a proxy. Raises AddressRefused if the
+    address guard refuses it.
 
-    With the setting `proxy_resolves`, a host name that cannot be resolved here is allowed. Without it, such a name raises
-    OSError; any other name's checked address is stored in `exchange.proxy_target`, to which an https tunnel is then opened."""
+    With the setting `proxy_resolves`, a host name that cannot be resolved here is allowed. Without
+    it, such a name raises OSError; any other name's checked address is stored in
+    `exchange.proxy_target`, to which an https tunnel is then opened.
+    """
     host, port = exchange.parts.host.strip("[]"), exchange.parts.effective_port
     try:
-        addresses = _resolve_within(host, port, exchange.seconds_left(exchange.settings.connect_timeout_seconds))
+        addresses = _resolve_within(
+            host, port, exchange.seconds_left(exchange.settings.connect_timeout_seconds)
+        )
     except (OSError, UnicodeError):
         addresses = []
     if not addresses and not exchange.settings.proxy_resolves:
-        raise exchange.failed(Failure.dns, "the name cannot be resolved here, and the proxy is not configured to resolve names")
+        raise exchange.failed(
+            Failure.dns,
+            "the name cannot be resolved here, and the proxy is not configured to resolve names",
+        )
     for _family, sockaddr in addresses:
         _check(sockaddr[0], host, port, exchange.settings)
     if not exchange.settings.proxy_resolves:

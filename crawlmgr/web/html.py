@@ -1,6 +1,8 @@
-"""Extracts links, text and head elements of a page in one pass, in bounded time and memory even for hostile pages. No Django.
-Ordinary pages are parsed to a tree by selectolax's lexbor, which is fast, but extremely slow on thousands of unclosed elements.
-Larger or badly formed pages are read as a stream of events by libxml2's parser, whose cost is linear in the length."""
+"""Extracts links, text and head elements of a page in one pass, in bounded time and memory even for
+hostile pages. No Django. Ordinary pages are parsed to a tree by selectolax's lexbor, which is fast,
+but extremely slow on thousands of unclosed elements. Larger or badly formed pages are read as a
+stream of events by libxml2's parser, whose cost is linear in the length.
+"""
 
 from __future__ import annotations
 
@@ -19,29 +21,36 @@ MAX_LINKS = 20_000
 MAX_ANCHOR_CHARS = 1_000
 CONTEXT_CHARS = 200
 
-# Pages of up to this many characters are parsed to a tree; the worst known page of this size takes lexbor about half a second.
+# Pages of up to this many characters are parsed to a tree; the worst known page of this size takes
+# lexbor about half a second.
 _TREE_CHARS = 400_000
-# Shorter pages are not checked for tags with thousands of attributes (`_has_endless_tag`), which cost little in them.
+# Shorter pages are not checked for tags with thousands of attributes (`_has_endless_tag`), which
+# cost little in them.
 _UNCHECKED_CHARS = 100_000
 _TAG_CHARS = 20_000
 _WHOLE_TAG = re.compile(rf"!--|(?:[^\"'>]|\"[^\"]*\"|'[^']*'){{0,{_TAG_CHARS}}}+>")
 _TREE_TAGS, _TREE_UNCLOSED = 6_000, 1_500
-_HEAD_CHARS = 100_000  # beginning of the page in which its title is searched for if it is not parsed to a tree
+# beginning of the page in which its title is searched for if it is not parsed to a tree
+_HEAD_CHARS = 100_000
 _FEED_BYTES = 1 << 14
-_MAX_DEPTH = 1_000  # reading a stream stops when more elements are open: libxml2 may search them all at each end tag
+# reading a stream stops when more elements are open: libxml2 may search them all at each end tag
+_MAX_DEPTH = 1_000
 
 _UNSEEN = ["script", "style", "template", "iframe", "noembed", "noframes"]
 _HIDDEN = frozenset(_UNSEEN)
 _QUERY = "html,title,base[href],meta,link[rel],a[href],area[href],frame[src]"
 _MARK = "\x01"  # marker character inserted before each link to find its position in the text
-_REFRESH = re.compile(r"\s*[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?+(?:\"([^\"]*)|'([^']*)|(\S+))", re.IGNORECASE)
+_REFRESH = re.compile(
+    r"\s*[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?+(?:\"([^\"]*)|'([^']*)|(\S+))", re.IGNORECASE
+)
 
 
 class Link(NamedTuple):
-    """A link of a page. `url` is absolute, with its fragment. `anchor` is the link's text including the alt texts of its images,
-    at most 1,000 characters. `at` is its offset in the page's text, used by `PageScan.context`; None inside noscript, or if
-    contexts were not requested. `nofollow` tells whether the link's own rel contains that word. `tag` is "a", "area", "frame", or
-    "meta" for a refresh that leads to another page."""
+    """A link of a page. `url` is absolute, with its fragment. `anchor` is the link's text including
+    the alt texts of its images, at most 1,000 characters. `at` is its offset in the page's text,
+    used by `PageScan.context`; None inside noscript, or if contexts were not requested. `nofollow`
+    tells whether the link's own rel contains that word. `tag` is "a", "area", "frame", or "meta"
+    for a refresh that leads to another page."""
 
     url: str
     anchor: str
@@ -53,10 +62,11 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageScan:
-    """The links, text and head of a page; "" for anything missing. `text` is the body's text with white space collapsed, without
-    scripts, templates and noscript content. `base` is the address that relative links are resolved against. `canonical` is the
-    address in `<link rel=canonical>`, `refresh` the target of a meta refresh, both absolute. `robots_meta` holds the words of
-    `<meta name=robots>` in lower case."""
+    """The links, text and head of a page; "" for anything missing. `text` is the body's text with
+    white space collapsed, without scripts, templates and noscript content. `base` is the address
+    that relative links are resolved against. `canonical` is the address in `<link rel=canonical>`,
+    `refresh` the target of a meta refresh, both absolute. `robots_meta` holds the words of `<meta
+    name=robots>` in lower case."""
 
     title: str
     text: str
@@ -68,13 +78,15 @@ class PageScan:
     lang: str = ""
 
     def context(self, link: Link) -> str:
-        """Returns the text around a link of the page (see `around`), including its own; "" if the link's `at` is None."""
+        """Returns the text around a link of the page (see `around`), including its own; "" if the
+        link's `at` is None."""
         return "" if link.at is None else around(self.text, link.at, len(link.anchor))
 
 
 def around(text: str, at: int, length: int) -> str:
-    """Returns the `length` characters at offset `at` of `text` with up to 200 characters on each side, shortened to the next
-    space so that no word is cut (unless it has more than 30 characters)."""
+    """Returns the `length` characters at offset `at` of `text` with up to 200 characters on each
+    side, shortened to the next space so that no word is cut (unless it has more than 30
+    characters)."""
     start, end = at - CONTEXT_CHARS, at + length + CONTEXT_CHARS
     start = text.find(" ", start, start + 30) + 1 or start if start > 0 else 0
     if end < len(text):
@@ -84,11 +96,14 @@ def around(text: str, at: int, length: int) -> str:
 
 
 def scan(html: str, base_url: str, want_context: bool = False) -> PageScan:
-    """Returns links, text and head of a page. Links are in document order, except that a meta refresh comes first and links in
-    noscript come last. Nothing is taken from comments, templates, scripts or text areas. `<base href>` is honoured wherever it
-    is. Links within the page ("#top"), links to anything but http(s) and links after the first 20,000 are left out. A page too
-    expensive for a tree is read as a stream, up to 10,000,000 characters or 1,000 open elements. `want_context` sets the links'
-    offsets in the text. Raises UrlError if `base_url`, the page's address, is not an http(s) address."""
+    """Returns links, text and head of a page. Links are in document order, except that a meta
+    refresh comes first and links in noscript come last. Nothing is taken from comments, templates,
+    scripts or text areas. `<base href>` is honoured wherever it is. Links within the page ("#top"),
+    links to anything but http(s) and links after the first 20,000 are left out. A page too
+    expensive for a tree is read as a stream, up to 10,000,000 characters or 1,000 open elements.
+    `want_context` sets the links' offsets in the text. Raises UrlError if `base_url`, the page's
+    address, is not an http(s) address.
+    """
     page = _Page(base_url, want_context)
     tree = _tree(html)
     if tree is None:
@@ -116,16 +131,20 @@ def page_title(html: str) -> str:
 
 
 def _collapse(text: str) -> str:
-    """Returns the text with every run of white space replaced by one space, and none at the ends."""
+    """Returns the text with every run of white space replaced by one space, and none at the
+    ends."""
     return " ".join(text.split())
 
 
 def _tree(html: str) -> LexborHTMLParser | None:
-    """Parses the page to a tree; returns None for a page so large or badly formed that it must be read as a stream of events."""
+    """Parses the page to a tree; returns None for a page so large or badly formed that it must be
+    read as a stream of events."""
     tags = html.count("<")
     if len(html) > _TREE_CHARS or (len(html) > _UNCHECKED_CHARS and _has_endless_tag(html)):
         return None
-    if tags > _TREE_TAGS or (tags > _TREE_UNCLOSED and tags - 2 * html.count("</") > _TREE_UNCLOSED):
+    if tags > _TREE_TAGS or (
+        tags > _TREE_UNCLOSED and tags - 2 * html.count("</") > _TREE_UNCLOSED
+    ):
         return None
     try:
         return LexborHTMLParser(html.encode("utf-8", "replace"))
@@ -134,12 +153,16 @@ def _tree(html: str) -> LexborHTMLParser | None:
 
 
 def _has_endless_tag(html: str) -> bool:
-    """Tells whether a tag has more than 20,000 characters: if these are attributes, lexbor compares each with all before it."""
-    return any(len(piece) > _TAG_CHARS and _WHOLE_TAG.match(piece) is None for piece in html.split("<"))
+    """Tells whether a tag has more than 20,000 characters: if these are attributes, lexbor compares
+    each with all before it."""
+    return any(
+        len(piece) > _TAG_CHARS and _WHOLE_TAG.match(piece) is None for piece in html.split("<")
+    )
 
 
 _Found = tuple[str, str, str, str, int | None]
-"""A link as found in the page, not yet absolute: (href, anchor text, rel, tag, offset in the page's text or None if unknown)."""
+"""A link as found in the page, not yet absolute: (href, anchor text, rel, tag, offset in the page's
+text or None if unknown)."""
 
 
 class _Page:
@@ -159,7 +182,8 @@ class _Page:
         self.lang = ""
 
     def head(self, tag: str, attributes: Mapping[str, str | None]) -> None:
-        """Takes what is needed from a base, meta, link or html element, for example the address of a meta refresh."""
+        """Takes what is needed from a base, meta, link or html element, for example the address of
+        a meta refresh."""
         if tag == "base":
             if not self.based:  # as in browsers, only the first <base> counts
                 self.based = True
@@ -173,15 +197,20 @@ class _Page:
                 if target is not None and not self.refresh:
                     self.refresh = next((part for part in target.groups() if part), "").strip()
             elif (attributes.get("name") or "").strip().lower() == "robots":
-                self.robots.update(word for word in re.split(r"[\s,]+", content[:1000].lower()) if word)
+                self.robots.update(
+                    word for word in re.split(r"[\s,]+", content[:1000].lower()) if word
+                )
         elif tag == "link":
             if not self.canonical and "canonical" in (attributes.get("rel") or "").lower().split():
                 self.canonical = attributes.get("href") or ""
         elif tag == "html":
-            self.lang = self.lang or (attributes.get("lang") or attributes.get("xml:lang") or "").strip()
+            self.lang = (
+                self.lang or (attributes.get("lang") or attributes.get("xml:lang") or "").strip()
+            )
 
     def result(self) -> PageScan:
-        """Returns the finished scan. Links are made absolute only here, because a `<base>` may follow the first links."""
+        """Returns the finished scan. Links are made absolute only here, because a `<base>` may
+        follow the first links."""
         absolute = self.resolver.absolute
         out: list[Link] = []
         refresh = absolute(self.refresh) if self.refresh else None
@@ -190,11 +219,18 @@ class _Page:
         for href, anchor, rel, tag, at in self.found:
             url = absolute(href) if href[:1] != "#" else None
             if url is not None:
-                out.append(Link(url, anchor, rel, at, rel != "" and "nofollow" in rel.lower().split(), tag))
+                out.append(
+                    Link(url, anchor, rel, at, rel != "" and "nofollow" in rel.lower().split(), tag)
+                )
         return PageScan(
-            title=self.title or "", text=self.text, links=tuple(out), base=self.resolver.base,
+            title=self.title or "",
+            text=self.text,
+            links=tuple(out),
+            base=self.resolver.base,
             canonical=(absolute(self.canonical) or "") if self.canonical else "",
-            refresh=refresh or "", robots_meta=frozenset(self.robots), lang=self.lang,
+            refresh=refresh or "",
+            robots_meta=frozenset(self.robots),
+            lang=self.lang,
         )
 
 
@@ -204,7 +240,8 @@ def _is_drawn(title: LexborNode) -> bool:
 
 
 def _scan_tree(tree: LexborHTMLParser, page: _Page) -> None:
-    """Fills `page` from a parsed tree, from which it removes scripts, templates and noscript elements."""
+    """Fills `page` from a parsed tree, from which it removes scripts, templates and noscript
+    elements."""
     tree.strip_tags(_UNSEEN)
     aside: list[_Found] = []
     unscripted = False
@@ -240,7 +277,8 @@ def _scan_tree(tree: LexborHTMLParser, page: _Page) -> None:
 
 
 def _found(node: LexborNode, tag: str) -> _Found:
-    """Returns the link of an a, area or frame element of the tree, without its offset in the text."""
+    """Returns the link of an a, area or frame element of the tree, without its offset in the
+    text."""
     attributes = node.attributes
     if tag != "a":
         return _shape(tag, attributes, None)
@@ -249,19 +287,27 @@ def _found(node: LexborNode, tag: str) -> _Found:
 
 
 def _shape(tag: str, attributes: Mapping[str, str | None], at: int | None) -> _Found:
-    """Returns the link of an `area` (of an image map) or `frame` element, whose anchor text comes from its attributes."""
-    words = attributes.get("alt") or attributes.get("title") or "" if tag == "area" else attributes.get("name") or ""
+    """Returns the link of an `area` (of an image map) or `frame` element, whose anchor text comes
+    from its attributes."""
+    words = (
+        attributes.get("alt") or attributes.get("title") or ""
+        if tag == "area"
+        else attributes.get("name") or ""
+    )
     href = attributes.get("src" if tag == "frame" else "href") or ""
     return href, _collapse(words)[:MAX_ANCHOR_CHARS], attributes.get("rel") or "", tag, at
 
 
 def _place(body: LexborNode, places: list[LexborNode], page: _Page) -> None:
-    """Sets the page's text and the offset of each link in it: inserts a marker character before each link element of `places`
-    (parallel to `page.found`), then splits the text at the markers."""
+    """Sets the page's text and the offset of each link in it: inserts a marker character before
+    each link element of `places` (parallel to `page.found`), then splits the text at the markers.
+    """
     for node in places:
         node.insert_before(_MARK)
     segments = [_collapse(segment) for segment in body.text(separator=" ").split(_MARK)]
-    if len(segments) == len(places) + 1:  # False if the page contains the marker character itself: then the offsets stay None
+    if (
+        len(segments) == len(places) + 1
+    ):  # False if the page contains the marker character itself: then the offsets stay None
         at, begins = 0, []
         for segment in segments:
             begins.append(at)
@@ -272,7 +318,8 @@ def _place(body: LexborNode, places: list[LexborNode], page: _Page) -> None:
 
 
 class _Stream:
-    """Parser target for libxml2: receives start, end and text events, and keeps text and links without building a tree."""
+    """Parser target for libxml2: receives start, end and text events, and keeps text and links
+    without building a tree."""
 
     def __init__(self, page: _Page) -> None:
         self.page = page
@@ -284,7 +331,9 @@ class _Stream:
         self.buffer: list[str] = []
         self.parts: list[str] = []
         self.length = 0  # length of the page's text so far: all parts with a space after each
-        self.open: tuple[str, str, int | None] | None = None  # href, rel and offset of the open link
+        self.open: tuple[str, str, int | None] | None = (
+            None  # href, rel and offset of the open link
+        )
         self.words: list[str] = []  # parts of the open link's anchor text
         self.late: list[_Found] = []
 
@@ -347,7 +396,8 @@ class _Stream:
         self.page.found += self.late
 
     def _flush(self) -> None:
-        """Adds the text since the last tag to the page's text, and to the anchor text of the open link."""
+        """Adds the text since the last tag to the page's text, and to the anchor text of the open
+        link."""
         if not self.buffer:
             return
         text = _collapse("".join(self.buffer))
@@ -361,7 +411,8 @@ class _Stream:
             self.length += len(text) + 1
 
     def _open_link(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Begins an `a` element's link, whose anchor text follows, or records an `area` element's link."""
+        """Begins an `a` element's link, whose anchor text follows, or records an `area` element's
+        link."""
         if tag == "a":
             self._close_link()
         if "href" not in attributes or len(self.page.found) + len(self.late) >= MAX_LINKS:
@@ -384,7 +435,8 @@ class _Stream:
 
 
 def _scan_stream(html: str, page: _Page) -> None:
-    """Fills `page` from libxml2's parsing events; stops as soon as more than _MAX_DEPTH elements are open."""
+    """Fills `page` from libxml2's parsing events; stops as soon as more than _MAX_DEPTH elements
+    are open."""
     data = html.encode("utf-8", "replace")
     stream = _Stream(page)
     parser = etree.HTMLParser(target=stream, encoding="utf-8", huge_tree=True)
@@ -397,4 +449,8 @@ def _scan_stream(html: str, page: _Page) -> None:
     except etree.LxmlError:  # libxml2 gave up: keep what it had read until then
         return
     finally:
-        vars(stream).clear()  # break the reference cycle between lxml's parser and target, which would keep the text in memory
+        vars(
+            stream
+            # break the reference cycle between lxml's parser and target, which would keep the text
+            # in memory
+        ).clear()

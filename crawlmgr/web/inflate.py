@@ -1,4 +1,5 @@
-"""Decodes Content-Encoding with a limit on the output, so that a decompression bomb is stopped early."""
+"""Decodes Content-Encoding with a limit on the output, so that a decompression bomb is stopped
+early."""
 
 from __future__ import annotations
 
@@ -6,16 +7,18 @@ import zlib
 
 import brotli
 
-# Registered codings that the crawler does not request and cannot decode. Any other unknown one ("utf-8", "none") is a server's
-# mistake, which browsers ignore.
-_UNSUPPORTED = frozenset({"zstd", "compress", "x-compress", "dcb", "dcz", "exi", "pack200-gzip", "aes128gcm"})
+# Registered codings that the crawler does not request and cannot decode. Any other unknown one
+# ("utf-8", "none") is a server's mistake, which browsers ignore.
+_UNSUPPORTED = frozenset(
+    {"zstd", "compress", "x-compress", "dcb", "dcz", "exi", "pack200-gzip", "aes128gcm"}
+)
 _MAX_CODINGS = 3
 _PIECE_BYTES = 262_144
 
 
 class InflateError(Exception):
-    """Decoding was aborted. `code` is "bomb" (too large), "truncated" or "bad_encoding"; `partial` holds the bytes decoded
-    until then."""
+    """Decoding was aborted. `code` is "bomb" (too large), "truncated" or "bad_encoding"; `partial`
+    holds the bytes decoded until then."""
 
     def __init__(self, code: str, partial: bytes) -> None:
         super().__init__(code)
@@ -24,10 +27,12 @@ class InflateError(Exception):
 
 
 def inflate(raw: bytes, content_encoding: str, max_bytes: int) -> bytes:
-    """Returns `raw` decoded according to the header value `content_encoding`: gzip, deflate (with or without zlib header), br, or
-    up to three of them applied one after the other. Unregistered names of codings are ignored.
+    """Returns `raw` decoded according to the header value `content_encoding`: gzip, deflate (with
+    or without zlib header), br, or up to three of them applied one after the other. Unregistered
+    names of codings are ignored.
 
-    Raises InflateError, also if the result, or that of one of several codings, has more than `max_bytes` bytes.
+    Raises InflateError, also if the result, or that of one of several codings, has more than
+    `max_bytes` bytes.
     """
     codings = [coding.strip().lower() for coding in content_encoding.split(",")]
     if not raw:
@@ -47,7 +52,8 @@ def inflate(raw: bytes, content_encoding: str, max_bytes: int) -> bytes:
 
 
 def _gunzip(raw: bytes, max_bytes: int) -> bytes:
-    """Returns the decoded gzip members of `raw`, joined; bytes after the last member are ignored, as in browsers."""
+    """Returns the decoded gzip members of `raw`, joined; bytes after the last member are ignored,
+    as in browsers."""
     out = b""
     while True:
         decoder = zlib.decompressobj(wbits=31)
@@ -87,7 +93,9 @@ def _unbrotli(raw: bytes, max_bytes: int) -> bytes:
     data = raw
     while not decoder.is_finished():
         try:
-            piece = decoder.process(data, output_buffer_limit=min(_PIECE_BYTES, max_bytes - len(out) + 1))
+            piece = decoder.process(
+                data, output_buffer_limit=min(_PIECE_BYTES, max_bytes - len(out) + 1)
+            )
         except brotli.error as error:
             raise InflateError("bad_encoding", bytes(out)) from error
         out += piece

@@ -1,5 +1,5 @@
-"""The outline of a page: its elements and texts in document order, as parallel lists of integers and short strings. An element
-is identified by its node number, its index in these lists."""
+"""The outline of a page: its elements and texts in document order, as parallel lists of integers
+and short strings. An element is identified by its node number, its index in these lists."""
 
 from __future__ import annotations
 
@@ -17,27 +17,34 @@ MAX_TEXT = 4_000_000  # characters of text; the rest of a longer page is not rea
 
 MAX_SPAN = 1_000  # greatest rowspan that is honoured
 
-SKIPPED = frozenset({"script", "style", "template", "textarea", "select", "iframe", "object", "head", "datalist"})
+SKIPPED = frozenset(
+    {"script", "style", "template", "textarea", "select", "iframe", "object", "head", "datalist"}
+)
 BLOCKS = frozenset(
-    """address article aside blockquote body br caption center dd details dialog div dl dt fieldset figcaption figure footer
-    form h1 h2 h3 h4 h5 h6 header hr html legend li main nav ol p pre section summary table tbody td tfoot th thead
-    tr ul""".split()
+    """
+        address article aside blockquote body br caption center dd details dialog div dl dt fieldset
+        figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr html legend li main nav ol p pre
+        section summary table tbody td tfoot th thead tr ul
+    """.split()
 )
 _STATE = re.compile(
-    r"^(?:odd|even|alt|new|old|unread|read|hot|first|last|active|current|clearfix|cf|js|is|has|no|bg|row|trow|alternate|"
+    r"^(?:odd|even|alt|new|old|unread|read|hot|first|last|active|current|clearfix|cf|js|is|has|no"
+    r"|bg|row|trow|alternate|"
     r"visited|selected|highlight|first-?post|first-?item|normal|online|offline|hidden|visible|"
-    r"(?:[a-z]+[-_]{1,2})?(?:sticky|stickied|pinned|featured|locked|closed|announce(?:ment)?|unread|solved|answered|moved|important))$",
+    r"(?:[a-z]+[-_]{1,2})?(?:sticky|stickied|pinned|featured|locked|closed|announce(?:ment)?|unread"
+    r"|solved|answered|moved|important))$",
     re.I,
 )
 _INLINE = re.compile(r"time|date|ago|icon|badge|mark|emoji|link|name|count|number|label")
 _DIGITS = re.compile(r"\d+")
-# "odd" and "even" inside class names that alternate from row to row: matches rowOdd and msgevenTable, but not "event"
+# "odd" and "even" inside class names that alternate from row to row: matches rowOdd and
+# msgevenTable, but not "event"
 _ALTERNATING = re.compile(r"(?<=[a-zA-Z])[-_]?(?:[oO]dd|[eE]ven|ODD|EVEN)(?=[A-Z]|$)")
 
 
 class Piece(NamedTuple):
-    """A run of text. `node` is the node number of the element that contains it, `line` the number of the line on which a browser
-    would show it (block elements start a new line)."""
+    """A run of text. `node` is the node number of the element that contains it, `line` the number
+    of the line on which a browser would show it (block elements start a new line)."""
 
     text: str
     node: int
@@ -47,12 +54,14 @@ class Piece(NamedTuple):
 class Outline:
     """The elements of a page in document order, as parallel lists indexed by node number.
 
-    `ends[i]` is the number of the first node after the sub-tree of node i. `paths[i]` is a number for the tag path from the root
-    to i, the same for equal paths. `shapes[i]` is the tag name with the class names that similar elements share (see
-    `lasting_classes`), `ordinals[i]` the index of i among its siblings with the same shape. `pieces` are the texts in document
-    order; those in the sub-tree of i are `pieces[piece_from[i]:piece_to[i]]`. `rowspan_counts`: for a table row into whose first
-    columns cells of earlier rows extend (rowspan), their number; the ordinals of the row's own cells count them too. `is_cut`:
-    the page exceeded the limits, so that its end is missing.
+    `ends[i]` is the number of the first node after the sub-tree of node i. `paths[i]` is a number
+    for the tag path from the root to i, the same for equal paths. `shapes[i]` is the tag name with
+    the class names that similar elements share (see `lasting_classes`), `ordinals[i]` the index of
+    i among its siblings with the same shape. `pieces` are the texts in document order; those in the
+    sub-tree of i are `pieces[piece_from[i]:piece_to[i]]`. `rowspan_counts`: for a table row into
+    whose first columns cells of earlier rows extend (rowspan), their number; the ordinals of the
+    row's own cells count them too. `is_cut`: the page exceeded the limits, so that its end is
+    missing.
     """
 
     def __init__(self) -> None:
@@ -77,7 +86,9 @@ class Outline:
 
     def text(self, node: int) -> str:
         """Returns all text in the sub-tree of a node, pieces joined by spaces."""
-        return " ".join(piece.text for piece in self.pieces[self.piece_from[node] : self.piece_to[node]])
+        return " ".join(
+            piece.text for piece in self.pieces[self.piece_from[node] : self.piece_to[node]]
+        )
 
     def text_length(self, node: int) -> int:
         """Returns the number of characters of text in the sub-tree of a node."""
@@ -85,7 +96,8 @@ class Outline:
 
     @cached_property
     def _lengths(self) -> list[int]:
-        """List whose item i is the total length of the texts before `pieces[i]`; computed on first use."""
+        """List whose item i is the total length of the texts before `pieces[i]`; computed on first
+        use."""
         return list(accumulate((len(piece.text) for piece in self.pieces), initial=0))
 
     def children(self, node: int, most: int = MAX_NODES) -> list[int]:
@@ -103,8 +115,10 @@ class Outline:
         return node <= other < self.ends[node]
 
     def relative(self, node: int, top: int) -> str:
-        """Returns the path from node `top` (exclusive) down to `node`, such as "tr.row/td#1/a": `shapes`, each with its ordinal
-        unless that is 0. Corresponding elements of repeated records have equal paths below their records."""
+        """Returns the path from node `top` (exclusive) down to `node`, such as "tr.row/td#1/a":
+        `shapes`, each with its ordinal unless that is 0. Corresponding elements of repeated records
+        have equal paths below their records.
+        """
         known, climbed = self._relative, []
         while node > top and (top, node) not in known:
             climbed.append(node)
@@ -119,8 +133,9 @@ class Outline:
 
 @lru_cache(maxsize=8_192)
 def lasting_classes(value: str) -> str:
-    """Returns up to two class names of the class attribute `value`, joined by ".": those that similar elements share. Digits
-    are removed, and names that express a state (odd, unread, sticky …) are left out."""
+    """Returns up to two class names of the class attribute `value`, joined by ".": those that
+    similar elements share. Digits are removed, and names that express a state (odd, unread, sticky
+    …) are left out."""
     kept = []
     for token in value.split()[:6]:
         bare = _ALTERNATING.sub("", _DIGITS.sub("", token).strip("-_"))
@@ -130,14 +145,15 @@ def lasting_classes(value: str) -> str:
 
 
 def _is_own_block(tag: str) -> bool:
-    """Tells whether a custom element (with a hyphen in its name) starts a new line; False if its name says that it is a time,
-    an icon or something else inside a line."""
+    """Tells whether a custom element (with a hyphen in its name) starts a new line; False if its
+    name says that it is a time, an icon or something else inside a line."""
     return "-" in tag and _INLINE.search(tag) is None
 
 
 def _is_hidden_noscript(element: HtmlElement) -> bool:
-    """Tells whether a `<noscript>` element is left out of the outline: True unless it holds at least five links, paragraphs or
-    list items, as on script-based sites that provide the page's content there for robots."""
+    """Tells whether a `<noscript>` element is left out of the outline: True unless it holds at
+    least five links, paragraphs or list items, as on script-based sites that provide the page's
+    content there for robots."""
     return sum(1 for _ in element.iter("a", "p", "article", "li")) < 5
 
 
@@ -153,7 +169,8 @@ class _Builder:
         self.shape_of: dict[tuple[str, str], str] = {}
         self.seen: list[dict[str, int]] = [{}]
         self.open: list[int] = [-1]
-        # node number of the rows' parent -> (shape of a row's first cell, number of further rows that this cell spans)
+        # node number of the rows' parent -> (shape of a row's first cell, number of further rows
+        # that this cell spans)
         self.spanning: dict[int, list[tuple[str, int]]] = {}
 
     def build(self) -> Outline:
@@ -213,8 +230,10 @@ class _Builder:
             self._text(text)
 
     def _spanned(self, row: int, table: int) -> dict[str, int]:
-        """Counts the cells of earlier rows that extend into the first columns of table row `row` (rowspan), by their shape (tag
-        and class names); also records their total in `rowspan_counts`. `table` is the parent of the row."""
+        """Counts the cells of earlier rows that extend into the first columns of table row `row`
+        (rowspan), by their shape (tag and class names); also records their total in
+        `rowspan_counts`. `table` is the parent of the row.
+        """
         going = self.spanning.get(table, [])
         if going:
             self.made.rowspan_counts[row] = len(going)
@@ -224,8 +243,16 @@ class _Builder:
     def _span(self, element: HtmlElement, node: int, row: int) -> None:
         """Records the rowspan of the table cell `node` if it is the first of its row."""
         rows = element.get("rowspan") or ""
-        if row >= 0 and self.made.tags[row] == "tr" and node == row + 1 and rows.isdigit() and 1 < int(rows) <= MAX_SPAN:
-            self.spanning.setdefault(self.made.parents[row], []).append((self.made.shapes[node], int(rows) - 1))
+        if (
+            row >= 0
+            and self.made.tags[row] == "tr"
+            and node == row + 1
+            and rows.isdigit()
+            and 1 < int(rows) <= MAX_SPAN
+        ):
+            self.spanning.setdefault(self.made.parents[row], []).append(
+                (self.made.shapes[node], int(rows) - 1)
+            )
 
     def _end(self, element: HtmlElement) -> None:
         tag = self.made.tags[self.open[-1]]
@@ -250,6 +277,7 @@ class _Builder:
 
 
 def outline(root: HtmlElement) -> Outline:
-    """Returns the elements and texts of a parsed page in document order (see `Outline`), collected in one pass; what follows
-    after MAX_NODES elements or MAX_TEXT characters of text is left out."""
+    """Returns the elements and texts of a parsed page in document order (see `Outline`), collected
+    in one pass; what follows after MAX_NODES elements or MAX_TEXT characters of text is left out.
+    """
     return _Builder(root).build()

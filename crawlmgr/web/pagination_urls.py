@@ -1,5 +1,5 @@
-"""Pagination from addresses alone: finds the number in an address that counts pages, and tells whether two addresses are pages
-of the same list."""
+"""Pagination from addresses alone: finds the number in an address that counts pages, and tells
+whether two addresses are pages of the same list."""
 
 from __future__ import annotations
 
@@ -9,30 +9,68 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 COUNTERS = re.compile(
-    r"page|pages|pg|p|pn|pageno|pagenum|pagenumber|page_number|paged|pagen_\d+|start|st|offset|skip|from|begin|first|o|index|idx"
-    r"|seite|pagina|strona|sida|sivu|página|list|currentpage|cur_page|curpage|pageindex|pageid|thpage|fpage|catlistingoffset"
+    r"page|pages|pg|p|pn|pageno|pagenum|pagenumber|page_number|paged|pagen_\d+|start|st|offset|skip"
+    r"|from|begin|first|o|index|idx"
+    r"|seite|pagina|strona|sida|sivu|página|list|currentpage|cur_page|curpage|pageindex|pageid"
+    r"|thpage|fpage|catlistingoffset"
     r"|startindex|fh_start_index|(?!per_?page)[a-z]{1,12}[-_]?page|startat|pos",
     re.I,
 )
 CURSORS = re.compile(
-    r"after|before|(?:[a-z]{1,8}[-_]?)?cursor|continue|continuation|token|page_?token|next|_next|next_?id|last_?id|max_?id|since_?id|lastpost"
+    r"after|before|(?:[a-z]{1,8}[-_]?)?cursor|continue|continuation|token|page_?token|next|_next"
+    r"|next_?id|last_?id|max_?id|since_?id|lastpost"
     r"|updated-max|until|ts|t|last|marker|key|from_?id",
     re.I,
 )
 _PATH_COUNTER = re.compile(
-    r"(?:page|paged|pages|seite|pagina|strona|sida|index|start|offset|pg|st|list|p|s|o)(?:[-_=.,/]|__)?$", re.I
+    r"(?:page|paged|pages|seite|pagina|strona|sida|index|start|offset|pg|st|list|p|s|o)(?:[-_=.,/]"
+    r"|__)?$",
+    re.I,
 )
-# names that some sites use for cursors of paging, but others for the id of the thread or item that the page shows
+# names that some sites use for cursors of paging, but others for the id of the thread or item that
+# the page shows
 _SHORT_CURSORS = frozenset(("t", "ts", "key", "marker"))
 _NOISE = re.compile(
-    r"sid|phpsessid|s|session_?id|utm_\w+|sort\w*|order\w*|dir|direction|sk|sd|highlight|hl|extra|filter"
-    r"|scope|versionfrom|ref|lang|language|pp|perpage|per_page|limit|pagesize|\w*range|ie|mobile|mode|view|ajax",
+    r"sid|phpsessid|s|session_?id|utm_\w+|sort\w*|order\w*|dir|direction|sk|sd|highlight|hl|extra"
+    r"|filter"
+    r"|scope|versionfrom|ref|lang|language|pp|perpage|per_page|limit|pagesize|\w*range|ie|mobile"
+    r"|mode|view|ajax",
     re.I,
 )
 _SIZE = re.compile(r"limit|page_?size|pp|per_?page|show|count|num|rows|\w*range|max-results", re.I)
-# Usual numbers of threads or posts per page. If only one numbered link is known (page n, number u in its address), u is taken
-# to count entries only if u / (n - 1) is one of these.
-_STEPS = frozenset((5, 8, 10, 12, 15, 16, 18, 20, 24, 25, 30, 32, 35, 36, 40, 45, 48, 50, 60, 64, 75, 80, 90, 96, 100, 150, 200))
+# Usual numbers of threads or posts per page. If only one numbered link is known (page n, number u
+# in its address), u is taken to count entries only if u / (n - 1) is one of these.
+_STEPS = frozenset(
+    (
+        5,
+        8,
+        10,
+        12,
+        15,
+        16,
+        18,
+        20,
+        24,
+        25,
+        30,
+        32,
+        35,
+        36,
+        40,
+        45,
+        48,
+        50,
+        60,
+        64,
+        75,
+        80,
+        90,
+        96,
+        100,
+        150,
+        200,
+    )
+)
 _TAIL = re.compile(r"\d+$")
 _ROUTED = re.compile(r"[^=&]*[/\d][^=&]*(?:&|$)")
 _NAMED_SEGMENT = re.compile(r"([A-Za-z_]{2,20}):([^:]*)")
@@ -43,9 +81,10 @@ _INDEX = re.compile(r"/(?:index|default|forum|home)\.(?:php|html?|aspx?|jsp|cgi)
 class Slot(NamedTuple):
     """One number of an address that may count pages.
 
-    `template` is the address with a placeholder for the number: host and path on a first line, the sorted query parameters on a
-    second. `named` is True if a word before the number says that it counts pages or entries (`page=`, `start=`, `/page-`), or if
-    it stands at the end of a longer parameter value (`f=garden.20`).
+    `template` is the address with a placeholder for the number: host and path on a first line, the
+    sorted query parameters on a second. `named` is True if a word before the number says that it
+    counts pages or entries (`page=`, `start=`, `/page-`), or if it stands at the end of a longer
+    parameter value (`f=garden.20`).
     """
 
     template: str
@@ -54,8 +93,8 @@ class Slot(NamedTuple):
 
 
 class Address(NamedTuple):
-    """The parts of an address by which lists are distinguished: host, path, and the (name, value) pairs of the query in their
-    order, without session parameters."""
+    """The parts of an address by which lists are distinguished: host, path, and the (name, value)
+    pairs of the query in their order, without session parameters."""
 
     host: str
     path: str
@@ -63,8 +102,8 @@ class Address(NamedTuple):
 
 
 def address(url: str) -> Address:
-    """Parses an absolute URL to an Address: http and https alike, without `www.`, fragment and session parameters. A URL that
-    cannot be parsed is returned whole as the path."""
+    """Parses an absolute URL to an Address: http and https alike, without `www.`, fragment and
+    session parameters. A URL that cannot be parsed is returned whole as the path."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -78,12 +117,14 @@ def address(url: str) -> Address:
         path = f"{path}?{unquote(routed)}"
     path, named = _named_segments(path)
     every = (*named, *parse_qsl(query, keep_blank_values=True))
-    return Address(host, path, tuple((key, value) for key, value in every if not session_like(key, value)))
+    return Address(
+        host, path, tuple((key, value) for key, value in every if not session_like(key, value))
+    )
 
 
 def _named_segments(path: str) -> tuple[str, list[tuple[str, str]]]:
-    """Splits a path at its last segments of the form name:value, as in /questions/sort:age/page:2/. Returns the path before
-    them, and their (name, value) pairs."""
+    """Splits a path at its last segments of the form name:value, as in /questions/sort:age/page:2/.
+    Returns the path before them, and their (name, value) pairs."""
     segments, named = path.rstrip("/").split("/"), []
     while len(segments) > 1 and (found := _NAMED_SEGMENT.fullmatch(segments[-1])):
         named.append((found[1], found[2]))
@@ -99,8 +140,10 @@ def session_like(key: str, value: str) -> bool:
 
 
 def slots(target: Address) -> Iterator[Slot]:
-    """Yields a slot for every number of an address that may be a page number: first those of the path, then those of the query.
-    A number that occurs several times yields one more slot at the end, in which a placeholder replaces all its occurrences."""
+    """Yields a slot for every number of an address that may be a page number: first those of the
+    path, then those of the query. A number that occurs several times yields one more slot at the
+    end, in which a placeholder replaces all its occurrences.
+    """
     single = list(_single_slots(target))
     yield from (slot for slot, _ in single)
     for number in {slot.number for slot, _ in single}:
@@ -112,19 +155,29 @@ def slots(target: Address) -> Iterator[Slot]:
                 if end:
                     path = f"{path[:start]}{{}}{path[end:]}"
                 else:
-                    query[-start - 1] = (query[-start - 1][0], _TAIL.sub("{}", query[-start - 1][1]))
-            yield Slot(_write(target, path=path, query=query), number, any(slot.named for slot, _ in together))
+                    query[-start - 1] = (
+                        query[-start - 1][0],
+                        _TAIL.sub("{}", query[-start - 1][1]),
+                    )
+            yield Slot(
+                _write(target, path=path, query=query),
+                number,
+                any(slot.named for slot, _ in together),
+            )
 
 
 def _single_slots(target: Address) -> Iterator[tuple[Slot, tuple[int, int]]]:
-    """Yields (slot, position) for every number that may count pages. The position is the number's (start, end) in the path, or
-    (-1 - i, 0) for the query parameter with index i."""
+    """Yields (slot, position) for every number that may count pages. The position is the number's
+    (start, end) in the path, or (-1 - i, 0) for the query parameter with index i."""
     for found in _DIGITS.finditer(target.path):
         before, after = target.path[: found.start()], target.path[found.end() :]
         if before[-1:].isdigit() or after[:1].isdigit():
             continue
         named = _PATH_COUNTER.search(before) is not None
-        yield Slot(_write(target, path=f"{before}{{}}{after}"), int(found.group()), named), found.span()
+        yield (
+            Slot(_write(target, path=f"{before}{{}}{after}"), int(found.group()), named),
+            found.span(),
+        )
     for position, (key, value) in enumerate(target.query):
         tail = re.fullmatch(r"(.*?)(\d{1,7})", value)
         if tail is None or _SIZE.fullmatch(key):
@@ -136,22 +189,32 @@ def _single_slots(target: Address) -> Iterator[tuple[Slot, tuple[int, int]]]:
 
 
 def _write(
-    target: Address, path: str | None = None, query: list[tuple[str, str]] | tuple[tuple[str, str], ...] | None = None
+    target: Address,
+    path: str | None = None,
+    query: list[tuple[str, str]] | tuple[tuple[str, str], ...] | None = None,
 ) -> str:
-    """Returns an address in the format of `Slot.template`; `path` and `query`, if given, replace those of `target`."""
+    """Returns an address in the format of `Slot.template`; `path` and `query`, if given, replace
+    those of `target`."""
     pairs = sorted(target.query if query is None else query)
-    return "\n".join((target.host + (target.path if path is None else path), "&".join(f"{k}={v}" for k, v in pairs)))
+    return "\n".join(
+        (
+            target.host + (target.path if path is None else path),
+            "&".join(f"{k}={v}" for k, v in pairs),
+        )
+    )
 
 
 def fits(n: int, u: int, step: int) -> bool:
-    """Tells whether the address of page n may contain the number u if the numbers in addresses grow by `step` from page to page:
-    for step 1, u is n or n - 1; for larger steps it is (n - 1) * step, n * step or (n - 1) * step + 1."""
+    """Tells whether the address of page n may contain the number u if the numbers in addresses grow
+    by `step` from page to page: for step 1, u is n or n - 1; for larger steps it is (n - 1) * step,
+    n * step or (n - 1) * step + 1.
+    """
     return u in ((n, n - 1) if step == 1 else ((n - 1) * step, n * step, (n - 1) * step + 1))
 
 
 def page_of(u: int, step: int, base: int) -> int | None:
-    """Returns the page number that belongs to the number u in an address, if page 1 has the number `base` there and each
-    further page `step` more; None if no page has u."""
+    """Returns the page number that belongs to the number u in an address, if page 1 has the number
+    `base` there and each further page `step` more; None if no page has u."""
     if (u - base) % step:
         return None
     n = (u - base) // step + 1
@@ -159,11 +222,12 @@ def page_of(u: int, step: int, base: int) -> int | None:
 
 
 def relation(points: list[tuple[int, int]], named: bool = True) -> tuple[int, int] | None:
-    """Finds how a number u in addresses depends on the page number n in the texts of the links, given (n, u) pairs. Returns
-    (step, base) with u = base + step * (n - 1); None if u does not count pages.
+    """Finds how a number u in addresses depends on the page number n in the texts of the links,
+    given (n, u) pairs. Returns (step, base) with u = base + step * (n - 1); None if u does not
+    count pages.
 
-    `named` tells whether a word before the number says that it counts pages; without such a word a single pair with n = 1 is no
-    evidence.
+    `named` tells whether a word before the number says that it counts pages; without such a word a
+    single pair with n = 1 is no evidence.
 
     >>> relation([(2, 25), (3, 50)]), relation([(2, 2), (3, 3)]), relation([(2, 871), (3, 452)])
     ((25, 0), (1, 1), None)
@@ -193,11 +257,12 @@ def relation(points: list[tuple[int, int]], named: bool = True) -> tuple[int, in
 
 
 def similarity(template: str, page: Address) -> float:
-    """Returns how likely, in [0, 1], addresses of the form `template` (see `Slot.template`) are pages of the list to which the
-    address `page` belongs.
+    """Returns how likely, in [0, 1], addresses of the form `template` (see `Slot.template`) are
+    pages of the list to which the address `page` belongs.
 
-    1 if `page` matches the template or only lacks the part with the placeholder; less for an address with the same path and
-    fewer of the template's parameters; 0 for another host or another value of a shared parameter.
+    1 if `page` matches the template or only lacks the part with the placeholder; less for an
+    address with the same path and fewer of the template's parameters; 0 for another host or another
+    value of a shared parameter.
     """
     host_path, _, query = template.partition("\n")
     host, slash, path = host_path.partition("/")
@@ -207,16 +272,28 @@ def similarity(template: str, page: Address) -> float:
     own = dict(page.query)
     path_score = _path_similarity(slash + path, page.path)
     counted = {key for key, value in pairs.items() if "{}" in value}
-    ids = {key: value for key, value in pairs.items() if key not in counted and not _NOISE.fullmatch(key)}
+    ids = {
+        key: value
+        for key, value in pairs.items()
+        if key not in counted and not _NOISE.fullmatch(key)
+    }
     own_ids = {
         key: value
         for key, value in own.items()
-        if not _NOISE.fullmatch(key) and not (COUNTERS.fullmatch(key) and key not in ids) and key not in counted
+        if not _NOISE.fullmatch(key)
+        and not (COUNTERS.fullmatch(key) and key not in ids)
+        and key not in counted
     }
     for key in counted:
         prefix = pairs[key].replace("{}", "")
-        if key in own and prefix and not own[key].startswith(prefix) and own[key] != prefix.rstrip("/.,"):
-            return 0.0  # another list: board=18.20 belongs to board 18, a template with board=7.{} to board 7
+        if (
+            key in own
+            and prefix
+            and not own[key].startswith(prefix)
+            and own[key] != prefix.rstrip("/.,")
+        ):
+            # another list: board=18.20 belongs to board 18, a template with board=7.{} to board 7
+            return 0.0
     shared = sum(own_ids.get(key) == value for key, value in ids.items())
     if any(key in own_ids and own_ids[key] != value for key, value in ids.items()):
         return 0.0
@@ -224,13 +301,18 @@ def similarity(template: str, page: Address) -> float:
     return path_score * (1.0 if total == 0 else 0.3 + 0.7 * shared / total)
 
 
-_ADDED = re.compile(r"[-_/.,=a-z]{0,12}(?:[-_a-z]{0,12}\d{1,7}[-_]{1,2}(?:[a-z]{1,6}_{1,2})?)?\{\}/?(?:\.[a-z]{2,5})?", re.I)
+_ADDED = re.compile(
+    r"[-_/.,=a-z]{0,12}(?:[-_a-z]{0,12}\d{1,7}[-_]{1,2}(?:[a-z]{1,6}_{1,2})?)?\{\}/?(?:\.[a-z]{2,5}"
+    r")?",
+    re.I,
+)
 _FILLED = re.compile(r"[-_/.,=a-z]{0,12}\d{0,7}/?(?:\.[a-z]{2,5})?", re.I)
 
 
 def _path_similarity(template: str, path: str) -> float:
-    """Returns in [0, 1] how well a path fits a template's path: 1 if the path matches with a number in place of the
-    placeholder, or equals the template without the part that contains it; otherwise at most 0.5."""
+    """Returns in [0, 1] how well a path fits a template's path: 1 if the path matches with a number
+    in place of the placeholder, or equals the template without the part that contains it; otherwise
+    at most 0.5."""
     plain, page = _INDEX.sub("/", template), _INDEX.sub("/", path)
     if "{}" not in template:
         return 1.0 if plain.rstrip("/") == page.rstrip("/") else 0.0
@@ -251,15 +333,21 @@ def _path_similarity(template: str, path: str) -> float:
 
 
 def same_list(page: Address, target: Address) -> bool:
-    """Tells, by the addresses alone, whether `target` may be a further page of the list at `page`: it differs only in parameters,
-    or in one part of the path, that count pages."""
+    """Tells, by the addresses alone, whether `target` may be a further page of the list at `page`:
+    it differs only in parameters, or in one part of the path, that count pages."""
     if page.host != target.host:
         return False
     if page.path.rstrip("/") == target.path.rstrip("/") or (
         _INDEX.sub("/", page.path).rstrip("/") == _INDEX.sub("/", target.path).rstrip("/")
     ):
-        return _query_counts(dict(page.query), dict(target.query), flags=any(char.isdigit() for char in page.path))
-    if any(dict(page.query).get(key, value) != value for key, value in target.query if not _NOISE.fullmatch(key)):
+        return _query_counts(
+            dict(page.query), dict(target.query), flags=any(char.isdigit() for char in page.path)
+        )
+    if any(
+        dict(page.query).get(key, value) != value
+        for key, value in target.query
+        if not _NOISE.fullmatch(key)
+    ):
         return False
     return any(slot.named and similarity(slot.template, page) >= 0.99 for slot in slots(target))
 
@@ -268,50 +356,77 @@ _FLAG = re.compile(r"[01]?|true|false|yes|no|on|off", re.I)
 
 
 def _query_counts(own: dict[str, str], other: dict[str, str], flags: bool) -> bool:
-    """Tells whether the query `other` differs from `own` only in parameters that count pages; both map names to values.
+    """Tells whether the query `other` differs from `own` only in parameters that count pages; both
+    map names to values.
 
-    With `flags`, `other` may also add a yes-or-no parameter together with the page number, as in /topic/10/?page=2&v=0. Set it
-    only if the path identifies the thread: after a path such as index.php, such a parameter may select another topic.
+    With `flags`, `other` may also add a yes-or-no parameter together with the page number, as in
+    /topic/10/?page=2&v=0. Set it only if the path identifies the thread: after a path such as
+    index.php, such a parameter may select another topic.
     """
     if flags and any(COUNTERS.fullmatch(key) and key not in own for key in other):
         other = {
-            key: value for key, value in other.items() if key in own or COUNTERS.fullmatch(key) or not _FLAG.fullmatch(value)
+            key: value
+            for key, value in other.items()
+            if key in own or COUNTERS.fullmatch(key) or not _FLAG.fullmatch(value)
         }
     changed = {
         key
         for key in own.keys() | other.keys()
-        if own.get(key) != other.get(key) and not _NOISE.fullmatch(key) and not _SIZE.fullmatch(key) and key in other
+        if own.get(key) != other.get(key)
+        and not _NOISE.fullmatch(key)
+        and not _SIZE.fullmatch(key)
+        and key in other
     }
-    missing = {key for key in own if key not in other and not _NOISE.fullmatch(key) and not COUNTERS.fullmatch(key)}
+    missing = {
+        key
+        for key in own
+        if key not in other and not _NOISE.fullmatch(key) and not COUNTERS.fullmatch(key)
+    }
     if not changed or any(not CURSORS.fullmatch(key) for key in missing):
         return False
     return all(
-        COUNTERS.fullmatch(key) or CURSORS.fullmatch(key) or (key in own and _tail_counts(own[key], other[key]))
+        COUNTERS.fullmatch(key)
+        or CURSORS.fullmatch(key)
+        or (key in own and _tail_counts(own[key], other[key]))
         for key in changed
     ) and any(key not in own or own[key] != other.get(key) for key in changed)
 
 
 def moves_cursor(page: Address, target: Address) -> bool:
-    """Tells whether `target` differs from `page` only in the value of a cursor and in numbers that are larger or new, as in
-    ?next=47296143&n=31. This is enough evidence for a link with `rel=next`, but not for a link that only says "next".
+    """Tells whether `target` differs from `page` only in the value of a cursor and in numbers that
+    are larger or new, as in ?next=47296143&n=31. This is enough evidence for a link with
+    `rel=next`, but not for a link that only says "next".
 
-    >>> moves_cursor(address("http://news.example/newest?next=9&n=31"), address("http://news.example/newest?next=4&n=61"))
+    >>> moves_cursor(address("http://news.example/newest?next=9&n=31"), \
+address("http://news.example/newest?next=4&n=61"))
     True
-    >>> moves_cursor(address("http://forum.example/topic?id=9"), address("http://forum.example/topic?id=10"))
+    >>> moves_cursor(address("http://forum.example/topic?id=9"), \
+address("http://forum.example/topic?id=10"))
     False
     """
     own, other = dict(page.query), dict(target.query)
-    changed = {key for key in own.keys() | other.keys() if own.get(key) != other.get(key) and not _NOISE.fullmatch(key)}
-    cursors = {key for key in changed if CURSORS.fullmatch(key) and key not in _SHORT_CURSORS and key in other}
+    changed = {
+        key
+        for key in own.keys() | other.keys()
+        if own.get(key) != other.get(key) and not _NOISE.fullmatch(key)
+    }
+    cursors = {
+        key
+        for key in changed
+        if CURSORS.fullmatch(key) and key not in _SHORT_CURSORS and key in other
+    }
     if (page.host, page.path.rstrip("/")) != (target.host, target.path.rstrip("/")) or not cursors:
         return False
     pairs = [(own.get(key, "0"), other.get(key, "")) for key in changed - cursors]
-    return all(before.isdecimal() and after.isdecimal() and int(after) > int(before) for before, after in pairs)
+    return all(
+        before.isdecimal() and after.isdecimal() and int(after) > int(before)
+        for before, after in pairs
+    )
 
 
 def _tail_counts(own: str, other: str) -> bool:
-    """Tells whether two parameter values consist of the same id and differ only in a number after it: 18.0 and 18.20, or garden
-    and garden/20."""
+    """Tells whether two parameter values consist of the same id and differ only in a number after
+    it: 18.0 and 18.20, or garden and garden/20."""
     if re.fullmatch(re.escape(own) + r"[/.,]\d{1,7}", other):
         return True
     found, further = re.fullmatch(r"(.+\D)(\d+)", own), re.fullmatch(r"(.+\D)(\d+)", other)

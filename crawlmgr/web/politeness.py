@@ -1,5 +1,5 @@
-"""Computes the time at which a host may be requested next: crawl delays, Retry-After, back-off after failures. Does not use
-Django."""
+"""Computes the time at which a host may be requested next: crawl delays, Retry-After, back-off
+after failures. Does not use Django."""
 
 from __future__ import annotations
 
@@ -9,9 +9,18 @@ from email.utils import parsedate_to_datetime
 
 from crawlmgr.web.exchange import Failure, FetchResponse
 
-# Failures that concern the host rather than one page: each one lengthens the pause before the host's next request.
+# Failures that concern the host rather than one page: each one lengthens the pause before the
+# host's next request.
 HOST_FAILURES = frozenset(
-    {Failure.dns, Failure.connect, Failure.tls, Failure.timeout, Failure.too_slow, Failure.reset, Failure.proxy}
+    {
+        Failure.dns,
+        Failure.connect,
+        Failure.tls,
+        Failure.timeout,
+        Failure.too_slow,
+        Failure.reset,
+        Failure.proxy,
+    }
 )
 BUSY = frozenset({429, 503})
 LONGEST_WISH = timedelta(days=366)
@@ -19,8 +28,10 @@ LONGEST_WISH = timedelta(days=366)
 
 @dataclass(frozen=True, slots=True)
 class HostState:
-    """What decides when a host may be requested next: `next_at` is that time, `failures` the number of failures in a row,
-    `retry_after_until` the time that the server named in Retry-After, `crawl_delay_seconds` the Crawl-delay of its robots.txt."""
+    """What decides when a host may be requested next: `next_at` is that time, `failures` the number
+    of failures in a row, `retry_after_until` the time that the server named in Retry-After,
+    `crawl_delay_seconds` the Crawl-delay of its robots.txt.
+    """
 
     next_at: datetime
     failures: int = 0
@@ -30,8 +41,9 @@ class HostState:
 
 @dataclass(frozen=True, slots=True)
 class PacePolicy:
-    """Politeness settings in seconds: our own delay between two requests to a host, the first pause after failures and its upper
-    limit (it doubles with each further failure), and the longest Crawl-delay that is obeyed."""
+    """Politeness settings in seconds: our own delay between two requests to a host, the first pause
+    after failures and its upper limit (it doubles with each further failure), and the longest
+    Crawl-delay that is obeyed."""
 
     delay_seconds: float = 1.0
     backoff_base_seconds: float = 2.0
@@ -40,8 +52,8 @@ class PacePolicy:
 
 
 def parse_retry_after(value: str | None, now: datetime) -> datetime | None:
-    """Returns the time that a Retry-After header names, either in seconds from `now` or as an HTTP date; None if it is neither.
-    The result is never before `now` and at most 366 days after it.
+    """Returns the time that a Retry-After header names, either in seconds from `now` or as an HTTP
+    date; None if it is neither. The result is never before `now` and at most 366 days after it.
 
     >>> parse_retry_after("120", datetime(2026, 1, 1, tzinfo=UTC)).isoformat()
     '2026-01-01T00:02:00+00:00'
@@ -61,34 +73,48 @@ def parse_retry_after(value: str | None, now: datetime) -> datetime | None:
 
 
 def pace(state: HostState, policy: PacePolicy) -> float:
-    """Returns the seconds between two requests to a host: the larger of our own delay and the site's Crawl-delay, the latter up
-    to the policy's maximum."""
+    """Returns the seconds between two requests to a host: the larger of our own delay and the
+    site's Crawl-delay, the latter up to the policy's maximum."""
     wished = min(state.crawl_delay_seconds or 0.0, policy.max_crawl_delay_seconds)
     return max(policy.delay_seconds, wished)
 
 
 def backoff(failures: int, policy: PacePolicy) -> float:
-    """Returns the seconds to pause after `failures` failures in a row: the policy's base × 2^(failures − 1), up to its cap; 0
-    for no failure."""
+    """Returns the seconds to pause after `failures` failures in a row: the policy's base ×
+    2^(failures − 1), up to its cap; 0 for no failure."""
     if failures <= 0:
         return 0.0
-    return min(policy.backoff_base_seconds * 2.0 ** min(failures - 1, 40), policy.backoff_cap_seconds)
+    return min(
+        policy.backoff_base_seconds * 2.0 ** min(failures - 1, 40), policy.backoff_cap_seconds
+    )
 
 
 def after(
-    state: HostState, response: FetchResponse, now: datetime, policy: PacePolicy, sent_at: datetime | None = None
+    state: HostState,
+    response: FetchResponse,
+    now: datetime,
+    policy: PacePolicy,
+    sent_at: datetime | None = None,
 ) -> HostState:
     """Returns the host's new state after a response that arrived at `now`.
 
-    The delay counts from `sent_at`, the time the last request was sent (None: from `now`); Retry-After and back-off count from
-    `now`. A success resets the failures. Retry-After is obeyed in full with 429, 503 and 3xx; 429 and 503 without it back off as
-    an unreachable host does. `next_at` never becomes earlier, so that a long Retry-After is not shortened by a later response.
+    The delay counts from `sent_at`, the time the last request was sent (None: from `now`);
+    Retry-After and back-off count from `now`. A success resets the failures. Retry-After is obeyed
+    in full with 429, 503 and 3xx; 429 and 503 without it back off as an unreachable host does.
+    `next_at` never becomes earlier, so that a long Retry-After is not shortened by a later
+    response.
     """
     busy = response.status in BUSY
     failed = response.failure in HOST_FAILURES or busy
     failures = state.failures + 1 if failed else 0
-    wish = parse_retry_after(response.header("retry-after"), now) if busy or 300 <= response.status < 400 else None
-    until = max((t for t in (wish, state.retry_after_until) if t is not None and t > now), default=None)
+    wish = (
+        parse_retry_after(response.header("retry-after"), now)
+        if busy or 300 <= response.status < 400
+        else None
+    )
+    until = max(
+        (t for t in (wish, state.retry_after_until) if t is not None and t > now), default=None
+    )
     candidates = [state.next_at, (sent_at or now) + timedelta(seconds=pace(state, policy))]
     if failed and wish is None:
         candidates.append(now + timedelta(seconds=backoff(failures, policy)))

@@ -1,8 +1,10 @@
-"""Groups the repeated sub-trees of a page into records. The input is a list of anchors, such as links to threads or times; each
-record contains at least one. The result is the sub-tree, or the run of sibling sub-trees, that makes up each record.
+"""Groups the repeated sub-trees of a page into records. The input is a list of anchors, such as
+links to threads or times; each record contains at least one. The result is the sub-tree, or the run
+of sibling sub-trees, that makes up each record.
 
-The method is similar to MDR and DEPTA (data regions are runs of similar siblings) and to mining by tag paths, but it starts from
-anchors and uses no edit distance, only operations on the integers of `crawlmgr.web.outline`.
+The method is similar to MDR and DEPTA (data regions are runs of similar siblings) and to mining by
+tag paths, but it starts from anchors and uses no edit distance, only operations on the integers of
+`crawlmgr.web.outline`.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ Record = tuple[int, ...]
 
 
 def _widest(page: Outline, node: int, before: int, after: int) -> int:
-    """Returns the highest ancestor of `node`, or `node` itself, whose sub-tree contains neither node `before`, which precedes
-    `node` in document order, nor node `after`, which follows it."""
+    """Returns the highest ancestor of `node`, or `node` itself, whose sub-tree contains neither
+    node `before`, which precedes `node` in document order, nor node `after`, which follows it."""
     best, above = node, page.parents[node]
     while above >= 0 and above > before and page.ends[above] <= after:
         best, above = above, page.parents[above]
@@ -26,12 +28,14 @@ def _widest(page: Outline, node: int, before: int, after: int) -> int:
 
 
 def _level(page: Outline, anchors: Sequence[int], widest: Sequence[int]) -> int | None:
-    """Returns the number (in `page.paths`) of the tag path that the records' top elements have in common; None if no path fits.
-    `widest` is parallel to `anchors`: the highest ancestor of each anchor that contains no anchor of another record.
+    """Returns the number (in `page.paths`) of the tag path that the records' top elements have in
+    common; None if no path fits. `widest` is parallel to `anchors`: the highest ancestor of each
+    anchor that contains no anchor of another record.
 
-    Each anchor votes for the path of its node in `widest`. The path with most votes wins, the deeper one in a tie. It needs two
-    votes, and 60 % of the anchors must have it on the way up to their node in `widest`. Otherwise groups that hold a single
-    record each could win, and their headings would be taken into the records.
+    Each anchor votes for the path of its node in `widest`. The path with most votes wins, the
+    deeper one in a tie. It needs two votes, and 60 % of the anchors must have it on the way up to
+    their node in `widest`. Otherwise groups that hold a single record each could win, and their
+    headings would be taken into the records.
     """
     votes = Counter(page.paths[node] for node in widest)
     depth = {page.paths[node]: page.depths[node] for node in widest}
@@ -42,13 +46,15 @@ def _level(page: Outline, anchors: Sequence[int], widest: Sequence[int]) -> int 
             if page.paths[node] in votes:
                 passed[page.paths[node]] += 1
             node = page.parents[node]
-    fitting = [path for path, count in votes.items() if count >= 2 and passed[path] >= 0.6 * len(anchors)]
+    fitting = [
+        path for path, count in votes.items() if count >= 2 and passed[path] >= 0.6 * len(anchors)
+    ]
     return max(fitting, key=lambda path: (votes[path], depth[path])) if fitting else None
 
 
 def _at_level(page: Outline, anchor: int, path: int | None) -> int | None:
-    """Returns the nearest ancestor of node `anchor`, or `anchor` itself, whose tag path has the number `path`; None without
-    one."""
+    """Returns the nearest ancestor of node `anchor`, or `anchor` itself, whose tag path has the
+    number `path`; None without one."""
     node = anchor
     while node >= 0:
         if page.paths[node] == path:
@@ -58,17 +64,19 @@ def _at_level(page: Outline, anchor: int, path: int | None) -> int | None:
 
 
 def _sketch(page: Outline, node: int) -> tuple[str, tuple[str, ...]]:
-    """Returns a node's tag name with its class names, and the tags of its first eight children; records have equal ones."""
+    """Returns a node's tag name with its class names, and the tags of its first eight children;
+    records have equal ones."""
     return page.shapes[node], tuple(page.tags[child] for child in page.children(node, 8))
 
 
 def siblings_of_tops(page: Outline, tops: list[int]) -> list[Record]:
-    """Completes the records of flat layouts, in which a record consists of several siblings, and returns all records in the order
-    of `tops`.
+    """Completes the records of flat layouts, in which a record consists of several siblings, and
+    returns all records in the order of `tops`.
 
-    `tops` are the top nodes of the records found so far, in document order. If they are siblings, mostly with equal numbers of
-    nodes in between, these nodes are added to the records. Those that resemble the nodes before the first top belong to the top
-    after them (`_leading`), the rest to the top before.
+    `tops` are the top nodes of the records found so far, in document order. If they are siblings,
+    mostly with equal numbers of nodes in between, these nodes are added to the records. Those that
+    resemble the nodes before the first top belong to the top after them (`_leading`), the rest to
+    the top before.
     """
     gaps: Counter[int] = Counter()
     between: dict[int, list[int]] = {}
@@ -101,7 +109,9 @@ def siblings_of_tops(page: Outline, tops: list[int]) -> list[Record]:
             previous = []
         else:
             previous = after
-            after = after[: len(after) - lead] if len(after) > lead else after[: max(0, usual - lead)]
+            after = (
+                after[: len(after) - lead] if len(after) > lead else after[: max(0, usual - lead)]
+            )
         records.append((*before, top, *after))
     return records
 
@@ -123,11 +133,13 @@ def _following(page: Outline, node: int, count: int) -> list[int]:
 
 
 def _leading(page: Outline, tops: list[int], between: dict[int, list[int]], usual: int) -> int:
-    """Returns how many siblings before each of `tops` (the main elements of the records) belong to its record. `between` maps
-    each top to the nodes between it and the next one; `usual` is the most frequent number of these nodes.
+    """Returns how many siblings before each of `tops` (the main elements of the records) belong to
+    its record. `between` maps each top to the nodes between it and the next one; `usual` is the
+    most frequent number of these nodes.
 
-    Counts the siblings before the first top, from the nearest on, that look like those before a later top. 0 if these are `usual`
-    many and similar nodes follow the last top: they then belong to the preceding top."""
+    Counts the siblings before the first top, from the nearest on, that look like those before a
+    later top. 0 if these are `usual` many and similar nodes follow the last top: they then belong
+    to the preceding top."""
     model = next((run for run in between.values() if len(run) == usual), [])
     ahead = _preceding(page, tops[0])
     lead = 0
@@ -138,7 +150,9 @@ def _leading(page: Outline, tops: list[int], between: dict[int, list[int]], usua
             break
     if lead == usual and len(_following(page, tops[-1], 1)) and usual:
         tail = _following(page, tops[-1], usual)
-        alike = sum(1 for a, b in zip(tail, model, strict=False) if _sketch(page, a) == _sketch(page, b))
+        alike = sum(
+            1 for a, b in zip(tail, model, strict=False) if _sketch(page, a) == _sketch(page, b)
+        )
         lead = lead if alike < len(model) else 0
     return lead
 
@@ -148,13 +162,15 @@ def records_around(
     anchors: Sequence[tuple[int, Hashable]],
     lone: Callable[[int], bool] | None = None,
 ) -> list[tuple[Hashable, Record]]:
-    """Finds the record around the anchors of each key, and returns (key, record) pairs in document order.
+    """Finds the record around the anchors of each key, and returns (key, record) pairs in document
+    order.
 
-    `anchors` are (node, key) pairs in document order; nodes with the same key belong to one record, whose position is that of the
-    first. A record is the highest sub-tree with anchors of one key only, reduced to the tag path that the records share. In a
-    flat layout it also contains the siblings up to the next record. Keys whose anchors are inside the record of another key
-    (sub-boards named in a board's row) get no record. A single key's record is its first anchor or the nearest ancestor for which
-    `lone` returns True; the result is empty if there is none.
+    `anchors` are (node, key) pairs in document order; nodes with the same key belong to one record,
+    whose position is that of the first. A record is the highest sub-tree with anchors of one key
+    only, reduced to the tag path that the records share. In a flat layout it also contains the
+    siblings up to the next record. Keys whose anchors are inside the record of another key
+    (sub-boards named in a board's row) get no record. A single key's record is its first anchor or
+    the nearest ancestor for which `lone` returns True; the result is empty if there is none.
     """
     first: dict[Hashable, int] = {}
     for node, key in anchors:
@@ -165,12 +181,17 @@ def records_around(
             node = page.parents[node]
         return [(key, (node,))] if node >= 0 else []
     tops = _tops(page, anchors, first)
-    return list(zip((key for key, _ in tops), siblings_of_tops(page, [top for _, top in tops]), strict=True))
+    return list(
+        zip((key for key, _ in tops), siblings_of_tops(page, [top for _, top in tops]), strict=True)
+    )
 
 
-def _tops(page: Outline, anchors: Sequence[tuple[int, Hashable]], first: dict[Hashable, int]) -> list[tuple[Hashable, int]]:
-    """Returns the key and the topmost node of each record, in document order; keys without a record are left out. `anchors` is
-    that of `records_around`; `first` maps each key to its first anchor node."""
+def _tops(
+    page: Outline, anchors: Sequence[tuple[int, Hashable]], first: dict[Hashable, int]
+) -> list[tuple[Hashable, int]]:
+    """Returns the key and the topmost node of each record, in document order; keys without a record
+    are left out. `anchors` is that of `records_around`; `first` maps each key to its first anchor
+    node."""
     position = {node: at for at, (node, _) in enumerate(anchors)}
     widest = []
     for key, node in first.items():

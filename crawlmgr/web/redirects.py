@@ -1,4 +1,5 @@
-"""Redirects: which request follows a redirect response, and which headers, cookies and body it may carry. Opens no socket."""
+"""Redirects: which request follows a redirect response, and which headers, cookies and body it may
+carry. Opens no socket."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class RedirectError(Exception):
-    """The redirect must not be followed; `failure` is the reason code, `detail` the refused address or a message."""
+    """The redirect must not be followed; `failure` is the reason code, `detail` the refused address
+    or a message."""
 
     def __init__(self, failure: Failure, detail: str) -> None:
         super().__init__(f"{failure}: {detail}")
@@ -21,20 +23,26 @@ class RedirectError(Exception):
 
 
 def carries_secrets(first: str, target: str) -> bool:
-    """Tells whether the headers, cookies and body that are meant for the address `first` may be sent to `target`: only to the
-    same origin, or from http to https of the same host on the default ports. Both addresses are absolute."""
+    """Tells whether the headers, cookies and body that are meant for the address `first` may be
+    sent to `target`: only to the same origin, or from http to https of the same host on the default
+    ports. Both addresses are absolute.
+    """
     if first == target:
         return True
     one, other = parse(first), parse(target)
-    if (one.scheme, one.host, one.effective_port) == (other.scheme, other.host, other.effective_port):
+    if (one.scheme, one.host, one.effective_port) == (
+        other.scheme,
+        other.host,
+        other.effective_port,
+    ):
         return True
     upgrade = (one.scheme, one.port, other.scheme, other.port) == ("http", None, "https", None)
     return upgrade and one.host == other.host
 
 
 def _location(value: str) -> str:
-    """Returns the intended text of a Location header, which http.client decodes as Latin-1: decoded as UTF-8 if its bytes are
-    valid UTF-8, otherwise with the non-ASCII bytes percent-encoded."""
+    """Returns the intended text of a Location header, which http.client decodes as Latin-1: decoded
+    as UTF-8 if its bytes are valid UTF-8, otherwise with the non-ASCII bytes percent-encoded."""
     if value.isascii():
         return value
     data = value.encode("latin-1", "replace")
@@ -47,13 +55,14 @@ def _location(value: str) -> str:
 def next_request(
     step: FetchRequest, response: FetchResponse, hops: int, max_redirects: int, secrets: bool
 ) -> FetchRequest | None:
-    """Returns the request that a redirect response asks for; None if `response` is not a redirect. Raises RedirectError if the
-    redirect must not be followed.
+    """Returns the request that a redirect response asks for; None if `response` is not a redirect.
+    Raises RedirectError if the redirect must not be followed.
 
-    `step` is the request that was answered, `hops` the number of redirects followed so far, `secrets` whether `step` carried
-    the secret headers and body. 303 (except after HEAD) and, for POST, 301 and 302 lead to a GET without a body; other
-    redirects repeat method and body, but a body is never sent to another origin. ETag and Last-Modified belong to the first
-    address and are dropped.
+    `step` is the request that was answered, `hops` the number of redirects followed so far,
+    `secrets` whether `step` carried the secret headers and body. 303 (except after HEAD) and, for
+    POST, 301 and 302 lead to a GET without a body; other redirects repeat method and body, but a
+    body is never sent to another origin. ETag and Last-Modified belong to the first address and are
+    dropped.
     """
     value = response.header("location") if response.status in REDIRECTS else None
     if value is None:

@@ -22,8 +22,9 @@ DENIED_CACHE = timedelta(minutes=10)
 class RobotsRules:
     """What the robots.txt of a host allows to the crawler with the product token `agent`.
 
-    `verdict` is "rules" (the file's contents, in `text`, decide), "allow" (everything: there is no such file), or "deny"
-    (nothing for now: the server failed or was unreachable). The rules are used until `expires_at`.
+    `verdict` is "rules" (the file's contents, in `text`, decide), "allow" (everything: there is no
+    such file), or "deny" (nothing for now: the server failed or was unreachable). The rules are
+    used until `expires_at`.
     """
 
     text: str | None
@@ -46,7 +47,8 @@ class RobotsRules:
 
     @property
     def crawl_delay(self) -> float | None:
-        """The Crawl-delay in seconds for `agent`; None if it is absent or not between 0 and 86,400."""
+        """The Crawl-delay in seconds for `agent`; None if it is absent or not between 0 and
+        86,400."""
         if self.verdict != "rules":
             return None
         delay = self._parsed.crawl_delay(self.agent)
@@ -68,17 +70,19 @@ def robots_url(url: str) -> str:
 
 
 def product_token(user_agent: str) -> str:
-    """Returns the product name in a User-Agent header, without version and comments; groups of rules in robots.txt are matched
-    with it."""
+    """Returns the product name in a User-Agent header, without version and comments; groups of
+    rules in robots.txt are matched with it."""
     return user_agent.split("/", 1)[0].split(" ", 1)[0].strip()
 
 
 def from_response(response: FetchResponse, now: datetime, agent: str = "crawlmgr") -> RobotsRules:
-    """Returns the rules from the response to a request for robots.txt, for which up to five redirects were followed.
+    """Returns the rules from the response to a request for robots.txt, for which up to five
+    redirects were followed.
 
-    2xx: the first 500 KiB are the rules. 4xx, or more than five redirects: everything is allowed. 5xx, 429, or no complete
-    response: nothing is allowed for now. The rules are valid for max-age in Cache-Control, limited to
-    between five minutes and 24 hours (default 24 hours); after a denial, robots.txt is requested again after ten minutes.
+    2xx: the first 500 KiB are the rules. 4xx, or more than five redirects: everything is allowed.
+    5xx, 429, or no complete response: nothing is allowed for now. The rules are valid for max-age
+    in Cache-Control, limited to between five minutes and 24 hours (default 24 hours); after a
+    denial, robots.txt is requested again after ten minutes.
     """
     partial = response.failure is Failure.too_large and bool(response.body)
     if 200 <= response.status < 300 and (response.failure is None or partial):
@@ -93,9 +97,12 @@ def from_response(response: FetchResponse, now: datetime, agent: str = "crawlmgr
 
 
 def _lifetime(response: FetchResponse) -> timedelta:
-    """Returns how long the rules are valid: max-age in Cache-Control, between five minutes and 24 hours; 24 hours without it."""
+    """Returns how long the rules are valid: max-age in Cache-Control, between five minutes and 24
+    hours; 24 hours without it."""
     for part in (response.header("cache-control") or "").lower().split(","):
         name, _, value = part.strip().partition("=")
         if name == "max-age" and value.strip('"').isdigit():
-            return min(max(timedelta(seconds=int(value.strip('"')[:9])), SHORTEST_CACHE), LONGEST_CACHE)
+            return min(
+                max(timedelta(seconds=int(value.strip('"')[:9])), SHORTEST_CACHE), LONGEST_CACHE
+            )
     return LONGEST_CACHE

@@ -14,8 +14,8 @@ _VALUED = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-p
 
 @dataclass(frozen=True, slots=True)
 class PageDirectives:
-    """A page's robots directives: `noindex` (do not use it as a result), `nofollow` (do not follow its links), `noarchive`
-    (keep no copy)."""
+    """A page's robots directives: `noindex` (do not use it as a result), `nofollow` (do not follow
+    its links), `noarchive` (keep no copy)."""
 
     noindex: bool = False
     nofollow: bool = False
@@ -23,10 +23,11 @@ class PageDirectives:
 
 
 def header_words(lines: Iterable[str], product: str) -> frozenset[str]:
-    """Returns the lower-case words of X-Robots-Tag header lines that apply to all robots or to the robot `product`; a line may
-    begin with the name of one robot.
+    """Returns the lower-case words of X-Robots-Tag header lines that apply to all robots or to the
+    robot `product`; a line may begin with the name of one robot.
 
-    >>> sorted(header_words(["noindex, noarchive", "otherbot: nofollow", "CrawlMgr: none"], "crawlmgr"))
+    >>> sorted(header_words(["noindex, noarchive", "otherbot: nofollow", "CrawlMgr: none"], \
+"crawlmgr"))
     ['noarchive', 'noindex', 'none']
     """
     words: set[str] = set()
@@ -41,10 +42,14 @@ def header_words(lines: Iterable[str], product: str) -> frozenset[str]:
 
 
 def directives(response: FetchResponse, product: str) -> PageDirectives:
-    """Returns the robots directives of a response, from its header and, for HTML, its meta tags; `none` means noindex and
-    nofollow. `product` is the crawler's product name."""
-    words = header_words((value for name, value in response.headers if name.lower() == "x-robots-tag"), product)
+    """Returns the robots directives of a response, from its header and, for HTML, its meta tags;
+    `none` means noindex and nofollow. `product` is the crawler's product name."""
+    words = header_words(
+        (value for name, value in response.headers if name.lower() == "x-robots-tag"), product
+    )
     if "html" in response.content_type.lower() or not response.content_type:
         words |= scan(response.text, response.url).robots_meta
     none = "none" in words
-    return PageDirectives(none or "noindex" in words, none or "nofollow" in words, "noarchive" in words)
+    return PageDirectives(
+        none or "noindex" in words, none or "nofollow" in words, "noarchive" in words
+    )

@@ -1,4 +1,5 @@
-"""Reads sitemaps, sitemap indexes, RSS, Atom and plain lists of addresses, in bounded time and memory. Opens no socket."""
+"""Reads sitemaps, sitemap indexes, RSS, Atom and plain lists of addresses, in bounded time and
+memory. Opens no socket."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from crawlmgr.web.encoding import decode
 from crawlmgr.web.inflate import InflateError, inflate
 from crawlmgr.web.url import Resolver
 
-# at most this many bytes are read, after decompression; the limit of the sitemap protocol, like MAX_ENTRIES
+# at most this many bytes are read, after decompression; the limit of the sitemap protocol, like
+# MAX_ENTRIES
 MAX_BYTES = 52_428_800
 MAX_ENTRIES = 50_000
 _MAX_FIELD_CHARS = 2_048
@@ -28,7 +30,8 @@ _W3C = re.compile(r"(\d{4})(?:-(\d\d?)(?:-(\d\d?))?)?")
 
 @dataclass(frozen=True, slots=True)
 class SitemapEntry:
-    """An address that a sitemap or feed lists, and the time of its last change; None if the file gives none."""
+    """An address that a sitemap or feed lists, and the time of its last change; None if the file
+    gives none."""
 
     url: str
     lastmod: datetime | None = None
@@ -36,8 +39,9 @@ class SitemapEntry:
 
 @dataclass(frozen=True, slots=True)
 class Sitemap:
-    """The contents of a sitemap or feed. `kind` is "urlset", "index" (its entries are sitemaps), "rss", "atom", "text" or
-    "unknown"; `cut` is True if reading ended early, at a limit or at damage."""
+    """The contents of a sitemap or feed. `kind` is "urlset", "index" (its entries are sitemaps),
+    "rss", "atom", "text" or "unknown"; `cut` is True if reading ended early, at a limit or at
+    damage."""
 
     kind: str
     entries: tuple[SitemapEntry, ...] = ()
@@ -45,10 +49,12 @@ class Sitemap:
 
 
 def parse_sitemap(body: bytes, url: str) -> Sitemap:
-    """Parses the body of a sitemap or feed that was fetched from `url`, gzipped or not; never raises for its contents.
+    """Parses the body of a sitemap or feed that was fetched from `url`, gzipped or not; never
+    raises for its contents.
 
-    Entries are distinct absolute http(s) addresses, at most 50,000 from at most 50 MiB. XML documents that declare their own
-    entities are not read: sitemaps need none, and XML bombs consist of them.
+    Entries are distinct absolute http(s) addresses, at most 50,000 from at most 50 MiB. XML
+    documents that declare their own entities are not read: sitemaps need none, and XML bombs
+    consist of them.
     """
     cut = False
     if body.startswith(b"\x1f\x8b"):
@@ -61,32 +67,49 @@ def parse_sitemap(body: bytes, url: str) -> Sitemap:
     start = body.lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\0")[:1]
     if start == b"<":
         return _from_xml(body, url, cut)
-    return _collect("text", ((line, "") for line in decode(body)[0].splitlines()), url, cut) if start else Sitemap("unknown")
+    return (
+        _collect("text", ((line, "") for line in decode(body)[0].splitlines()), url, cut)
+        if start
+        else Sitemap("unknown")
+    )
 
 
 def _from_xml(body: bytes, url: str, cut: bool) -> Sitemap:
     """Parses an XML sitemap or feed. `cut`: `body` is already truncated."""
-    if b"<!ENTITY" in body or b"<\0!\0E\0N\0T\0I\0T\0Y\0" in body or b"\0<\0!\0E\0N\0T\0I\0T\0Y" in body:
+    if (
+        b"<!ENTITY" in body
+        or b"<\0!\0E\0N\0T\0I\0T\0Y\0" in body
+        or b"\0<\0!\0E\0N\0T\0I\0T\0Y" in body
+    ):
         return Sitemap("unknown", cut=True)
-    body = _BARE_AMPERSAND.sub(b"&amp;", body)  # an unescaped & is common in practice, and the parser would cut the address there
+    body = _BARE_AMPERSAND.sub(
+        b"&amp;", body
+    )  # an unescaped & is common in practice, and the parser would cut the address there
     reader = etree.iterparse(
-        io.BytesIO(body), events=("start", "end"), resolve_entities=False, no_network=True, load_dtd=False
+        io.BytesIO(body),
+        events=("start", "end"),
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
     )
     try:
         kind = _KINDS.get(_local(next(reader)[1]), "unknown")
-        return _collect(kind, _items(reader, kind), url, cut) if kind != "unknown" else Sitemap(kind)
+        return (
+            _collect(kind, _items(reader, kind), url, cut) if kind != "unknown" else Sitemap(kind)
+        )
     except (etree.XMLSyntaxError, StopIteration):
         return Sitemap("unknown", cut=True)
 
 
 def _local(element: etree._Element) -> str:
-    """Returns an element's name without its namespace; "" for comments and processing instructions."""
+    """Returns an element's name without its namespace; "" for comments and processing
+    instructions."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
 
 
 def _items(reader: etree.iterparse, kind: str) -> Iterator[tuple[str, str]]:
-    """Yields (address, date text) of each item of a file of this `kind` (see `Sitemap`); elements are freed after reading, so
-    that memory does not grow with the file."""
+    """Yields (address, date text) of each item of a file of this `kind` (see `Sitemap`); elements
+    are freed after reading, so that memory does not grow with the file."""
     for event, element in reader:
         if event != "end" or _ITEMS.get(_local(element)) != kind:
             continue
@@ -98,15 +121,17 @@ def _items(reader: etree.iterparse, kind: str) -> Iterator[tuple[str, str]]:
 
 
 def _fields(item: etree._Element, kind: str) -> tuple[str, str]:
-    """Returns (address, date text) of an item of a sitemap, RSS or Atom file, each "" if missing. A permalink in `guid`
-    replaces a missing address."""
+    """Returns (address, date text) of an item of a sitemap, RSS or Atom file, each "" if missing. A
+    permalink in `guid` replaces a missing address."""
     address = permalink = date = ""
     for child in item:
         name = _local(child)
         text = (child.text or "").strip()
         if name == "loc" or (name == "link" and kind == "rss"):
             address = address or text
-        elif name == "link":  # Atom: only the link to the page itself, not those to its comments or enclosures
+        elif (
+            name == "link"
+        ):  # Atom: only the link to the page itself, not those to its comments or enclosures
             if child.get("rel", "alternate") == "alternate":
                 address = address or child.get("href", "")
         elif name == "guid" and child.get("isPermaLink", "true") != "false":
@@ -117,8 +142,10 @@ def _fields(item: etree._Element, kind: str) -> tuple[str, str]:
 
 
 def _collect(kind: str, items: Iterator[tuple[str, str]], url: str, cut: bool) -> Sitemap:
-    """Makes a Sitemap from `items`, pairs (address, date text), without duplicates; addresses are resolved against `url`. If an
-    XML file is damaged, the entries before the damage are kept. `kind` and `cut` (the input is truncated): as in `Sitemap`."""
+    """Makes a Sitemap from `items`, pairs (address, date text), without duplicates; addresses are
+    resolved against `url`. If an XML file is damaged, the entries before the damage are kept.
+    `kind` and `cut` (the input is truncated): as in `Sitemap`.
+    """
     resolver = Resolver(url)
     found: dict[str, SitemapEntry] = {}
     try:
@@ -140,8 +167,8 @@ def _collect(kind: str, items: Iterator[tuple[str, str]], url: str, cut: bool) -
 
 
 def parse_moment(text: str) -> datetime | None:
-    """Returns a date of a sitemap or feed as a time in UTC; None for an invalid one. Accepted are the W3C format, down to a
-    year alone, and the format of RFC 2822.
+    """Returns a date of a sitemap or feed as a time in UTC; None for an invalid one. Accepted are
+    the W3C format, down to a year alone, and the format of RFC 2822.
 
     >>> parse_moment("2026-03-01T10:00:00+08:00").isoformat(), parse_moment("2026-03").isoformat()
     ('2026-03-01T02:00:00+00:00', '2026-03-01T00:00:00+00:00')

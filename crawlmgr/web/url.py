@@ -1,4 +1,5 @@
-"""URLs: parsing as browsers do it, resolving of relative links, and the canonical form of an address."""
+"""URLs: parsing as browsers do it, resolving of relative links, and the canonical form of an
+address."""
 
 from __future__ import annotations
 
@@ -21,16 +22,23 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.\-]*):")
 _EDGES = "".join(map(chr, range(0x21)))  # C0 controls and space, stripped at both ends
 _INNER_OR_BACKSLASH = re.compile(r"[\x00-\x20\\]")
-_INNER = {ord(char): None for char in "\t\n\r"}  # translation table that removes tabs and line breaks
+_INNER = {
+    ord(char): None for char in "\t\n\r"
+}  # translation table that removes tabs and line breaks
 _QUERY_SAFE = "/:@!$&()*+,;=-._~%[]|\\?{}^`"
-_SAFE = re.compile(r"[A-Za-z0-9/:@!$&()*+,;=._~?-]*")  # characters that are never escaped in a path or query
-# Percent-escapes, except after "%" or "%" and a hex digit: unescaping "%%34%31" would make a new escape, "%41".
+_SAFE = re.compile(
+    r"[A-Za-z0-9/:@!$&()*+,;=._~?-]*"
+)  # characters that are never escaped in a path or query
+# Percent-escapes, except after "%" or "%" and a hex digit: unescaping "%%34%31" would make a new
+# escape, "%41".
 _PERCENT = re.compile(r"(?<!%)(?<!%[0-9a-fA-F])%([0-9a-fA-F]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _DOT_SEGMENT = re.compile(r"(?:^|/)(?:\.|%2[eE]){1,2}(?:/|$)")
-# Addresses that are already canonical, as most links are: nothing to lower-case, decode, sort, resolve or strip.
+# Addresses that are already canonical, as most links are: nothing to lower-case, decode, sort,
+# resolve or strip.
 _PLAIN = re.compile(
-    r"https?://(?=[^/:]{1,253}[/:])(?:[a-z0-9_-]{1,63}\.)*[a-z][a-z0-9-]{0,62}(?::(?!80/|443/)[1-9][0-9]{0,3}|:[1-5][0-9]{4})?/"
+    r"https?://(?=[^/:]{1,253}[/:])(?:[a-z0-9_-]{1,63}\.)*[a-z][a-z0-9-]{0,62}(?::(?!80/"
+    r"|443/)[1-9][0-9]{0,3}|:[1-5][0-9]{4})?/"
     r"(?:[A-Za-z0-9_~!$'*+,=:@-]|\.(?!\.?(?:/|$))|/(?!\.{1,2}(?:/|$)))*"
 )
 
@@ -44,8 +52,8 @@ class UrlError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class UrlParts:
-    """A parsed address. `host` is canonical (see `parse_host`), `port` is None for the scheme's default, `userinfo` is
-    "user:password" or ""."""
+    """A parsed address. `host` is canonical (see `parse_host`), `port` is None for the scheme's
+    default, `userinfo` is "user:password" or ""."""
 
     scheme: str
     host: str
@@ -76,8 +84,9 @@ DEFAULT_RULES = UrlRules()
 
 
 def parse(url: str) -> UrlParts:
-    """Parses an absolute http(s) address as the URL standard does: spaces and control characters at both ends are removed,
-    backslashes in front of the query are read as slashes, hosts are accepted in all spellings that browsers know.
+    """Parses an absolute http(s) address as the URL standard does: spaces and control characters at
+    both ends are removed, backslashes in front of the query are read as slashes, hosts are accepted
+    in all spellings that browsers know.
 
     The path keeps its dot segments and percent-escapes. Raises UrlError for any other address.
     """
@@ -105,8 +114,8 @@ def parse(url: str) -> UrlParts:
 
 
 def _split_port(hostport: str, url: str) -> tuple[str, int | None]:
-    """Splits "host:port" into host and port (None if missing). Raises UrlError for an invalid port, with the whole `url` in the
-    message."""
+    """Splits "host:port" into host and port (None if missing). Raises UrlError for an invalid port,
+    with the whole `url` in the message."""
     end = hostport.rfind("]")
     colon = hostport.find(":", end + 1)
     if colon < 0:
@@ -114,13 +123,18 @@ def _split_port(hostport: str, url: str) -> tuple[str, int | None]:
     digits = hostport[colon + 1 :]
     if not digits:
         return hostport[:colon], None
-    if not (digits.isascii() and digits.isdigit()) or int(digits[:10]) > 65535 or int(digits[:10]) == 0:
+    if (
+        not (digits.isascii() and digits.isdigit())
+        or int(digits[:10]) > 65535
+        or int(digits[:10]) == 0
+    ):
         raise UrlError(f"not a port: {url[:200]!r}")
     return hostport[:colon], int(digits[:10])
 
 
 def _resolve_dots(path: str) -> str:
-    """Returns the path with its dot segments resolved, also percent-encoded ones; ".." at the root is ignored."""
+    """Returns the path with its dot segments resolved, also percent-encoded ones; ".." at the root
+    is ignored."""
     if not _DOT_SEGMENT.search(path):
         return path
     kept: list[str] = []
@@ -142,13 +156,15 @@ def _resolve_dots(path: str) -> str:
 
 
 def _fix_escape(found: re.Match[str]) -> str:
-    """Returns one percent-escape in canonical form: the bare character if it may stand unescaped, otherwise upper-case digits."""
+    """Returns one percent-escape in canonical form: the bare character if it may stand unescaped,
+    otherwise upper-case digits."""
     char = chr(int(found.group(1), 16))
     return char if char in _UNRESERVED else found.group().upper()
 
 
 def _normalise(text: str) -> str:
-    """Returns the text with its percent-escapes in canonical form: unreserved characters unescaped, digits in upper case."""
+    """Returns the text with its percent-escapes in canonical form: unreserved characters unescaped,
+    digits in upper case."""
     return _PERCENT.sub(_fix_escape, text) if "%" in text else text
 
 
@@ -156,17 +172,21 @@ _ANY_ORIGIN = "http://h"
 
 
 def _escaped(prefix: str, rest: str) -> str:
-    """Returns `prefix` followed by `rest`, a path and query in which all characters are escaped that the standard requires;
-    existing escapes are kept. `prefix` (an origin) is not changed."""
+    """Returns `prefix` followed by `rest`, a path and query in which all characters are escaped
+    that the standard requires; existing escapes are kept. `prefix` (an origin) is not changed."""
     if _SAFE.fullmatch(rest):
         return prefix + rest
-    text = rest.encode("utf-8", "replace").decode()  # replaces lone surrogates, which cannot be encoded
+    text = rest.encode(
+        "utf-8", "replace"
+    ).decode()  # replaces lone surrogates, which cannot be encoded
     return prefix + safe_url_string(_ANY_ORIGIN + text)[len(_ANY_ORIGIN) :]
 
 
-# Form of most links (absolute, beginning with "/", or relative), in which nothing needs to be escaped or resolved.
+# Form of most links (absolute, beginning with "/", or relative), in which nothing needs to be
+# escaped or resolved.
 _EASY_HREF = re.compile(
-    r"(?:(?P<whole>https?://(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*(?::(?!80/|443/)[1-9][0-9]{0,3}|:[1-5][0-9]{4})?(?=/))|(?P<rooted>(?=/))"
+    r"(?:(?P<whole>https?://(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*(?::(?!80/|443/)[1-9][0-9]{0,3}"
+    r"|:[1-5][0-9]{4})?(?=/))|(?P<rooted>(?=/))"
     r"|(?:\./)?(?P<near>[A-Za-z0-9_~-](?:[!$-,;=@_~A-Za-z0-9.-])*))"
     r"(?:/(?![./\\%])[!\"$-.0-\[\]-~]*)*(?:[?#][!-~]*)?"
 )
@@ -175,8 +195,9 @@ _EASY_HREF = re.compile(
 class Resolver:
     """Makes the links of one page absolute; parses the base address only once.
 
-    `base` is the address that links are relative to. `encoding` is that of the page: as in browsers, non-ASCII characters of a
-    query are encoded with it (those of the path with UTF-8). Raises UrlError if `base` is not an http(s) address.
+    `base` is the address that links are relative to. `encoding` is that of the page: as in
+    browsers, non-ASCII characters of a query are encoded with it (those of the path with UTF-8).
+    Raises UrlError if `base` is not an http(s) address.
     """
 
     __slots__ = ("_directory", "_encoding", "_origin", "_path", "_prefix", "_query", "base")
@@ -192,17 +213,23 @@ class Resolver:
         self._encoding = encoding
 
     def absolute(self, href: str) -> str | None:
-        """Returns the absolute address of `href`, a link on the page, with its fragment; None if it is not an http(s) address."""
+        """Returns the absolute address of `href`, a link on the page, with its fragment; None if it
+        is not an http(s) address."""
         easy = _EASY_HREF.fullmatch(href)
         if easy is not None:
             kind = easy.lastgroup
             if kind == "whole":
                 return href
-            return self._origin + href if kind == "rooted" else self._origin + self._directory + href.removeprefix("./")
+            return (
+                self._origin + href
+                if kind == "rooted"
+                else self._origin + self._directory + href.removeprefix("./")
+            )
         return self._resolve(href)
 
     def _resolve(self, href: str) -> str | None:
-        """Resolves any link; `absolute` calls it for links that are not simple enough for its own shortcut."""
+        """Resolves any link; `absolute` calls it for links that are not simple enough for its own
+        shortcut."""
         href = href.strip(_EDGES)
         if "\n" in href or "\t" in href or "\r" in href:
             href = href.translate(_INNER)
@@ -227,11 +254,19 @@ class Resolver:
             path = self._directory + path
         if "." in path or "%2" in path:
             path = _resolve_dots(path)
-        return self._origin + path.replace(" ", "%20") + query_mark + self._quoted(query) + hash_mark + fragment
+        return (
+            self._origin
+            + path.replace(" ", "%20")
+            + query_mark
+            + self._quoted(query)
+            + hash_mark
+            + fragment
+        )
 
     def _with_scheme(self, href: str, scheme: str, rest: str) -> str | None:
-        """Resolves an address that names its scheme; `rest` is the part after the colon. As in browsers, an address with the
-        page's own scheme and no slash after it ("http:b.html") is relative."""
+        """Resolves an address that names its scheme; `rest` is the part after the colon. As in
+        browsers, an address with the page's own scheme and no slash after it ("http:b.html") is
+        relative."""
         if scheme not in _DEFAULT_PORTS:
             return None
         if rest[:1] in ("/", "\\") or scheme + ":" != self._prefix:
@@ -239,18 +274,25 @@ class Resolver:
         return self._resolve("./" + rest) if rest[:1] not in ("?", "#", "") else self._resolve(rest)
 
     def _quoted(self, query: str) -> str:
-        """Returns a query with non-ASCII characters escaped in the page's encoding, and spaces escaped."""
+        """Returns a query with non-ASCII characters escaped in the page's encoding, and spaces
+        escaped."""
         if not query.isascii():
-            query = quote(query, safe=_QUERY_SAFE, encoding=self._encoding, errors="xmlcharrefreplace")
+            query = quote(
+                query, safe=_QUERY_SAFE, encoding=self._encoding, errors="xmlcharrefreplace"
+            )
         return query.replace(" ", "%20")
 
     def _parsed(self, url: str) -> str | None:
-        """Returns the absolute address `url` with canonical host and resolved dot segments; None if it cannot be parsed."""
+        """Returns the absolute address `url` with canonical host and resolved dot segments; None if
+        it cannot be parsed."""
         try:
             parts = parse(url)
         except UrlError:
             return None
-        path, query = _resolve_dots(parts.path).replace(" ", "%20"), parts.query and self._quoted(parts.query)
+        path, query = (
+            _resolve_dots(parts.path).replace(" ", "%20"),
+            parts.query and self._quoted(parts.query),
+        )
         return UrlParts(parts.scheme, parts.host, parts.port, path, query, parts.fragment).unsplit()
 
 
@@ -260,7 +302,8 @@ def _resolver(base: str) -> Resolver:
 
 
 def absolute(href: str, base: str) -> str | None:
-    """Returns the absolute address of a link on the page `base`; None for mailto:, javascript:, malformed links and the like.
+    """Returns the absolute address of a link on the page `base`; None for mailto:, javascript:,
+    malformed links and the like.
 
     Raises UrlError if `base` itself is not an http(s) address.
 
@@ -271,14 +314,16 @@ def absolute(href: str, base: str) -> str | None:
 
 
 def _canonical_query(query: str, rules: UrlRules) -> str:
-    """Returns a query with session and tracking parameters removed, and, if the rules say so, sorted by parameter name;
-    parameters of equal name keep their order.
+    """Returns a query with session and tracking parameters removed, and, if the rules say so,
+    sorted by parameter name; parameters of equal name keep their order.
 
     A first parameter without "=" is a path ("?threads/name.123/&page=2") and stays first.
     """
     kept: list[str] = []
     for parameter in query.split("&"):
-        if ";" in parameter:  # the forum software SMF and old Perl forums separate parameters with semicolons
+        if (
+            ";" in parameter
+        ):  # the forum software SMF and old Perl forums separate parameters with semicolons
             parameter = ";".join(part for part in parameter.split(";") if keeps(part, rules))
             if parameter:
                 kept.append(parameter)
@@ -297,12 +342,15 @@ def _parameter_name(parameter: str) -> str:
 def canonical(url: str, rules: UrlRules = DEFAULT_RULES) -> str:
     """Returns the canonical form of an address, under which a page is stored and requested again.
 
-    Scheme and host are lower-case, international names in punycode, IPv4 addresses in dotted decimal. Default port, user and
-    fragment are dropped, dot segments resolved, percent-escapes normalised, session ids and tracking parameters removed, and the
-    query is sorted by parameter name. `rules` can keep the fragment, keep or drop further parameters, and leave the query
-    unsorted. The canonical form of a canonical address is itself. Raises UrlError if the address is invalid.
+    Scheme and host are lower-case, international names in punycode, IPv4 addresses in dotted
+    decimal. Default port, user and fragment are dropped, dot segments resolved, percent-escapes
+    normalised, session ids and tracking parameters removed, and the query is sorted by parameter
+    name. `rules` can keep the fragment, keep or drop further parameters, and leave the query
+    unsorted. The canonical form of a canonical address is itself. Raises UrlError if the address is
+    invalid.
 
-    >>> canonical("HTTP://Forum.Example:80/a/../viewtopic.php?t=5&sid=0123456789abcdef0123456789abcdef#p9")
+    >>> session = "0123456789abcdef0123456789abcdef"
+    >>> canonical(f"HTTP://Forum.Example:80/a/../viewtopic.php?t=5&sid={session}#p9")
     'http://forum.example/viewtopic.php?t=5'
     """
     if _PLAIN.fullmatch(url):
@@ -336,8 +384,8 @@ def _canonical(url: str, rules: UrlRules) -> str:
 
 
 def _pieces(url: str) -> tuple[str, str, str, str]:
-    """Returns (origin, path, query, fragment) of an address; query and fragment are given without "?" and "#", and are "" if
-    missing. Raises UrlError if the address is invalid."""
+    """Returns (origin, path, query, fragment) of an address; query and fragment are given without
+    "?" and "#", and are "" if missing. Raises UrlError if the address is invalid."""
     if _INNER_OR_BACKSLASH.search(url) is None and url.startswith(("http://", "https://")):
         start = url.index("//") + 2
         end = url.find("/", start)
@@ -346,12 +394,19 @@ def _pieces(url: str) -> tuple[str, str, str, str]:
             path, _, query = rest.partition("?")
             return _origin_of(url[:end]), path, query, fragment
     parts = parse(url)
-    return f"{parts.scheme}://{parts.authority}", parts.path, parts.query or "", parts.fragment or ""
+    return (
+        f"{parts.scheme}://{parts.authority}",
+        parts.path,
+        parts.query or "",
+        parts.fragment or "",
+    )
 
 
 def fetchable(url: str) -> str:
-    """Returns an address as a browser would send it: canonical host, unsafe characters escaped, no user, no fragment. Unlike
-    `canonical` it keeps all parameters, their order and existing escapes. Raises UrlError if the address is invalid."""
+    """Returns an address as a browser would send it: canonical host, unsafe characters escaped, no
+    user, no fragment. Unlike `canonical` it keeps all parameters, their order and existing escapes.
+    Raises UrlError if the address is invalid.
+    """
     if _PLAIN.fullmatch(url):
         return url
     prefix, path, query, _ = _pieces(url)
@@ -360,8 +415,11 @@ def fetchable(url: str) -> str:
 
 
 def url_hash(url: str) -> int:
-    """Returns the 64-bit BLAKE2b hash of an address as a signed integer, by which the database finds it."""
-    return int.from_bytes(blake2b(url.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big", signed=True)
+    """Returns the 64-bit BLAKE2b hash of an address as a signed integer, by which the database
+    finds it."""
+    return int.from_bytes(
+        blake2b(url.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big", signed=True
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -371,20 +429,21 @@ def _origin_of(url: str) -> str:
 
 
 def origin(url: str) -> str:
-    """Returns scheme://host[:port] of an address; the port is left out if it is the scheme's default. Raises UrlError if the
-    address is invalid."""
+    """Returns scheme://host[:port] of an address; the port is left out if it is the scheme's
+    default. Raises UrlError if the address is invalid."""
     return _pieces(url)[0]
 
 
 def host_key(url: str) -> str:
-    """Returns the key of an address's host, the unit of politeness: "host", or "host:port" if the port is not the scheme's
-    default. Raises UrlError if the address is invalid."""
+    """Returns the key of an address's host, the unit of politeness: "host", or "host:port" if the
+    port is not the scheme's default. Raises UrlError if the address is invalid."""
     return _pieces(url)[0].partition("://")[2]
 
 
 @lru_cache(maxsize=1)
 def _extract() -> TLDExtract:
-    import tldextract  # imported on first use: it takes up to half a second, and few processes need domains
+    # imported on first use: it takes up to half a second, and few processes need domains
+    import tldextract
 
     # uses the public suffix list in the package, without network access
     return tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
@@ -392,7 +451,7 @@ def _extract() -> TLDExtract:
 
 @lru_cache(maxsize=8192)
 def registered_domain(host: str) -> str:
-    """Returns the registered domain of a host ("news.example.co.uk:81" -> "example.co.uk"); the host without port if it has
-    none."""
+    """Returns the registered domain of a host ("news.example.co.uk:81" -> "example.co.uk"); the
+    host without port if it has none."""
     name = host.rsplit(":", 1)[0] if not host.endswith("]") and host.count(":") == 1 else host
     return _extract()(name).top_domain_under_public_suffix or name

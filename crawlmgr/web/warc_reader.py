@@ -1,5 +1,5 @@
-"""Reads WARC files of versions 1.0 and 1.1: with one gzip member per record, as a single gzip stream, or uncompressed. A
-truncated end of a file is reported, not fatal."""
+"""Reads WARC files of versions 1.0 and 1.1: with one gzip member per record, as a single gzip
+stream, or uncompressed. A truncated end of a file is reported, not fatal."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ _MAX_PIECE = 1 << 22  # at most this many bytes are decompressed in one call
 
 
 class WarcError(Exception):
-    """The file is not a WARC file, or is damaged so that reading cannot continue; the text says where."""
+    """The file is not a WARC file, or is damaged so that reading cannot continue; the text says
+    where."""
 
 
 @dataclass(frozen=True)
 class WarcRecord:
     """One record of a WARC file.
 
-    `fields` are the record's header fields, `block` its content as stored, at most the first 250 MB. `offset` and `length` are
-    its position in the file in bytes, those of its gzip member in a compressed file; for records that share one gzip member,
-    `offset` is the member's and `length` is 0.
+    `fields` are the record's header fields, `block` its content as stored, at most the first 250
+    MB. `offset` and `length` are its position in the file in bytes, those of its gzip member in a
+    compressed file; for records that share one gzip member, `offset` is the member's and `length`
+    is 0.
     """
 
     version: str
@@ -48,7 +50,8 @@ class WarcRecord:
 
     @property
     def type(self) -> str:
-        """The record's type: response, request, revisit, resource, warcinfo, metadata, conversion …"""
+        """The record's type: response, request, revisit, resource, warcinfo, metadata, conversion
+        …"""
         return self.field("WARC-Type").lower()
 
     @property
@@ -68,7 +71,8 @@ class WarcRecord:
 
     @property
     def url(self) -> str:
-        """The address that was requested, without the angle brackets that some old writers put around it."""
+        """The address that was requested, without the angle brackets that some old writers put
+        around it."""
         return self.field("WARC-Target-URI").strip("<>")
 
     @property
@@ -82,7 +86,8 @@ class WarcRecord:
 
     @cached_property
     def _http(self) -> tuple[int, tuple[tuple[str, str], ...], bytes]:
-        """Status, headers and body of the HTTP message in the block; 0, no headers and the whole block if it holds none."""
+        """Status, headers and body of the HTTP message in the block; 0, no headers and the whole
+        block if it holds none."""
         if not self.block.startswith(b"HTTP/"):
             return 0, (), self.block
         head, body = _split_head(self.block)
@@ -98,7 +103,8 @@ class WarcRecord:
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """The HTTP headers as stored, as (name, value) pairs; empty if the record holds no HTTP message."""
+        """The HTTP headers as stored, as (name, value) pairs; empty if the record holds no HTTP
+        message."""
         return self._http[1]
 
     def header(self, name: str) -> str:
@@ -108,13 +114,14 @@ class WarcRecord:
 
     @property
     def content_type(self) -> str:
-        """The payload's Content-Type with its parameters: from the HTTP headers if there are any, otherwise from the record."""
+        """The payload's Content-Type with its parameters: from the HTTP headers if there are any,
+        otherwise from the record."""
         return self.header("content-type") if self.headers else self.field("Content-Type")
 
     @cached_property
     def payload(self) -> bytes:
-        """The body of the HTTP message (or the whole block of other records) with chunking and Content-Encoding decoded, at
-        most 200 MB; as stored if it cannot be decoded."""
+        """The body of the HTTP message (or the whole block of other records) with chunking and
+        Content-Encoding decoded, at most 200 MB; as stored if it cannot be decoded."""
         body = self._http[2]
         if "chunked" in self.header("transfer-encoding").lower():
             body = _dechunk(body)
@@ -142,7 +149,8 @@ def _split_head(block: bytes) -> tuple[bytes, bytes]:
 
 
 def _headers(lines: list[str]) -> tuple[tuple[str, str], ...]:
-    """Parses header lines into (name, value) pairs; continued lines are joined, other lines skipped."""
+    """Parses header lines into (name, value) pairs; continued lines are joined, other lines
+    skipped."""
     found: list[tuple[str, str]] = []
     for line in lines:
         if line[:1] in (" ", "\t") and found:
@@ -154,7 +162,8 @@ def _headers(lines: list[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _dechunk(body: bytes) -> bytes:
-    """Joins the chunks of a body in chunked transfer encoding; a body that was stored already joined is returned unchanged."""
+    """Joins the chunks of a body in chunked transfer encoding; a body that was stored already
+    joined is returned unchanged."""
     out: list[bytes] = []
     at = 0
     while True:
@@ -174,17 +183,19 @@ def _dechunk(body: bytes) -> bytes:
 
 
 class _Source:
-    """Reads a file forward and decompresses it if it begins with a gzip header; keeps the file position of each gzip member's
-    beginning."""
+    """Reads a file forward and decompresses it if it begins with a gzip header; keeps the file
+    position of each gzip member's beginning."""
 
     def __init__(self, file: BinaryIO, offset: int) -> None:
         self.file = file
         file.seek(offset)
         self.at = offset  # file position of the next byte to decompress
         self.buffer = bytearray()
-        self.start = 0  # position of the buffer's first byte in the decompressed contents of the file
-        # where each gzip member found so far begins, as (position in the decompressed contents, position in the file); members
-        # before the one with the last record are removed
+        self.start = (
+            0  # position of the buffer's first byte in the decompressed contents of the file
+        )
+        # where each gzip member found so far begins, as (position in the decompressed contents,
+        # position in the file); members before the one with the last record are removed
         self.members: list[tuple[int, int]] = []
         self.packed = file.read(2) == b"\x1f\x8b"
         file.seek(offset)
@@ -194,8 +205,9 @@ class _Source:
         self.line_start = 0
 
     def fill(self) -> bool:
-        """Adds bytes to the buffer; returns False at the end of the file or at damage. Sets `torn` if the file is damaged, ends
-        inside a gzip member, or has other bytes after the last member."""
+        """Adds bytes to the buffer; returns False at the end of the file or at damage. Sets `torn`
+        if the file is damaged, ends inside a gzip member, or has other bytes after the last member.
+        """
         if not self.packed:
             data = self.file.read(_CHUNK)
             self.buffer += data
@@ -228,22 +240,25 @@ class _Source:
                 return True
 
     def need(self, size: int) -> bool:
-        """Fills the buffer to at least `size` bytes; returns False if the file has fewer bytes left."""
+        """Fills the buffer to at least `size` bytes; returns False if the file has fewer bytes
+        left."""
         while len(self.buffer) < size:
             if not self.fill():
                 return False
         return True
 
     def line(self) -> bytes | None:
-        """Returns the next line without its line end; None at the end of the file. Raises WarcError for a line of more than
-        MAX_HEADER_BYTES."""
+        """Returns the next line without its line end; None at the end of the file. Raises WarcError
+        for a line of more than MAX_HEADER_BYTES."""
         while True:
             end = self.buffer.find(b"\n")
             if end >= 0:
                 self.line_start = self.start
                 return bytes(self.take(end + 1)).rstrip(b"\r\n")
             if len(self.buffer) > MAX_HEADER_BYTES:
-                raise WarcError(f"a header line of more than {MAX_HEADER_BYTES} bytes at byte {self.start}")
+                raise WarcError(
+                    f"a header line of more than {MAX_HEADER_BYTES} bytes at byte {self.start}"
+                )
             if not self.fill():
                 return None
 
@@ -255,7 +270,8 @@ class _Source:
         return data
 
     def skip(self, size: int) -> bool:
-        """Skips `size` bytes without keeping them; returns False if the file has fewer bytes left."""
+        """Skips `size` bytes without keeping them; returns False if the file has fewer bytes
+        left."""
         while size:
             if not self.buffer and not self.fill():
                 return False
@@ -263,8 +279,8 @@ class _Source:
         return True
 
     def place(self, position: int) -> int:
-        """Returns the file position of the gzip member that contains the byte at `position` of the decompressed contents; in an
-        uncompressed file `position` itself."""
+        """Returns the file position of the gzip member that contains the byte at `position` of the
+        decompressed contents; in an uncompressed file `position` itself."""
         if not self.packed:
             return position
         while len(self.members) > 1 and self.members[1][0] <= position:
@@ -272,8 +288,8 @@ class _Source:
         return self.members[0][1]
 
     def end(self) -> int:
-        """Returns the file position after the bytes taken so far if a gzip member ends there or the file is uncompressed; 0 if
-        the member goes on."""
+        """Returns the file position after the bytes taken so far if a gzip member ends there or the
+        file is uncompressed; 0 if the member goes on."""
         if not self.packed:
             return self.start
         if not self.buffer and self.decoder is not None:
@@ -283,13 +299,14 @@ class _Source:
         return next((where for position, where in self.members if position == self.start), 0)
 
     def at_boundary(self, position: int) -> bool:
-        """Tells whether a gzip member begins at `position` of the decompressed contents; always True in an uncompressed file."""
+        """Tells whether a gzip member begins at `position` of the decompressed contents; always
+        True in an uncompressed file."""
         return not self.packed or (bool(self.members) and self.members[0][0] == position)
 
 
 def _version(source: _Source, base: int) -> bytes | None:
-    """Returns the first line of the next record; None at the end of the file. Raises WarcError if something other than a record
-    follows. `base` is added to byte positions in messages."""
+    """Returns the first line of the next record; None at the end of the file. Raises WarcError if
+    something other than a record follows. `base` is added to byte positions in messages."""
     line = source.line()
     while line is not None and not line.strip():
         line = source.line()
@@ -305,21 +322,24 @@ def _version(source: _Source, base: int) -> bytes | None:
 
 
 def _header_lines(source: _Source, offset: int) -> list[str] | None:
-    """Returns the lines of a record's header; None if the file ends inside it. `offset` is the record's position, for the
-    message of a WarcError."""
+    """Returns the lines of a record's header; None if the file ends inside it. `offset` is the
+    record's position, for the message of a WarcError."""
     lines: list[str] = []
     size = 0
     while header := source.line():
         lines.append(header.decode("utf-8", "replace"))
         size += len(header) + 2
         if size > MAX_HEADER_BYTES:
-            raise WarcError(f"a record header of more than {MAX_HEADER_BYTES} bytes at byte {offset}")
+            raise WarcError(
+                f"a record header of more than {MAX_HEADER_BYTES} bytes at byte {offset}"
+            )
     return None if header is None else lines
 
 
 def _read(source: _Source, base: int) -> WarcRecord | None:
-    """Reads the next record; returns None at the end of the file, and sets `source.torn` if the file ends inside a record.
-    `base` is the file position at which an uncompressed source begins."""
+    """Reads the next record; returns None at the end of the file, and sets `source.torn` if the
+    file ends inside a record. `base` is the file position at which an uncompressed source begins.
+    """
     line = _version(source, base)
     if line is None:
         return None
@@ -349,12 +369,16 @@ def _read(source: _Source, base: int) -> WarcRecord | None:
             source.take(1)
     end = source.end()
     place = offset if source.packed else base + offset
-    return WarcRecord(line.decode("ascii", "replace"), fields, block, place, max(0, end - offset) if own else 0)
+    return WarcRecord(
+        line.decode("ascii", "replace"), fields, block, place, max(0, end - offset) if own else 0
+    )
 
 
 def iter_records(path: Path, offset: int = 0) -> Iterator[WarcRecord]:
-    """Yields every record of a file from the byte position `offset` on, which must be the beginning of a record or its gzip
-    member. A truncated end just ends the iteration. Raises WarcError if the file is no WARC file or damaged, and OSError."""
+    """Yields every record of a file from the byte position `offset` on, which must be the beginning
+    of a record or its gzip member. A truncated end just ends the iteration. Raises WarcError if the
+    file is no WARC file or damaged, and OSError.
+    """
     with path.open("rb") as file:
         source = _Source(file, offset)
         while (record := _read(source, 0 if source.packed else offset)) is not None:
@@ -362,15 +386,16 @@ def iter_records(path: Path, offset: int = 0) -> Iterator[WarcRecord]:
 
 
 def read_record(path: Path, offset: int) -> WarcRecord:
-    """Returns the record at a byte position of a file. Raises WarcError if there is no complete one, and OSError."""
+    """Returns the record at a byte position of a file. Raises WarcError if there is no complete
+    one, and OSError."""
     for record in iter_records(path, offset):
         return record
     raise WarcError(f"no complete record at byte {offset} of {path.name}")
 
 
 def record_of(data: bytes, offset: int) -> WarcRecord:
-    """Returns the record with which `data` begins; `offset` is the position of `data` in its file, and becomes the record's.
-    Raises WarcError if no complete record is there."""
+    """Returns the record with which `data` begins; `offset` is the position of `data` in its file,
+    and becomes the record's. Raises WarcError if no complete record is there."""
     found = _read(_Source(BytesIO(data), 0), 0)
     if found is None:
         raise WarcError(f"no complete record at byte {offset}")
@@ -379,8 +404,8 @@ def record_of(data: bytes, offset: int) -> WarcRecord:
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """Result of reading a file completely: number of records, their offsets in bytes, and a problem: "" for none, "torn tail"
-    for a truncated end, or a description of the damage."""
+    """Result of reading a file completely: number of records, their offsets in bytes, and a
+    problem: "" for none, "torn tail" for a truncated end, or a description of the damage."""
 
     records: int
     offsets: tuple[int, ...]
@@ -388,7 +413,8 @@ class FileReport:
 
 
 def check_file(path: Path) -> FileReport:
-    """Reads a file completely, with the records, and reports whether it is damaged. Raises OSError if it is unreadable."""
+    """Reads a file completely, with the records, and reports whether it is damaged. Raises OSError
+    if it is unreadable."""
     offsets: list[int] = []
     with path.open("rb") as file:
         source = _Source(file, 0)

@@ -1,5 +1,5 @@
-"""Runs jobs in threads, for work that mostly waits for the network: returns results in order of arrival, and limits the memory
-that results take."""
+"""Runs jobs in threads, for work that mostly waits for the network: returns results in order of
+arrival, and limits the memory that results take."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # constants of glibc's malloc.h
-# Memory blocks of at least this size are taken from the system singly, and returned to it when freed. The limit is above what
-# libdeflate allocates for compressing a record: taking that from the system each time would take twice as long as compressing.
+# Memory blocks of at least this size are taken from the system singly, and returned to it when
+# freed. The limit is above what libdeflate allocates for compressing a record: taking that from the
+# system each time would take twice as long as compressing.
 _BIG_BYTES = 786_432
 _KEPT_BYTES = 4_000_000  # bytes of free memory kept at the end of a malloc arena
 _NEW_OBJECTS = 20_000
@@ -30,7 +31,8 @@ IDLE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Ended(Generic[Key, Value]):
-    """A finished job: the key it was started with, and its value or the error it raised; the other of the two is None."""
+    """A finished job: the key it was started with, and its value or the error it raised; the other
+    of the two is None."""
 
     key: Key
     value: Value | None
@@ -38,10 +40,12 @@ class Ended(Generic[Key, Value]):
 
 
 class JobPool(Generic[Key, Value]):
-    """Runs jobs concurrently, one thread per running job, and returns their results to the one thread that owns the JobPool.
+    """Runs jobs concurrently, one thread per running job, and returns their results to the one
+    thread that owns the JobPool.
 
-    Only the owner calls `start`, `wait` and `len`. Threads are created on demand and reused; they are daemons, so that a process
-    can exit without waiting for the network. A job may call `wake` to wake the owner before a result is ready.
+    Only the owner calls `start`, `wait` and `len`. Threads are created on demand and reused; they
+    are daemons, so that a process can exit without waiting for the network. A job may call `wake`
+    to wake the owner before a result is ready.
     """
 
     def __init__(self) -> None:
@@ -57,7 +61,8 @@ class JobPool(Generic[Key, Value]):
         return self._out
 
     def start(self, key: Key, job: Callable[[], Value]) -> None:
-        """Starts a job in its own thread at once, however many are running; its result carries `key`."""
+        """Starts a job in its own thread at once, however many are running; its result carries
+        `key`."""
         self._out += 1
         with self._lock:
             spawn = self._idle == 0
@@ -67,11 +72,15 @@ class JobPool(Generic[Key, Value]):
                 self._threads += 1
         self._jobs.put((key, job))
         if spawn:
-            threading.Thread(target=self._work, daemon=True, name=f"in-flight-{self._threads}").start()
+            threading.Thread(
+                target=self._work, daemon=True, name=f"in-flight-{self._threads}"
+            ).start()
 
     def wait(self, seconds: float, most: int, gather: float = 0.0) -> list[Ended[Key, Value]]:
-        """Returns up to `most` results in order of arrival: waits up to `seconds` for the first one, then up to `gather` for
-        further ones if any are expected. Returns what has arrived, perhaps nothing, if the time is over or a job calls `wake`."""
+        """Returns up to `most` results in order of arrival: waits up to `seconds` for the first
+        one, then up to `gather` for further ones if any are expected. Returns what has arrived,
+        perhaps nothing, if the time is over or a job calls `wake`.
+        """
         found: list[Ended[Key, Value]] = []
         try:
             one = self._ended.get(timeout=seconds) if seconds > 0 else self._ended.get_nowait()
@@ -90,7 +99,8 @@ class JobPool(Generic[Key, Value]):
         return found
 
     def wake(self) -> None:
-        """Makes the owner's `wait` return now; called from jobs that need something from the owner."""
+        """Makes the owner's `wait` return now; called from jobs that need something from the
+        owner."""
         self._ended.put(None)
 
     def close(self) -> None:
@@ -106,8 +116,8 @@ class JobPool(Generic[Key, Value]):
                 given = self._jobs.get(timeout=IDLE_SECONDS)
             except queue.Empty:
                 with self._lock:
-                    # No thread is idle: `start` has just reserved the last one, perhaps this one, for a job that it puts into
-                    # the queue next.
+                    # No thread is idle: `start` has just reserved the last one, perhaps this one,
+                    # for a job that it puts into the queue next.
                     if self._idle == 0:
                         continue
                     self._idle -= 1
@@ -118,7 +128,7 @@ class JobPool(Generic[Key, Value]):
             key, job = given
             try:
                 ended = Ended(key, job(), None)
-            except BaseException as error:  # noqa: BLE001 - given to the owner, who raises it
+            except BaseException as error:
                 ended = Ended(key, None, error)
             del job, given
             with self._lock:
@@ -129,11 +139,12 @@ class JobPool(Generic[Key, Value]):
 
 @cache
 def share_memory() -> bool:
-    """Configures malloc so that all threads share freed memory and large blocks return to the system at once. Call it before
-    starting threads. Returns False if the C library has no `mallopt`, or refuses the values.
+    """Configures malloc so that all threads share freed memory and large blocks return to the
+    system at once. Call it before starting threads. Returns False if the C library has no
+    `mallopt`, or refuses the values.
 
-    By default each arena of glibc keeps the memory that its threads freed: with 256 threads and pages of 1 MB, 470 MB instead
-    of 350.
+    By default each arena of glibc keeps the memory that its threads freed: with 256 threads and
+    pages of 1 MB, 470 MB instead of 350.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
@@ -145,26 +156,29 @@ def share_memory() -> bool:
 
 @cache
 def calm_collector() -> None:
-    """Makes Python's cycle collector ignore all objects existing now and check new ones less often: parsing a page creates
-    thousands of objects and hardly any cycle, and checks at the default rate take a fifth of the time. Call it once per
-    process."""
+    """Makes Python's cycle collector ignore all objects existing now and check new ones less often:
+    parsing a page creates thousands of objects and hardly any cycle, and checks at the default rate
+    take a fifth of the time. Call it once per process."""
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS, 20, 20)
 
 
 @cache
 def switch_rarely() -> None:
-    """Lets the thread that parses and stores pages run longer before another thread takes over: fetching threads mostly wait
-    for the network, and each switch costs both threads their CPU caches. Call it once per process."""
+    """Lets the thread that parses and stores pages run longer before another thread takes over:
+    fetching threads mostly wait for the network, and each switch costs both threads their CPU
+    caches. Call it once per process.
+    """
     sys.setswitchinterval(_SWITCH_SECONDS)
 
 
 class MemoryLimit:
-    """A limit on the bytes of memory that many threads hold: a thread reserves memory before it reads from the network, and
-    waits while none is free.
+    """A limit on the bytes of memory that many threads hold: a thread reserves memory before it
+    reads from the network, and waits while none is free.
 
-    A reservation lasts until the owner of the thread's result frees it by `release`. To avoid a deadlock among waiting
-    threads, one of them at a time may exceed the limit until it has finished.
+    A reservation lasts until the owner of the thread's result frees it by `release`. To avoid a
+    deadlock among waiting threads, one of them at a time may exceed the limit until it has
+    finished.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -176,15 +190,16 @@ class MemoryLimit:
         self._change = threading.Condition()
 
     def take(self, size: int) -> float:
-        """Reserves memory for `size` received bytes in the name of the calling thread; returns the seconds it had to wait for
-        it."""
+        """Reserves memory for `size` received bytes in the name of the calling thread; returns the
+        seconds it had to wait for it."""
         me = threading.get_ident()
         with self._change:
             waited = 0.0
             if self._full(size) and self._free != me:
                 began = time.monotonic()
                 while self._full(size) and self._free != me:
-                    # all memory is held by threads that are still reading: none will be freed, so this one may exceed the limit
+                    # all memory is held by threads that are still reading: none will be freed, so
+                    # this one may exceed the limit
                     if self._free is None and self.used == sum(self._held.values()):
                         self._free = me
                         break
@@ -199,14 +214,16 @@ class MemoryLimit:
         return self.used + size > self.limit_bytes and not self._shut
 
     def shut(self) -> None:
-        """Ends all waiting for memory; called when a run is aborted and its data will be discarded."""
+        """Ends all waiting for memory; called when a run is aborted and its data will be
+        discarded."""
         with self._change:
             self._shut = True
             self._change.notify_all()
 
     def end(self) -> int:
-        """Called by a thread that has finished: ends its permission to exceed the limit, and returns the number of bytes that it
-        has reserved. The owner of the thread's result passes this number to `release` later."""
+        """Called by a thread that has finished: ends its permission to exceed the limit, and
+        returns the number of bytes that it has reserved. The owner of the thread's result passes
+        this number to `release` later."""
         me = threading.get_ident()
         with self._change:
             if self._free == me:

@@ -1,5 +1,5 @@
-"""One HTTP request in progress: its cookies, its time and byte limits, the bounded reading of its response, and the code of its
-failure."""
+"""One HTTP request in progress: its cookies, its time and byte limits, the bounded reading of its
+response, and the code of its failure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ from crawlmgr.web.window import MemoryLimit
 PIECE_BYTES = 65536
 _USER = re.compile(r"//[^/\s]*@")
 _REDIRECT_BODY_BYTES = 65536
-_WIRE_SLACK_BYTES = 8_000_000  # allowance for headers and chunk framing, on top of twice the limit of the body
+_WIRE_SLACK_BYTES = (
+    8_000_000  # allowance for headers and chunk framing, on top of twice the limit of the body
+)
 # Exceptions that requests, urllib3 and http.client raise for faults of the server or the network.
 NETWORK_ERRORS = (
     requests.RequestException,
@@ -40,10 +42,11 @@ NETWORK_ERRORS = (
 
 
 class Exchange:
-    """State of one HTTP request in progress: its limits, what has arrived so far, and the first failure that was found.
+    """State of one HTTP request in progress: its limits, what has arrived so far, and the first
+    failure that was found.
 
-    `parts` is the parsed address; `memory` limits the memory of all requests together; `on_sent` is called when the request has
-    been sent.
+    `parts` is the parsed address; `memory` limits the memory of all requests together; `on_sent` is
+    called when the request has been sent.
     """
 
     def __init__(
@@ -67,38 +70,47 @@ class Exchange:
         self.excess = False  # True if bytes came after the announced end of the body
         self.address = ""
         self.sent: tuple[tuple[str, str], ...] = ()  # the headers of the request as sent
-        self.proxy_target = ""  # the checked IP address that a proxy is asked to connect to; "" to use the name
+        # the checked IP address that a proxy is asked to connect to; "" to use the name
+        self.proxy_target = ""
         self.failure: Failure | None = None
 
     def failed(self, failure: Failure, message: str) -> OSError:
-        """Records the failure unless one is recorded already, and returns the exception to raise: `classify` finds the recorded
-        failure when the exception comes back wrapped by the libraries."""
+        """Records the failure unless one is recorded already, and returns the exception to raise:
+        `classify` finds the recorded failure when the exception comes back wrapped by the
+        libraries."""
         self.failure = self.failure or failure
-        return TimeoutError(message) if failure in (Failure.timeout, Failure.too_slow) else ConnectionError(message)
+        return (
+            TimeoutError(message)
+            if failure in (Failure.timeout, Failure.too_slow)
+            else ConnectionError(message)
+        )
 
     def seconds_left(self, at_most: float) -> float:
-        """Returns the seconds that one blocking call may take, at most `at_most`; raises TimeoutError if the total time of the
-        exchange is over."""
+        """Returns the seconds that one blocking call may take, at most `at_most`; raises
+        TimeoutError if the total time of the exchange is over."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise self.failed(Failure.too_slow, "total time is over")
         return left if left < at_most else at_most
 
     def arrived(self, size: int) -> None:
-        """Reserves memory for `size` received bytes of the body. If it has to wait for memory, the deadline of the exchange is
-        moved by the time waited, since the server is not the cause."""
+        """Reserves memory for `size` received bytes of the body. If it has to wait for memory, the
+        deadline of the exchange is moved by the time waited, since the server is not the cause."""
         if self.memory is not None:
             self.deadline += self.memory.take(size)
 
     def abort(self) -> None:
-        """Shuts the connection down, so that blocked calls fail at once. Called from another thread."""
+        """Shuts the connection down, so that blocked calls fail at once. Called from another
+        thread."""
         if self.sock is not None:
             with contextlib.suppress(OSError):
                 self.sock.shutdown(socket.SHUT_RDWR)
 
     def timed_out(self, what: str) -> OSError:
-        """Records the failure of a blocking call that timed out, and returns the exception to raise: too_slow if the time limit
-        of the whole exchange has passed, otherwise timeout. `what` names the call in the message."""
+        """Records the failure of a blocking call that timed out, and returns the exception to
+        raise: too_slow if the time limit of the whole exchange has passed, otherwise timeout.
+        `what` names the call in the message.
+        """
         over = time.monotonic() >= self.deadline
         return self.failed(Failure.too_slow if over else Failure.timeout, f"{what} timed out")
 
@@ -111,17 +123,20 @@ current = _Local()  # urllib3's connections find here the exchange that their th
 
 
 def wait(sock: socket.socket, seconds: float) -> None:
-    """Sets a socket's time-out unless it has this value already, which saves a system call for most reads."""
+    """Sets a socket's time-out unless it has this value already, which saves a system call for most
+    reads."""
     if sock.gettimeout() != seconds:
         sock.settimeout(seconds)
 
 
 class BoundedReader(io.RawIOBase):
-    """A socket reader that enforces the deadline of an exchange, and its limit on received bytes including headers and chunk
-    framing."""
+    """A socket reader that enforces the deadline of an exchange, and its limit on received bytes
+    including headers and chunk framing."""
 
     def __init__(self, inner: io.RawIOBase, sock: socket.socket, exchange: Exchange) -> None:
-        self._inner = inner  # closing it closes the socket, so it is kept until the body has been read
+        self._inner = (
+            inner  # closing it closes the socket, so it is kept until the body has been read
+        )
         self._sock = sock
         self._exchange = exchange
         self.sealed = False
@@ -151,13 +166,18 @@ class BoundedReader(io.RawIOBase):
 
 
 class Answer(http.client.HTTPResponse):
-    """http.client's response, read through a BoundedReader; notices bytes after the announced end of the body."""
+    """http.client's response, read through a BoundedReader; notices bytes after the announced end
+    of the body."""
 
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
         self._exchange = current.exchange
-        if not self._exchange.address:  # the peer's IP address is still unknown if a connection to a proxy is reused
-            with contextlib.suppress(OSError):  # already closed: the error is raised when the response is read
+        if (
+            not self._exchange.address
+        ):  # the peer's IP address is still unknown if a connection to a proxy is reused
+            with contextlib.suppress(
+                OSError
+            ):  # already closed: the error is raised when the response is read
                 self._exchange.address = sock.getpeername()[0]
         self._socket: socket.socket | None = sock
         self._exchange.sock = sock
@@ -170,13 +190,15 @@ class Answer(http.client.HTTPResponse):
             self._reader.sealed = True
             if self.fp.peek(1):
                 self._exchange.excess = True
-                sock.shutdown(socket.SHUT_RDWR)  # otherwise the excess bytes would be taken for the next response
+                sock.shutdown(
+                    socket.SHUT_RDWR
+                )  # otherwise the excess bytes would be taken for the next response
         super()._close_conn()  # type: ignore[misc]  # not public in http.client
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yields an error and all errors it wraps: requests and urllib3 keep a wrapped error in their arguments, in `reason`, or as
-    the exception's cause."""
+    """Yields an error and all errors it wraps: requests and urllib3 keep a wrapped error in their
+    arguments, in `reason`, or as the exception's cause."""
     seen: list[BaseException] = []
     todo = [error]
     while todo:
@@ -190,8 +212,10 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def classify(error: BaseException, exchange: Exchange, in_body: bool) -> Failure:
-    """Returns the failure code for an exception that was raised during the exchange: the failure recorded in the exchange if
-    there is one, otherwise one derived from the exception's type. `in_body`: it was raised while the body was read."""
+    """Returns the failure code for an exception that was raised during the exchange: the failure
+    recorded in the exchange if there is one, otherwise one derived from the exception's type.
+    `in_body`: it was raised while the body was read.
+    """
     if exchange.failure is not None:
         return exchange.failure
     found = list(causes(error))
@@ -210,17 +234,21 @@ def classify(error: BaseException, exchange: Exchange, in_body: bool) -> Failure
 
 
 def describe(error: BaseException) -> str:
-    """Returns the innermost message of a wrapped error on one line of at most 300 characters; user and password in an address are
-    replaced by "…"."""
+    """Returns the innermost message of a wrapped error on one line of at most 300 characters; user
+    and password in an address are replaced by "…"."""
     words = [str(cause) for cause in causes(error)]
     line = next((word for word in reversed(words) if word), type(error).__name__)[:300]
     return _USER.sub("//…@", "".join(char if char.isprintable() else " " for char in line))
 
 
 def read_body(raw: Any, limit: int, exchange: Exchange) -> tuple[bytes, Failure | None, str]:
-    """Reads the body of the response `raw`. Returns the bytes as received (at most `limit`), the failure (None if the body is
-    complete), and a message that describes the failure ("" if there is none). Bytes that arrived before a failure are kept."""
-    body = bytearray()  # one growing block, because many small pieces of many threads would fragment memory
+    """Reads the body of the response `raw`. Returns the bytes as received (at most `limit`), the
+    failure (None if the body is complete), and a message that describes the failure ("" if there is
+    none). Bytes that arrived before a failure are kept.
+    """
+    body = (
+        bytearray()
+    )  # one growing block, because many small pieces of many threads would fragment memory
     try:
         while piece := raw.read1(PIECE_BYTES, decode_content=False):
             exchange.arrived(len(piece))
@@ -238,8 +266,8 @@ def read_body(raw: Any, limit: int, exchange: Exchange) -> tuple[bytes, Failure 
 
 
 def receive(blank: FetchResponse, raw: Any, exchange: Exchange) -> FetchResponse:
-    """Reads the body of the response `raw` within the limits, decodes its Content-Encoding, and returns `blank` with all fields
-    of the response filled in."""
+    """Reads the body of the response `raw` within the limits, decodes its Content-Encoding, and
+    returns `blank` with all fields of the response filled in."""
     settings = exchange.settings
     headers = tuple(raw.headers.iteritems())
     content_type = raw.headers.get("content-type", "")
@@ -247,7 +275,9 @@ def receive(blank: FetchResponse, raw: Any, exchange: Exchange) -> FetchResponse
     detail = ""
     received = b""
     redirect = raw.status in REDIRECTS and "location" in raw.headers
-    limit = min(_REDIRECT_BODY_BYTES, settings.max_body_bytes) if redirect else settings.max_body_bytes
+    limit = (
+        min(_REDIRECT_BODY_BYTES, settings.max_body_bytes) if redirect else settings.max_body_bytes
+    )
     if 200 <= raw.status < 300 and not is_accepted(content_type, settings.accepted_types):
         failure, detail = Failure.type, content_type
         raw.close()
@@ -282,14 +312,24 @@ def receive(blank: FetchResponse, raw: Any, exchange: Exchange) -> FetchResponse
     )
 
 
-def cookie_header(jar: RequestsCookieJar, prepared: requests.PreparedRequest, own: Mapping[str, str]) -> str:
-    """Returns the Cookie header of a request: the cookies of `jar` for its address, then those of `own` (by name) for which the
-    server has not set another value; "" if there are no cookies."""
-    kept = get_cookie_header(jar, prepared) if len(jar) else None  # type: ignore[no-untyped-call]  # the function has no type annotations
+def cookie_header(
+    jar: RequestsCookieJar, prepared: requests.PreparedRequest, own: Mapping[str, str]
+) -> str:
+    """Returns the Cookie header of a request: the cookies of `jar` for its address, then those of
+    `own` (by name) for which the server has not set another value; "" if there are no cookies."""
+    # the function has no type annotations
+    kept = get_cookie_header(jar, prepared) if len(jar) else None  # type: ignore[no-untyped-call]
     names = {pair.partition("=")[0].strip() for pair in kept.split(";")} if kept else set()
-    return "; ".join([*([kept] if kept else []), *(f"{name}={value}" for name, value in own.items() if name not in names)])
+    return "; ".join(
+        [
+            *([kept] if kept else []),
+            *(f"{name}={value}" for name, value in own.items() if name not in names),
+        ]
+    )
 
 
 def take_cookies(jar: RequestsCookieJar, prepared: requests.PreparedRequest, headers: Any) -> None:
-    """Stores in `jar` the cookies that a response sets and that are valid for the address of its request."""
-    jar.extract_cookies(MockResponse(headers), MockRequest(prepared))  # type: ignore[arg-type]  # MockResponse stands in for a response
+    """Stores in `jar` the cookies that a response sets and that are valid for the address of its
+    request."""
+    # MockResponse stands in for a response
+    jar.extract_cookies(MockResponse(headers), MockRequest(prepared))  # type: ignore[arg-type]

@@ -1,5 +1,5 @@
-"""Views of one search form (correct its type, allow it to be sent, try a query, start a harvest), and of one harvest with its
-curve and queries.
+"""Views of one search form (correct its type, allow it to be sent, try a query, start a harvest),
+and of one harvest with its curve and queries.
 """
 
 from __future__ import annotations
@@ -38,38 +38,75 @@ class BudgetForm(django_forms.Form):
     """Form with the budget and the other options of a harvest."""
 
     policy = django_forms.ChoiceField(
-        label=gettext_lazy("Policy"), choices=[(name, name) for name in POLICIES], initial="fresh", required=False
+        label=gettext_lazy("Policy"),
+        choices=[(name, name) for name in POLICIES],
+        initial="fresh",
+        required=False,
     )
-    queries = django_forms.IntegerField(label=gettext_lazy("Queries"), min_value=1, max_value=100_000, initial=100)
-    requests = django_forms.IntegerField(label=gettext_lazy("Requests"), min_value=1, max_value=10_000_000, required=False)
-    pages_per_host = django_forms.IntegerField(label=gettext_lazy("Pages of one host"), min_value=1, required=False)
-    probes = django_forms.IntegerField(label=gettext_lazy("Random probes"), min_value=0, max_value=1_000, initial=240)
-    details = django_forms.IntegerField(label=gettext_lazy("Detail pages"), min_value=0, max_value=1_000_000, initial=1_000)
-    min_gain = django_forms.FloatField(label=gettext_lazy("Minimum share of new records"), min_value=0, max_value=1, initial=0.01)
-    coverage = django_forms.FloatField(label=gettext_lazy("Coverage to reach"), min_value=0.01, max_value=1, required=False)
-    seed_terms = django_forms.CharField(label=gettext_lazy("Initial query words"), max_length=2_000, required=False)
+    queries = django_forms.IntegerField(
+        label=gettext_lazy("Queries"), min_value=1, max_value=100_000, initial=100
+    )
+    requests = django_forms.IntegerField(
+        label=gettext_lazy("Requests"), min_value=1, max_value=10_000_000, required=False
+    )
+    pages_per_host = django_forms.IntegerField(
+        label=gettext_lazy("Pages of one host"), min_value=1, required=False
+    )
+    probes = django_forms.IntegerField(
+        label=gettext_lazy("Random probes"), min_value=0, max_value=1_000, initial=240
+    )
+    details = django_forms.IntegerField(
+        label=gettext_lazy("Detail pages"), min_value=0, max_value=1_000_000, initial=1_000
+    )
+    min_gain = django_forms.FloatField(
+        label=gettext_lazy("Minimum share of new records"), min_value=0, max_value=1, initial=0.01
+    )
+    coverage = django_forms.FloatField(
+        label=gettext_lazy("Coverage to reach"), min_value=0.01, max_value=1, required=False
+    )
+    seed_terms = django_forms.CharField(
+        label=gettext_lazy("Initial query words"), max_length=2_000, required=False
+    )
     paper_seeds = django_forms.IntegerField(
         label=gettext_lazy("Initial query words of the paper's method"), min_value=1, required=False
     )
-    per_round = django_forms.IntegerField(label=gettext_lazy("Words per round"), min_value=1, max_value=1_000, required=False)
-    rounds = django_forms.IntegerField(label=gettext_lazy("Rounds"), min_value=1, max_value=1_000, required=False)
-    min_candidates = django_forms.IntegerField(label=gettext_lazy(
-        "Minimum number of candidate words"
-    ), min_value=1, required=False)
+    per_round = django_forms.IntegerField(
+        label=gettext_lazy("Words per round"), min_value=1, max_value=1_000, required=False
+    )
+    rounds = django_forms.IntegerField(
+        label=gettext_lazy("Rounds"), min_value=1, max_value=1_000, required=False
+    )
+    min_candidates = django_forms.IntegerField(
+        label=gettext_lazy("Minimum number of candidate words"), min_value=1, required=False
+    )
     too_common = django_forms.FloatField(
-        label=gettext_lazy("Ignore words in at least this share of records"), min_value=0, max_value=1, required=False
+        label=gettext_lazy("Ignore words in at least this share of records"),
+        min_value=0,
+        max_value=1,
+        required=False,
     )
     too_rare = django_forms.FloatField(
-        label=gettext_lazy("Ignore words in less than this share of records"), min_value=0, max_value=1, required=False
+        label=gettext_lazy("Ignore words in less than this share of records"),
+        min_value=0,
+        max_value=1,
+        required=False,
     )
     stop_rules = django_forms.BooleanField(label=gettext_lazy("Stop rules"), required=False)
 
     def options(self) -> dict[str, Any]:
         """Returns the validated fields as parameters of a harvest run."""
-        data = {name: value for name, value in self.cleaned_data.items() if value is not None or name not in PAPER}
+        data = {
+            name: value
+            for name, value in self.cleaned_data.items()
+            if value is not None or name not in PAPER
+        }
         data.pop("pages_per_host", None)
         data["policy"] = data["policy"] or "fresh"
-        data["seed_terms"] = [word.strip() for word in data["seed_terms"].replace("，", ",").split(",") if word.strip()]
+        data["seed_terms"] = [
+            word.strip()
+            for word in data["seed_terms"].replace("，", ",").split(",")
+            if word.strip()
+        ]
         return data
 
     def web(self) -> dict[str, Any]:
@@ -79,15 +116,24 @@ class BudgetForm(django_forms.Form):
 
 
 def find(pk: int) -> Form:
-    form = Form.objects.select_related("source", "cluster", "corrected_by").defer("words").filter(pk=pk).first()
+    form = (
+        Form.objects.select_related("source", "cluster", "corrected_by")
+        .defer("words")
+        .filter(pk=pk)
+        .first()
+    )
     if form is None:
         raise Http404(_("There is no such form."))
     return form
 
 
 def trail(form: Form) -> list[tuple[str, str]]:
-    """Returns the breadcrumb of a form's page: pairs (title, address) of the list of sites and of the form's site."""
-    return [(_("Search sites"), reverse("admin:sources")), (form.source.name, reverse("admin:source", args=[form.source_id]))]
+    """Returns the breadcrumb of a form's page: pairs (title, address) of the list of sites and of
+    the form's site."""
+    return [
+        (_("Search sites"), reverse("admin:sources")),
+        (form.source.name, reverse("admin:source", args=[form.source_id])),
+    ]
 
 
 @admin_view("deepweb/form/<int:pk>/", "search-form", "deepweb.view_form")
@@ -96,7 +142,9 @@ def form_page(request: HttpRequest, pk: int) -> HttpResponse:
     form = find(pk)
     refused = reads.may_be_asked(form)
     past = reads.harvests(form, 10)
-    latest = next((one for one in past if one.queries > 1), None)  # harvests of one query are trial queries
+    latest = next(
+        (one for one in past if one.queries > 1), None
+    )  # harvests of one query are trial queries
     run = reads.working(harvests.KIND, [pk]).get(pk)
     inputs = asked_inputs(forms.page_form(form), TRIED_INPUTS) if refused is None else []
     context = {
@@ -107,7 +155,10 @@ def form_page(request: HttpRequest, pk: int) -> HttpResponse:
         "roles": roles(form) if form.kind == FormType.SEARCH else [],
         "role_choices": role_choices(),
         "refused": refused,
-        "releasable": form.kind == FormType.SEARCH and (form.method == "post" or form.released or refused == "unsure"),
+        "releasable": (
+            form.kind == FormType.SEARCH
+            and (form.method == "post" or form.released or refused == "unsure")
+        ),
         "harvests": past,
         "run": run,
         "inputs": inputs,
@@ -117,7 +168,14 @@ def form_page(request: HttpRequest, pk: int) -> HttpResponse:
         "charts": [charts.harvest_curve(latest), charts.new_by_query(latest)] if latest else [],
         "downloads": exports.choices(TABLES, site=form.source_id),
     }
-    return page(request, "deepweb/form.html", context, title=_title(form), item=f"source:{form.source_id}", trail=trail(form))
+    return page(
+        request,
+        "deepweb/form.html",
+        context,
+        title=_title(form),
+        item=f"source:{form.source_id}",
+        trail=trail(form),
+    )
 
 
 def _title(form: Form) -> str:
@@ -140,7 +198,8 @@ def correct(request: HttpRequest, pk: int) -> HttpResponse:
 
 @post_view("deepweb/form/<int:pk>/role/", "form-role", "deepweb.change_form")
 def set_role(request: HttpRequest, pk: int) -> HttpResponse:
-    """Stores the role that an operator assigns to a field; it overrides the role found by harvests."""
+    """Stores the role that an operator assigns to a field; it overrides the role found by
+    harvests."""
     form = find(pk)
     name, role = request.POST.get("name", ""), request.POST.get("role", "")
     attempt(request, _("The role of the field is saved."), lambda: forms.set_role(form, name, role))
@@ -149,10 +208,13 @@ def set_role(request: HttpRequest, pk: int) -> HttpResponse:
 
 @post_view("deepweb/form/<int:pk>/release/", "form-release", "deepweb.change_form")
 def release(request: HttpRequest, pk: int) -> HttpResponse:
-    """Allows or forbids submitting a form that needs an operator's consent: it is sent by POST, or its type is uncertain."""
+    """Allows or forbids submitting a form that needs an operator's consent: it is sent by POST, or
+    its type is uncertain."""
     form, wanted = find(pk), request.POST.get("released") == "1"
     forms.release(form, wanted)
-    messages.success(request, _("The form may be sent.") if wanted else _("The form may no longer be sent."))
+    messages.success(
+        request, _("The form may be sent.") if wanted else _("The form may no longer be sent.")
+    )
     return back(request, "search-form", pk)
 
 
@@ -167,17 +229,27 @@ def harvest(request: HttpRequest, pk: int) -> HttpResponse:
     started = _start(request, [form], budget.options(), _("The harvest has started."), budget.web())
     if started is None:
         return back(request, "search-form", pk)
-    return back(request, "harvest", Harvest.objects.values_list("pk", flat=True).get(run=started, form=form))
+    return back(
+        request, "harvest", Harvest.objects.values_list("pk", flat=True).get(run=started, form=form)
+    )
 
 
 def _start(
-    request: HttpRequest, chosen: list[Form], options: dict[str, Any], done: str, web: dict[str, Any] | None = None
+    request: HttpRequest,
+    chosen: list[Form],
+    options: dict[str, Any],
+    done: str,
+    web: dict[str, Any] | None = None,
 ) -> Run | None:
     started: list[Run] = []
 
     def start() -> None:
         try:
-            started.append(harvests.start(chosen, options, now=datetime.now(UTC), settings=web, user=request.user))
+            started.append(
+                harvests.start(
+                    chosen, options, now=datetime.now(UTC), settings=web, user=request.user
+                )
+            )
         except harvests.Refused as refused:
             raise ValueError(words.say(refused.code)) from None
 
@@ -187,7 +259,8 @@ def _start(
 
 @post_view("deepweb/form/<int:pk>/try/", "form-try", "crawlmgr.add_run")
 def try_query(request: HttpRequest, pk: int) -> HttpResponse:
-    """Sends one query with the submitted values to a form, and shows the answer as a harvest of one query."""
+    """Sends one query with the submitted values to a form, and shows the answer as a harvest of one
+    query."""
     form = find(pk)
     names = {each.name for each in inputs_of(forms.page_form(form))}
     bound = [(name, request.POST.get(f"input-{name}", "").strip()) for name in sorted(names)]
@@ -199,15 +272,22 @@ def try_query(request: HttpRequest, pk: int) -> HttpResponse:
     started = _start(request, [form], options, _("The query is sent."))
     if started is None:
         return back(request, "search-form", pk)
-    return back(request, "harvest", Harvest.objects.values_list("pk", flat=True).get(run=started, form=form))
+    return back(
+        request, "harvest", Harvest.objects.values_list("pk", flat=True).get(run=started, form=form)
+    )
 
 
 @admin_view("deepweb/harvest/<int:pk>/", "harvest", "deepweb.view_harvest")
 def harvest_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows one harvest: its figures, the curve of records against requests with the bounds of the estimated coverage, and its
-    queries.
+    """Shows one harvest: its figures, the curve of records against requests with the bounds of the
+    estimated coverage, and its queries.
     """
-    row = Harvest.objects.select_related("run", "form__source").defer("state", "form__words").filter(pk=pk).first()
+    row = (
+        Harvest.objects.select_related("run", "form__source")
+        .defer("state", "form__words")
+        .filter(pk=pk)
+        .first()
+    )
     if row is None:
         raise Http404(_("There is no such harvest."))
     slice_ = reads.log(row, request.GET.dict())
@@ -223,7 +303,11 @@ def harvest_page(request: HttpRequest, pk: int) -> HttpResponse:
         "tried": tried,
         "sent": _sent(row) if tried else None,
         "seen": reads.sample_of(last) if last is not None else [],
-        "charts": [] if tried or request.GET.get("part") == "live" else [charts.harvest_curve(row), charts.new_by_query(row)],
+        "charts": (
+            []
+            if tried or request.GET.get("part") == "live"
+            else [charts.harvest_curve(row), charts.new_by_query(row)]
+        ),
         "downloads": exports.choices(("queries", "records"), run=row.run_id),
     }
     if last is not None:
@@ -244,8 +328,8 @@ def harvest_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _sent(row: Harvest) -> dict[str, str]:
-    """Returns the request of a trial query: its method, address and body; empty if the form no longer has the field that was
-    filled.
+    """Returns the request of a trial query: its method, address and body; empty if the form no
+    longer has the field that was filled.
     """
     bound = dict(row.run.parameters["fixed"][0])
     try:

@@ -1,5 +1,5 @@
-"""Charts of the deep web: records and coverage by request, new records by query, the map of clusters of forms, and the share of
-valid queries.
+"""Charts of the deep web: records and coverage by request, new records by query, the map of
+clusters of forms, and the share of valid queries.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 
 
 def harvest_curve(harvest: Harvest) -> Chart:
-    """Makes a chart of the number of records found against the number of requests sent; if the database's size was estimated,
-    also of the upper and lower bound of the coverage (records found divided by the size)."""
+    """Makes a chart of the number of records found against the number of requests sent; if the
+    database's size was estimated, also of the upper and lower bound of the coverage (records found
+    divided by the size)."""
     points = reads.curve(harvest)
     step = max(1, len(points) // MAX_POINTS)
     points = points[::step]
@@ -52,9 +53,10 @@ def harvest_curve(harvest: Harvest) -> Chart:
                 dashed=True,
             ),
         ]
-        note = _(
-            "estimated total: %(low)s to %(high)s records (95 %% interval)"
-        ) % {"low": f"{harvest.low:,.0f}", "high": f"{harvest.high:,.0f}"}
+        note = _("estimated total: %(low)s to %(high)s records (95 %% interval)") % {
+            "low": f"{harvest.low:,.0f}",
+            "high": f"{harvest.high:,.0f}",
+        }
     drawn = chart(
         "chart-harvest",
         _("Records by request"),
@@ -72,15 +74,30 @@ def harvest_curve(harvest: Harvest) -> Chart:
 
 
 def new_by_query(harvest: Harvest) -> Chart:
-    """Makes a bar chart of the numbers of new records that the harvest's last queries brought, one bar per query."""
+    """Makes a bar chart of the numbers of new records that the harvest's last queries brought, one
+    bar per query."""
     points = reads.curve(harvest)[-MAX_POINTS:]
-    series = [Series(_("new records"), list(range(1, len(points) + 1)), [new for _x, _r, new in points], UPDATED)]
-    return chart("chart-new", _("New records by query"), series, x=_("query"), y=_("new records"), numbers=True)
+    series = [
+        Series(
+            _("new records"),
+            list(range(1, len(points) + 1)),
+            [new for _x, _r, new in points],
+            UPDATED,
+        )
+    ]
+    return chart(
+        "chart-new",
+        _("New records by query"),
+        series,
+        x=_("query"),
+        y=_("new records"),
+        numbers=True,
+    )
 
 
 def cluster_map(rows: list[reads.ClusterRow]) -> Chart:
-    """Makes a map of the forms in two dimensions, with one colour per cluster; forms are near each other if their pages use the
-    same words.
+    """Makes a map of the forms in two dimensions, with one colour per cluster; forms are near each
+    other if their pages use the same words.
     """
     title = _("Map of the search forms")
     if not any(row.forms for row in rows):
@@ -99,7 +116,12 @@ def cluster_map(rows: list[reads.ClusterRow]) -> Chart:
                 "text": [escape(form.site).replace("%", "%&#8203;") for form in shown],
                 "hovertemplate": "%{text}<extra></extra>",
                 "name": escape(row.cluster.name),
-                "marker": {"size": 10, "color": colour, "opacity": 0.85, "symbol": SYMBOLS[place // len(COLOURS) % len(SYMBOLS)]},
+                "marker": {
+                    "size": 10,
+                    "color": colour,
+                    "opacity": 0.85,
+                    "symbol": SYMBOLS[place // len(COLOURS) % len(SYMBOLS)],
+                },
             }
         )
         legend.append((row.cluster.name, colour))
@@ -111,24 +133,38 @@ def cluster_map(rows: list[reads.ClusterRow]) -> Chart:
         "font": {"size": 11},
         "autosize": True,
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
-        "xaxis": _axis(_("first principal component of the words used (no unit)"), [x for one in traces[:-1] for x in one["x"]]),
-        "yaxis": _axis(_("second principal component (no unit)"), [y for one in traces[:-1] for y in one["y"]]),
+        "xaxis": _axis(
+            _("first principal component of the words used (no unit)"),
+            [x for one in traces[:-1] for x in one["x"]],
+        ),
+        "yaxis": _axis(
+            _("second principal component (no unit)"), [y for one in traces[:-1] for y in one["y"]]
+        ),
     }
-    return Chart("chart-map", title, {"data": traces, "layout": layout}, _(
-        "forms close together use similar words"
-    ), legend=legend)
+    return Chart(
+        "chart-map",
+        title,
+        {"data": traces, "layout": layout},
+        _("forms close together use similar words"),
+        legend=legend,
+    )
 
 
 def _names(rows: list[reads.ClusterRow]) -> dict[str, Any]:
-    """Returns the names of the largest clusters as data of the chart, each at the centre of the cluster's forms."""
+    """Returns the names of the largest clusters as data of the chart, each at the centre of the
+    cluster's forms."""
     named = [row for row in rows if row.forms][:MAP_NAMES]
     return {
         "type": "scatter",
         "mode": "text",
         "x": [sum(form.x for form in row.forms) / len(row.forms) for row in named],
         "y": [sum(form.y for form in row.forms) / len(row.forms) for row in named],
-        # the empty second line raises the name, so that it does not cover a dot at the same position
-        "text": [escape(row.cluster.name.split(",")[0][:18]).replace("%", "%&#8203;") + "<br>&#8203;" for row in named],
+        # the empty second line raises the name, so that it does not cover a dot at the same
+        # position
+        "text": [
+            escape(row.cluster.name.split(",")[0][:18]).replace("%", "%&#8203;") + "<br>&#8203;"
+            for row in named
+        ],
         "textposition": "top center",
         "hoverinfo": "skip",
         "name": "",
@@ -136,7 +172,8 @@ def _names(rows: list[reads.ClusterRow]) -> dict[str, Any]:
 
 
 def _axis(title: str, values: list[float]) -> dict[str, Any]:
-    """Returns the layout of an axis of the map, extended at both ends so that names of clusters fit."""
+    """Returns the layout of an axis of the map, extended at both ends so that names of clusters
+    fit."""
     room = ROOM_FOR_NAMES * ((max(values) - min(values)) or 1.0)
     ends = [min(values) - room, max(values) + room]
     named = {"text": title, "font": {"size": 11}, "standoff": 6}
@@ -144,7 +181,8 @@ def _axis(title: str, values: list[float]) -> dict[str, Any]:
 
 
 def efficiency(rows: list[reads.ClusterRow]) -> Chart:
-    """Makes a chart of the share of queries whose answers had records, by cluster (figure 4 of the deep-web paper)."""
+    """Makes a chart of the share of queries whose answers had records, by cluster (figure 4 of the
+    deep-web paper)."""
     asked = [row for row in rows if row.queries]
     names = [row.cluster.name[:28] for row in asked]
     series = [Series(_("efficiency"), names, [row.efficiency for row in asked], COLOURS[1])]

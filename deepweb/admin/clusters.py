@@ -21,8 +21,8 @@ MAX_SHARE = 100.0
 
 @admin_view("deepweb/clusters/", "form-clusters", "deepweb.view_cluster")
 def cluster_page(request: HttpRequest) -> HttpResponse:
-    """Shows the map of the search forms, the clusters as lists, and for each cluster the share of queries whose answers had
-    records ("submission efficiency")."""
+    """Shows the map of the search forms, the clusters as lists, and for each cluster the share of
+    queries whose answers had records ("submission efficiency")."""
     rows = reads.clusters()
     how = rows[0].cluster.how if rows else {}
     context = {
@@ -34,7 +34,14 @@ def cluster_page(request: HttpRequest) -> HttpResponse:
         "c2": how.get("c2", clustering.C2),
     }
     trail = [(_("Search sites"), reverse("admin:sources"))]
-    return page(request, "deepweb/clusters.html", context, title=_("Form clusters"), item="form-clusters", trail=trail)
+    return page(
+        request,
+        "deepweb/clusters.html",
+        context,
+        title=_("Form clusters"),
+        item="form-clusters",
+        trail=trail,
+    )
 
 
 @post_view("deepweb/clusters/make/", "clusters-make", "deepweb.change_cluster")
@@ -43,22 +50,31 @@ def make(request: HttpRequest) -> HttpResponse:
     wish = request.POST.get("k", "").strip()
     k = number(wish, 1000) or None
     if wish and k is None:
-        messages.error(request, _("The number of clusters must be a whole number from 1 to 1,000, or empty."))
+        messages.error(
+            request, _("The number of clusters must be a whole number from 1 to 1,000, or empty.")
+        )
         return back(request, "form-clusters")
     method = "literal" if request.POST.get("method") == "literal" else "kmeans"
-    shares = [_share(request.POST.get(name, ""), usual) for name, usual in (("c1", clustering.C1), ("c2", clustering.C2))]
+    shares = [
+        _share(request.POST.get(name, ""), usual)
+        for name, usual in (("c1", clustering.C1), ("c2", clustering.C2))
+    ]
     c1, c2 = shares
     if c1 is None or c2 is None or not c1 + c2:
         messages.error(request, _("C1 and C2 must be numbers from 0 to 100, not both 0."))
         return back(request, "form-clusters")
     now = datetime.now(UTC)
-    attempt(request, _("The forms are clustered."), lambda: clusters.cluster(now, k=k, method=method, c1=c1, c2=c2))
+    attempt(
+        request,
+        _("The forms are clustered."),
+        lambda: clusters.cluster(now, k=k, method=method, c1=c1, c2=c2),
+    )
     return back(request, "form-clusters")
 
 
 def _share(text: str, usual: float) -> float | None:
-    """Parses a submitted weight C1 or C2 of eq. (3) of the deep-web paper. Returns `usual` if the field is empty, None if it is
-    invalid.
+    """Parses a submitted weight C1 or C2 of eq. (3) of the deep-web paper. Returns `usual` if the
+    field is empty, None if it is invalid.
     """
     if not text.strip():
         return usual
@@ -73,7 +89,9 @@ def _share(text: str, usual: float) -> float | None:
 def rename(request: HttpRequest, pk: int) -> HttpResponse:
     """Stores an operator's name for a cluster."""
     row = _find(pk)
-    attempt(request, _("The name is saved."), lambda: clusters.rename(row, request.POST.get("name", "")))
+    attempt(
+        request, _("The name is saved."), lambda: clusters.rename(row, request.POST.get("name", ""))
+    )
     return back(request, "form-clusters")
 
 
@@ -83,7 +101,9 @@ def harvest(request: HttpRequest, pk: int) -> HttpResponse:
     row = _find(pk)
     queries = number(request.POST.get("queries", ""), 100_000)
     if not queries:
-        messages.error(request, _("The number of queries must be a whole number from 1 to 100,000."))
+        messages.error(
+            request, _("The number of queries must be a whole number from 1 to 100,000.")
+        )
         return back(request, "form-clusters")
     options = {"queries": queries, "policy": request.POST.get("policy", "") or "fresh"}
     attempt(

@@ -1,4 +1,5 @@
-"""Texts of the web interface for the codes (of reasons, policies and kinds of runs) that the deep web's tables store."""
+"""Texts of the web interface for the codes (of reasons, policies and kinds of runs) that the deep
+web's tables store."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ CODES = {
     "good_turing": gettext_noop("nearly everything that comes back is known already"),
     "coverage": gettext_noop("the wanted share of the database was reached"),
     "rounds": gettext_noop("the paper's stop rule: all rounds were made"),
-    "too_few_candidates": gettext_noop("the paper's stop rule: too few words are left for another round"),
+    "too_few_candidates": gettext_noop(
+        "the paper's stop rule: too few words are left for another round"
+    ),
     "no_more_words": gettext_noop("there is no query word left"),
     "no_results": gettext_noop("no query returned a record"),
     "needs_browser": gettext_noop("a script sends this form: it needs a browser"),
@@ -35,7 +38,8 @@ CODES = {
     "more_probes": gettext_noop("more random probes"),
     "more_queries": gettext_noop("more queries, so that more words are known"),
     "a_partition": gettext_noop(
-        "queries whose results the site does not truncate: words combined with an option, a date or a number"
+        "queries whose results the site does not truncate: words combined with an option, a date or"
+        " a number"
     ),
     "details": gettext_noop("the records' detail pages"),
     "other_words": gettext_noop("other initial query words"),
@@ -53,7 +57,10 @@ POLICIES = {
     "policy_frequency": gettext_noop("frequent words first"),
     "policy_paper": gettext_noop("as in the deep-web paper"),
 }
-KINDS = {"deepweb-find": gettext_noop("discovery of search forms"), "deepweb-harvest": gettext_noop("harvest of search forms")}
+KINDS = {
+    "deepweb-find": gettext_noop("discovery of search forms"),
+    "deepweb-harvest": gettext_noop("harvest of search forms"),
+}
 
 words.SAID.update(CODES)
 words.SAID.update(POLICIES)

@@ -17,19 +17,28 @@ from deepweb.models import Harvest
 
 
 def _name(one: Harvest) -> str:
-    return format_html('<a href="{}">{} #{}</a>', address("admin:harvest", one.pk), one.form.source.name, one.run_id)
+    return format_html(
+        '<a href="{}">{} #{}</a>',
+        address("admin:harvest", one.pk),
+        one.form.source.name,
+        one.run_id,
+    )
 
 
 def _form(one: Harvest) -> str:
     html = '<a href="{}" title="{}">{}</a>'
-    return format_html(html, address("admin:search-form", one.form_id), one.form.action, one.form.action)
+    return format_html(
+        html, address("admin:search-form", one.form_id), one.form.action, one.form.action
+    )
 
 
 def _in_all(one: Harvest) -> str:
     if one.low is not None and one.high is not None:
         return f"{tags.number(one.low)} – {tags.number(one.high)}"
     if one.unknown:
-        return format_html('<span class="soft" title="{}">{}</span>', words.say(one.unknown), _("not estimable"))
+        return format_html(
+            '<span class="soft" title="{}">{}</span>', words.say(one.unknown), _("not estimable")
+        )
     return tags.NOTHING
 
 
@@ -40,21 +49,36 @@ def _most(one: Harvest) -> str:
 def _end(one: Harvest) -> str:
     if not one.stopped_by:
         return tags.NOTHING
-    return format_html('<span title="{}">{}</span>', words.say(one.stopped_by), words.brief(one.stopped_by))
+    return format_html(
+        '<span title="{}">{}</span>', words.say(one.stopped_by), words.brief(one.stopped_by)
+    )
 
 
 def _figure(name: str, title: Any, *, usual: bool = True) -> Column:
-    """Returns a column of the table for one of the harvest's counters; `usual` tells whether it is shown by default."""
+    """Returns a column of the table for one of the harvest's counters; `usual` tells whether it is
+    shown by default."""
 
     def value(one: Harvest) -> int:
         return int(getattr(one, name))
 
-    return Column(name, title, value, lambda one: tags.number(value(one)), falling(name), look="num", usual=usual)
+    return Column(
+        name,
+        title,
+        value,
+        lambda one: tags.number(value(one)),
+        falling(name),
+        look="num",
+        usual=usual,
+    )
 
 
 def _states() -> list[tuple[str, str]]:
     names = dict(RunState.choices)
-    return [("", _("All states")), ("active", _("Active")), *((code, str(names[code])) for code in SHOWN if code in names)]
+    return [
+        ("", _("All states")),
+        ("active", _("Active")),
+        *((code, str(names[code])) for code in SHOWN if code in names),
+    ]
 
 
 def _policy(one: Harvest) -> str:
@@ -64,24 +88,78 @@ def _policy(one: Harvest) -> str:
 TABLE = Table(
     "harvests",
     (
-        Column("harvest", gettext_lazy("Harvest"), lambda one: one.form.source.name, _name, tables.NEWEST, look="title"),
-        Column("form", gettext_lazy("Form"), lambda one: one.form.action, _form, look="one", usual=False),
+        Column(
+            "harvest",
+            gettext_lazy("Harvest"),
+            lambda one: one.form.source.name,
+            _name,
+            tables.NEWEST,
+            look="title",
+        ),
+        Column(
+            "form",
+            gettext_lazy("Form"),
+            lambda one: one.form.action,
+            _form,
+            look="one",
+            usual=False,
+        ),
         Column("policy", gettext_lazy("Policy"), _policy, look="nowrap"),
         _figure("queries", gettext_lazy("Queries")),
-        Column("efficiency", gettext_lazy("Efficiency"), lambda one: one.efficiency, lambda one: tags.share(one.efficiency),
-               look="num"),
+        Column(
+            "efficiency",
+            gettext_lazy("Efficiency"),
+            lambda one: one.efficiency,
+            lambda one: tags.share(one.efficiency),
+            look="num",
+        ),
         _figure("records", gettext_lazy("Records")),
         _figure("requests", gettext_lazy("Requests")),
         _figure("details", gettext_lazy("Detail pages"), usual=False),
-        Column("low", gettext_lazy("Estimated total records"), lambda one: one.low, _in_all, look="nowrap"),
-        Column("high", gettext_lazy("Estimated total, maximum"), lambda one: one.high, _most, look="num", usual=False),
-        Column("state", gettext_lazy("State"), lambda one: one.run.state, lambda one: tags.state(one.run)),
-        Column("created", gettext_lazy("Created"), lambda one: one.run.created, lambda one: tags.ago(one.run.created),
-               look="nowrap"),
-        Column("ended", gettext_lazy("End reason"), lambda one: words.say(one.stopped_by) if one.stopped_by else None, _end,
-               look="ended"),
+        Column(
+            "low",
+            gettext_lazy("Estimated total records"),
+            lambda one: one.low,
+            _in_all,
+            look="nowrap",
+        ),
+        Column(
+            "high",
+            gettext_lazy("Estimated total, maximum"),
+            lambda one: one.high,
+            _most,
+            look="num",
+            usual=False,
+        ),
+        Column(
+            "state",
+            gettext_lazy("State"),
+            lambda one: one.run.state,
+            lambda one: tags.state(one.run),
+        ),
+        Column(
+            "created",
+            gettext_lazy("Created"),
+            lambda one: one.run.created,
+            lambda one: tags.ago(one.run.created),
+            look="nowrap",
+        ),
+        Column(
+            "ended",
+            gettext_lazy("End reason"),
+            lambda one: words.say(one.stopped_by) if one.stopped_by else None,
+            _end,
+            look="ended",
+        ),
     ),
     "harvest",
     narrowing.words_in("form__source__name"),
-    (Choice("show", gettext_lazy("State"), _states, lambda rows, code: rows.filter(run__state__in=SHOWN[code])),),
-)  # fmt: skip
+    (
+        Choice(
+            "show",
+            gettext_lazy("State"),
+            _states,
+            lambda rows, code: rows.filter(run__state__in=SHOWN[code]),
+        ),
+    ),
+)

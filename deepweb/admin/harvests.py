@@ -18,11 +18,21 @@ def harvest_list(request: HttpRequest) -> HttpResponseBase:
     """Lists every harvest, newest first."""
     context = {
         "downloads": exports.choices(["queries"]),
-        "empty": _("No form has been harvested yet. To start a harvest, choose “Harvest” beside a search form of a site."),
+        "empty": _(
+            "No form has been harvested yet. To start a harvest, choose “Harvest” beside a search"
+            " form of a site."
+        ),
         "steps": "deepweb/begin.html",
         "beside": True,
     }
     trail = [(_("Search sites"), reverse("admin:sources"))]
     return table_page(
-        request, "desk/list.html", TABLE, reads.all_harvests(), context, title=_("Harvests"), item="harvests", trail=trail
+        request,
+        "desk/list.html",
+        TABLE,
+        reads.all_harvests(),
+        context,
+        title=_("Harvests"),
+        item="harvests",
+        trail=trail,
     )

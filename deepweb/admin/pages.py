@@ -1,4 +1,5 @@
-"""Preview of a form: its fields as a visitor would see them, without the site's own HTML; and the roles of the fields."""
+"""Preview of a form: its fields as a visitor would see them, without the site's own HTML; and the
+roles of the fields."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ ROLES = {
 
 @dataclass(frozen=True, slots=True)
 class RoleOf:
-    """The role of one field (`said` is its display name), who decided it (`by`, "" if it was read from the form), and the role
-    set by an operator (`set_by_hand`, "" for none).
+    """The role of one field (`said` is its display name), who decided it (`by`, "" if it was read
+    from the form), and the role set by an operator (`set_by_hand`, "" for none).
     """
 
     name: str
@@ -48,25 +49,38 @@ class RoleOf:
 
 
 def roles(form: Form) -> list[RoleOf]:
-    """Returns the roles of the fields of a search form that a query can fill or to which an operator can assign a role."""
+    """Returns the roles of the fields of a search form that a query can fill or to which an
+    operator can assign a role."""
     found = []
     for field in forms.page_form(form).fields:
         if not field.name or field.kind in forms.NEVER_ASKED:
             continue
-        by = _("user setting") if field.name in form.roles else _("query results") if field.name in form.learned else ""
+        by = (
+            _("user setting")
+            if field.name in form.roles
+            else _("query results")
+            if field.name in form.learned
+            else ""
+        )
         said = str(ROLES.get(field.role, field.role.value))
-        found.append(RoleOf(field.name, field.label, field.role.value, said, by, form.roles.get(field.name, "")))
+        found.append(
+            RoleOf(
+                field.name, field.label, field.role.value, said, by, form.roles.get(field.name, "")
+            )
+        )
     return found
 
 
 def role_choices() -> list[tuple[str, str]]:
-    """Returns, as pairs (value, display name), the roles that an operator can give to a form field (what the field is for)."""
+    """Returns, as pairs (value, display name), the roles that an operator can give to a form field
+    (what the field is for)."""
     return [(role.value, str(ROLES[role])) for role in ASKED_ROLES]
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An input on the page where an operator tries a query on a form: name, label, and choices as pairs (value, label)."""
+    """An input on the page where an operator tries a query on a form: name, label, and choices as
+    pairs (value, label)."""
 
     name: str
     label: str
@@ -74,19 +88,27 @@ class Asked:
 
 
 def asked_inputs(form: PageForm, most: int) -> list[Asked]:
-    """Returns the first inputs of a form that a query can fill; those without a label are labelled by their names."""
+    """Returns the first inputs of a form that a query can fill; those without a label are labelled
+    by their names."""
     fields = {field.name: field for field in reversed(form.fields)}
     found = []
     for one in inputs_of(form)[:most]:
         field = fields[one.name]
         said = {option.value: option.label.strip() or option.value for option in field.options}
         label = field.label if field.kind != "checkbox" else ""
-        found.append(Asked(one.name, label.strip() or one.name, tuple((value, said.get(value, value)) for value in one.values)))
+        found.append(
+            Asked(
+                one.name,
+                label.strip() or one.name,
+                tuple((value, said.get(value, value)) for value in one.values),
+            )
+        )
     return found
 
 
 def language_name(code: str) -> str:
-    """Returns the name of a form's language in the reader's language; the code itself if the language is not known."""
+    """Returns the name of a form's language in the reader's language; the code itself if the
+    language is not known."""
     main = code.lower().replace("_", "-").partition("-")[0]
     if main == "zh":
         return _("Chinese")
@@ -98,7 +120,8 @@ def language_name(code: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """One field of a form as the preview shows it, with its first options; `more` is the number of further options."""
+    """One field of a form as the preview shows it, with its first options; `more` is the number of
+    further options."""
 
     label: str
     kind: str
@@ -112,12 +135,18 @@ class Drawn:
 
 def picture(form: Form, most: int = 40) -> list[Drawn]:
     """Returns the visible fields of a form, in order, with their contents; at most `most`."""
-    return [_drawn(field) for field in form.described.get("fields", ()) if field["kind"] not in _UNSEEN][:most]
+    return [
+        _drawn(field) for field in form.described.get("fields", ()) if field["kind"] not in _UNSEEN
+    ][:most]
 
 
 def _drawn(field: dict[str, Any]) -> Drawn:
     options = [option["label"] or option["value"] for option in field.get("options", ())]
-    kind = field["kind"] if field["kind"] in ("select", "radio", "checkbox", "textarea", "password", "file") else "text"
+    kind = (
+        field["kind"]
+        if field["kind"] in ("select", "radio", "checkbox", "textarea", "password", "file")
+        else "text"
+    )
     if field["kind"] in ("submit", "image", "button", "reset"):
         kind = "button"
     return Drawn(

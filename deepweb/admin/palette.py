@@ -24,7 +24,24 @@ FILE = ("records", "csv")  # table and format of the exported file
 EXPORT = ("export records of", "export records", "导出记录")
 VERBS = (
     Verb(_("Find forms again"), LOOK, "crawlmgr.add_run", "admin:source-find", "refresh"),
-    Verb(_("Records"), ("records of", "records", "记录"), SEE_RECORDS, "admin:records", "dataset", opens=True, query="site"),
-    Verb(_("Export records"), EXPORT, SEE_RECORDS, "admin:export", "download", opens=True, query="site", arguments=FILE),
+    Verb(
+        _("Records"),
+        ("records of", "records", "记录"),
+        SEE_RECORDS,
+        "admin:records",
+        "dataset",
+        opens=True,
+        query="site",
+    ),
+    Verb(
+        _("Export records"),
+        EXPORT,
+        SEE_RECORDS,
+        "admin:export",
+        "download",
+        opens=True,
+        query="site",
+        arguments=FILE,
+    ),
 )
 KINDS.append(Kind(_("Search site"), "manage_search", SEE, "admin:source", _sources, VERBS))

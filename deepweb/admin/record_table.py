@@ -1,4 +1,5 @@
-"""The table of records: columns for their names, for the most frequent fields, and for their origin."""
+"""The table of records: columns for their names, for the most frequent fields, and for their
+origin."""
 
 from __future__ import annotations
 
@@ -22,35 +23,49 @@ OWN = ("record", "site", "page", "first_seen", "url")
 
 
 def name_of(record: Record) -> str:
-    """Returns the name of a record in a list: the value of its first field that is not its address."""
+    """Returns the name of a record in a list: the value of its first field that is not its
+    address."""
     named = (str(value) for value in record.fields.values() if value and value != record.url)
     return next(named, "") or str(record)
 
 
 def lines_of(records: Sequence[Record]) -> list[dict[str, object]]:
-    """Returns the lines of a short list of records: for each, a dictionary with the record ("record"), its name ("name"), and the
-    values of its other fields in one text ("about")."""
+    """Returns the lines of a short list of records: for each, a dictionary with the record
+    ("record"), its name ("name"), and the values of its other fields in one text ("about")."""
     found: list[dict[str, object]] = []
     for one in records:
         name = name_of(one)
-        rest = dict.fromkeys(str(value) for value in one.fields.values() if value and str(value) not in (name, one.url))
+        rest = dict.fromkeys(
+            str(value)
+            for value in one.fields.values()
+            if value and str(value) not in (name, one.url)
+        )
         found.append({"record": one, "name": name, "about": " · ".join(rest)})
     return found
 
 
 def _name(record: Record) -> str:
     name = name_of(record)
-    return format_html('<a href="{}" title="{}">{}</a>', address("admin:record", record.pk), name, name[:LONGEST_CELL])
+    return format_html(
+        '<a href="{}" title="{}">{}</a>',
+        address("admin:record", record.pk),
+        name,
+        name[:LONGEST_CELL],
+    )
 
 
 def _site(record: Record) -> str:
-    return format_html('<a href="{}">{}</a>', address("admin:source", record.source_id), record.source.name)
+    return format_html(
+        '<a href="{}">{}</a>', address("admin:source", record.source_id), record.source.name
+    )
 
 
 def _page(record: Record) -> str:
     if record.detail_at:
         return format_html('<span class="badge ok">{}</span>', _("detail page was read"))
-    return format_html('<span class="badge">{}</span>', _("list only")) if record.url else tags.NOTHING
+    return (
+        format_html('<span class="badge">{}</span>', _("list only")) if record.url else tags.NOTHING
+    )
 
 
 def _field(record: Record, name: str) -> str | None:
@@ -60,7 +75,11 @@ def _field(record: Record, name: str) -> str | None:
 
 def _cell(record: Record, name: str) -> str:
     text = _field(record, name) or tags.NOTHING
-    return format_html('<span title="{}">{}</span>', text, text[:LONGEST_CELL]) if len(text) > 24 else conditional_escape(text)
+    return (
+        format_html('<span title="{}">{}</span>', text, text[:LONGEST_CELL])
+        if len(text) > 24
+        else conditional_escape(text)
+    )
 
 
 def _sites() -> list[tuple[str, str]]:
@@ -73,11 +92,19 @@ def _state(record: Record) -> str | None:
 
 
 def table(fields: Sequence[str], asked: Collection[str]) -> Table:
-    """Returns the definition of the table of records, with a column for each of `fields` (most frequent first; the first few are
-    shown by default), and for the further fields `asked` that the query string names."""
+    """Returns the definition of the table of records, with a column for each of `fields` (most
+    frequent first; the first few are shown by default), and for the further fields `asked` that the
+    query string names."""
     names = [name for name in dict.fromkeys([*fields, *asked]) if name not in OWN]
     of_fields = [
-        Column(name, name, partial(_field, name=name), partial(_cell, name=name), look="one", usual=name in fields[1:USUAL])
+        Column(
+            name,
+            name,
+            partial(_field, name=name),
+            partial(_cell, name=name),
+            look="one",
+            usual=name in fields[1:USUAL],
+        )
         for name in names
     ]
     return Table(
@@ -87,11 +114,24 @@ def table(fields: Sequence[str], asked: Collection[str]) -> Table:
             *of_fields,
             Column("site", gettext_lazy("Site"), lambda row: row.source.name, _site, look="one"),
             Column("page", gettext_lazy("Page"), _state, _page, look="nowrap"),
-            Column("first_seen", gettext_lazy("First seen"), lambda row: row.first_seen, lambda row: tags.ago(row.first_seen),
-                   tables.NEWEST, look="nowrap"),
+            Column(
+                "first_seen",
+                gettext_lazy("First seen"),
+                lambda row: row.first_seen,
+                lambda row: tags.ago(row.first_seen),
+                tables.NEWEST,
+                look="nowrap",
+            ),
             Column("url", gettext_lazy("Address"), lambda row: row.url, look="one", usual=False),
         ),
         "first_seen",
         lambda rows, text: record_search.narrowed(rows, text),
-        (Choice("site", gettext_lazy("Site"), _sites, lambda rows, code: rows.filter(source_id=int(code))),),
-    )  # fmt: skip
+        (
+            Choice(
+                "site",
+                gettext_lazy("Site"),
+                _sites,
+                lambda rows, code: rows.filter(source_id=int(code)),
+            ),
+        ),
+    )

@@ -1,4 +1,5 @@
-"""Views of records: a table of their fields with a search for words, and one record with all its fields."""
+"""Views of records: a table of their fields with a search for words, and one record with all its
+fields."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ from deepweb.admin.record_table import lines_of, name_of, table
 from deepweb.models import Record
 
 MAX_ASKED = 40  # maximum number of fields that a query string may name
-BESIDE = 6  # a record's page lists at most this many records that were found just before it, and as many found just after it
+# a record's page lists at most this many records that were found just before it, and as many found
+# just after it
+BESIDE = 6
 
 
 @admin_view("deepweb/records/", "records", "deepweb.view_record")
@@ -30,7 +33,14 @@ def record_list(request: HttpRequest) -> HttpResponseBase:
     }
     trail = [(_("Search sites"), reverse("admin:sources"))]
     return table_page(
-        request, "desk/list.html", found, reads.records(), context, title=_("Records"), item="deep-records", trail=trail
+        request,
+        "desk/list.html",
+        found,
+        reads.records(),
+        context,
+        title=_("Records"),
+        item="deep-records",
+        trail=trail,
     )
 
 
@@ -46,4 +56,11 @@ def record_page(request: HttpRequest, pk: int) -> HttpResponse:
         (_("Records"), f"{reverse('admin:records')}?site={row.source_id}"),
     ]
     context = {"record": row, "near": lines_of(reads.beside(row, BESIDE))}
-    return page(request, "deepweb/record.html", context, title=name_of(row)[:80], item="deep-records", trail=trail)
+    return page(
+        request,
+        "deepweb/record.html",
+        context,
+        title=name_of(row)[:80],
+        item="deep-records",
+        trail=trail,
+    )

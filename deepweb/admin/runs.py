@@ -18,14 +18,19 @@ from deepweb.services import removals
 
 
 def harvest_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """Returns the harvests of a run, one per form, as context for the template of the run's page."""
-    rows = Harvest.objects.filter(run=run).select_related("form__source").defer("state", "form__words", "form__described")
+    """Returns the harvests of a run, one per form, as context for the template of the run's
+    page."""
+    rows = (
+        Harvest.objects.filter(run=run)
+        .select_related("form__source")
+        .defer("state", "form__words", "form__described")
+    )
     return {"template": "deepweb/run_harvests.html", "harvests": list(rows.order_by("position"))}
 
 
 def find_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """Returns a link as context for the page of a run that searches for forms: to the site it crawls, or to the list of sites if
-    it crawls several or the site was deleted."""
+    """Returns a link as context for the page of a run that searches for forms: to the site it
+    crawls, or to the list of sites if it crawls several or the site was deleted."""
     source = Source.objects.only("id").filter(pk=run.target).first()
     if source is None:
         return {"link": reverse("admin:sources"), "link_text": _("To the search sites")}

@@ -1,4 +1,5 @@
-"""Views of scheduled harvests: set the interval at which a form is harvested again, and start such a harvest at once."""
+"""Views of scheduled harvests: set the interval at which a form is harvested again, and start such
+a harvest at once."""
 
 from __future__ import annotations
 
@@ -37,7 +38,11 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
     if seconds not in {value for value, _name in INTERVALS}:
         messages.error(request, _("Choose an interval."))
         return back(request, "search-form", pk)
-    done = _("The form is harvested again by schedule.") if seconds else _("The form is harvested only when a user starts it.")
+    done = (
+        _("The form is harvested again by schedule.")
+        if seconds
+        else _("The form is harvested only when a user starts it.")
+    )
     attempt(request, done, lambda: dispatch.repeat(form, seconds, datetime.now(UTC)))
     return back(request, "search-form", pk)
 
@@ -48,19 +53,31 @@ def again(request: HttpRequest, pk: int) -> HttpResponse:
     form, now = _find(pk), datetime.now(UTC)
     options, web = dispatch.last_settings(form)
     done = _("The harvest has started.")
-    attempt(request, done, lambda: harvests.start([form], options, now=now, settings=web, user=request.user))
+    attempt(
+        request,
+        done,
+        lambda: harvests.start([form], options, now=now, settings=web, user=request.user),
+    )
     return back(request, "search-form", pk)
 
 
 def _timed(pk: int) -> tuple[str, str, str] | None:
     found = Form.objects.filter(pk=pk).values_list("source__name", "source_id").first()
-    return (found[0], address("admin:search-form", pk), f"source:{found[1]}") if found is not None else None
+    return (
+        (found[0], address("admin:search-form", pk), f"source:{found[1]}")
+        if found is not None
+        else None
+    )
 
 
 hours.TIMED[harvests.KIND] = hours.Timed(
-    gettext_lazy("Harvest"), "admin:search-form", "deepweb.view_form", ("admin:form-again", "crawlmgr.add_run"), _timed,
+    gettext_lazy("Harvest"),
+    "admin:search-form",
+    "deepweb.view_form",
+    ("admin:form-again", "crawlmgr.add_run"),
+    _timed,
     "deepweb.change_form",
-)  # fmt: skip
+)
 
 
 def _named() -> list[tuple[int, str]]:

@@ -25,7 +25,9 @@ MAY_DELETE = "deepweb.delete_source"
 
 def _name(row: SourceRow) -> str:
     one = row.source
-    name = format_html('<a href="{}" title="{}">{}</a>', address("admin:source", one.pk), one.name, one.name)
+    name = format_html(
+        '<a href="{}" title="{}">{}</a>', address("admin:source", one.pk), one.name, one.name
+    )
     return format_html("{}<br>{}", name, tags.outlink(one.url, one.url, "soft small"))
 
 
@@ -33,7 +35,9 @@ def _records(row: SourceRow) -> str:
     if not row.source.records:
         return "0"
     html = '<a href="{}?site={}">{}</a>'
-    return format_html(html, reverse("admin:records"), row.source.pk, tags.number(row.source.records))
+    return format_html(
+        html, reverse("admin:records"), row.source.pk, tags.number(row.source.records)
+    )
 
 
 def _state(row: SourceRow) -> str:
@@ -48,8 +52,11 @@ def _state_word(row: SourceRow) -> str:
 
 def _states() -> list[tuple[str, str]]:
     return [
-        ("", _("All states")), ("search", _("can be queried")), ("none", _("no search form")), ("new", _("not inspected yet")),
-    ]  # fmt: skip
+        ("", _("All states")),
+        ("search", _("can be queried")),
+        ("none", _("no search form")),
+        ("new", _("not inspected yet")),
+    ]
 
 
 def _in_state(rows: Rows, code: str) -> Rows:
@@ -62,19 +69,66 @@ def _in_state(rows: Rows, code: str) -> Rows:
 TABLE = Table(
     "sources",
     (
-        Column("site", gettext_lazy("Site"), lambda row: row.source.name, _name, by("name"), look="title one"),
+        Column(
+            "site",
+            gettext_lazy("Site"),
+            lambda row: row.source.name,
+            _name,
+            by("name"),
+            look="title one",
+        ),
         Column("url", gettext_lazy("Address"), lambda row: row.source.url, look="one", usual=False),
-        Column("search", gettext_lazy("Search forms"), lambda row: row.search, lambda row: tags.number(row.search),
-               falling("search_forms"), {"search_forms": Count("forms", filter=is_search("forms__"))}, look="num"),
-        Column("forms", gettext_lazy("Forms"), lambda row: row.forms, lambda row: tags.number(row.forms), falling("all_forms"),
-               {"all_forms": Count("forms")}, look="num"),
-        Column("pages", gettext_lazy("Pages"), lambda row: row.source.pages, lambda row: tags.number(row.source.pages),
-               falling("pages"), look="num"),
-        Column("records", gettext_lazy("Records"), lambda row: row.source.records, _records, falling("records"), look="num"),
-        Column("inspected", gettext_lazy("Inspected"), lambda row: row.source.looked_at,
-               lambda row: tags.ago(row.source.looked_at), falling("looked_at", nullable=True), look="nowrap"),
-        Column("added", gettext_lazy("Added"), lambda row: row.source.created, lambda row: tags.ago(row.source.created),
-               tables.NEWEST, look="nowrap", usual=False),
+        Column(
+            "search",
+            gettext_lazy("Search forms"),
+            lambda row: row.search,
+            lambda row: tags.number(row.search),
+            falling("search_forms"),
+            {"search_forms": Count("forms", filter=is_search("forms__"))},
+            look="num",
+        ),
+        Column(
+            "forms",
+            gettext_lazy("Forms"),
+            lambda row: row.forms,
+            lambda row: tags.number(row.forms),
+            falling("all_forms"),
+            {"all_forms": Count("forms")},
+            look="num",
+        ),
+        Column(
+            "pages",
+            gettext_lazy("Pages"),
+            lambda row: row.source.pages,
+            lambda row: tags.number(row.source.pages),
+            falling("pages"),
+            look="num",
+        ),
+        Column(
+            "records",
+            gettext_lazy("Records"),
+            lambda row: row.source.records,
+            _records,
+            falling("records"),
+            look="num",
+        ),
+        Column(
+            "inspected",
+            gettext_lazy("Inspected"),
+            lambda row: row.source.looked_at,
+            lambda row: tags.ago(row.source.looked_at),
+            falling("looked_at", nullable=True),
+            look="nowrap",
+        ),
+        Column(
+            "added",
+            gettext_lazy("Added"),
+            lambda row: row.source.created,
+            lambda row: tags.ago(row.source.created),
+            tables.NEWEST,
+            look="nowrap",
+            usual=False,
+        ),
         Column("state", gettext_lazy("State"), _state_word, _state),
     ),
     "added",
@@ -86,7 +140,7 @@ TABLE = Table(
     ),
     "sources-do",
     deletes="source",
-)  # fmt: skip
+)
 
 
 def _find(request: HttpRequest, source: Source, now: Any) -> None:
@@ -98,9 +152,15 @@ VERBS: dict[str, table_actions.Verb] = {"find": _find}
 
 @post_view("deepweb/do/", "sources-do", "deepweb.change_source")
 def do(request: HttpRequest) -> HttpResponse:
-    """Carries out an action on the selected sites: search for forms again, delete, or undo the deletion."""
+    """Carries out an action on the selected sites: search for forms again, delete, or undo the
+    deletion."""
+
     def success_text(count: int) -> str:
-        return ngettext("Applied to %(count)s search site.", "Applied to %(count)s search sites.", count)
+        return ngettext(
+            "Applied to %(count)s search site.", "Applied to %(count)s search sites.", count
+        )
 
     rows = Source.objects.defer("links")
-    return table_actions.carry_out(request, TABLE, rows, VERBS, reverse("admin:sources"), success_text)
+    return table_actions.carry_out(
+        request, TABLE, rows, VERBS, reverse("admin:sources"), success_text
+    )

@@ -39,16 +39,23 @@ class AddForm(django_forms.Form):
     """Form with the addresses of sites, one per line, and the settings of the crawl for forms."""
 
     addresses = django_forms.CharField(label=gettext_lazy("Addresses"), max_length=100_000)
-    depth = django_forms.IntegerField(label=gettext_lazy("Depth"), min_value=0, max_value=10, initial=sources.DEPTH)
-    pages = django_forms.IntegerField(
-        label=gettext_lazy("Most pages per site"), min_value=1, max_value=100_000, initial=sources.PAGES
+    depth = django_forms.IntegerField(
+        label=gettext_lazy("Depth"), min_value=0, max_value=10, initial=sources.DEPTH
     )
-    delay_seconds = django_forms.FloatField(label=gettext_lazy("Pause between requests"), min_value=0, max_value=3600, initial=1)
+    pages = django_forms.IntegerField(
+        label=gettext_lazy("Most pages per site"),
+        min_value=1,
+        max_value=100_000,
+        initial=sources.PAGES,
+    )
+    delay_seconds = django_forms.FloatField(
+        label=gettext_lazy("Pause between requests"), min_value=0, max_value=3600, initial=1
+    )
     private = django_forms.BooleanField(label=gettext_lazy("Private network"), required=False)
 
     def clean_addresses(self) -> list[str]:
-        """Returns the valid addresses in canonical form, and sets `wrong` to the numbers of the invalid lines. Raises
-        ValidationError if no address is valid or there are too many.
+        """Returns the valid addresses in canonical form, and sets `wrong` to the numbers of the
+        invalid lines. Raises ValidationError if no address is valid or there are too many.
         """
         lines = [line.strip() for line in str(self.cleaned_data["addresses"]).splitlines()]
         wanted: list[str] = []
@@ -64,25 +71,37 @@ class AddForm(django_forms.Form):
         if self.wrong and not wanted:
             raise django_forms.ValidationError(_wrong_lines(self.wrong))
         if not wanted or len(wanted) > MAX_ADDRESSES:
-            raise django_forms.ValidationError(_("Between 1 and %(most)s addresses at a time.") % {"most": MAX_ADDRESSES})
+            raise django_forms.ValidationError(
+                _("Between 1 and %(most)s addresses at a time.") % {"most": MAX_ADDRESSES}
+            )
         return wanted
 
 
 def _wrong_lines(numbers: list[str]) -> str:
     more = ", …" if len(numbers) > LINES_TOLD else ""
-    return _("Lines that are not web addresses: %(lines)s.") % {"lines": ", ".join(numbers[:LINES_TOLD]) + more}
+    return _("Lines that are not web addresses: %(lines)s.") % {
+        "lines": ", ".join(numbers[:LINES_TOLD]) + more
+    }
 
 
 @admin_view("deepweb/", "sources", "deepweb.view_source")
 def source_list(request: HttpRequest) -> HttpResponseBase:
     """Lists all search sites, newest first."""
+
     def context() -> dict[str, Any]:
         return {"harvests": reads.harvests(size=8), "downloads": exports.choices(TABLES)}
 
     return table_page(
-        request, "deepweb/sources.html", TABLE, Source.objects.defer("links"), context, prepare=reads.with_numbers,
-        key=lambda row: row.source.pk, title=_("Search sites"), item="sources",
-    )  # fmt: skip
+        request,
+        "deepweb/sources.html",
+        TABLE,
+        Source.objects.defer("links"),
+        context,
+        prepare=reads.with_numbers,
+        key=lambda row: row.source.pk,
+        title=_("Search sites"),
+        item="sources",
+    )
 
 
 @admin_view("deepweb/add/", "source-add", "deepweb.view_source", post="deepweb.add_source")
@@ -115,7 +134,9 @@ def _find(request: HttpRequest, form: AddForm) -> Run | None:
     data = form.cleaned_data
     chosen: dict[str, Any] = {"delay_seconds": data["delay_seconds"]}
     if data["private"]:  # private addresses are allowed for the hosts of these sites only
-        chosen["allow_private"] = ",".join(sorted({host_key(address) for address in data["addresses"]}))
+        chosen["allow_private"] = ",".join(
+            sorted({host_key(address) for address in data["addresses"]})
+        )
     started: list[Run] = []
 
     def start() -> None:
@@ -146,7 +167,10 @@ def source_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one site: its forms by type, each with a preview of its fields."""
     source = find(pk)
     row = reads.with_numbers([source])[0]
-    forms = [{"form": form, "picture": picture(form, 6), "asks": refusal_code(form) is None} for form in reads.forms_of(source)]
+    forms = [
+        {"form": form, "picture": picture(form, 6), "asks": refusal_code(form) is None}
+        for form in reads.forms_of(source)
+    ]
     context = {
         "source": source,
         "row": row,
@@ -178,19 +202,34 @@ def look_again(request: HttpRequest, pk: int) -> HttpResponse:
     attempt(
         request,
         _("The search for forms has started."),
-        lambda: sources.find([source.url], now=datetime.now(UTC), settings=source.parameters, user=request.user),
+        lambda: sources.find(
+            [source.url], now=datetime.now(UTC), settings=source.parameters, user=request.user
+        ),
     )
     return back(request, "source", pk)
 
 
-@admin_view("deepweb/site/<int:pk>/delete/", "source-delete", "deepweb.delete_source", post="deepweb.delete_source")
+@admin_view(
+    "deepweb/site/<int:pk>/delete/",
+    "source-delete",
+    "deepweb.delete_source",
+    post="deepweb.delete_source",
+)
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Asks for confirmation, for which the site's name has to be typed, showing what will be lost; then deletes the site."""
+    """Asks for confirmation, for which the site's name has to be typed, showing what will be lost;
+    then deletes the site."""
     source = find(pk)
     wrong = request.method == "POST" and request.POST.get("name", "").strip() != source.name.strip()
     if request.method == "POST" and not wrong:
         now = datetime.now(UTC)
-        return removal_views.away(request, source.name, "sources", lambda: removals.start(source, now, request.user))
-    trail = [(_("Search sites"), reverse("admin:sources")), (source.name, reverse("admin:source", args=[pk]))]
+        return removal_views.away(
+            request, source.name, "sources", lambda: removals.start(source, now, request.user)
+        )
+    trail = [
+        (_("Search sites"), reverse("admin:sources")),
+        (source.name, reverse("admin:source", args=[pk])),
+    ]
     context = {"source": source, "wrong": wrong, "row": reads.with_numbers([source])[0]}
-    return page(request, "deepweb/delete.html", context, title=_("Delete"), item=f"source:{pk}", trail=trail)
+    return page(
+        request, "deepweb/delete.html", context, title=_("Delete"), item=f"source:{pk}", trail=trail
+    )

@@ -1,5 +1,5 @@
-"""The kinds of search form of the local web for `bench harvest --forms`: their inputs, and how their sites match words,
-paginate and lay out results.
+"""The kinds of search form of the local web for `bench harvest --forms`: their inputs, and how
+their sites match words, paginate and lay out results.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 
 class Select(NamedTuple):
-    """An input with given choices: a select element, radio buttons or checkboxes (`kind`). `name` is the name of the input,
-    `field` the field of the records whose values are its choices."""
+    """An input with given choices: a select element, radio buttons or checkboxes (`kind`). `name`
+    is the name of the input, `field` the field of the records whose values are its choices."""
 
     name: str
     field: str
@@ -20,7 +20,8 @@ class Select(NamedTuple):
 
 
 class Between(NamedTuple):
-    """Two inputs, named `low` and `high`, for the ends of a range of the record field `field`; `kind` is "number" or "date"."""
+    """Two inputs, named `low` and `high`, for the ends of a range of the record field `field`;
+    `kind` is "number" or "date"."""
 
     low: str
     high: str
@@ -33,14 +34,16 @@ class Between(NamedTuple):
 class Kind:
     """One kind of form, and how its site answers.
 
-    `box`: name of the input for words ("" for none). `matches`: how words find records: "words", "parts" (of words), "or" (any
-    of the words) or "phrase". `cut`: the maximum number of records that an answer shows (None: all). `ranked`: whether all
-    answers list records in one common order. `paging`: link, path, button, post, number, offset, more, cursor, postback, data
-    or none. `layout`: list, table, cards, definitions, flat, bare or data. `answer`: page, script (the form is made by a
-    script, records are JSON) or aspnet. `extra`: HTML of inputs that do not affect the records found. `least`: minimum length of
-    a word. `states`: text with the number of results. `busy`: some requests are refused with status 429. `missing`: status of an
-    answer without results. `leads_on`: a single result is shown by a redirect to its page. `filters`: a query names a field, an
-    operator and a value. `everything`: an empty query returns all records.
+    `box`: name of the input for words ("" for none). `matches`: how words find records: "words",
+    "parts" (of words), "or" (any of the words) or "phrase". `cut`: the maximum number of records
+    that an answer shows (None: all). `ranked`: whether all answers list records in one common
+    order. `paging`: link, path, button, post, number, offset, more, cursor, postback, data or none.
+    `layout`: list, table, cards, definitions, flat, bare or data. `answer`: page, script (the form
+    is made by a script, records are JSON) or aspnet. `extra`: HTML of inputs that do not affect the
+    records found. `least`: minimum length of a word. `states`: text with the number of results.
+    `busy`: some requests are refused with status 429. `missing`: status of an answer without
+    results. `leads_on`: a single result is shown by a redirect to its page. `filters`: a query
+    names a field, an operator and a value. `everything`: an empty query returns all records.
     """
 
     name: str
@@ -82,8 +85,9 @@ PRICES = Between("price_min", "price_max", "price")
 GENRES = Select("genre", "genre")
 PLACES = Select("place", "place")
 SORTS = (
-    '<label>Sort by <select name="sort"><option value="new">Newest</option><option value="title">Title</option></select></label>'
-    '<label>Results per page <select name="per_page"><option>25</option><option>50</option></select></label>'
+    '<label>Sort by <select name="sort"><option value="new">Newest</option><option'
+    ' value="title">Title</option></select></label><label>Results per page <select'
+    ' name="per_page"><option>25</option><option>50</option></select></label>'
 )
 
 KINDS = (
@@ -95,9 +99,23 @@ KINDS = (
     Kind("box_from", box="from", label="Look for", cut=60, paging="none"),
     Kind("box_start", box="start", label="Catalogue", layout="flat"),
     Kind("box_page", box="page", label="Find", cut=50, ranked=False, paging="none"),
-    Kind("two_boxes", box="title", second=("author", "author"), label="Title", cut=50, paging="none", layout="table"),
-    Kind("required_select", selects=(Select("genre", "genre", required=True),), cut=50, paging="none"),
-    Kind("required_unmarked", selects=(Select("place", "place", "radio", required=True),), layout="cards"),
+    Kind(
+        "two_boxes",
+        box="title",
+        second=("author", "author"),
+        label="Title",
+        cut=50,
+        paging="none",
+        layout="table",
+    ),
+    Kind(
+        "required_select", selects=(Select("genre", "genre", required=True),), cut=50, paging="none"
+    ),
+    Kind(
+        "required_unmarked",
+        selects=(Select("place", "place", "radio", required=True),),
+        layout="cards",
+    ),
     Kind("text_and_select", selects=(GENRES, PLACES), cut=40, paging="none", layout="cards"),
     Kind("date_range", box="", between=(DATES,), cut=50, paging="none"),
     Kind("number_range", box="", between=(PRICES,), cut=50, paging="none", layout="table"),
@@ -105,7 +123,13 @@ KINDS = (
     Kind("text_and_years", between=(YEARS,), cut=40, paging="none", layout="table", states=""),
     Kind("selects_alone", box="", selects=(GENRES, PLACES), layout="table"),
     Kind("radio_and_text", selects=(Select("genre", "genre", "radio"),), cut=50, paging="none"),
-    Kind("checkboxes", selects=(Select("place", "place", "checkbox"),), cut=50, paging="none", layout="definitions"),
+    Kind(
+        "checkboxes",
+        selects=(Select("place", "place", "checkbox"),),
+        cut=50,
+        paging="none",
+        layout="definitions",
+    ),
     Kind("post_token", method="post", token=True, paging="post"),
     Kind("get_token", token=True, paging="button", layout="table"),
     Kind("data_in_page", layout="data", paging="data"),
@@ -120,12 +144,43 @@ KINDS = (
     Kind("phrase", matches="phrase", cut=60, paging="none", layout="flat"),
     Kind("parts_of_words", matches="parts", cut=50, paging="none", layout="list"),
     Kind("busy", busy=True, cut=50, paging="none"),
-    Kind("aspnet", box="ctl00$Main$txtFind", answer="aspnet", method="post", paging="postback", layout="table", label=""),
+    Kind(
+        "aspnet",
+        box="ctl00$Main$txtFind",
+        answer="aspnet",
+        method="post",
+        paging="postback",
+        layout="table",
+        label="",
+    ),
     Kind("sorted", extra=SORTS, cut=50, paging="none", layout="table"),
     Kind("not_found_404", missing=404, leads_on=True, layout="flat"),
-    Kind("chinese", language="zh", matches="parts", cut=50, paging="none", label="关键词", states="共{n}条记录"),
-    Kind("chinese_pages", language="zh", matches="parts", box="kw", label="检索", states="共有 {n} 条结果", layout="table"),
-    Kind("traps", states="ISO 9660 files, {n} records found", layout="cards", cut=50, ranked=False, paging="none"),
+    Kind(
+        "chinese",
+        language="zh",
+        matches="parts",
+        cut=50,
+        paging="none",
+        label="关键词",
+        states="共{n}条记录",
+    ),
+    Kind(
+        "chinese_pages",
+        language="zh",
+        matches="parts",
+        box="kw",
+        label="检索",
+        states="共有 {n} 条结果",
+        layout="table",
+    ),
+    Kind(
+        "traps",
+        states="ISO 9660 files, {n} records found",
+        layout="cards",
+        cut=50,
+        ranked=False,
+        paging="none",
+    ),
     Kind("column_filters", box="value", filters=True, layout="table", cut=50, paging="none"),
     Kind("open_filters", box="value", filters=True, layout="table", everything=True, a_page=100),
 )

@@ -1,5 +1,5 @@
-"""The records of the local web of search forms: invented texts over a vocabulary with Zipf frequencies, with authors, genres,
-places, dates and prices.
+"""The records of the local web of search forms: invented texts over a vocabulary with Zipf
+frequencies, with authors, genres, places, dates and prices.
 """
 
 from __future__ import annotations
@@ -42,13 +42,15 @@ _HAN = (
     "医药健康经济贸易法律社会家庭儿童青年老年军事航空船舶铁道汽车电力通信网络数据图像声音材料金属石油煤炭水利气象地震环境"
 )
 _REAL = (
-    "time world water house history book light city music art work library garden river stone winter market bridge"
-    " summer castle road school church island mountain forest family letter journey war peace king queen ship"
-    " harbour village valley field farm iron gold silver paper glass wood wool cotton bread wine salt fish horse"
-    " bird tree flower rain snow wind fire night morning spring autumn north voyage trade money law state people"
-    " child woman master servant doctor engine wheel machine power science nature earth star moon sun sea coast"
-    " desert lake hill tower wall gate street square station railway theatre dance song voice image colour black"
-    " white green red blue small great old young early modern ancient common public private new first last"
+    "time world water house history book light city music art work library garden river stone"
+    " winter market bridge summer castle road school church island mountain forest family letter"
+    " journey war peace king queen ship harbour village valley field farm iron gold silver paper"
+    " glass wood wool cotton bread wine salt fish horse bird tree flower rain snow wind fire night"
+    " morning spring autumn north voyage trade money law state people child woman master servant"
+    " doctor engine wheel machine power science nature earth star moon sun sea coast desert lake"
+    " hill tower wall gate street square station railway theatre dance song voice image colour"
+    " black white green red blue small great old young early modern ancient common public private"
+    " new first last"
 ).split()
 _GENRES = ("novel", "atlas", "diary", "manual", "poems", "letters", "catalogue", "report")
 _PLACES = ("north", "south", "east", "west", "coast", "hills")
@@ -90,7 +92,8 @@ TOPICS = 8
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record; `fields` are all fields shown on its detail page, `number` is its position from 1."""
+    """One record; `fields` are all fields shown on its detail page, `number` is its position from
+    1."""
 
     number: int
     fields: dict[str, Any]
@@ -100,7 +103,8 @@ class Record:
         return str(self.fields["title"])
 
     def searched(self, title_only: bool = False) -> str:
-        """Returns the text that words in the search box are matched against, in lower case: title and text, or the title only."""
+        """Returns the text that words in the search box are matched against, in lower case: title
+        and text, or the title only."""
         return (self.title if title_only else f"{self.title} {self.fields['text']}").lower()
 
 
@@ -112,7 +116,9 @@ def records_of(count: int, seed: int, language: str = "en") -> list[Record]:
     orders = [rng.permutation(len(words)) for _ in range(TOPICS)]
     authors = [
         f"{_FIRST[a]} {_LAST[b]}"
-        for a, b in zip(rng.integers(len(_FIRST), size=120), rng.integers(len(_LAST), size=120), strict=True)
+        for a, b in zip(
+            rng.integers(len(_FIRST), size=120), rng.integers(len(_LAST), size=120), strict=True
+        )
     ]
     genres = rng.choice(len(_GENRES), size=count, p=_uneven(len(_GENRES)))
     places = rng.choice(len(_PLACES), size=count, p=_uneven(len(_PLACES)))
@@ -123,7 +129,10 @@ def records_of(count: int, seed: int, language: str = "en") -> list[Record]:
         size = int(rng.integers(3, 6)), int(rng.integers(10, 30))
         drawn = rng.choice(len(words), size=sum(size), p=common / common.sum())
         own = rng.random(len(drawn)) < 0.4
-        said = [words[int(topic[place])] if mine else words[int(place)] for place, mine in zip(drawn, own, strict=True)]
+        said = [
+            words[int(topic[place])] if mine else words[int(place)]
+            for place, mine in zip(drawn, own, strict=True)
+        ]
         day = date(2024, 12, 31) - timedelta(days=int(min(3600, rng.exponential(700))))
         found.append(
             Record(
@@ -152,11 +161,14 @@ def _words(rng: np.random.Generator) -> list[str]:
     found: dict[str, None] = {}
     while len(found) < VOCABULARY - len(_REAL):
         parts = int(rng.integers(1, 4))
-        word = "".join(str(rng.choice(_ONSETS)) + str(rng.choice(_VOWELS)) for _ in range(parts)) + str(rng.choice(_ENDS))
+        word = "".join(
+            str(rng.choice(_ONSETS)) + str(rng.choice(_VOWELS)) for _ in range(parts)
+        ) + str(rng.choice(_ENDS))
         if len(word) > 2:
             found[word] = None
     invented = [word for word in found if word not in _REAL]
-    # The most frequent words are a random mixture of the real words and three times as many invented ones.
+    # The most frequent words are a random mixture of the real words and three times as many
+    # invented ones.
     early = rng.permutation([*_REAL, *invented[: 3 * len(_REAL)]]).tolist()
     return [*early, *invented[3 * len(_REAL) :]]
 

@@ -1,5 +1,5 @@
-"""The process that `bench harvest --forms` measures: finds and harvests the form of each given site, with a database of its
-own.
+"""The process that `bench harvest --forms` measures: finds and harvests the form of each given
+site, with a database of its own.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ SETTINGS = {"allow_private": "127.0.0.1", "delay_seconds": 0.0}
 
 
 def work(url: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Finds and harvests the form of one site. Returns the run's result with its stored queries and records; "failed" gives the
-    reason if the form was not found or may not be sent.
+    """Finds and harvests the form of one site. Returns the run's result with its stored queries and
+    records; "failed" gives the reason if the form was not found or may not be sent.
     """
     began = time.process_time()
     look = sources.find([url], now=SYSTEM.now(), depth=0, pages=1, settings=SETTINGS, start=False)
     engine.run_slice(look.pk, seconds=None)
-    found = Form.objects.filter(source_id__in=look.parameters["sources"]).order_by("-searchable", "-confidence")
+    found = Form.objects.filter(source_id__in=look.parameters["sources"]).order_by(
+        "-searchable", "-confidence"
+    )
     told = {"types": [[form.kind, form.confidence, form.method] for form in found]}
     chosen = next(iter(found), None)
     if chosen is None:
@@ -46,24 +48,44 @@ def work(url: str, options: dict[str, Any]) -> dict[str, Any]:
     engine.run_slice(run.pk, seconds=None)
     run.refresh_from_db()
     row = Harvest.objects.get(run=run)
-    columns = ("kind", "terms", "state", "returned", "new", "overflowed", "partial", "total", "requests", "reason")
+    columns = (
+        "kind",
+        "terms",
+        "state",
+        "returned",
+        "new",
+        "overflowed",
+        "partial",
+        "total",
+        "requests",
+        "reason",
+    )
     return {
         **told,
         "state": run.state,
         "detail": run.detail,
         "result": run.result,
-        "queries": [list(values) for values in Query.objects.filter(harvest=row).order_by("number").values_list(*columns)],
-        "records": list(Record.objects.filter(source_id=chosen.source_id).values_list("url", "fields")),
+        "queries": [
+            list(values)
+            for values in Query.objects.filter(harvest=row).order_by("number").values_list(*columns)
+        ],
+        "records": list(
+            Record.objects.filter(source_id=chosen.source_id).values_list("url", "fields")
+        ),
         "cpu_seconds": time.process_time() - began,
     }
 
 
 def main() -> None:
-    """Reads lines of JSON {"url", "options"} from standard input, and writes one line of JSON with the result for each."""
+    """Reads lines of JSON {"url", "options"} from standard input, and writes one line of JSON with
+    the result for each."""
     database.ready()
     for line in sys.stdin:
         wanted = json.loads(line)
-        print(json.dumps(work(wanted["url"], wanted["options"]), default=str), flush=True)  # noqa: T201 - output for the parent process
+        # output for the parent process
+        print(  # noqa: T201
+            json.dumps(work(wanted["url"], wanted["options"]), default=str), flush=True
+        )
 
 
 if __name__ == "__main__":

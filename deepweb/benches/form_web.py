@@ -28,17 +28,20 @@ class Answer(NamedTuple):
 
 
 def _page(title: str, body: str, language: str = "en") -> str:
-    menu = "".join(f'<a href="/{name}">{name.title()}</a> ' for name in ("about", "news", "contact"))
+    menu = "".join(
+        f'<a href="/{name}">{name.title()}</a> ' for name in ("about", "news", "contact")
+    )
     return (
-        f'<!doctype html><html lang="{language}"><head><title>{escape(title)}</title></head>'
-        f'<body><nav><a href="/">Home</a> {menu}</nav>'
-        f"<main>{body}</main><footer><p>The collection, since 1950. All rights reserved.</p></footer></body></html>"
+        "<!doctype html><html"
+        f' lang="{language}"><head><title>{escape(title)}</title></head><body><nav><a'
+        f' href="/">Home</a> {menu}</nav><main>{body}</main><footer><p>The collection, since 1950.'
+        " All rights reserved.</p></footer></body></html>"
     )
 
 
 class FormSite:
-    """One site of the local web: a form at /, its answers at /find, each record at /item/N. `asked` holds the requests it
-    received, `cut_answers` whether the answer to a query was truncated.
+    """One site of the local web: a form at /, its answers at /find, each record at /item/N. `asked`
+    holds the requests it received, `cut_answers` whether the answer to a query was truncated.
     """
 
     def __init__(self, kind: Kind, seed: int = 1) -> None:
@@ -56,19 +59,24 @@ class FormSite:
                 self.words.setdefault(word, []).append(place)
 
     def _words_of(self, text: str) -> set[str]:
-        """Returns the query terms that find a text: its words; for Chinese, its characters and pairs of neighbouring
-        characters.
+        """Returns the query terms that find a text: its words; for Chinese, its characters and
+        pairs of neighbouring characters.
         """
         if self.kind.language != "zh":
             return set(re.findall(r"\w+", text))
         runs = re.findall(r"\w+", text)
-        return {run[at : at + size] for run in runs for size in (1, 2) for at in range(len(run) - size + 1)}
+        return {
+            run[at : at + size]
+            for run in runs
+            for size in (1, 2)
+            for at in range(len(run) - size + 1)
+        }
 
     # --- matching of records
     def matching(self, given: Mapping[str, str]) -> list[int] | None:
-        """Returns the indices of the records that match the submitted values `given` (by input name), in the site's order. None
-        if no value was submitted, or none for a required input. Some sites (`kind.everything`) answer a query without any value
-        with all records."""
+        """Returns the indices of the records that match the submitted values `given` (by input
+        name), in the site's order. None if no value was submitted, or none for a required input.
+        Some sites (`kind.everything`) answer a query without any value with all records."""
         kind = self.kind
         found: list[int] | None = None
         word = given.get(kind.box, "").strip().lower() if kind.box else ""
@@ -78,7 +86,11 @@ class FormSite:
             found = self.finding(word)
         if kind.second and given.get(kind.second[0], "").strip():
             wanted = given[kind.second[0]].strip().lower().split()
-            by = [p for p, r in enumerate(self.all) if set(wanted) <= set(str(r.fields[kind.second[1]]).lower().split())]
+            by = [
+                p
+                for p, r in enumerate(self.all)
+                if set(wanted) <= set(str(r.fields[kind.second[1]]).lower().split())
+            ]
             found = by if found is None else sorted(set(found) & set(by))
         for select in kind.selects:
             values = [value for value in given.get(select.name, "").split("\n") if value]
@@ -90,9 +102,15 @@ class FormSite:
         for span in kind.between:
             low, high = given.get(span.low, ""), given.get(span.high, "")
             if low or high:
-                by = [p for p, r in enumerate(self.all) if _inside(r.fields[span.field], low, high, span.kind)]
+                by = [
+                    p
+                    for p, r in enumerate(self.all)
+                    if _inside(r.fields[span.field], low, high, span.kind)
+                ]
                 found = by if found is None else sorted(set(found) & set(by))
-        if found is None or (kind.box and not word and any(select.required for select in kind.selects)):
+        if found is None or (
+            kind.box and not word and any(select.required for select in kind.selects)
+        ):
             return list(range(len(self.all))) if kind.everything and found is None else None
         return self._ordered(found, repr(sorted(given.items())))
 
@@ -100,7 +118,9 @@ class FormSite:
         if self.kind.ranked:
             return found
         salt = sum(map(ord, query))
-        return sorted(found, key=lambda place: (place * 2_654_435_761 + salt * 40_503) % 4_294_967_291)
+        return sorted(
+            found, key=lambda place: (place * 2_654_435_761 + salt * 40_503) % 4_294_967_291
+        )
 
     def _filtered(self, given: Mapping[str, str]) -> list[int]:
         column, value = given.get("column", ""), given.get("value", "").lower()
@@ -111,8 +131,8 @@ class FormSite:
         return [p for p, text in enumerate(said) if (text == value if same else value in text)]
 
     def finding(self, word: str) -> list[int]:
-        """Returns the indices of the records that match the text `word` entered in the box, by the site's manner of matching;
-        empty if it is shorter than the site's minimum."""
+        """Returns the indices of the records that match the text `word` entered in the box, by the
+        site's manner of matching; empty if it is shorter than the site's minimum."""
         words = re.findall(r"\w+", word)
         if len(word) < self.kind.least or not words:
             return []
@@ -126,7 +146,8 @@ class FormSite:
 
     # --- answers to requests
     def answer(self, method: str, target: str, body: str, cookie: str) -> Answer:
-        """Returns the site's answer to a request. `target` is its path and query, `cookie` its Cookie header."""
+        """Returns the site's answer to a request. `target` is its path and query, `cookie` its
+        Cookie header."""
         parts = urlsplit(target)
         raw = parse_qs(body if method == "POST" else parts.query, keep_blank_values=True)
         given = {name: "\n".join(values) for name, values in raw.items()}
@@ -143,7 +164,9 @@ class FormSite:
             return self._api(given)
         if parts.path == "/" and not (self.kind.answer == "aspnet" and method == "POST"):
             key, headers = self._session(cookie)
-            return Answer(200, headers, self._frame("", {}, self.pages.form({}, self._tokens.get(key, ""))))
+            return Answer(
+                200, headers, self._frame("", {}, self.pages.form({}, self._tokens.get(key, "")))
+            )
         if parts.path == "/find" or parts.path.startswith("/find/") or parts.path == "/":
             return self._find(method, parts.path, given, cookie)
         return Answer(404, {}, _page("Not found", "<p>There is no such page.</p>"))
@@ -152,7 +175,9 @@ class FormSite:
         if not self.kind.token:
             return "", {}
         sent = SimpleCookie(cookie).get("visit")
-        key = sent.value if sent is not None and sent.value in self._tokens else secrets.token_hex(8)
+        key = (
+            sent.value if sent is not None and sent.value in self._tokens else secrets.token_hex(8)
+        )
         self._tokens.setdefault(key, secrets.token_hex(16))
         return key, {"set-cookie": f"visit={key}; Path=/"}
 
@@ -164,31 +189,57 @@ class FormSite:
         key, headers = self._session(cookie)
         token = self._tokens.get(key, "")
         if kind.token and given.get("csrf_token") != token:
-            return Answer(403, headers, self._frame("Forbidden", given, "<p>Your session has ended.</p>"))
+            return Answer(
+                403, headers, self._frame("Forbidden", given, "<p>Your session has ended.</p>")
+            )
         number = self._number(path, given)
         bound = {name: value for name, value in given.items() if name not in _OWN}
         found = self.matching(bound)
         form = self.pages.form(given, token)
         if found is None:
-            return Answer(200, headers, self._frame("Find", given, form + "<p class=hint>Please fill in the form.</p>"))
+            return Answer(
+                200,
+                headers,
+                self._frame("Find", given, form + "<p class=hint>Please fill in the form.</p>"),
+            )
         if kind.box and not kind.filters and 0 < len(given.get(kind.box, "").strip()) < kind.least:
-            return Answer(200, headers, self._frame("Find", given, form + f"<p class=hint>At least {kind.least} letters.</p>"))
+            return Answer(
+                200,
+                headers,
+                self._frame(
+                    "Find", given, form + f"<p class=hint>At least {kind.least} letters.</p>"
+                ),
+            )
         shown = found[: kind.cut] if kind.cut else found
         self.cut_answers[repr(sorted(bound.items()))] = len(shown) < len(found)
         if kind.leads_on and len(found) == 1:
             return Answer(303, {**headers, "location": f"/item/{found[0] + 1}"}, "")
         page = shown[(number - 1) * kind.page_size : number * kind.page_size]
         if not page:
-            said = f"<p class=none>Nothing was found for <b>{escape(given.get(kind.box, ''))}</b>.</p>"
+            said = (
+                f"<p class=none>Nothing was found for <b>{escape(given.get(kind.box, ''))}</b>.</p>"
+            )
             return Answer(kind.missing, headers, self._frame("Nothing", given, form + said))
-        total = f"<p class=count>{kind.states.format(n=f'{len(found):,}')}</p>" if kind.states else ""
+        total = (
+            f"<p class=count>{kind.states.format(n=f'{len(found):,}')}</p>" if kind.states else ""
+        )
         more = number * kind.page_size < len(shown)
         listed = self.pages.listed([self.all[place] for place in page], more, given, number)
         if kind.answer == "aspnet":
             return Answer(
-                200, headers, self._frame("Results", given, self.pages.form(given, token, total + listed, number, more))
+                200,
+                headers,
+                self._frame(
+                    "Results", given, self.pages.form(given, token, total + listed, number, more)
+                ),
             )
-        return Answer(200, headers, self._frame("Results", given, form + total + listed + self.pages.pager(given, number, more)))
+        return Answer(
+            200,
+            headers,
+            self._frame(
+                "Results", given, form + total + listed + self.pages.pager(given, number, more)
+            ),
+        )
 
     def _number(self, path: str, given: Mapping[str, str]) -> int:
         kind = self.kind
@@ -208,19 +259,43 @@ class FormSite:
             return Answer(404, {}, _page("Not found", "<p>There is no such item.</p>"))
         record = self.all[place]
         rows = "".join(
-            f"<dt>{name.title()}</dt><dd>{escape(str(value))}</dd>" for name, value in record.fields.items() if name != "title"
+            f"<dt>{name.title()}</dt><dd>{escape(str(value))}</dd>"
+            for name, value in record.fields.items()
+            if name != "title"
         )
-        return Answer(200, {}, _page(record.title, f"<h1>{escape(record.title)}</h1><dl>{rows}</dl>", self.kind.language))
+        return Answer(
+            200,
+            {},
+            _page(
+                record.title, f"<h1>{escape(record.title)}</h1><dl>{rows}</dl>", self.kind.language
+            ),
+        )
 
     def _api(self, given: Mapping[str, str]) -> Answer:
         found = self.matching(given) or []
         shown = found[: self.kind.cut] if self.kind.cut else found
         self.cut_answers[repr(sorted(given.items()))] = len(shown) < len(found)
         items = [{**self.all[p].fields, "url": f"/item/{p + 1}"} for p in shown]
-        return Answer(200, {"content-type": "application/json"}, json.dumps({"total": len(found), "items": items}, default=str))
+        return Answer(
+            200,
+            {"content-type": "application/json"},
+            json.dumps({"total": len(found), "items": items}, default=str),
+        )
 
 
-_OWN = frozenset(("csrf_token", "at", "offset", "after", "sort", "per_page", "__VIEWSTATE", "__EVENTTARGET", "__EVENTARGUMENT"))
+_OWN = frozenset(
+    (
+        "csrf_token",
+        "at",
+        "offset",
+        "after",
+        "sort",
+        "per_page",
+        "__VIEWSTATE",
+        "__EVENTTARGET",
+        "__EVENTARGUMENT",
+    )
+)
 
 
 def _inside(value: Any, low: str, high: str, kind: str) -> bool:
@@ -230,7 +305,8 @@ def _inside(value: Any, low: str, high: str, kind: str) -> bool:
 
 
 class FormServer:
-    """Context manager that serves a FormSite on a free port of the loopback interface; `url` is its address."""
+    """Context manager that serves a FormSite on a free port of the loopback interface; `url` is its
+    address."""
 
     def __init__(self, site: FormSite) -> None:
         self.site = site
@@ -242,13 +318,19 @@ class FormServer:
                 self._reply("GET", "")
 
             def do_POST(self) -> None:
-                self._reply("POST", self.rfile.read(int(self.headers.get("content-length", 0))).decode())
+                self._reply(
+                    "POST", self.rfile.read(int(self.headers.get("content-length", 0))).decode()
+                )
 
             def _reply(self, method: str, body: str) -> None:
                 said = site.answer(method, self.path, body, self.headers.get("cookie", ""))
                 data = said.body.encode()
                 self.send_response(said.status)
-                for name, value in {"content-type": HTML, **said.headers, "content-length": str(len(data))}.items():
+                for name, value in {
+                    "content-type": HTML,
+                    **said.headers,
+                    "content-length": str(len(data)),
+                }.items():
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(data)
@@ -258,7 +340,9 @@ class FormServer:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        )
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/"
 
     def __enter__(self) -> FormServer:

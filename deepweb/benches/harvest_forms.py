@@ -1,5 +1,5 @@
-"""`bench harvest --forms`: measures harvests of local forms of every kind: records found compared with a greedy oracle,
-correctness of the marks of truncated answers, and values of fields.
+"""`bench harvest --forms`: measures harvests of local forms of every kind: records found compared
+with a greedy oracle, correctness of the marks of truncated answers, and values of fields.
 """
 
 from __future__ import annotations
@@ -47,9 +47,13 @@ class _Query(NamedTuple):
 
 
 def measure(options: dict[str, Any]) -> dict[str, Any]:
-    """Harvests each kind of form, or those named in `only_forms`. Returns the number of kinds ("kinds"), of queries for each
-    ("queries") and of kinds with at least 85 % of the oracle's records ("at_85"), and the figures of each kind ("forms")."""
-    names = [name for name in options["only_forms"].split(",") if name] or [kind.name for kind in KINDS]
+    """Harvests each kind of form, or those named in `only_forms`. Returns the number of kinds
+    ("kinds"), of queries for each ("queries") and of kinds with at least 85 % of the oracle's
+    records ("at_85"), and the figures of each kind ("forms").
+    """
+    names = [name for name in options["only_forms"].split(",") if name] or [
+        kind.name for kind in KINDS
+    ]
     kinds = [small(BY_NAME[name], options["form_records"]) for name in names]
     with tempfile.TemporaryDirectory(prefix="forms-") as folder:
         side = subprocess.Popen(
@@ -72,7 +76,12 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
 
 def _row(kind: Kind, side: Any, options: dict[str, Any]) -> dict[str, Any]:
     site = FormSite(kind, options["random_seed"])
-    harvest_options = {"queries": options["queries"], "probes": options["form_probes"], "details": 0, "stop_rules": False}
+    harvest_options = {
+        "queries": options["queries"],
+        "probes": options["form_probes"],
+        "details": 0,
+        "stop_rules": False,
+    }
     with FormServer(site) as server:
         side.stdin.write(json.dumps({"url": server.url, "options": harvest_options}) + "\n")
         side.stdin.flush()
@@ -103,8 +112,8 @@ def _row(kind: Kind, side: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _right(site: FormSite, records: Iterable[tuple[str, dict[str, str]]]) -> dict[int, bool]:
-    """Tells for each record of the site that was found, by its number, whether title and author are stored as complete,
-    separate fields.
+    """Tells for each record of the site that was found, by its number, whether title and author are
+    stored as complete, separate fields.
     """
     by_title = {record.title: record for record in site.all}
     found = {}
@@ -125,10 +134,15 @@ def _right(site: FormSite, records: Iterable[tuple[str, dict[str, str]]]) -> dic
 
 
 def _cuts_right(site: FormSite, queries: Sequence[_Query]) -> float | None:
-    """Returns the share of valid queries whose answer the harvest correctly marked as truncated or not; None without any."""
+    """Returns the share of valid queries whose answer the harvest correctly marked as truncated or
+    not; None without any."""
     marks = []
     for query in queries:
-        if query.kind in ("seed", "trial", "policy") and query.state == "valid" and not query.partial:
+        if (
+            query.kind in ("seed", "trial", "policy")
+            and query.state == "valid"
+            and not query.partial
+        ):
             bound = bindings(tuple(Term(*term) for term in query.terms))
             matching = site.matching(_as_sent(site, bound)) or ()
             marks.append(query.cut == bool(site.kind.cut and len(matching) > site.kind.cut))
@@ -140,25 +154,39 @@ def _as_sent(site: FormSite, bound: dict[str, str]) -> dict[str, str]:
 
 
 def oracle(site: FormSite, queries: int) -> int:
-    """Returns the number of records found by a greedy oracle, which knows all records, with `queries` queries. Each query is a
-    word together with the required choices; for a form without a text box, a choice of values or one of the best disjoint
-    ranges."""
+    """Returns the number of records found by a greedy oracle, which knows all records, with
+    `queries` queries. Each query is a word together with the required choices; for a form without a
+    text box, a choice of values or one of the best disjoint ranges."""
     kind, count = site.kind, len(site.all)
     if kind.everything:
         return count
     if kind.between and not kind.box:
-        return best_spans([_place(record.fields[kind.between[0].field]) for record in site.all], kind.cut or count, queries)
+        return best_spans(
+            [_place(record.fields[kind.between[0].field]) for record in site.all],
+            kind.cut or count,
+            queries,
+        )
     if kind.filters:
         asked = [
-            {"column": name, "op": "contains", "value": word} for name in site.all[0].fields for word in _said_in(site, name)
+            {"column": name, "op": "contains", "value": word}
+            for name in site.all[0].fields
+            for word in _said_in(site, name)
         ]
-        return greedy_cover([(site.matching(each) or [])[: kind.cut] for each in asked], count, queries)[-1]
+        return greedy_cover(
+            [(site.matching(each) or [])[: kind.cut] for each in asked], count, queries
+        )[-1]
     must = [select for select in kind.selects if select.required]
     choices = must or (list(kind.selects) if not kind.box else [])
-    values = [[(select.name, value) for value in site.pages.values(select.field)] for select in choices]
-    bound: list[dict[str, str]] = [dict(each) for each in itertools.product(*values)] if must else [{}]
+    values = [
+        [(select.name, value) for value in site.pages.values(select.field)] for select in choices
+    ]
+    bound: list[dict[str, str]] = (
+        [dict(each) for each in itertools.product(*values)] if must else [{}]
+    )
     if kind.box:
-        words = sorted(site.words, key=lambda word: -len(site.words[word]))[: WORDS_ASKED // len(bound)]
+        words = sorted(site.words, key=lambda word: -len(site.words[word]))[
+            : WORDS_ASKED // len(bound)
+        ]
         asked = [{kind.box: word, **more} for word in words for more in bound]
     else:
         parts = [part for size in (1, 2) for part in itertools.combinations(values, size)]
@@ -168,8 +196,13 @@ def oracle(site: FormSite, queries: int) -> int:
 
 
 def _said_in(site: FormSite, name: str) -> list[str]:
-    """Returns the `WORDS_A_COLUMN` words that occur in the field `name` of the most records, the most frequent first."""
-    counts = Counter(word for record in site.all for word in set(re.findall(r"\w+", str(record.fields[name]).lower())))
+    """Returns the `WORDS_A_COLUMN` words that occur in the field `name` of the most records, the
+    most frequent first."""
+    counts = Counter(
+        word
+        for record in site.all
+        for word in set(re.findall(r"\w+", str(record.fields[name]).lower()))
+    )
     return [word for word, _ in counts.most_common(WORDS_A_COLUMN)]
 
 
@@ -178,7 +211,21 @@ def _place(value: Any) -> float:
 
 
 def table(result: dict[str, Any]) -> str:
-    names = ("form", "records", "oracle", "of_oracle", "queries", "valid", "requests", "efficiency", "cuts_right", "fields_right",
-             "stopped_by")  # fmt: skip
+    names = (
+        "form",
+        "records",
+        "oracle",
+        "of_oracle",
+        "queries",
+        "valid",
+        "requests",
+        "efficiency",
+        "cuts_right",
+        "fields_right",
+        "stopped_by",
+    )
     rows = [tuple(row[name] for name in names) for row in result["forms"]]
-    return plain_table(names, rows) + f"\n{result['at_85']} of {result['kinds']} kinds at .85 of the oracle or above"
+    return (
+        plain_table(names, rows)
+        + f"\n{result['at_85']} of {result['kinds']} kinds at .85 of the oracle or above"
+    )

@@ -1,4 +1,5 @@
-"""The parsing functions of the deep-web crawler that `bench hostile` runs on hostile input (very large or malformed texts)."""
+"""The parsing functions of the deep-web crawler that `bench hostile` runs on hostile input (very
+large or malformed texts)."""
 
 from __future__ import annotations
 
@@ -16,7 +17,6 @@ from deepweb.services.forms import classified
 ADDRESS = "http://catalogue.example/search?q=word"
 FORM = read_forms("<form action=/search><input name=q><input type=submit></form>", ADDRESS)[0]
 KNOWN = Context(FORM, {"q": "word"}, 1, 0, PageTemplate(), None, False, "utf-8")
-
 
 
 def _page(text: str) -> object:

@@ -13,20 +13,32 @@ from deepweb.classifier import ModelError, can_be_asked, classify_html, load_mod
 from deepweb.form_rules import rule_type
 from deepweb.jsonl import LinesError, read_lines
 
-HELP = "type the forms of a file of JSON lines: search, login, registration, newsletter, contact, password recovery, order, other"
+HELP = (
+    "type the forms of a file of JSON lines: search, login, registration, newsletter, contact,"
+    " password recovery, order, other"
+)
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE.jsonl[.gz]", help='lines {"id", "html", "url"}')
+    parser.add_argument(
+        "file", type=Path, metavar="FILE.jsonl[.gz]", help='lines {"id", "html", "url"}'
+    )
     chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument("--model", type=Path, metavar="FILE.json", help="a model that `deepweb train --out` wrote")
-    chosen.add_argument("--rules", action="store_true", help="the rules alone, without the trained model")
+    chosen.add_argument(
+        "--model", type=Path, metavar="FILE.json", help="a model that `deepweb train --out` wrote"
+    )
+    chosen.add_argument(
+        "--rules", action="store_true", help="the rules alone, without the trained model"
+    )
 
 
 def run(options: dict[str, Any]) -> Result:
     try:
         model = load_model(options["model"]) if options["model"] else shipped_model()
-        rows = [_classified(row, number, model, options["rules"]) for number, row in read_lines(options["file"])]
+        rows = [
+            _classified(row, number, model, options["rules"])
+            for number, row in read_lines(options["file"])
+        ]
     except (LinesError, ModelError) as error:
         raise CommandError(str(error)) from error
     except OSError as error:
@@ -48,5 +60,9 @@ def _classified(row: dict[str, Any], number: int, model: Any, rules: bool) -> di
     }
     if rules and form is not None:
         said = rule_type(form)
-        answer |= {"type": str(said.type), "searchable": said.type == "search" and can_be_asked(form), "rule": said.rule}
+        answer |= {
+            "type": str(said.type),
+            "searchable": said.type == "search" and can_be_asked(form),
+            "rule": said.rule,
+        }
     return answer

@@ -1,5 +1,5 @@
-"""The searchable database of the command `demo`: its forms are found and classified, and the search form is harvested until few
-new records come.
+"""The searchable database of the command `demo`: its forms are found and classified, and the search
+form is harvested until few new records come.
 """
 
 from __future__ import annotations
@@ -19,12 +19,16 @@ from deepweb.models import Form, Harvest, Source
 from deepweb.services import figures, harvests, sources
 
 NAME = "Museum of instruments (demo)"
-WISHES = {"queries": 50, "probes": 40, "details": 120}  # with fewer detail pages the size of the database cannot be estimated
+WISHES = {
+    "queries": 50,
+    "probes": 40,
+    "details": 120,
+}  # with fewer detail pages the size of the database cannot be estimated
 
 
 class DeepwebDemo:
-    """The part of the command `demo` that concerns the deep web (implements the demonstration's `Part`). A second `demo`
-    harvests only if the first was not completed.
+    """The part of the command `demo` that concerns the deep web (implements the demonstration's
+    `Part`). A second `demo` harvests only if the first was not completed.
     """
 
     def kept(self) -> Served | None:
@@ -40,7 +44,10 @@ class DeepwebDemo:
         if source is None:
             sources.add([url], SYSTEM.now(), settings)
             _marked().update(name=NAME)
-        demonstration.worked(lambda: sources.find([url], now=SYSTEM.now(), settings=settings, start=False), "database, forms")
+        demonstration.worked(
+            lambda: sources.find([url], now=SYSTEM.now(), settings=settings, start=False),
+            "database, forms",
+        )
 
     def finish(self) -> dict[str, Any]:
         source = _only()
@@ -68,7 +75,9 @@ class DeepwebDemo:
         say("Database: asking its search form …")
 
         def begin() -> Run:
-            return harvests.start([form], WISHES, now=SYSTEM.now(), settings=source.parameters, begin=False)
+            return harvests.start(
+                [form], WISHES, now=SYSTEM.now(), settings=source.parameters, begin=False
+            )
 
         try:
             return demonstration.worked(begin, "database, records")
@@ -78,15 +87,21 @@ class DeepwebDemo:
     def pages(self) -> list[DeskPage]:
         source = _only()
         harvest = Harvest.objects.filter(form__source=source).latest("pk")
-        return [DeskPage("database", "source", (source.pk,)), DeskPage("its harvest", "harvest", (harvest.pk,))]
+        return [
+            DeskPage("database", "source", (source.pk,)),
+            DeskPage("its harvest", "harvest", (harvest.pk,)),
+        ]
 
     def leave(self, now: datetime) -> None:
-        """Does nothing: forms are queried only on request, so there is no schedule to pause when the demonstration ends."""
+        """Does nothing: forms are queried only on request, so there is no schedule to pause when
+        the demonstration ends."""
 
     def remove(self, now: datetime) -> list[str]:
         told = []
         for source in _marked():
-            told.append(f"search site {source.name}: {source.forms.count()} forms, {source.records} records")
+            told.append(
+                f"search site {source.name}: {source.forms.count()} forms, {source.records} records"
+            )
             sources.delete(source, now)
         return told
 
@@ -103,9 +118,16 @@ def _source() -> Source | None:
 def _only() -> Source:
     source = _source()
     if source is None:
-        raise CommandError("The demonstration's database was taken away meanwhile; `demo` makes it anew.")
+        raise CommandError(
+            "The demonstration's database was taken away meanwhile; `demo` makes it anew."
+        )
     return source
 
 
 def _search_form(source: Source) -> Form | None:
-    return Form.objects.filter(source=source, searchable=True).select_related("source", "cluster").order_by("-confidence").first()
+    return (
+        Form.objects.filter(source=source, searchable=True)
+        .select_related("source", "cluster")
+        .order_by("-confidence")
+        .first()
+    )

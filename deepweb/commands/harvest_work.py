@@ -1,4 +1,5 @@
-"""Runs the command `deepweb harvest`: harvests a form, or all forms of a cluster, and stores the records."""
+"""Runs the command `deepweb harvest`: harvests a form, or all forms of a cluster, and stores the
+records."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ def run(options: dict[str, Any]) -> Result:
     database.ready()
     harvest_options = _harvest_options(options)
     chosen = _chosen(options)
-    settings = foreground.web_settings(options, [form.source.url for form in chosen], stored=_stored(chosen))
+    settings = foreground.web_settings(
+        options, [form.source.url for form in chosen], stored=_stored(chosen)
+    )
     if options["release"]:
         for form in chosen:
             forms.release(form, True)
@@ -34,7 +37,12 @@ def run(options: dict[str, Any]) -> Result:
         raise CommandError(unasked)
     if not run.fetched and run.failed + run.refused:
         raise CommandError(f"No query was answered: {run.stopped_by}")
-    document = {"run": run.pk, "state": run.state, **(run.result or figures.result_of(run)), "run_requests": run.requests}
+    document = {
+        "run": run.pk,
+        "state": run.state,
+        **(run.result or figures.result_of(run)),
+        "run_requests": run.requests,
+    }
     return Result(document, _text(document))
 
 
@@ -46,7 +54,11 @@ def _harvest_options(options: dict[str, Any]) -> dict[str, Any]:
         "policy": options["policy"],
         "queries": options["queries"],
         "requests": options["requests"],
-        "seed_terms": [word.strip() for word in options["seed_terms"].replace("，", ",").split(",") if word.strip()],
+        "seed_terms": [
+            word.strip()
+            for word in options["seed_terms"].replace("，", ",").split(",")
+            if word.strip()
+        ],
         "stop_rules": not options["no_stop_rule"],
         "probes": options["probes"],
         "coverage": options["coverage"],
@@ -62,18 +74,25 @@ def _harvest_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _stored(chosen: list[Form]) -> str:
-    """Returns the private addresses that the settings of these forms' sites already allow, separated by commas."""
-    allowed = (CrawlSettings.from_mapping(form.source.parameters).allowed_private for form in chosen)
+    """Returns the private addresses that the settings of these forms' sites already allow,
+    separated by commas."""
+    allowed = (
+        CrawlSettings.from_mapping(form.source.parameters).allowed_private for form in chosen
+    )
     return ",".join(sorted(frozenset().union(*allowed)))
 
 
 def _chosen(options: dict[str, Any]) -> list[Form]:
     if (options["cluster"] is None) == (options["form"] is None):
-        raise CommandError("give a form, the address of a page with one, or --cluster", returncode=2)
+        raise CommandError(
+            "give a form, the address of a page with one, or --cluster", returncode=2
+        )
     if options["cluster"] is not None:
         cluster = Cluster.objects.filter(pk=options["cluster"]).first()
         if cluster is None:
-            raise CommandError(f"There is no cluster {options['cluster']}; `deepweb cluster` makes some.")
+            raise CommandError(
+                f"There is no cluster {options['cluster']}; `deepweb cluster` makes some."
+            )
         found = harvests.of_cluster(cluster)
         if not found:
             raise CommandError("No form of this cluster may be asked.")
@@ -89,8 +108,10 @@ def _chosen(options: dict[str, Any]) -> list[Form]:
 
 
 def _form_of_page(url: str, settings: dict[str, Any]) -> Form:
-    """Returns the form on the page `url` that is most likely a search form; if no form of this address is stored, the page is
-    fetched first, with the crawl settings `settings`. Raises CommandError if the page cannot be read or has no search form."""
+    """Returns the form on the page `url` that is most likely a search form; if no form of this
+    address is stored, the page is fetched first, with the crawl settings `settings`. Raises
+    CommandError if the page cannot be read or has no search form.
+    """
     known = _known(url)
     if known is not None:
         return known
@@ -107,14 +128,21 @@ def _form_of_page(url: str, settings: dict[str, Any]) -> Form:
 
 
 def _known(url: str) -> Form | None:
-    """Returns the stored search form that was found at this address, or that submits to it; None if there is none."""
-    rows = Form.objects.select_related("source", "cluster").filter(Q(page_url=url) | Q(action=url), searchable=True)
+    """Returns the stored search form that was found at this address, or that submits to it; None if
+    there is none."""
+    rows = Form.objects.select_related("source", "cluster").filter(
+        Q(page_url=url) | Q(action=url), searchable=True
+    )
     return rows.order_by("-confidence").first()
 
 
-def _begin(chosen: list[Form], harvest_options: dict[str, Any], settings: dict[str, Any], *, by_nodes: bool) -> Run:
+def _begin(
+    chosen: list[Form], harvest_options: dict[str, Any], settings: dict[str, Any], *, by_nodes: bool
+) -> Run:
     def create() -> Run:
-        return harvests.start(chosen, harvest_options, now=SYSTEM.now(), settings=settings, begin=False)
+        return harvests.start(
+            chosen, harvest_options, now=SYSTEM.now(), settings=settings, begin=False
+        )
 
     try:
         return foreground.begun(create, "form", by_nodes=by_nodes)
@@ -134,7 +162,14 @@ def _text(found: dict[str, Any]) -> str:
         ("records", found["records"]),
         ("records a query", found["records_per_query"]),
         ("overlap rate", found["overlap_rate"]),
-        ("estimated total", f"{total[0]:.0f} to {total[1]:.0f}" if total else f"not estimable ({found['estimate_reason']})"),
+        (
+            "estimated total",
+            (
+                f"{total[0]:.0f} to {total[1]:.0f}"
+                if total
+                else f"not estimable ({found['estimate_reason']})"
+            ),
+        ),
         ("coverage", f"{share[0]:.2f} to {share[1]:.2f}" if share else None),
         ("share of answers cut", found["policy_share_of_cuts"]),
         ("requests", found["requests"]),

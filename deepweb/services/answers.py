@@ -1,5 +1,5 @@
-"""Processes the answers of search sites during a harvest: stores the records of result pages, ends queries, records failures,
-and begins the next query.
+"""Processes the answers of search sites during a harvest: stores the records of result pages, ends
+queries, records failures, and begins the next query.
 """
 
 from __future__ import annotations
@@ -45,13 +45,19 @@ def terms_of(row: Query) -> Terms:
 
 
 def store_page(
-    run: Run, sessions: Sequence[HarvestSession], session: HarvestSession, item: Url, response: FetchResponse,
-    answer: Answer, now: datetime
+    run: Run,
+    sessions: Sequence[HarvestSession],
+    session: HarvestSession,
+    item: Url,
+    response: FetchResponse,
+    answer: Answer,
+    now: datetime,
 ) -> Stored:
-    """Stores one page of results of a query: its records, then either requests the query's next page, or ends the query and
-    begins the run's next one. `item` is the fetched address, `answer` the page as read; `session` is the session of the query's
-    harvest, `sessions` are the sessions of all harvests of the run. Returns the requests to add to the run, and the numbers of
-    records on the page ("items") and of those new to the harvest ("new")."""
+    """Stores one page of results of a query: its records, then either requests the query's next
+    page, or ends the query and begins the run's next one. `item` is the fetched address, `answer`
+    the page as read; `session` is the session of the query's harvest, `sessions` are the sessions
+    of all harvests of the run. Returns the requests to add to the run, and the numbers of records
+    on the page ("items") and of those new to the harvest ("new")."""
     row = Query.objects.get(pk=item.payload["query"])
     number = int(item.payload["page"])
     _count_requests(session, row, max(1, item.attempts) + len(response.redirects))
@@ -78,30 +84,46 @@ def store_page(
         harvests.save(session)
         link = harvests.page_link(session, row, answer.next.submission, number + 1)
         return Stored(links=[link], counts={"new": new, "items": len(answer.records)})
-    further = kind is ResultKind.VALID and answer.next is not None and not session.state.get("came_round", False)
-    row.partial = further or kind is ResultKind.ERROR  # true if further pages exist that were not requested, or this one failed
+    further = (
+        kind is ResultKind.VALID
+        and answer.next is not None
+        and not session.state.get("came_round", False)
+    )
+    row.partial = (
+        further or kind is ResultKind.ERROR
+    )  # true if further pages exist that were not requested, or this one failed
     stored = _end(run, sessions, session, row, QueryState.VALID, "", now)
     stored.counts = {"new": new, "items": len(answer.records)}
     return stored
 
 
 def _lone_record(session: HarvestSession, response: FetchResponse, answer: Answer) -> Answer:
-    """Returns the answer with one record, if the site redirected to the page of the only record found. Such a page is
-    recognised by an address of the same form as those of known records; any other answer is returned unchanged.
+    """Returns the answer with one record, if the site redirected to the page of the only record
+    found. Such a page is recognised by an address of the same form as those of known records; any
+    other answer is returned unchanged.
     """
-    known = session.harvest.form.found_records.exclude(url="").values_list("url", flat=True)[:KNOWN_ADDRESSES]
-    if answer.login or shape(response.url) not in {shape(url) for url in known} - {shape(session.form.action)}:
+    known = session.harvest.form.found_records.exclude(url="").values_list("url", flat=True)[
+        :KNOWN_ADDRESSES
+    ]
+    if answer.login or shape(response.url) not in {shape(url) for url in known} - {
+        shape(session.form.action)
+    }:
         return answer
     try:
         fields = read_detail(response.text, session.page_template)
     except OverBudget:
         return answer
-    return answer._replace(records=(FoundRecord(response.url, fields),), shape=None, next=None) if fields else answer
+    return (
+        answer._replace(records=(FoundRecord(response.url, fields),), shape=None, next=None)
+        if fields
+        else answer
+    )
 
 
 def _status(session: HarvestSession, status: int) -> int:
-    """Returns the HTTP status of an answer for `results.judge`. Some sites answer queries without results with an error status;
-    for this status 200 is returned, so that the answer is not judged as an error."""
+    """Returns the HTTP status of an answer for `results.judge`. Some sites answer queries without
+    results with an error status; for this status 200 is returned, so that the answer is not judged
+    as an error."""
     return 200 if status == session.state.get("nothing_status", 200) else status
 
 
@@ -115,13 +137,22 @@ def _count_requests(session: HarvestSession, row: Query, number: int) -> None:
 
 
 def _nonsense(
-    run: Run, sessions: Sequence[HarvestSession], session: HarvestSession, row: Query, response: FetchResponse,
-    answer: Answer, now: datetime
+    run: Run,
+    sessions: Sequence[HarvestSession],
+    session: HarvestSession,
+    row: Query,
+    response: FetchResponse,
+    answer: Answer,
+    now: datetime,
 ) -> Stored:
-    """Processes the answer to a nonsense query (a word that cannot occur): learns the text of a page without results, and the
-    links and lines that are on every result page. Ends the query and returns the request of the run's next one."""
+    """Processes the answer to a nonsense query (a word that cannot occur): learns the text of a
+    page without results, and the links and lines that are on every result page. Ends the query and
+    returns the request of the run's next one.
+    """
     if response.status not in (200, 404):
-        return _without_records(run, sessions, session, row, response, answer, ResultKind.ERROR, now)
+        return _without_records(
+            run, sessions, session, row, response, answer, ResultKind.ERROR, now
+        )
     state = session.state
     state["nothing_status"] = response.status
     words = list(words_bound(bindings(terms_of(row))))
@@ -133,7 +164,11 @@ def _nonsense(
         own = {value for record in answer.records for value in record.fields.values()}
         shown = {
             "links": shown["links"] - {record.url for record in answer.records},
-            "lines": {line for line in shown["lines"] if not any(line in value or value in line for value in own)},
+            "lines": {
+                line
+                for line in shown["lines"]
+                if not any(line in value or value in line for value in own)
+            },
         }
         state["nonsense"][-1][0] = ""
     if session.finds_nothing:
@@ -145,10 +180,13 @@ def _nonsense(
     return _end(run, sessions, session, row, QueryState.NOTHING, "", now)
 
 
-def _shared(known: Mapping[str, Sequence[str]], shown: Mapping[str, set[str]]) -> dict[str, list[str]]:
-    """Compares the result pages of two queries that choose different values of one input. Returns their common "links" and
-    "lines" (the keys of `known`, `shown` and the result). Both lists are empty if the pages are nearly equal, since the
-    choice then had no effect and the common part may be records."""
+def _shared(
+    known: Mapping[str, Sequence[str]], shown: Mapping[str, set[str]]
+) -> dict[str, list[str]]:
+    """Compares the result pages of two queries that choose different values of one input. Returns
+    their common "links" and "lines" (the keys of `known`, `shown` and the result). Both lists are
+    empty if the pages are nearly equal, since the choice then had no effect and the common part may
+    be records."""
     both = {name: sorted(lines.intersection(known[name])) for name, lines in shown.items()}
     same = all(len(both[name]) >= SAME_PAGE * len(lines) for name, lines in shown.items())
     return {name: [] for name in both} if same else both
@@ -164,9 +202,9 @@ def _without_records(
     kind: ResultKind,
     now: datetime,
 ) -> Stored:
-    """Ends the query whose answer has no records: because there are none, because of an error, or because the site wants a login.
-    After an error that may come from an expired session, the next query first fetches the form's page again. Returns the request
-    of the run's next query."""
+    """Ends the query whose answer has no records: because there are none, because of an error, or
+    because the site wants a login. After an error that may come from an expired session, the next
+    query first fetches the form's page again. Returns the request of the run's next query."""
     if answer.login:
         session.state["ending"] = "login_required"
         return _end(run, sessions, session, row, QueryState.ERROR, "login_required", now)
@@ -180,12 +218,14 @@ def _without_records(
 
 
 def _keep(session: HarvestSession, row: Query, answer: Answer, number: int, now: datetime) -> int:
-    """Stores the records of page `number` of the answer and adds them to the query's and the harvest's counts. Returns how many
-    of them were new to the harvest."""
+    """Stores the records of page `number` of the answer and adds them to the query's and the
+    harvest's counts. Returns how many of them were new to the harvest."""
     ids, _ = records.keep(session.harvest.form, answer.records, now)
     fresh = [pk for pk in dict.fromkeys(ids) if pk not in set(row.found)]
     if number > 1 and not fresh:
-        session.state["came_round"] = True  # the site returned an earlier page again instead of an empty one
+        session.state["came_round"] = (
+            True  # the site returned an earlier page again instead of an empty one
+        )
     new = [pk for pk in fresh if pk not in session.known]
     row.found = [*row.found, *fresh]
     row.pages += 1
@@ -199,21 +239,30 @@ def _keep(session: HarvestSession, row: Query, answer: Answer, number: int, now:
     session.state["page_size"] = max(int(session.state.get("page_size", 0)), len(answer.records))
     if answer.shape is not None:
         session.state["shape"] = answer.shape.to_json()
-    shares = session.state.setdefault("shares", []) if number > 1 else session.state.update(shares=[]) or session.state["shares"]
+    shares = (
+        session.state.setdefault("shares", [])
+        if number > 1
+        else session.state.update(shares=[]) or session.state["shares"]
+    )
     shares.append(len(new) / max(1, len(fresh)))
     return len(new)
 
 
 def _goes_on(session: HarvestSession, row: Query, number: int) -> bool:
-    """Tells whether to request the next page of results, after page `number`. False if pages repeat, the maximum number of pages
-    or requests is reached, or at most a tenth of the records on the last three pages were new to the harvest."""
+    """Tells whether to request the next page of results, after page `number`. False if pages
+    repeat, the maximum number of pages or requests is reached, or at most a tenth of the records on
+    the last three pages were new to the harvest.
+    """
     if session.state.get("came_round") or number >= session.options.max_pages:
         return False
     if row.kind == QueryKind.PROBE:
         return number <= PAGES
     if session.options.fixed:
         return number < 2
-    if session.options.requests is not None and session.harvest.requests >= session.options.requests:
+    if (
+        session.options.requests is not None
+        and session.harvest.requests >= session.options.requests
+    ):
         return False
     last = session.state.get("shares", [])[-STALE_PAGES:]
     return len(last) < STALE_PAGES or sum(last) / len(last) >= STALE_SHARE
@@ -228,8 +277,8 @@ def _end(
     reason: str,
     now: datetime,
 ) -> Stored:
-    """Ends a query with the given state and reason, updates the harvest's counts and what is known of the site, and begins the
-    run's next query. Returns the request of that query."""
+    """Ends a query with the given state and reason, updates the harvest's counts and what is known
+    of the site, and begins the run's next query. Returns the request of that query."""
     harvest = session.harvest
     row.state, row.reason, row.ended_at = state, reason[:200], now
     session.state.pop("came_round", None)
@@ -238,10 +287,16 @@ def _end(
         harvest.queries += 1
         harvest.valid += state == QueryState.VALID
     if row.kind in COUNTED:
-        session.state["gains"] = [*session.state.get("gains", []), row.new / max(1, row.requests)][-GAINS_KEPT:]
+        session.state["gains"] = [*session.state.get("gains", []), row.new / max(1, row.requests)][
+            -GAINS_KEPT:
+        ]
     elif row.kind == QueryKind.PROBE:
         harvest.probes += 1
-        found = {"term": row.terms[0], "found": row.found, "overflowed": row.overflowed or row.partial}
+        found = {
+            "term": row.terms[0],
+            "found": row.found,
+            "overflowed": row.overflowed or row.partial,
+        }
         session.state.setdefault("probes", []).append(found)
     elif state == QueryState.ERROR:
         session.state["nonsense_failed"] = int(session.state.get("nonsense_failed", 0)) + 1
@@ -259,15 +314,25 @@ def _end(
 def _note_errors(session: HarvestSession, state: QueryState, reason: str) -> None:
     errors = int(session.state.get("errors", 0)) + 1 if state == QueryState.ERROR else 0
     session.state["errors"] = errors
-    if errors >= ERRORS_IN_A_ROW + (NONSENSE if not session.log else 0) and "ending" not in session.state:
+    if (
+        errors >= ERRORS_IN_A_ROW + (NONSENSE if not session.log else 0)
+        and "ending" not in session.state
+    ):
         session.state["ending"] = reason[:60] or "errors"
 
 
 def failed(
-    run: Run, sessions: Sequence[HarvestSession], session: HarvestSession, item: Url, reason: str, now: datetime
+    run: Run,
+    sessions: Sequence[HarvestSession],
+    session: HarvestSession,
+    item: Url,
+    reason: str,
+    now: datetime,
 ) -> Stored:
-    """Ends the query of a request that got no response: disallowed by robots.txt, lost when its process was killed, or failed at
-    every try. Returns the request of the run's next query; nothing if the query had ended already."""
+    """Ends the query of a request that got no response: disallowed by robots.txt, lost when its
+    process was killed, or failed at every try. Returns the request of the run's next query; nothing
+    if the query had ended already.
+    """
     row = Query.objects.filter(pk=item.payload.get("query")).first()
     if row is None or row.state != QueryState.SENT:
         return Stored()
@@ -283,10 +348,14 @@ def failed(
 
 
 def reopened(
-    session: HarvestSession, item: Url, response: FetchResponse, page_forms: Sequence[PageForm], now: datetime
+    session: HarvestSession,
+    item: Url,
+    response: FetchResponse,
+    page_forms: Sequence[PageForm],
+    now: datetime,
 ) -> Stored:
-    """Processes the page with the form, which was fetched to start a session. Returns the request of the query that was waiting
-    for it. `page_forms` are the forms on the page."""
+    """Processes the page with the form, which was fetched to start a session. Returns the request
+    of the query that was waiting for it. `page_forms` are the forms on the page."""
     session.is_open = True
     row = Query.objects.get(pk=item.payload["query"])
     _count_requests(session, row, max(1, item.attempts) + len(response.redirects))
@@ -295,15 +364,20 @@ def reopened(
     opened = session.state["opened"] = int(session.state.get("opened", 0)) + 1
     harvests.save(session)
     number = int(item.payload["page"])
-    if number > 1:  # a further page belongs to the expired session, so the query starts again at the first one
+    if (
+        number > 1
+    ):  # a further page belongs to the expired session, so the query starts again at the first one
         number = 1
-    link = harvests.page_link(session, row, harvests.submission_of(session, row), number, attempt=opened)
+    link = harvests.page_link(
+        session, row, harvests.submission_of(session, row), number, attempt=opened
+    )
     return Stored(links=[link])
 
 
 def close_lost(run: Run, sessions: Sequence[HarvestSession], now: datetime) -> list[Stored]:
-    """Ends queries whose requests were dropped from the frontier, for example because their host was given up, and ends their
-    harvests too. Returns one result per query; its links are the next requests of the run."""
+    """Ends queries whose requests were dropped from the frontier, for example because their host
+    was given up, and ends their harvests too. Returns one result per query; its links are the next
+    requests of the run."""
     ended = []
     for session in sessions:
         for row in Query.objects.filter(harvest=session.harvest, state=QueryState.SENT):
@@ -313,5 +387,7 @@ def close_lost(run: Run, sessions: Sequence[HarvestSession], now: datetime) -> l
                 .last()
             )
             session.state.setdefault("ending", (reason or "dropped")[:60])
-            ended.append(_end(run, sessions, session, row, QueryState.ERROR, reason or "dropped", now))
+            ended.append(
+                _end(run, sessions, session, row, QueryState.ERROR, reason or "dropped", now)
+            )
     return ended

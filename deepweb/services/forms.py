@@ -1,4 +1,5 @@
-"""Forms found on pages: stored, classified, corrected by operators, and allowed or forbidden to be submitted."""
+"""Forms found on pages: stored, classified, corrected by operators, and allowed or forbidden to be
+submitted."""
 
 from __future__ import annotations
 
@@ -25,14 +26,23 @@ from deepweb.terms import language_of
 MAX_FORMS_A_PAGE = 20
 MAX_WORDS = 400
 PERSONAL = frozenset(
-    (*(FieldRole.EMAIL, FieldRole.PASSWORD, FieldRole.CAPTCHA, FieldRole.USERNAME, FieldRole.FILE, FieldRole.PHONE),)
+    (
+        *(
+            FieldRole.EMAIL,
+            FieldRole.PASSWORD,
+            FieldRole.CAPTCHA,
+            FieldRole.USERNAME,
+            FieldRole.FILE,
+            FieldRole.PHONE,
+        ),
+    )
 )
 NEVER_ASKED = frozenset(("password", "file", "submit", "image", "button", "reset", "hidden"))
 
 
 class ClassifiedForm(NamedTuple):
-    """A form of a page with the classifier's verdict, and for a search form the words of its page ("page") and of the form
-    itself ("form") with their weights.
+    """A form of a page with the classifier's verdict, and for a search form the words of its page
+    ("page") and of the form itself ("form") with their weights.
     """
 
     form: PageForm
@@ -41,7 +51,8 @@ class ClassifiedForm(NamedTuple):
 
 
 def classified(forms: Sequence[PageForm], html: str) -> list[ClassifiedForm]:
-    """Classifies the forms of a page, at most MAX_FORMS_A_PAGE; the words for clustering are extracted for search forms only."""
+    """Classifies the forms of a page, at most MAX_FORMS_A_PAGE; the words for clustering are
+    extracted for search forms only."""
     found = []
     for form in forms[:MAX_FORMS_A_PAGE]:
         verdict = shipped_model().classify(form)
@@ -58,10 +69,18 @@ def _heaviest(words: Any) -> dict[str, float]:
 
 
 def keep(
-    source: Source, found: Sequence[ClassifiedForm], *, depth: int, language: str, charset: str, now: datetime
+    source: Source,
+    found: Sequence[ClassifiedForm],
+    *,
+    depth: int,
+    language: str,
+    charset: str,
+    now: datetime,
 ) -> list[Form]:
-    """Stores the forms of a page and returns their database rows. A form that is stored already keeps its row, its type and the
-    operators' corrections. `depth` is the number of clicks from the start page of the site to the page."""
+    """Stores the forms of a page and returns their database rows. A form that is stored already
+    keeps its row, its type and the operators' corrections. `depth` is the number of clicks from the
+    start page of the site to the page.
+    """
     kept = []
     for form, verdict, words in found:
         row, made = Form.objects.get_or_create(
@@ -75,7 +94,10 @@ def keep(
                 "confidence": verdict.confidence,
                 "searchable": verdict.searchable,
                 "described": form_to_json(form),
-                "language": language_of(f"{form.title} {form.headings} {form.text} {' '.join(words.get('page', ()))}", language),
+                "language": language_of(
+                    f"{form.title} {form.headings} {form.text} {' '.join(words.get('page', ()))}",
+                    language,
+                ),
                 "charset": charset[:40],
                 "words": words,
                 "depth": depth,
@@ -83,36 +105,42 @@ def keep(
             },
         )
         if not made and depth < row.depth:
-            Form.objects.filter(pk=row.pk).update(depth=depth, page_url=form.page_url, described=form_to_json(form))
+            Form.objects.filter(pk=row.pk).update(
+                depth=depth, page_url=form.page_url, described=form_to_json(form)
+            )
         kept.append(row)
     return kept
 
 
 def described_form(row: Form) -> PageForm:
-    """Returns the form as it was parsed from its page, without the field roles that harvests or operators determined later."""
+    """Returns the form as it was parsed from its page, without the field roles that harvests or
+    operators determined later."""
     return form_from_json(row.described)
 
 
 def page_form(row: Form) -> PageForm:
-    """Returns the form with the effective role of each field: set by an operator, otherwise found by a harvest, otherwise read
-    from the form.
+    """Returns the form with the effective role of each field: set by an operator, otherwise found
+    by a harvest, otherwise read from the form.
     """
     return with_roles(described_form(row), {**row.learned, **row.roles})
 
 
 def learn_roles(row: Form, learned: Mapping[str, str]) -> None:
-    """Stores the roles of fields that a harvest found; roles set by an operator still take precedence over them."""
+    """Stores the roles of fields that a harvest found; roles set by an operator still take
+    precedence over them."""
     if {**row.learned, **learned} != row.learned:
         row.learned = {**row.learned, **learned}
         Form.objects.filter(pk=row.pk).update(learned=row.learned)
 
 
 def set_role(row: Form, name: str, role: str) -> None:
-    """Stores the role that an operator assigns to a field; an empty one removes the assignment. Raises ValueError for an
-    unknown field or role.
+    """Stores the role that an operator assigns to a field; an empty one removes the assignment.
+    Raises ValueError for an unknown field or role.
     """
     form = described_form(row)
-    if name not in {field.name for field in form.fields if field.name and field.kind not in NEVER_ASKED}:
+    if name not in {
+        field.name for field in form.fields if field.name and field.kind not in NEVER_ASKED
+    }:
         raise ValueError(f"{name} is no field of the form")
     if role and role not in ASKED_ROLES:
         raise ValueError(f"{role} is no role of a field")
@@ -121,8 +149,8 @@ def set_role(row: Form, name: str, role: str) -> None:
 
 
 def verdict_of(row: Form) -> Verdict:
-    """Returns the effective verdict on a form's type: an operator's correction with full confidence, otherwise the
-    classifier's.
+    """Returns the effective verdict on a form's type: an operator's correction with full
+    confidence, otherwise the classifier's.
     """
     kind = FormType(row.kind)
     sure = 1.0 if row.corrected else row.confidence
@@ -133,9 +161,9 @@ def verdict_of(row: Form) -> Verdict:
 def refusal_code(row: Form) -> str | None:
     """Returns the code of the reason why the form must not be submitted; None if it may be.
 
-    Besides the reasons of `submission.refusal`: "other_site", since a form is never sent to another site; and "unsure" for a
-    form whose boxes ask for something other than search words, until an operator has confirmed it or a harvest has found its
-    roles.
+    Besides the reasons of `submission.refusal`: "other_site", since a form is never sent to another
+    site; and "unsure" for a form whose boxes ask for something other than search words, until an
+    operator has confirmed it or a harvest has found its roles.
     """
     form = page_form(row)
     if _site(form.action) != _site(form.page_url):
@@ -151,14 +179,22 @@ def _site(url: str) -> str:
 
 
 def correct(row: Form, kind: str, user: Any, now: datetime) -> None:
-    """Stores the type that an operator assigns to the form; an empty one removes the assignment. A form with an assigned type
-    other than search is not submitted. Raises ValueError for an unknown type.
+    """Stores the type that an operator assigns to the form; an empty one removes the assignment. A
+    form with an assigned type other than search is not submitted. Raises ValueError for an unknown
+    type.
     """
     if kind and kind not in {each.value for each in FormType}:
         raise ValueError(f"{kind} is no type of form")
-    searchable = kind == FormType.SEARCH and can_be_asked(page_form(row)) if kind else verdict_of_model(row).searchable
+    searchable = (
+        kind == FormType.SEARCH and can_be_asked(page_form(row))
+        if kind
+        else verdict_of_model(row).searchable
+    )
     Form.objects.filter(pk=row.pk).update(
-        corrected=kind, corrected_by=user if kind else None, corrected_at=now if kind else None, searchable=searchable
+        corrected=kind,
+        corrected_by=user if kind else None,
+        corrected_at=now if kind else None,
+        searchable=searchable,
     )
 
 
@@ -168,25 +204,34 @@ def verdict_of_model(row: Form) -> Verdict:
 
 
 def release(row: Form, released: bool) -> None:
-    """Allows or forbids submitting a form that needs an operator's consent: it is sent by POST, or its type is uncertain."""
+    """Allows or forbids submitting a form that needs an operator's consent: it is sent by POST, or
+    its type is uncertain."""
     Form.objects.filter(pk=row.pk).update(released=released)
 
 
 def refreshed(form: PageForm, shown: Sequence[PageForm]) -> PageForm:
-    """Returns the form `form` with the hidden values (tokens) of the same form in `shown`, the forms of the page just fetched;
-    unchanged if the page does not contain it.
+    """Returns the form `form` with the hidden values (tokens) of the same form in `shown`, the
+    forms of the page just fetched; unchanged if the page does not contain it.
     """
     again = next((other for other in shown if other.signature == form.signature), None)
     if again is None:
         return form
     hidden = {field.name: field.value for field in again.fields if field.kind == "hidden"}
     fields = tuple(
-        replace(field, value=hidden.get(field.name, field.value)) if field.kind == "hidden" else field for field in form.fields
+        (
+            replace(field, value=hidden.get(field.name, field.value))
+            if field.kind == "hidden"
+            else field
+        )
+        for field in form.fields
     )
-    return replace(form, fields=fields, action=again.action if again.method == "post" else form.action)
+    return replace(
+        form, fields=fields, action=again.action if again.method == "post" else form.action
+    )
 
 
 def count_records(source_id: int, new: int) -> None:
-    """Adds `new`, the number of records just found for the first time, to the record counter of a source (search site)."""
+    """Adds `new`, the number of records just found for the first time, to the record counter of a
+    source (search site)."""
     if new:
         Source.objects.filter(pk=source_id).update(records=F("records") + new)

@@ -1,4 +1,5 @@
-"""Options of a harvest run: its budget, its policy for choosing queries, and the policy's parameters."""
+"""Options of a harvest run: its budget, its policy for choosing queries, and the policy's
+parameters."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ _MINIMUMS = {
 
 @dataclass(frozen=True, slots=True)
 class HarvestOptions:
-    """Options of a harvest run; None for a number means no limit. `from_mapping` reads a run's parameters and refuses invalid
-    ones.
+    """Options of a harvest run; None for a number means no limit. `from_mapping` reads a run's
+    parameters and refuses invalid ones.
     """
 
     policy: str = "fresh"
@@ -40,11 +41,15 @@ class HarvestOptions:
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> HarvestOptions:
-        """Makes the options from a run's parameters, ignoring other keys. Raises ValueError with a one-line message for an
-        unknown policy or a number out of range.
+        """Makes the options from a run's parameters, ignoring other keys. Raises ValueError with a
+        one-line message for an unknown policy or a number out of range.
         """
         names = set(cls.__dataclass_fields__)
-        values = {name: value for name, value in given.items() if name in names and (value is not None or name == "details")}
+        values = {
+            name: value
+            for name, value in given.items()
+            if name in names and (value is not None or name == "details")
+        }
         if values.get("policy", "fresh") not in POLICIES:
             raise ValueError(f"{values['policy']} is no policy; there are {', '.join(POLICIES)}")
         for name, low in _MINIMUMS.items():
@@ -59,11 +64,14 @@ class HarvestOptions:
         if share is not None and not (isinstance(share, (int, float)) and 0 < share <= 1):
             raise ValueError(f"coverage: {share!r} is no share above 0 and of at most 1")
         values["seed_terms"] = tuple(values.get("seed_terms", ()))
-        values["fixed"] = tuple(tuple((str(n), str(v)) for n, v in query) for query in values.get("fixed", ()))
+        values["fixed"] = tuple(
+            tuple((str(n), str(v)) for n, v in query) for query in values.get("fixed", ())
+        )
         return cls(**values)
 
     def of_paper(self) -> dict[str, Any]:
-        """Returns the options of the deep-web paper's method as keyword arguments of its policy (`PaperPolicy`)."""
+        """Returns the options of the deep-web paper's method as keyword arguments of its policy
+        (`PaperPolicy`)."""
         return {
             "per_round": self.per_round,
             "max_rounds": self.rounds,

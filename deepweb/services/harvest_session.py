@@ -1,5 +1,5 @@
-"""The state of a harvest in memory: the answers so far, and what they show about the site. It is rebuilt from the stored
-queries, so that a kill loses nothing.
+"""The state of a harvest in memory: the answers so far, and what they show about the site. It is
+rebuilt from the stored queries, so that a kill loses nothing.
 """
 
 from __future__ import annotations
@@ -7,12 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from deepweb.beginning import (
-    FillPlan,
-    forget_what_was_shown,
-    looks_inside_values,
-    ways_of,
-)
+from deepweb.beginning import FillPlan, forget_what_was_shown, looks_inside_values, ways_of
 from deepweb.field_roles import FieldRole
 from deepweb.form_roles import with_roles
 from deepweb.inside_words import InsideWords, looks_inside
@@ -37,8 +32,8 @@ TELLING_ANSWERS = 12
 
 
 class HarvestSession:
-    """One harvest in progress. `state` is stored with the harvest after each answer; everything else is rebuilt from the log of
-    stored queries.
+    """One harvest in progress. `state` is stored with the harvest after each answer; everything
+    else is rebuilt from the log of stored queries.
     """
 
     def __init__(self, harvest: Harvest, options: HarvestOptions) -> None:
@@ -72,52 +67,74 @@ class HarvestSession:
 
     @property
     def columns(self) -> dict[str, None]:
-        """The names of all fields that records have, in the order in which they were first seen (the dictionary's values are
-        not used).
+        """The names of all fields that records have, in the order in which they were first seen
+        (the dictionary's values are not used).
         """
         return self._shown.columns
 
     def _asking(self) -> Asking:
         mode = WordMode(self.state.get("mode") or WordMode.WORDS)
         unsearched = self.searched.missing(self.columns)
-        return asking_of(self.form, tuple(self.columns), mode, barred_inputs(self), unsearched, self.way.box)
+        return asking_of(
+            self.form, tuple(self.columns), mode, barred_inputs(self), unsearched, self.way.box
+        )
 
     @property
     def way(self) -> FillPlan:
-        """The way of submitting the form that is in use: which text box takes the words, and which other inputs are always set.
-        Either it is still being tried, or it has already returned records.
+        """The way of submitting the form that is in use: which text box takes the words, and which
+        other inputs are always set. Either it is still being tried, or it has already returned
+        records.
         """
         return self.ways[min(int(self.state.get("way", 0)), len(self.ways) - 1)]
 
     def proved(self) -> dict[str, str]:
-        """Returns the roles of fields, by name, that are certain once a query in the text box has found records: QUERY for the
-        box, REQUIRED for the inputs that every query sets. Empty before that.
+        """Returns the roles of fields, by name, that are certain once a query in the text box has
+        found records: QUERY for the box, REQUIRED for the inputs that every query sets. Empty
+        before that.
         """
-        if not self.way.box or not any(entry.found and entry.choice.query[0].input == self.way.box for entry in self.log):
+        if not self.way.box or not any(
+            entry.found and entry.choice.query[0].input == self.way.box for entry in self.log
+        ):
             return {}
-        return {self.way.box: FieldRole.QUERY.value, **dict.fromkeys(self.way.required, FieldRole.REQUIRED.value)}
+        return {
+            self.way.box: FieldRole.QUERY.value,
+            **dict.fromkeys(self.way.required, FieldRole.REQUIRED.value),
+        }
 
     def _note_searched(self, entry: Logged) -> None:
-        """Updates what is known about which record fields the text box searches. Only complete answers to one word are used,
-        since such an answer contains every record that has the word in a searched field."""
+        """Updates what is known about which record fields the text box searches. Only complete
+        answers to one word are used, since such an answer contains every record that has the word
+        in a searched field."""
         query = self.parts.without(entry.choice.query)
-        if not entry.is_whole or len(query) != 1 or query[0].input != self.asking.box or not query[0].value:
+        if (
+            not entry.is_whole
+            or len(query) != 1
+            or query[0].input != self.asking.box
+            or not query[0].value
+        ):
             return
         if self.limit is not None and len(entry.found) >= self.limit:
             return
         whole = not entry.found or self.limit is not None or len(self.log) >= CUT_UNKNOWN_BEFORE
         listed = {pk: self.listed[pk] for pk in self._known_beside(entry) if pk in self.listed}
-        self.searched.note(listed, set(entry.found), query[0].value.casefold(), self.asking.mode, whole=whole)
+        self.searched.note(
+            listed, set(entry.found), query[0].value.casefold(), self.asking.mode, whole=whole
+        )
 
     def _known_beside(self, entry: Logged) -> set[int]:
-        """Returns the ids of the known records that the query `entry` could have found: those found by queries with the same
-        required choices, or all known ones if it sets none."""
+        """Returns the ids of the known records that the query `entry` could have found: those found
+        by queries with the same required choices, or all known ones if it sets none."""
         part = {term for term in entry.choice.query if term.input in self.parts.names}
-        return {pk for other in self.log if part <= set(other.choice.query) for pk in other.found} if part else self.known
+        return (
+            {pk for other in self.log if part <= set(other.choice.query) for pk in other.found}
+            if part
+            else self.known
+        )
 
     def by_input(self) -> dict[str, tuple[int, int]]:
-        """Returns for each input how many queries set it alone, and how many of these returned records, as {name: (queries,
-        valid)}. Text boxes are left out, so that `barred_inputs` never excludes them.
+        """Returns for each input how many queries set it alone, and how many of these returned
+        records, as {name: (queries, valid)}. Text boxes are left out, so that `barred_inputs` never
+        excludes them.
         """
         boxes = {way.box for way in self.ways}
         counts: dict[str, tuple[int, int]] = {}
@@ -129,15 +146,17 @@ class HarvestSession:
         return counts
 
     def columns_of_inputs(self) -> set[str]:
-        """Returns the names of the record fields whose values can be typed into inputs of the form other than the text box for
-        words."""
+        """Returns the names of the record fields whose values can be typed into inputs of the form
+        other than the text box for words."""
         return {column for columns in self.asking.columns.values() for column in columns}
 
     def _rebuild(self) -> None:
-        """Computes the state derived from the query log again. Called when the way of submitting the form, or the set of record
-        fields, has changed.
+        """Computes the state derived from the query log again. Called when the way of submitting
+        the form, or the set of record fields, has changed.
         """
-        self.form = with_roles(self.form, dict.fromkeys(self.way.required, FieldRole.REQUIRED.value) | self._box_role())
+        self.form = with_roles(
+            self.form, dict.fromkeys(self.way.required, FieldRole.REQUIRED.value) | self._box_role()
+        )
         self.asking, self.where = self._asking(), {}
         self.slots = slots_of(self.form, self.asking.box)
         parts = parts_of(self.form) if self.asking.box else ()
@@ -145,9 +164,13 @@ class HarvestSession:
         anywhere = looks_inside_values(self.form, self.way) or self.state.get("inside", False)
         self.inside = InsideWords(self.asking.box, parts) if anywhere and self.asking.box else None
         self.seen = Seen(self._column)
-        terms = {pk: self._terms(pk) for entry in self.log for pk in entry.found if pk in self.listed}
+        terms = {
+            pk: self._terms(pk) for entry in self.log for pk in entry.found if pk in self.listed
+        }
         for entry in self.log:
-            found: list[tuple[int, Sequence[Term]]] = [(pk, terms[pk]) for pk in entry.found if pk in terms]
+            found: list[tuple[int, Sequence[Term]]] = [
+                (pk, terms[pk]) for pk in entry.found if pk in terms
+            ]
             self._see(entry, found)
 
     def _box_role(self) -> dict[str, str]:
@@ -167,9 +190,9 @@ class HarvestSession:
 
     # --- processing of answers
     def add_answer(self, row: Query) -> dict[int, tuple[int | None, bool]]:
-        """Adds a finished query to the log. Returns, by query number, what is now known about this and earlier queries: the total
-        number of results (None if unknown), and whether the answer was truncated. Empty for probes and nonsense queries, which
-        are not logged."""
+        """Adds a finished query to the log. Returns, by query number, what is now known about this
+        and earlier queries: the total number of results (None if unknown), and whether the answer
+        was truncated. Empty for probes and nonsense queries, which are not logged."""
         self._shown.load(row.found)
         self.known.update(row.found)
         if not is_counted(row):
@@ -179,37 +202,45 @@ class HarvestSession:
         if row.kind == QueryKind.TRIAL and entry.choice.query[0].value:
             self._tried(bool(row.found))
         self._note_searched(entry)
-        turned = self.inside is None and looks_inside(self.log.entries[-TELLING_ANSWERS:], self.listed, self.asking.box)
+        turned = self.inside is None and looks_inside(
+            self.log.entries[-TELLING_ANSWERS:], self.listed, self.asking.box
+        )
         if turned:
             self.state["inside"] = True
         if turned or self._asking() != self.asking:
             self._rebuild()
         else:
-            self._see(entry, [(pk, self._terms(pk) if not self.seen.has(pk) else ()) for pk in entry.found])
+            self._see(
+                entry,
+                [(pk, self._terms(pk) if not self.seen.has(pk) else ()) for pk in entry.found],
+            )
         told = self.log.settle(self.seen)
         self._note_joins(self.log[len(self.log) - 1])
         return told
 
     def _note_joins(self, entry: Logged) -> None:
-        """Finds out how the site combines words (all of them, any of them, ...) from the records that a query of two words in
-        the text box returned; other queries are ignored.
+        """Finds out how the site combines words (all of them, any of them, ...) from the records
+        that a query of two words in the text box returned; other queries are ignored.
         """
         query = entry.choice.query
         if len(query) != 2 or {term.input for term in query} != {self.asking.box}:
             return
         found = [self.listed[pk] for pk in entry.found if pk in self.listed]
         words = [term.value for term in query]
-        self.state["joins"] = how_words_combine(words, found, self.asking.mode, fewer=self.log.is_fewer(entry))
+        self.state["joins"] = how_words_combine(
+            words, found, self.asking.mode, fewer=self.log.is_fewer(entry)
+        )
 
     @property
     def limit(self) -> int | None:
-        """The number of records at which the site truncates its answers; None as long as there is no evidence of a limit."""
+        """The number of records at which the site truncates its answers; None as long as there is
+        no evidence of a limit."""
         return cut_at(self.seen.outcomes, self.log.totals)
 
     @property
     def page_template(self) -> PageTemplate:
-        """The links and text lines that answers to nonsense queries show. Such answers have no results, so these are parts of
-        every page (menus, footers), not records.
+        """The links and text lines that answers to nonsense queries show. Such answers have no
+        results, so these are parts of every page (menus, footers), not records.
         """
         known = self.state.get("furniture", {})
         return PageTemplate(frozenset(known.get("links", ())), frozenset(known.get("lines", ())))
@@ -222,17 +253,23 @@ class HarvestSession:
 
     @property
     def finds_nothing(self) -> bool:
-        """Whether the form's calibration queries, sent first to learn what a page without results looks like, can be expected to
-        find no record. True for nonsense words and for the ends of a range, False for choices of a select input."""
+        """Whether the form's calibration queries, sent first to learn what a page without results
+        looks like, can be expected to find no record. True for nonsense words and for the ends of a
+        range, False for choices of a select input.
+        """
         return bool(self.asking.box) or not any(slot.values for slot in self.slots)
 
     @property
     def nothing(self) -> NoResultPages | None:
-        """What pages without results look like, learned from the answers to nonsense queries; None before there are two of
-        them, or if the calibration queries may find records.
+        """What pages without results look like, learned from the answers to nonsense queries; None
+        before there are two of them, or if the calibration queries may find records.
         """
         said = self.state.get("nonsense", []) if self.finds_nothing else []
-        return learn_no_result_pages([(text, words) for text, words in said]) if len(said) >= NONSENSE else None
+        return (
+            learn_no_result_pages([(text, words) for text, words in said])
+            if len(said) >= NONSENSE
+            else None
+        )
 
     # --- information for the choice of the next query
     def asked_terms(self) -> set[Term]:
@@ -240,8 +277,8 @@ class HarvestSession:
         return {term for entry in self.log for term in entry.choice.query}
 
     def switch_way(self) -> bool:
-        """Switches to the next way of submitting the form, because no word returned a record by the present one. Returns False
-        if there is no further way.
+        """Switches to the next way of submitting the form, because no word returned a record by the
+        present one. Returns False if there is no further way.
         """
         number = int(self.state.get("way", 0)) + 1
         if number >= len(self.ways):

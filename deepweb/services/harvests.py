@@ -1,5 +1,5 @@
-"""Harvests: starts runs for one form or all forms of a cluster, distributes the run's budget of queries over the forms, and
-ends the querying of a form.
+"""Harvests: starts runs for one form or all forms of a cluster, distributes the run's budget of
+queries over the forms, and ends the querying of a form.
 """
 
 from __future__ import annotations
@@ -58,10 +58,13 @@ def start(
     begin: bool = True,
     scheduled: bool = False,
 ) -> Run:
-    """Creates a run that harvests these forms with one common budget; forms that must not be submitted are left out. `options`
-    are those of `HarvestOptions`, `settings` crawl settings that override those of the sites. `begin` false creates the run
-    without starting it; `scheduled` marks a run that a schedule starts. Raises Refused if none of the forms may be submitted,
-    ValueError for invalid options or no form, runs.Busy if a form is already being harvested or its site is being deleted."""
+    """Creates a run that harvests these forms with one common budget; forms that must not be
+    submitted are left out. `options` are those of `HarvestOptions`, `settings` crawl settings that
+    override those of the sites. `begin` false creates the run without starting it; `scheduled`
+    marks a run that a schedule starts. Raises Refused if none of the forms may be submitted,
+    ValueError for invalid options or no form, runs.Busy if a form is already being harvested or its
+    site is being deleted.
+    """
     HarvestOptions.from_mapping(options)
     CrawlSettings.from_mapping(settings or {})
     allowed = [form for form in chosen if forms.refusal_code(form) is None]
@@ -75,7 +78,9 @@ def start(
     with transaction.atomic():
         # Locks the forms, so that concurrent starts on the same form wait for each other.
         list(Form.objects.select_for_update().filter(pk__in=keys).order_by("pk").only("pk"))
-        asking = Run.objects.filter(state__in=ACTIVE, harvests__form__in=allowed, harvests__ended=False).first()
+        asking = Run.objects.filter(
+            state__in=ACTIVE, harvests__form__in=allowed, harvests__ended=False
+        ).first()
         if asking is not None:
             raise runs.Busy(asking, KIND, frozen)
         run = runs.create(
@@ -101,20 +106,31 @@ def _label(chosen: Sequence[Form]) -> str:
 
 def of_cluster(row: Cluster) -> list[Form]:
     """Returns the forms of a cluster that may be submitted."""
-    return [form for form in row.forms.select_related("source").order_by("pk") if forms.refusal_code(form) is None]
+    return [
+        form
+        for form in row.forms.select_related("source").order_by("pk")
+        if forms.refusal_code(form) is None
+    ]
 
 
-def next_links(run: Run, sessions: Sequence[HarvestSession], options: HarvestOptions, now: datetime) -> list[NewUrl]:
-    """Begins the run's next query, at the form that currently yields most, and returns its first request. Forms whose querying
-    has ended contribute the requests for their records' detail pages. An empty list if all forms have ended.
+def next_links(
+    run: Run, sessions: Sequence[HarvestSession], options: HarvestOptions, now: datetime
+) -> list[NewUrl]:
+    """Begins the run's next query, at the form that currently yields most, and returns its first
+    request. Forms whose querying has ended contribute the requests for their records' detail pages.
+    An empty list if all forms have ended.
     """
     links: list[NewUrl] = []
     while True:
-        session = _most_promising([session for session in sessions if not session.harvest.ended], sessions)
+        session = _most_promising(
+            [session for session in sessions if not session.harvest.ended], sessions
+        )
         if session is None:
             return links
         if _spent(sessions, options) and "ending" not in session.state:
-            session.state["ending"] = "requests" if _requests_spent(sessions, options) else "queries"
+            session.state["ending"] = (
+                "requests" if _requests_spent(sessions, options) else "queries"
+            )
         ask = _for_coverage(session) or NextQuery(session).choose() or next_probe(session)
         if ask is not None:
             links.append(_begin_query(run, session, ask, now))
@@ -123,13 +139,18 @@ def next_links(run: Run, sessions: Sequence[HarvestSession], options: HarvestOpt
 
 
 def _for_coverage(session: HarvestSession) -> Ask | None:
-    """Returns the next random probe of a harvest that ends at a given share of the database (option `coverage`); the probes serve
-    to estimate the size. None if no probe is due or the option is not set.
+    """Returns the next random probe of a harvest that ends at a given share of the database (option
+    `coverage`); the probes serve to estimate the size. None if no probe is due or the option is not
+    set.
 
-    Sets the reason for ending once the records reach this share of the size's upper bound. If the probes give no upper bound,
-    they are repeated when the number of queries has doubled."""
+    Sets the reason for ending once the records reach this share of the size's upper bound. If the
+    probes give no upper bound, they are repeated when the number of queries has doubled."""
     wanted, state = session.options.coverage, session.state
-    if wanted is None or "ending" in state or len(session.log) < int(state.get("size_from", COVERAGE_FROM)):
+    if (
+        wanted is None
+        or "ending" in state
+        or len(session.log) < int(state.get("size_from", COVERAGE_FROM))
+    ):
         return None
     if "sized" not in state:
         probe = next_probe(session)
@@ -148,29 +169,45 @@ def _for_coverage(session: HarvestSession) -> Ask | None:
 
 
 def _requests_spent(sessions: Sequence[HarvestSession], options: HarvestOptions) -> bool:
-    return options.requests is not None and sum(session.harvest.requests for session in sessions) >= options.requests
+    return (
+        options.requests is not None
+        and sum(session.harvest.requests for session in sessions) >= options.requests
+    )
 
 
 def _spent(sessions: Sequence[HarvestSession], options: HarvestOptions) -> bool:
-    return _requests_spent(sessions, options) or sum(len(session.log) for session in sessions) >= options.queries
+    return (
+        _requests_spent(sessions, options)
+        or sum(len(session.log) for session in sessions) >= options.queries
+    )
 
 
-def _most_promising(open_: Sequence[HarvestSession], sessions: Sequence[HarvestSession]) -> HarvestSession | None:
-    """Returns the session of the form that the next query goes to: each form first gets a few queries, then the form whose last
-    queries brought most new records per request. None if there is no form left in `open_`.
+def _most_promising(
+    open_: Sequence[HarvestSession], sessions: Sequence[HarvestSession]
+) -> HarvestSession | None:
+    """Returns the session of the form that the next query goes to: each form first gets a few
+    queries, then the form whose last queries brought most new records per request. None if there is
+    no form left in `open_`.
     """
     if len(sessions) == 1 or len(open_) < 2:
         return open_[0] if open_ else None
-    young = [session for session in open_ if len(session.log) < FIRST_QUERIES and "ending" not in session.state]
+    young = [
+        session
+        for session in open_
+        if len(session.log) < FIRST_QUERIES and "ending" not in session.state
+    ]
     if young:
         return min(young, key=lambda session: len(session.log))
     asking = [session for session in open_ if "ending" not in session.state]
-    return max(asking or open_, key=lambda session: float(np.mean(session.state.get("gains", [0.0])[-RECENT:] or [0.0])))
+    return max(
+        asking or open_,
+        key=lambda session: float(np.mean(session.state.get("gains", [0.0])[-RECENT:] or [0.0])),
+    )
 
 
 def _begin_query(run: Run, session: HarvestSession, ask: Ask, now: datetime) -> NewUrl:
-    """Stores a query before it is sent, so that it is known to have been in progress if work is interrupted. Returns its first
-    request.
+    """Stores a query before it is sent, so that it is known to have been in progress if work is
+    interrupted. Returns its first request.
     """
     harvest = session.harvest
     session.state["number"] = number = int(session.state.get("number", 0)) + 1
@@ -188,9 +225,12 @@ def _begin_query(run: Run, session: HarvestSession, ask: Ask, now: datetime) -> 
     return page_link(session, row, submission, 1)
 
 
-def page_link(session: HarvestSession, row: Query, submission: Submission, number: int, attempt: int = 0) -> NewUrl:
-    """Returns the request for page `number` of the answer to the query `row`. A POST request is marked to be sent only once.
-    `attempt` is 0 for the first request; a repeated one, after the site's session expired, needs another number.
+def page_link(
+    session: HarvestSession, row: Query, submission: Submission, number: int, attempt: int = 0
+) -> NewUrl:
+    """Returns the request for page `number` of the answer to the query `row`. A POST request is
+    marked to be sent only once. `attempt` is 0 for the first request; a repeated one, after the
+    site's session expired, needs another number.
     """
     payload: dict[str, Any] = {"query": row.pk, "page": number}
     if submission.method == "POST":
@@ -213,8 +253,8 @@ def save(session: HarvestSession) -> None:
 
 
 def finish(session: HarvestSession, now: datetime) -> list[NewUrl]:
-    """Ends the querying of a form and stores the reason. Returns the requests for the detail pages of its records, which remain
-    to be fetched.
+    """Ends the querying of a form and stores the reason. Returns the requests for the detail pages
+    of its records, which remain to be fetched.
     """
     harvest, reason = session.harvest, str(session.state.get("ending", "queries"))
     if not harvest.requests:  # no request was sent at all
@@ -228,9 +268,12 @@ def finish(session: HarvestSession, now: datetime) -> list[NewUrl]:
 def _details(session: HarvestSession) -> list[NewUrl]:
     """Returns the requests for detail pages, at most as many as the options allow.
 
-    A sample of the records that the probes found comes first, unless at least 90 % of these records show the probe's word in the
-    lists of results. The other records follow in the order in which they were found."""
-    limit = MAX_QUEUED if session.options.details is None else min(session.options.details, MAX_QUEUED)
+    A sample of the records that the probes found comes first, unless at least 90 % of these records
+    show the probe's word in the lists of results. The other records follow in the order in which
+    they were found."""
+    limit = (
+        MAX_QUEUED if session.options.details is None else min(session.options.details, MAX_QUEUED)
+    )
     if limit == 0:
         return []
     first: list[int] = []
@@ -239,7 +282,11 @@ def _details(session: HarvestSession) -> list[NewUrl]:
         each = min(SAMPLE, limit // len(session.state["probes"]))
         for probe in session.state["probes"] if each else ():
             size = min(each, len(probe["found"]))
-            probe["sample"] = sorted(int(pk) for pk in rng.choice(probe["found"], size=size, replace=False)) if size else []
+            probe["sample"] = (
+                sorted(int(pk) for pk in rng.choice(probe["found"], size=size, replace=False))
+                if size
+                else []
+            )
             first += probe["sample"]
     sample = set(first)
     rest = [pk for pk in sorted(session.known) if pk not in sample][: limit - len(sample)]
@@ -261,20 +308,26 @@ def _details(session: HarvestSession) -> list[NewUrl]:
 
 def count_detail_requests(session: HarvestSession, number: int) -> None:
     """Adds the number of requests for a detail page to the harvest's counter."""
-    Harvest.objects.filter(pk=session.harvest.pk).update(detail_requests=F("detail_requests") + number)
+    Harvest.objects.filter(pk=session.harvest.pk).update(
+        detail_requests=F("detail_requests") + number
+    )
     session.harvest.detail_requests += number
 
 
 def _addresses(ids: Sequence[int]) -> dict[int, str]:
     found: dict[int, str] = {}
     for begin in range(0, len(ids), CHUNK):
-        found.update(Record.objects.filter(pk__in=ids[begin : begin + CHUNK]).exclude(url="").values_list("pk", "url"))
+        found.update(
+            Record.objects.filter(pk__in=ids[begin : begin + CHUNK])
+            .exclude(url="")
+            .values_list("pk", "url")
+        )
     return found
 
 
 def _understood(session: HarvestSession) -> bool:
-    """Tells whether the fields shown in lists of results explain why the probes' words found their records: at least 90 % of the
-    records contain the word."""
+    """Tells whether the fields shown in lists of results explain why the probes' words found their
+    records: at least 90 % of the records contain the word."""
     pairs = explained = 0
     for probe in session.state["probes"]:
         name, value = probe["term"]
@@ -282,7 +335,9 @@ def _understood(session: HarvestSession) -> bool:
             pairs += 1
             listed = session.listed.get(pk, {})
             said = "\n".join(str(each) for each in listed.values()).casefold()
-            explained += Term(name, value) in session.asking.terms(listed) or value.casefold() in said
+            explained += (
+                Term(name, value) in session.asking.terms(listed) or value.casefold() in said
+            )
     return explained >= UNDERSTOOD * pairs
 
 

@@ -1,5 +1,5 @@
-"""Random probes, queries drawn at random from known words to estimate the size of the database. They are planned from the
-harvest's answers and sent one by one after its queries.
+"""Random probes, queries drawn at random from known words to estimate the size of the database.
+They are planned from the harvest's answers and sent one by one after its queries.
 """
 
 from __future__ import annotations
@@ -28,13 +28,17 @@ SCALE_UP = 2.0
 
 
 def next_probe(session: HarvestSession) -> Ask | None:
-    """Returns the next random probe, and plans the probes if necessary. None if all planned probes were sent, the harvest has
-    made fewer than 20 queries or found no records, its option `probes` is 0, or it knows too few words for a plan."""
+    """Returns the next random probe, and plans the probes if necessary. None if all planned probes
+    were sent, the harvest has made fewer than 20 queries or found no records, its option `probes`
+    is 0, or it knows too few words for a plan.
+    """
     counted = len(session.log)
     if session.options.probes == 0 or counted < FROM_QUERIES or not session.seen.records:
         return None
     if "plan" not in session.state or _is_cut_too_often(session):
-        _plan_probes(session, min(session.options.probes, max(FROM_QUERIES, int(A_QUERY * counted))))
+        _plan_probes(
+            session, min(session.options.probes, max(FROM_QUERIES, int(A_QUERY * counted)))
+        )
     known = session.state["plan"]
     if known is None:
         return None
@@ -46,8 +50,8 @@ def next_probe(session: HarvestSession) -> Ask | None:
 
 
 def _is_cut_too_often(session: HarvestSession) -> bool:
-    """Tells whether a new plan with rarer words is needed: more than 60 % of at least 40 answers to probes were truncated, and
-    there were fewer than three plans."""
+    """Tells whether a new plan with rarer words is needed: more than 60 % of at least 40 answers to
+    probes were truncated, and there were fewer than three plans."""
     probes = session.state.get("probes", [])
     cut = sum(bool(probe["overflowed"]) for probe in probes)
     return (
@@ -59,15 +63,19 @@ def _is_cut_too_often(session: HarvestSession) -> bool:
 
 
 def _plan_probes(session: HarvestSession, count: int) -> None:
-    """Draws the `count` words of a probe plan, or half as many if there are too few. Each further plan has rarer words. It
-    replaces the present plan only if it can be made and if the share of seen records that contain none of its words is at most
-    0.2 larger than with the present plan."""
+    """Draws the `count` words of a probe plan, or half as many if there are too few. Each further
+    plan has rarer words. It replaces the present plan only if it can be made and if the share of
+    seen records that contain none of its words is at most 0.2 larger than with the present plan."""
     number = int(session.state.get("plans", 0)) + 1
     rng = np.random.default_rng([session.options.random_seed, number])
-    scale = FreshPolicy((), session.limit).scales(session.seen)[session.seen.kinds] * SCALE_UP ** (number - 1)
+    scale = FreshPolicy((), session.limit).scales(session.seen)[session.seen.kinds] * SCALE_UP ** (
+        number - 1
+    )
     most = PAGES * max(1, int(session.state.get("page_size", 0)))
     limit = most if session.limit is None else min(session.limit, most)
-    plan = plan_probes(session.seen, scale, limit, rng, count) or plan_probes(session.seen, scale, limit, rng, max(1, count // 2))
+    plan = plan_probes(session.seen, scale, limit, rng, count) or plan_probes(
+        session.seen, scale, limit, rng, max(1, count // 2)
+    )
     earlier = session.state.get("plan")
     if earlier is not None and (plan is None or plan.outside > earlier["outside"] + REACH_LOST):
         session.state["plans"] = MAX_PLANS

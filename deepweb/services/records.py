@@ -1,5 +1,5 @@
-"""Stores records, once per source (search site). They are identified by their own address or, without one, by all their text;
-detail pages add fields.
+"""Stores records, once per source (search site). They are identified by their own address or,
+without one, by all their text; detail pages add fields.
 """
 
 from __future__ import annotations
@@ -17,9 +17,13 @@ MAX_TEXT = 100_000
 
 
 def keep(form: Form, found: Sequence[FoundRecord], now: datetime) -> tuple[list[int], int]:
-    """Stores the records of one page of results. Returns their ids in order, and how many were new to the source."""
+    """Stores the records of one page of results. Returns their ids in order, and how many were new
+    to the source."""
     keys = {url_hash(record.key): record for record in found}
-    known = {row.key_hash: row for row in Record.objects.filter(source_id=form.source_id, key_hash__in=keys)}
+    known = {
+        row.key_hash: row
+        for row in Record.objects.filter(source_id=form.source_id, key_hash__in=keys)
+    }
     fresh = [
         Record(
             source_id=form.source_id,
@@ -37,7 +41,9 @@ def keep(form: Form, found: Sequence[FoundRecord], now: datetime) -> tuple[list[
     if fresh:
         Record.objects.bulk_create(fresh, ignore_conflicts=True)
         forms.count_records(form.source_id, len(fresh))
-        rows = Record.objects.filter(source_id=form.source_id, key_hash__in=[row.key_hash for row in fresh])
+        rows = Record.objects.filter(
+            source_id=form.source_id, key_hash__in=[row.key_hash for row in fresh]
+        )
         known |= {row.key_hash: row for row in rows}
     changed = []
     for key, record in keys.items():
@@ -53,7 +59,8 @@ def keep(form: Form, found: Sequence[FoundRecord], now: datetime) -> tuple[list[
 
 
 def add_detail(pk: int, fields: Mapping[str, str], now: datetime) -> bool:
-    """Adds the fields of a detail page to a record. Returns False if the record was deleted meanwhile."""
+    """Adds the fields of a detail page to a record. Returns False if the record was deleted
+    meanwhile."""
     row = Record.objects.filter(pk=pk).first()
     if row is None:
         return False
@@ -66,5 +73,9 @@ def add_detail(pk: int, fields: Mapping[str, str], now: datetime) -> bool:
 
 def text_of(fields: Mapping[str, str]) -> str:
     """Returns the searchable text of a record: the values of its fields, except addresses."""
-    texts = (str(value) for value in fields.values() if not str(value).startswith(("http://", "https://")))
+    texts = (
+        str(value)
+        for value in fields.values()
+        if not str(value).startswith(("http://", "https://"))
+    )
     return "\n".join(texts)[:MAX_TEXT]

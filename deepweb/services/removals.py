@@ -1,4 +1,5 @@
-"""Deletion of search sites with their forms, harvests and records; runs over several sites and archived pages are kept."""
+"""Deletion of search sites with their forms, harvests and records; runs over several sites and
+archived pages are kept."""
 
 from __future__ import annotations
 
@@ -28,11 +29,13 @@ def delete(source: Source, now: datetime) -> None:
 
 
 def start(source: Source, now: datetime, user: Any = None) -> Run | None:
-    """Deletes a small site at once and returns None; for a large one starts a run that deletes it and returns that run. Raises
-    runs.Busy if it is already being deleted.
+    """Deletes a small site at once and returns None; for a large one starts a run that deletes it
+    and returns that run. Raises runs.Busy if it is already being deleted.
     """
     stop_runs = partial(_end_runs, source, now)
-    return removals.start(KIND, source.pk, source.name, _removal(source), stop_runs, now=now, user=user)
+    return removals.start(
+        KIND, source.pk, source.name, _removal(source), stop_runs, now=now, user=user
+    )
 
 
 def start_by_key(source_id: int, now: datetime, user: Any = None) -> None:
@@ -54,10 +57,15 @@ class SourceRemoval(removals.RemovalJob):
 
 
 def _runs(source_id: int | None) -> list[int]:
-    """Returns the ids of the active runs that concern the site: its harvests, and searches for forms that visit it."""
+    """Returns the ids of the active runs that concern the site: its harvests, and searches for
+    forms that visit it."""
     asking = Q(kind="deepweb-harvest", harvests__form__source=source_id)
     rows = Run.objects.filter(asking | Q(kind="deepweb-find"), state__in=ACTIVE).distinct()
-    return [run.pk for run in rows if run.kind != "deepweb-find" or source_id in run.parameters["sources"]]
+    return [
+        run.pk
+        for run in rows
+        if run.kind != "deepweb-find" or source_id in run.parameters["sources"]
+    ]
 
 
 def _end_runs(source: Source, now: datetime) -> None:
@@ -66,7 +74,10 @@ def _end_runs(source: Source, now: datetime) -> None:
 
 
 def _removal(source: Source) -> Removal:
-    harvests = Part(Harvest.objects.filter(form__source=source), below=lambda some: Query.objects.filter(harvest__in=some))
+    harvests = Part(
+        Harvest.objects.filter(form__source=source),
+        below=lambda some: Query.objects.filter(harvest__in=some),
+    )
     records = Part(Record.objects.filter(source=source))
     forms = list(Form.objects.filter(source=source).values_list("pk", flat=True))
 

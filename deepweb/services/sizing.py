@@ -1,5 +1,5 @@
-"""Estimate of the size of a harvested database from its random probes. If lists of results show too little of a record, its
-detail page is used as well.
+"""Estimate of the size of a harvested database from its random probes. If lists of results show too
+little of a record, its detail page is used as well.
 """
 
 from __future__ import annotations
@@ -25,25 +25,34 @@ ADDRESSES = ("http://", "https://")
 
 
 def size_up(session: HarvestSession) -> None:
-    """Estimates the size of the database from the harvest's probes and sets it in the harvest; if that is not possible, sets
-    the reason.
+    """Estimates the size of the database from the harvest's probes and sets it in the harvest; if
+    that is not possible, sets the reason.
     """
     harvest, size = session.harvest, size_of(session)
     if size is None:
-        harvest.unknown = "no_records" if not session.known else "too_few_words" if "plan" in session.state else "no_probes"
+        harvest.unknown = (
+            "no_records"
+            if not session.known
+            else "too_few_words"
+            if "plan" in session.state
+            else "no_probes"
+        )
     else:
         harvest.low, harvest.high, harvest.unknown = size.low, size.high, size.reason[:40]
 
 
 def size_of(session: HarvestSession) -> Estimate | None:
-    """Returns the estimated size of the database, from the probes answered so far; None before the first probe."""
+    """Returns the estimated size of the database, from the probes answered so far; None before the
+    first probe."""
     plan = session.state.get("plan")
     probes = {tuple(probe["term"]): probe for probe in session.state.get("probes", [])}
     if not plan or not probes:
         return None
     drawn = [probes[tuple(term)] for term in plan["drawn"] if tuple(term) in probes]
     sampled = any("sample" in probe for probe in drawn)
-    fields = _fields({pk for probe in drawn for pk in (probe.get("sample", []) if sampled else probe["found"])})
+    fields = _fields(
+        {pk for probe in drawn for pk in (probe.get("sample", []) if sampled else probe["found"])}
+    )
     answers = _answers(session, drawn, sampled, _known_records(session, fields))
     drawn_from = plan_from_json(plan)
     others = _whole_others(session, fields) if sampled else {}
@@ -68,19 +77,26 @@ def _answers(
 
 
 def _whole_others(session: HarvestSession, sampled: Mapping[int, Any]) -> dict[int, ProbedRecord]:
-    """Returns, by id, the known records whose detail pages were read and that no probe returned. The keys of `sampled` are the
-    ids of the records of probes.
+    """Returns, by id, the known records whose detail pages were read and that no probe returned.
+    The keys of `sampled` are the ids of the records of probes.
 
-    If lists show too little of a record, these other records are used to estimate how often a word occurs in the database, and
-    which share of the records no word of the probe plan finds."""
-    ids = session.harvest.form.found_records.filter(detail_at__isnull=False).values_list("pk", flat=True)
-    return _known_records(session, _fields({pk for pk in ids if pk not in sampled and pk in session.known}))
+    If lists show too little of a record, these other records are used to estimate how often a word
+    occurs in the database, and which share of the records no word of the probe plan finds."""
+    ids = session.harvest.form.found_records.filter(detail_at__isnull=False).values_list(
+        "pk", flat=True
+    )
+    return _known_records(
+        session, _fields({pk for pk in ids if pk not in sampled and pk in session.known})
+    )
 
 
 def _counts(plan: ProbePlan, records: Iterable[ProbedRecord]) -> dict[Term, int]:
     texts = [(record.text, record.terms) for record in records]
     low = {term: term.value.casefold() for term in plan.pool}
-    return {term: sum(value in text or term in terms for text, terms in texts) for term, value in low.items()}
+    return {
+        term: sum(value in text or term in terms for text, terms in texts)
+        for term, value in low.items()
+    }
 
 
 def _finds(plan: ProbePlan, record: ProbedRecord) -> bool:
@@ -91,42 +107,67 @@ def _fields(ids: set[int]) -> dict[int, dict[str, Any]]:
     found: dict[int, dict[str, Any]] = {}
     wanted = sorted(ids)
     for begin in range(0, len(wanted), CHUNK):
-        found.update(Record.objects.filter(pk__in=wanted[begin : begin + CHUNK]).values_list("pk", "fields"))
+        found.update(
+            Record.objects.filter(pk__in=wanted[begin : begin + CHUNK]).values_list("pk", "fields")
+        )
     return found
 
 
-def _known_records(session: HarvestSession, fields: Mapping[int, Mapping[str, Any]]) -> dict[int, ProbedRecord]:
-    """Converts records, given as fields by id, to the input of the size estimate: the terms of each record, and the text of those
-    of its fields that the form searches. Returns them by id.
+def _known_records(
+    session: HarvestSession, fields: Mapping[int, Mapping[str, Any]]
+) -> dict[int, ProbedRecord]:
+    """Converts records, given as fields by id, to the input of the size estimate: the terms of each
+    record, and the text of those of its fields that the form searches. Returns them by id.
     """
     searched = _searched_columns(session, fields)
     known = {}
     for pk, own in fields.items():
-        told = {name: str(value) for name, value in own.items() if name in searched or name in session.columns_of_inputs()}
-        text = "\n".join(value for name, value in told.items() if name in searched and not value.startswith(ADDRESSES))
+        told = {
+            name: str(value)
+            for name, value in own.items()
+            if name in searched or name in session.columns_of_inputs()
+        }
+        text = "\n".join(
+            value
+            for name, value in told.items()
+            if name in searched and not value.startswith(ADDRESSES)
+        )
         known[pk] = ProbedRecord(pk, frozenset(session.asking.terms(told, MANY)), text.casefold())
     return known
 
 
 def _searched_columns(session: HarvestSession, fields: Mapping[int, Mapping[str, Any]]) -> set[str]:
-    """Returns the names of the record fields that the text box searches: of the records with a queried word in this field, the
-    complete answers to single words contain at least 90 %. An answer counts with at most three found and three missed records.
-    `fields` are the complete fields of records, by id."""
+    """Returns the names of the record fields that the text box searches: of the records with a
+    queried word in this field, the complete answers to single words contain at least 90 %. An
+    answer counts with at most three found and three missed records. `fields` are the complete
+    fields of records, by id."""
     counts: dict[str, list[int]] = {}
     for term, found in _whole_answers(session):
-        for name, (hits, misses) in hits_of(fields, found, term.value.casefold(), session.asking.mode).items():
+        for name, (hits, misses) in hits_of(
+            fields, found, term.value.casefold(), session.asking.mode
+        ).items():
             pair = counts.setdefault(name, [0, 0])
             pair[0] += min(hits, VOICES)
             pair[1] += min(misses, VOICES)
-    return {name for name, (hits, misses) in counts.items() if hits and misses <= MISSED * (hits + misses)}
+    return {
+        name
+        for name, (hits, misses) in counts.items()
+        if hits and misses <= MISSED * (hits + misses)
+    }
 
 
 def _whole_answers(session: HarvestSession) -> list[tuple[Term, set[int]]]:
     limit, box = session.limit, session.asking.box
     asked = [(entry.choice.query, entry.found, not entry.is_whole) for entry in session.log]
-    asked += [((Term(*probe["term"]),), probe["found"], probe["overflowed"]) for probe in session.state.get("probes", [])]
+    asked += [
+        ((Term(*probe["term"]),), probe["found"], probe["overflowed"])
+        for probe in session.state.get("probes", [])
+    ]
     return [
         (query[0], set(found))
         for query, found, cut in asked
-        if len(query) == 1 and query[0].input == box and not cut and (limit is None or len(found) < limit)
+        if len(query) == 1
+        and query[0].input == box
+        and not cut
+        and (limit is None or len(found) < limit)
     ]

@@ -26,9 +26,11 @@ class BadAddress(ValueError):
     """Raised for an invalid address; its text says which and why."""
 
 
-def add(urls: Sequence[str], now: datetime, settings: Mapping[str, Any] | None = None) -> list[Source]:
-    """Returns the sources (sites) with these addresses, created if new, with the given crawl settings added to their own.
-    Raises BadAddress before anything is stored.
+def add(
+    urls: Sequence[str], now: datetime, settings: Mapping[str, Any] | None = None
+) -> list[Source]:
+    """Returns the sources (sites) with these addresses, created if new, with the given crawl
+    settings added to their own. Raises BadAddress before anything is stored.
     """
     settings = sealed_settings.sealed(settings or {})
     wanted = {}
@@ -44,7 +46,13 @@ def add(urls: Sequence[str], now: datetime, settings: Mapping[str, Any] | None =
         for key, address in wanted.items():
             name = urlsplit(address).netloc or address
             source, made = Source.objects.get_or_create(
-                key_hash=key, defaults={"url": address, "name": name[:200], "created": now, "parameters": dict(settings or {})}
+                key_hash=key,
+                defaults={
+                    "url": address,
+                    "name": name[:200],
+                    "created": now,
+                    "parameters": dict(settings or {}),
+                },
             )
             if settings and not made:
                 source.parameters = {**source.parameters, **settings}
@@ -63,11 +71,11 @@ def find(
     user: Any = None,
     start: bool = True,
 ) -> Run:
-    """Creates a run that crawls each site to `depth` clicks for its forms, at most `pages` pages per site. `start` false
-    creates the run without starting it.
+    """Creates a run that crawls each site to `depth` clicks for its forms, at most `pages` pages
+    per site. `start` false creates the run without starting it.
 
-    Raises BadAddress for a bad address, ValueError for settings out of range, runs.Busy if a site is already being crawled for
-    forms or is being deleted.
+    Raises BadAddress for a bad address, ValueError for settings out of range, runs.Busy if a site
+    is already being crawled for forms or is being deleted.
     """
     CrawlSettings.from_mapping(settings or {})
     sources = add(urls, now, settings)
@@ -96,13 +104,16 @@ def settings_of(source: Source, run: Run) -> CrawlSettings:
 
 
 def settings_of_all(chosen: Sequence[Source], run: Run) -> CrawlSettings:
-    """Returns the crawl settings of a run over several sites: all private hosts that any of them allows, robots.txt obeyed if
-    one of them wants it, other values from the first. Each host's delay is set separately.
+    """Returns the crawl settings of a run over several sites: all private hosts that any of them
+    allows, robots.txt obeyed if one of them wants it, other values from the first. Each host's
+    delay is set separately.
     """
     if not chosen:
         return CrawlSettings.from_mapping(run.parameters.get("settings", {}))
     each = [(source, settings_of(source, run)) for source in dict.fromkeys(chosen)]
-    shared = replace(each[0][1], respect_robots=any(settings.respect_robots for _source, settings in each))
+    shared = replace(
+        each[0][1], respect_robots=any(settings.respect_robots for _source, settings in each)
+    )
     if len(each) == 1 or run.parameters.get("settings", {}).get("allow_private"):
         return shared
     allowed = {one for _source, settings in each for one in settings.allowed_private}
@@ -110,7 +121,7 @@ def settings_of_all(chosen: Sequence[Source], run: Run) -> CrawlSettings:
 
 
 def delete(source: Source, now: datetime) -> None:
-    """Deletes a site with its forms, harvests and records, after stopping its runs, and returns when it is done; archived pages
-    are kept.
+    """Deletes a site with its forms, harvests and records, after stopping its runs, and returns
+    when it is done; archived pages are kept.
     """
     removals.delete(source, now)

@@ -1,5 +1,5 @@
-"""Training examples from the operators' corrections of forms. A separate module because it imports the machine learning
-library.
+"""Training examples from the operators' corrections of forms. A separate module because it imports
+the machine learning library.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from deepweb.services.forms import described_form
 
 
 def corrected_examples() -> list[Example]:
-    """Returns the forms whose type an operator corrected, as examples for training the classifier."""
+    """Returns the forms whose type an operator corrected, as examples for training the
+    classifier."""
     rows = Form.objects.exclude(corrected="").defer("words").order_by("pk")
     return [example_of_form(described_form(row), FormType(row.corrected)) for row in rows]

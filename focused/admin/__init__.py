@@ -1,5 +1,5 @@
-"""Web interface of topics: the views and tables of Django's admin. Django imports this package when it searches the
-applications for admin modules.
+"""Web interface of topics: the views and tables of Django's admin. Django imports this package when
+it searches the applications for admin modules.
 """
 
 from focused.admin import (
@@ -20,6 +20,18 @@ from focused.admin import (
 )
 
 __all__ = [
-    "add", "compare", "crawl", "guide", "marks", "ontologies", "pages", "palette",
-    "panels", "runs", "schedules", "tiles", "topics", "words",
+    "add",
+    "compare",
+    "crawl",
+    "guide",
+    "marks",
+    "ontologies",
+    "pages",
+    "palette",
+    "panels",
+    "runs",
+    "schedules",
+    "tiles",
+    "topics",
+    "words",
 ]

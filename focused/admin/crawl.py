@@ -1,4 +1,5 @@
-"""View for starting a topic crawl: a form with the strategy, its parameters, budgets, sources of pages and scope."""
+"""View for starting a topic crawl: a form with the strategy, its parameters, budgets, sources of
+pages and scope."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ PLAIN = ("pages", "minutes", "relevant", "pages_per_host", "source")
 
 def strategies() -> list[dict[str, str]]:
     """Returns the name and the one-line summary of every strategy, for the choice on the form."""
-    found = [(name, strategy_class(name, settings.TOPIC_STRATEGIES)) for name in titles.strategies()]
+    found = [
+        (name, strategy_class(name, settings.TOPIC_STRATEGIES)) for name in titles.strategies()
+    ]
     return [{"name": name, "summary": _(one.summary)} for name, one in found]
 
 
@@ -40,9 +43,10 @@ def strategies() -> list[dict[str, str]]:
 def crawl(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows and processes the form of a run.
 
-    The form submits two strategies: `strategy` is the one selected in the menu, `shown` the one whose parameter fields the form
-    contains. If they differ, the run uses `strategy` with the topic's parameters for it, or its defaults. With the button
-    `show` the form is only displayed again, with the fields of `strategy`.
+    The form submits two strategies: `strategy` is the one selected in the menu, `shown` the one
+    whose parameter fields the form contains. If they differ, the run uses `strategy` with the
+    topic's parameters for it, or its defaults. With the button `show` the form is only displayed
+    again, with the fields of `strategy`.
     """
     topic = find(pk)
     if not request.user.has_perm("crawlmgr.add_run"):
@@ -61,7 +65,8 @@ def crawl(request: HttpRequest, pk: int) -> HttpResponse:
     scope = options.pop("scope", {})
     wrong: dict[str, Mapping[str, str]] = {"p": {}, "o": {}}
     if request.method == "POST":
-        # `shown` is the strategy whose parameter fields were submitted; those of another one are not read
+        # `shown` is the strategy whose parameter fields were submitted; those of another one are
+        # not read
         if request.POST.get("shown", name) == name:
             values, wrong["p"] = fields.read(own, request.POST, "p_")
         options, wrong["o"] = fields.read(general, request.POST, "o_")
@@ -81,17 +86,32 @@ def crawl(request: HttpRequest, pk: int) -> HttpResponse:
         "fields": fields.fields(own, values, "p_", wrong["p"], found.sum_to_one, name),
         "presets": presets.buttons(name),
         "history": lines(tuning.KIND, pk, titles.setting, value=titles.value),
-        "undo": reverse("admin:topic-settings-undo", args=[pk]) if request.user.has_perm("focused.change_topic") else "",
+        "undo": (
+            reverse("admin:topic-settings-undo", args=[pk])
+            if request.user.has_perm("focused.change_topic")
+            else ""
+        ),
         "options": [one for one in shown if one.parameter.name in PLAIN],
         "further": [one for one in shown if one.parameter.name not in PLAIN],
-        "scope": {key: "\n".join(scope.get(key, ())) for key in ("hosts", "without_hosts", "paths", "without_paths")},
+        "scope": {
+            key: "\n".join(scope.get(key, ()))
+            for key in ("hosts", "without_hosts", "paths", "without_paths")
+        },
         "depth": scope.get("depth", ""),
         "recorded": any(not choice["name"] for choice in reads.archive_choices(topic)),
         "contact": settings.CONTACT,
         "runs": [row for row in reads.topic_runs(topic) if row.pages],
     }
     status = 422 if wrong["p"] or wrong["o"] else 200
-    return page(request, "focused/crawl.html", context, title=_("Crawl"), item=f"topic:{pk}", trail=trail(topic), status=status)
+    return page(
+        request,
+        "focused/crawl.html",
+        context,
+        title=_("Crawl"),
+        item=f"topic:{pk}",
+        trail=trail(topic),
+        status=status,
+    )
 
 
 def _scope(request: HttpRequest) -> dict[str, Any]:
@@ -106,11 +126,16 @@ def _scope(request: HttpRequest) -> dict[str, Any]:
 
 
 def _carry_out(
-    request: HttpRequest, topic: Topic, name: str, values: dict[str, Any], run_options: dict[str, Any]
+    request: HttpRequest,
+    topic: Topic,
+    name: str,
+    values: dict[str, Any],
+    run_options: dict[str, Any],
 ) -> HttpResponse | None:
-    """Does what the pressed button means with the strategy `name`, its parameters `values` and the options `run_options` of
-    the run: saves the settings, starts a preview, or starts a run (saving first if that is ticked). Returns the response, or
-    None if it failed and the form is to be shown again with a message."""
+    """Does what the pressed button means with the strategy `name`, its parameters `values` and the
+    options `run_options` of the run: saves the settings, starts a preview, or starts a run (saving
+    first if that is ticked). Returns the response, or None if it failed and the form is to be shown
+    again with a message."""
     now, user = datetime.now(UTC), request.user
 
     def save() -> None:
@@ -122,30 +147,48 @@ def _carry_out(
         def begin_preview() -> None:
             shown.append(tuning.preview(topic, name, values, now=now, user=user))
 
-        done = attempt(request, _(
-            "The preview has started: the entered parameters are compared with the saved ones."
-        ), begin_preview)
+        done = attempt(
+            request,
+            _("The preview has started: the entered parameters are compared with the saved ones."),
+            begin_preview,
+        )
         return back(request, "comparison", shown[0].pk) if done else None
     if "save" in request.POST:
-        return back(request, "topic-crawl", topic.pk) if attempt(request, _("The settings are saved."), save) else None
+        return (
+            back(request, "topic-crawl", topic.pk)
+            if attempt(request, _("The settings are saved."), save)
+            else None
+        )
     try:
         Scope.from_mapping(run_options["scope"])
         if request.POST.get("keep"):
             save()
-    except ValueError as error:  # checked before saving, because a scheduled run would fail with invalid values
+    except (
+        ValueError
+    ) as error:  # checked before saving, because a scheduled run would fail with invalid values
         messages.error(request, str(error))
         return None
     made: list[Run] = []
 
     def begin() -> None:
-        made.append(topics.crawl(topic, strategy=name, parameters=values, options=run_options, now=now, user=user))
+        made.append(
+            topics.crawl(
+                topic, strategy=name, parameters=values, options=run_options, now=now, user=user
+            )
+        )
 
-    return back(request, "topic-run", made[0].pk) if attempt(request, _("The crawl has started."), begin) else None
+    return (
+        back(request, "topic-run", made[0].pk)
+        if attempt(request, _("The crawl has started."), begin)
+        else None
+    )
 
 
 @post_view("topics/<int:pk>/settings/undo/", "topic-settings-undo", "focused.change_topic")
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """Undoes the newest change of the topic's strategy, parameters and options."""
     topic = find(pk)
-    attempt(request, _("The last change is undone."), lambda: tuning.undo(topic, now=datetime.now(UTC)))
+    attempt(
+        request, _("The last change is undone."), lambda: tuning.undo(topic, now=datetime.now(UTC))
+    )
     return back(request, "topic-crawl", pk)

@@ -1,5 +1,5 @@
-"""Parameters of strategies and runs as form fields (label, range, default, help), and parsing of submitted values with error
-messages.
+"""Parameters of strategies and runs as form fields (label, range, default, help), and parsing of
+submitted values with error messages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ NO_BOUND = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One parameter as the template renders it, with its present value and an error message (`wrong`, "" for none)."""
+    """One parameter as the template renders it, with its present value and an error message
+    (`wrong`, "" for none)."""
 
     id: str
     parameter: Parameter
@@ -42,7 +43,8 @@ class Field:
 
     @property
     def number(self) -> str:
-        """The value of a number field as text, a whole number without decimals; what the user typed if it is not a number."""
+        """The value of a number field as text, a whole number without decimals; what the user typed
+        if it is not a number."""
         return _plain(self.value)
 
     @property
@@ -50,8 +52,16 @@ class Field:
         """Range and default as text; an upper bound of NO_BOUND (100,000) or more is left out."""
         low, high = self.parameter.low, self.parameter.high
         near = high is not None and high < NO_BOUND
-        named = {"low": _plain(low, ","), "high": _plain(high, ","), "default": _plain(self.parameter.default, ",")}
-        text = _("%(low)s–%(high)s, default %(default)s") if near else _("from %(low)s, default %(default)s")
+        named = {
+            "low": _plain(low, ","),
+            "high": _plain(high, ","),
+            "default": _plain(self.parameter.default, ","),
+        }
+        text = (
+            _("%(low)s–%(high)s, default %(default)s")
+            if near
+            else _("from %(low)s, default %(default)s")
+        )
         return text % named
 
     @property
@@ -61,11 +71,17 @@ class Field:
 
     @property
     def slides(self) -> bool:
-        """True if a slider is shown beside the number: for numbers with a fraction whose range ends at SLIDER (10) or
-        below, except shares that sum to 1.
+        """True if a slider is shown beside the number: for numbers with a fraction whose range ends
+        at SLIDER (10) or below, except shares that sum to 1.
         """
         one = self.parameter
-        return not self.linked and one.kind == "float" and one.low is not None and one.high is not None and one.high <= SLIDER
+        return (
+            not self.linked
+            and one.kind == "float"
+            and one.low is not None
+            and one.high is not None
+            and one.high <= SLIDER
+        )
 
     @property
     def changed(self) -> bool:
@@ -87,9 +103,10 @@ def fields(
     linked: Sequence[str] = (),
     owner: str = "options",
 ) -> list[Field]:
-    """Returns the form fields of parameters, filled with `values` or defaults; `wrong` are error messages by parameter name.
-    `linked` names the parameters that are shares with the sum 1. `prefix` begins the fields' HTML names; `owner` is the name of
-    the strategy that the parameters belong to, or "options" for those of the run.
+    """Returns the form fields of parameters, filled with `values` or defaults; `wrong` are error
+    messages by parameter name. `linked` names the parameters that are shares with the sum 1.
+    `prefix` begins the fields' HTML names; `owner` is the name of the strategy that the parameters
+    belong to, or "options" for those of the run.
     """
     return [
         Field(
@@ -106,15 +123,22 @@ def fields(
     ]
 
 
-def read(parameters: Sequence[Parameter], posted: QueryDict, prefix: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """Reads the submitted values of parameters from fields whose HTML names begin with `prefix`. Returns the values in the
-    parameters' types (as typed if invalid), and error messages for invalid ones; both are by parameter name.
+def read(
+    parameters: Sequence[Parameter], posted: QueryDict, prefix: str
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Reads the submitted values of parameters from fields whose HTML names begin with `prefix`.
+    Returns the values in the parameters' types (as typed if invalid), and error messages for
+    invalid ones; both are by parameter name.
     """
     values: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     for one in parameters:
         name = f"{prefix}{one.name}"
-        raw = ("yes" if name in posted else "no") if one.kind == "bool" else posted.get(name, str(one.default)).strip()
+        raw = (
+            ("yes" if name in posted else "no")
+            if one.kind == "bool"
+            else posted.get(name, str(one.default)).strip()
+        )
         try:
             values[one.name] = one.read(raw)
         except ValueError as error:

@@ -1,5 +1,5 @@
-"""Adds sections to the guide's page on strategies for those that it does not describe, such as strategies added in the
-settings.
+"""Adds sections to the guide's page on strategies for those that it does not describe, such as
+strategies added in the settings.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from focused.strategies import strategy_class
 
 
 def completed(text: str) -> str:
-    """Returns `text`, the guide's page on strategies in Markdown, with a section for every strategy that has none; these are
-    inserted before the last section."""
+    """Returns `text`, the guide's page on strategies in Markdown, with a section for every strategy
+    that has none; these are inserted before the last section."""
     before, last = text.rsplit("\n## ", 1)
     missing = [name for name in titles.strategies() if f"{{#{_anchor(name)}}}" not in text]
     return "\n## ".join([before, *(_section(name) for name in missing), last])
@@ -28,8 +28,20 @@ def _anchor(name: str) -> str:
 def _section(name: str) -> str:
     found = strategy_class(name, settings.TOPIC_STRATEGIES)
     parameters = parameters_of(found.Settings)
-    rows = [f"- {titles.parameter(one.name, name)} (`{one.name}={one.default}`): {_(one.help)}" for one in parameters]
-    return "\n".join([f"{name} {{#{_anchor(name)}}}", "", f"{titles.strategy(name)}: {_(found.summary)}", "", *rows, ""])
+    rows = [
+        f"- {titles.parameter(one.name, name)} (`{one.name}={one.default}`): {_(one.help)}"
+        for one in parameters
+    ]
+    return "\n".join(
+        [
+            f"{name} {{#{_anchor(name)}}}",
+            "",
+            f"{titles.strategy(name)}: {_(found.summary)}",
+            "",
+            *rows,
+            "",
+        ]
+    )
 
 
 guide.COMPLETED["strategies"] = completed

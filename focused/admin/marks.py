@@ -1,4 +1,5 @@
-"""Views for marking a run's pages as on or off topic. The pages whose marks help the relevance feedback most are shown first."""
+"""Views for marking a run's pages as on or off topic. The pages whose marks help the relevance
+feedback most are shown first."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ WORDS = {"on": True, "off": False, "none": None}
 
 @admin_view("topics/run/<int:pk>/marks/", "topic-marks", "focused.view_topic")
 def listed(request: HttpRequest, pk: int) -> HttpResponse:
-    """Lists the pages to mark, or with `?marked=1` those already marked, with the learning judge's score of each."""
+    """Lists the pages to mark, or with `?marked=1` those already marked, with the learning judge's
+    score of each."""
     row = find(pk)
     marked = request.GET.get("marked") == "1"
     verdict = marks.shown(row, marked, SHOWN)
@@ -35,13 +37,20 @@ def listed(request: HttpRequest, pk: int) -> HttpResponse:
         "may_mark": request.user.has_perm("focused.change_topic"),
     }
     way = [*trail(row.topic), (f"{_('Run')} #{pk}", reverse("admin:topic-run", args=[pk]))]
-    return page(request, "focused/marks.html", context, title=_("Marks"), item=f"topic:{row.topic_id}", trail=way)
+    return page(
+        request,
+        "focused/marks.html",
+        context,
+        title=_("Marks"),
+        item=f"topic:{row.topic_id}",
+        trail=way,
+    )
 
 
 @post_view("topics/page/<int:pk>/mark/", "topic-mark", "focused.change_topic")
 def mark(request: HttpRequest, pk: int) -> HttpResponse:
-    """Stores the operator's mark of a page; answers in JSON if the list's script asked for it, otherwise redirects to the list.
-    """
+    """Stores the operator's mark of a page; answers in JSON if the list's script asked for it,
+    otherwise redirects to the list."""
     one = TopicPage.objects.filter(pk=pk).first()
     word = request.POST.get("mark", "")
     if one is None or word not in WORDS:

@@ -1,4 +1,5 @@
-"""Display names of strategies, and of the entries of comparisons and sweeps, in the user's language."""
+"""Display names of strategies, and of the entries of comparisons and sweeps, in the user's
+language."""
 
 from __future__ import annotations
 
@@ -14,12 +15,14 @@ from focused.services.tuning import NOW, TYPED
 from focused.sweeps import SWEEPS, TAU, Sweep
 
 SYMBOL = re.compile(r"[(（](\w{1,2})[)）]$")
-"""Pattern for the symbol at the end of a parameter's name, such as β in "Weight of closeness (β)"."""
+"""Pattern for the symbol at the end of a parameter's name, such as β in "Weight of closeness (β)".
+"""
 
 
 def shown(entry: str) -> str:
-    """Returns the display name of a comparison's entry (such as "dolphin links"): the strategy's, followed by the parameters or
-    the label after the first word, which distinguish entries of one strategy."""
+    """Returns the display name of a comparison's entry (such as "dolphin links"): the strategy's,
+    followed by the parameters or the label after the first word, which distinguish entries of one
+    strategy."""
     strategy, _sign, rest = entry.partition(" ")
     entered = {NOW: _("saved parameters"), TYPED: _("entered parameters")}.get(rest)
     told = entered or (titles.preset(rest) if rest in titles.PRESETS else _point(strategy, rest))
@@ -27,8 +30,9 @@ def shown(entry: str) -> str:
 
 
 def _point(strategy: str, label: str) -> str:
-    """Returns the part `label` of an entry's name for display: parameters at one point of a sweep, such as "alpha=0.25 beta=0.5",
-    get their symbols or display names; any other label is returned unchanged."""
+    """Returns the part `label` of an entry's name for display: parameters at one point of a sweep,
+    such as "alpha=0.25 beta=0.5", get their symbols or display names; any other label is returned
+    unchanged."""
     values = [part.partition("=") for part in label.split()]
     if not all(name and value for name, _sign, value in values):
         return label
@@ -42,25 +46,34 @@ def _symbol(name: str, strategy: str) -> str:
 
 
 def axes(sweep: Sweep) -> dict[str, str]:
-    """Returns the display names of the parameters of a sweep: of the two that it varies (keys "x", "y"), and of the third, which
-    is 1 minus these two (key "rest"), if there is one."""
+    """Returns the display names of the parameters of a sweep: of the two that it varies (keys "x",
+    "y"), and of the third, which is 1 minus these two (key "rest"), if there is one."""
     places = {"x": sweep.x, "y": sweep.y, "rest": sweep.rest}
-    return {place: "τ" if name == TAU else titles.parameter(name, sweep.strategy) for place, name in places.items() if name}
+    return {
+        place: "τ" if name == TAU else titles.parameter(name, sweep.strategy)
+        for place, name in places.items()
+        if name
+    }
 
 
 def sweep_title(name: str) -> str:
-    """Returns the display title of a parameter sweep, which names the two parameters that are varied."""
+    """Returns the display title of a parameter sweep, which names the two parameters that are
+    varied."""
     titles = {
         "weights": _("Dolphin: three weights with sum 1"),
-        "tunnels": _("Dynamic tunnels: length of tunnels (k) against threshold (τ, as a multiple of the topic's)"),
+        "tunnels": _(
+            "Dynamic tunnels: length of tunnels (k) against threshold (τ, as a multiple of the"
+            " topic's)"
+        ),
         "ants": _("Ant colony: number of ants against evaporation (ρ)"),
     }
     return titles[name]
 
 
 def named(comparisons: Iterable[Comparison]) -> list[dict[str, object]]:
-    """Returns for each comparison a dictionary with `comparison` and `names`, the display names of its entries; for the entries
-    of a sweep there is one name, the sweep's title with their number."""
+    """Returns for each comparison a dictionary with `comparison` and `names`, the display names of
+    its entries; for the entries of a sweep there is one name, the sweep's title with their number.
+    """
     rows = []
     for one in comparisons:
         sweep = SWEEPS.get(one.setup.get("sweep", ""))

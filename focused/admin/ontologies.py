@@ -1,5 +1,5 @@
-"""View of a topic's ontology: uploaded or entered as a table, and shown as a tree, with the weight that strategies give to its
-words.
+"""View of a topic's ontology: uploaded or entered as a table, and shown as a tree, with the weight
+that strategies give to its words.
 """
 
 from __future__ import annotations
@@ -20,9 +20,12 @@ MAX_BYTES = 2_000_000
 SHOWN = 500
 
 
-@admin_view("topics/<int:pk>/ontology/", "topic-ontology", "focused.view_topic", post="focused.change_topic")
+@admin_view(
+    "topics/<int:pk>/ontology/", "topic-ontology", "focused.view_topic", post="focused.change_topic"
+)
 def ontology(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows the ontology as a tree, with a form to replace it; a run that has started keeps the ontology it started with."""
+    """Shows the ontology as a tree, with a form to replace it; a run that has started keeps the
+    ontology it started with."""
     topic, problem = find(pk), ""
     if request.method == "POST":
         try:
@@ -32,7 +35,10 @@ def ontology(request: HttpRequest, pk: int) -> HttpResponse:
         else:
             messages.success(request, _("The ontology is saved; the next run uses it."))
             if taken < whole:
-                told = _("Only %(number)s of the ontology's %(whole)s concepts are used: those around the topic's words.")
+                told = _(
+                    "Only %(number)s of the ontology's %(whole)s concepts are used: those around"
+                    " the topic's words."
+                )
                 messages.info(request, told % {"whole": f"{whole:,}", "number": f"{taken:,}"})
             return back(request, "topic-ontology", pk)
     known = Ontology.from_json(topic.ontology)
@@ -49,27 +55,41 @@ def ontology(request: HttpRequest, pk: int) -> HttpResponse:
     }
     status = 422 if problem else 200
     title, way = _("Ontology"), trail(topic)
-    return page(request, "focused/ontology.html", context, title=title, item=f"topic:{pk}", trail=way, status=status)
+    return page(
+        request,
+        "focused/ontology.html",
+        context,
+        title=title,
+        item=f"topic:{pk}",
+        trail=way,
+        status=status,
+    )
 
 
 def _save(topic: Topic, request: HttpRequest) -> tuple[int, int]:
-    """Saves the submitted ontology and its weight to the topic. If it has more concepts than a topic may have, only the concepts
-    around the topic's words are saved. Returns the numbers of concepts submitted and saved. Raises ValueError with a one-line
-    message if the ontology is invalid, its file is too large, or it is cut but contains none of the topic's words."""
+    """Saves the submitted ontology and its weight to the topic. If it has more concepts than a
+    topic may have, only the concepts around the topic's words are saved. Returns the numbers of
+    concepts submitted and saved. Raises ValueError with a one-line message if the ontology is
+    invalid, its file is too large, or it is cut but contains none of the topic's words.
+    """
     file, table = request.FILES.get("file"), request.POST.get("table", "").strip()
     weight = _weight(request.POST.get("weight", ""))
     if file is not None and (file.size or 0) > MAX_BYTES:
         raise ValueError(_("The file is larger than %(size)s bytes.") % {"size": MAX_BYTES})
     if file is not None:
         data = file.read()
-        found = read_turtle(data) if str(file.name).lower().endswith(".ttl") else read_csv(data.decode("utf-8-sig"))
+        found = (
+            read_turtle(data)
+            if str(file.name).lower().endswith(".ttl")
+            else read_csv(data.decode("utf-8-sig"))
+        )
     else:
         found = read_csv(table) if table else Ontology({}, {})
     taken = topics.fitting(topic, found)
     if found.labels and not taken.labels:
         told = _(
-            "The ontology has more than %(number)s concepts, and none of the topic's words is among them: add samples or "
-            "keywords first."
+            "The ontology has more than %(number)s concepts, and none of the topic's words is among"
+            " them: add samples or keywords first."
         )
         raise ValueError(told % {"number": f"{MAX_CONCEPTS:,}"})
     topic.ontology, topic.ontology_weight = taken.as_json(), weight

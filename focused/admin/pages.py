@@ -1,5 +1,5 @@
-"""Views of a run's pages: lists, full-text search, and each page with its path from a seed and its priority when it was chosen.
-"""
+"""Views of a run's pages: lists, full-text search, and each page with its path from a seed and its
+priority when it was chosen."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ SIZE = 25
 
 @admin_view("topics/run/<int:pk>/pages/", "topic-pages", "focused.view_topic")
 def run_pages(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Lists a run's pages, or those that match the search `q`; with `url` shows what became of that address."""
+    """Lists a run's pages, or those that match the search `q`; with `url` shows what became of that
+    address."""
     row = find_run(pk)
     asked = request.GET.get("url", "").strip()
     outcome = None
@@ -62,7 +63,14 @@ def topic_search(request: HttpRequest, pk: int) -> HttpResponse:
     elif runs := [run for run in reads.topic_runs(topic) if run.pages]:
         last = next((run for run in runs if run.pages >= SIZE), runs[0])
         context |= {"last": last, "rows": reads.newest_pages(last.pk, SIZE)}
-    return page(request, "focused/pages.html", context, title=_("Search"), item=f"topic:{pk}", trail=trail(topic))
+    return page(
+        request,
+        "focused/pages.html",
+        context,
+        title=_("Search"),
+        item=f"topic:{pk}",
+        trail=trail(topic),
+    )
 
 
 def _asked(request: HttpRequest) -> str:
@@ -70,10 +78,16 @@ def _asked(request: HttpRequest) -> str:
 
 
 def _found(
-    request: HttpRequest, text: str, user_words: Sequence[str], *, run_ids: Sequence[int] = (), topic: int | None = None
+    request: HttpRequest,
+    text: str,
+    user_words: Sequence[str],
+    *,
+    run_ids: Sequence[int] = (),
+    topic: int | None = None,
 ) -> dict[str, Any]:
-    """Searches the pages of the runs `run_ids`, or of all runs of the topic with the id `topic`, and returns the context for the
-    template: one page of the results, best first, each with an excerpt around the words found.
+    """Searches the pages of the runs `run_ids`, or of all runs of the topic with the id `topic`,
+    and returns the context for the template: one page of the results, best first, each with an
+    excerpt around the words found.
     """
     at = number(request.GET.get("page", ""), 99_999) or 1
     query = search.read_query(text, user_words)
@@ -95,8 +109,8 @@ def _found(
 
 @admin_view("topics/page/<int:pk>/", "topic-page", "focused.view_topic")
 def page_why(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows one page of a run: the path of pages from a seed to it, the parts of its priority, and the contribution of each word
-    to its similarity to the topic."""
+    """Shows one page of a run: the path of pages from a seed to it, the parts of its priority, and
+    the contribution of each word to its similarity to the topic."""
     one = TopicPage.objects.filter(pk=pk).first()
     row = reads.topic_run(one.run_id) if one is not None else None
     if one is None or row is None:
@@ -119,4 +133,11 @@ def page_why(request: HttpRequest, pk: int) -> HttpResponse:
         "charts": [charts.shares(parts)],
     }
     way = [*trail(row.topic), (f"{_('Run')} #{row.pk}", reverse("admin:topic-run", args=[row.pk]))]
-    return page(request, "focused/page.html", context, title=one.title or one.url, item=f"topic:{row.topic_id}", trail=way)
+    return page(
+        request,
+        "focused/page.html",
+        context,
+        title=one.title or one.url,
+        item=f"topic:{row.topic_id}",
+        trail=way,
+    )

@@ -20,8 +20,22 @@ def _topics(words: Sequence[str], most: int) -> Sequence[Item]:
 SEE = "focused.view_topic"
 COMPARE = ("compare strategies", "compare", "laboratory", "比较策略", "比较", "实验室")
 VERBS = (
-    Verb(_("Crawl"), ("crawl", "crawl now", "抓取"), SEE, "admin:topic-crawl", "play_arrow", opens=True),
+    Verb(
+        _("Crawl"),
+        ("crawl", "crawl now", "抓取"),
+        SEE,
+        "admin:topic-crawl",
+        "play_arrow",
+        opens=True,
+    ),
     Verb(_("Compare strategies"), COMPARE, SEE, "admin:topic-compare", "science", opens=True),
-    Verb(_("Search pages"), ("search pages", "search in", "search", "搜索"), SEE, "admin:topic-search", "search", opens=True),
+    Verb(
+        _("Search pages"),
+        ("search pages", "search in", "search", "搜索"),
+        SEE,
+        "admin:topic-search",
+        "search",
+        opens=True,
+    ),
 )
 KINDS.append(Kind(_("Topic"), "category", SEE, "admin:topic", _topics, VERBS))

@@ -1,4 +1,5 @@
-"""Presets of a strategy's parameters on the form of a run: applying, saving under a name, deleting."""
+"""Presets of a strategy's parameters on the form of a run: applying, saving under a name,
+deleting."""
 
 from __future__ import annotations
 
@@ -20,7 +21,10 @@ BUTTONS = ("preset", "keep_preset", "drop_preset")
 
 def buttons(strategy: str) -> list[control.PresetButton]:
     """Returns the buttons for a strategy's presets: built-in ones, then those saved by users."""
-    return control.buttons(tuning.preset_kind(strategy), {name: titles.preset(name) for name in tuning.built_in(strategy)})
+    return control.buttons(
+        tuning.preset_kind(strategy),
+        {name: titles.preset(name) for name in tuning.built_in(strategy)},
+    )
 
 
 def wanted(request: HttpRequest) -> bool:
@@ -31,9 +35,10 @@ def wanted(request: HttpRequest) -> bool:
 def carry_out(
     request: HttpRequest, strategy: str, values: dict[str, Any], wrong: Mapping[str, str]
 ) -> tuple[dict[str, Any], Mapping[str, str]]:
-    """Applies, saves or deletes a preset of the parameters, depending on the button that was pressed, and shows a message.
-    `values` and `wrong` are the submitted parameter values and the error messages by name. Returns the values and messages to
-    show in the form: those of an applied preset, otherwise the submitted ones."""
+    """Applies, saves or deletes a preset of the parameters, depending on the button that was
+    pressed, and shows a message. `values` and `wrong` are the submitted parameter values and the
+    error messages by name. Returns the values and messages to show in the form: those of an applied
+    preset, otherwise the submitted ones."""
     kind = tuning.preset_kind(strategy)
     if "preset" in request.POST:
         found = tuning.preset(strategy, request.POST["preset"])
@@ -47,9 +52,15 @@ def carry_out(
     elif not wrong:
         try:
             kept = settings_history.keep_preset(
-                kind, request.POST.get("preset_name", ""), values, now=datetime.now(UTC), user=request.user
+                kind,
+                request.POST.get("preset_name", ""),
+                values,
+                now=datetime.now(UTC),
+                user=request.user,
             )
-            messages.success(request, _("The values are saved as the preset %(name)s.") % {"name": kept.name})
+            messages.success(
+                request, _("The values are saved as the preset %(name)s.") % {"name": kept.name}
+            )
         except ValueError as error:
             messages.error(request, str(error))
     return values, wrong

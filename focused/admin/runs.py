@@ -1,4 +1,5 @@
-"""View of a topic run: charts of pages found and of tunnel lengths, refused addresses, and a form to change a running run."""
+"""View of a topic run: charts of pages found and of tunnel lengths, refused addresses, and a form
+to change a running run."""
 
 from __future__ import annotations
 
@@ -51,7 +52,9 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
         "story": run_views.story(run, now),
         "rate": run_reads.rate(run, now),
         "budget": run.parameters["options"]["pages"],
-        "refused": sorted(((words.say(code), n) for code, n in row.refused.items()), key=lambda pair: -pair[1]),
+        "refused": sorted(
+            ((words.say(code), n) for code, n in row.refused.items()), key=lambda pair: -pair[1]
+        ),
         "pages": reads.newest_pages(pk, 8),
         "charts": [charts.harvest(row), charts.tunnels(reads.tunnels(pk)), *_walked(row)],
         "may_pause": run.state in ("queued", "running") and not run.wanted,
@@ -64,7 +67,13 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
     title = f"{_('Run')} #{pk}"
     item = f"topic:{row.topic_id}"
     answer = page(
-        request, "focused/run.html", context, title=title, item=item, trail=trail(row.topic), live="focused/run_live.html"
+        request,
+        "focused/run.html",
+        context,
+        title=title,
+        item=item,
+        trail=trail(row.topic),
+        live="focused/run_live.html",
     )
     if not run.active:
         answer["X-Desk-Done"] = "1"
@@ -72,8 +81,8 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _walked(row: TopicRun) -> list[Chart]:
-    """Returns the charts of `charts.walked` (pheromone and Pareto fronts) for strategies that score links by three objectives;
-    otherwise an empty list."""
+    """Returns the charts of `charts.walked` (pheromone and Pareto fronts) for strategies that score
+    links by three objectives; otherwise an empty list."""
     if row.run.parameters["strategy"] not in WITH_OBJECTIVES:
         return []
     return charts.walked(reads.reasons(row.pk, row.pages))
@@ -86,12 +95,15 @@ def _fields(run: Run) -> list[fields.Field]:
     for change in reads.edits(run.pk):
         values.update(change.get("parameters", {}))
     known = {one.name: one.read(values.get(one.name, one.default)) for one in own}
-    return fields.fields(own, known, "p_", linked=found.sum_to_one, owner=run.parameters["strategy"])
+    return fields.fields(
+        own, known, "p_", linked=found.sum_to_one, owner=run.parameters["strategy"]
+    )
 
 
 @post_view("topics/run/<int:pk>/edit/", "topic-run-edit", "crawlmgr.change_run")
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Stores a change of an active run: seeds to add, a host to drop, or new parameters of the strategy."""
+    """Stores a change of an active run: seeds to add, a host to drop, or new parameters of the
+    strategy."""
     run = find(pk).run
     change: dict[str, Any] = {}
     if request.POST.get("do") == "seeds":
@@ -100,18 +112,28 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
     elif request.POST.get("do") == "host":
         change["without_hosts"] = [request.POST.get("host", "")]
     else:
-        own = parameters_of(strategy_class(run.parameters["strategy"], settings.TOPIC_STRATEGIES).Settings)
+        own = parameters_of(
+            strategy_class(run.parameters["strategy"], settings.TOPIC_STRATEGIES).Settings
+        )
         change["parameters"], wrong = fields.read(own, request.POST, "p_")
         if wrong:
             messages.error(request, "; ".join(wrong.values()))
             return back(request, "topic-run", pk)
-    attempt(request, _("The change takes effect after the current page."), lambda: topics.edit_run(run, change))
+    attempt(
+        request,
+        _("The change takes effect after the current page."),
+        lambda: topics.edit_run(run, change),
+    )
     return back(request, "topic-run", pk)
 
 
 def detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """Returns the link from the general page of a run to its page as a topic run, as context for the template."""
-    return {"link": reverse("admin:topic-run", args=[run.pk]), "link_text": _("Charts, pages and parameters")}
+    """Returns the link from the general page of a run to its page as a topic run, as context for
+    the template."""
+    return {
+        "link": reverse("admin:topic-run", args=[run.pk]),
+        "link_text": _("Charts, pages and parameters"),
+    }
 
 
 run_views.details["topic"] = detail

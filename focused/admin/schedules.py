@@ -20,7 +20,11 @@ from focused.services import dispatch
 def again(request: HttpRequest, pk: int) -> HttpResponse:
     """Starts a crawl of the topic at once, with the options of a scheduled run."""
     topic = find(pk)
-    attempt(request, _("The crawl has started."), lambda: dispatch.again(topic, datetime.now(UTC), request.user))
+    attempt(
+        request,
+        _("The crawl has started."),
+        lambda: dispatch.again(topic, datetime.now(UTC), request.user),
+    )
     return back(request, "topic", pk)
 
 
@@ -30,6 +34,10 @@ def _timed(pk: int) -> tuple[str, str, str] | None:
 
 
 hours.TIMED["topic"] = hours.Timed(
-    gettext_lazy("Topic"), "admin:topic", "focused.view_topic", ("admin:topic-again", "crawlmgr.add_run"), _timed,
+    gettext_lazy("Topic"),
+    "admin:topic",
+    "focused.view_topic",
+    ("admin:topic-again", "crawlmgr.add_run"),
+    _timed,
     "focused.change_topic",
-)  # fmt: skip
+)

@@ -18,18 +18,27 @@ from focused.models import Topic
 
 
 def _sums(now: datetime) -> tuple[int, int]:
-    """Returns the numbers of pages and of relevant pages that all topic crawls fetched within the last day."""
+    """Returns the numbers of pages and of relevant pages that all topic crawls fetched within the
+    last day."""
     found = [reads.fetched_since(run, now - DAY) for run in runs.lately("topic", now - DAY)]
     return sum(pages for pages, _relevant in found), sum(relevant for _pages, relevant in found)
 
 
 def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
-    """Returns the figure of relevant pages found by the last day's crawls; () if there is no topic or the user may not see
-    topics."""
+    """Returns the figure of relevant pages found by the last day's crawls; () if there is no topic
+    or the user may not see topics."""
     if not request.user.has_perm("focused.view_topic") or not Topic.objects.exists():
         return ()
     fetched, items = remembered("topics", lambda: _sums(now))
-    note = _("%(share)s of %(pages)s pages") % {"share": share(items / fetched), "pages": number(fetched)} if fetched else ""
+    note = (
+        _("%(share)s of %(pages)s pages")
+        % {
+            "share": share(items / fetched),
+            "pages": number(fetched),
+        }
+        if fetched
+        else ""
+    )
     return (Tile(_("Pages on topic in 24 h"), number(items), reverse("admin:topics"), note),)
 
 

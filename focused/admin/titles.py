@@ -1,5 +1,6 @@
 """Display names of strategies, their parameters and choices, in the user's language. Each strategy
-defines the names of its own parameters and choices; this module has those that several strategies share.
+defines the names of its own parameters and choices; this module has those that several strategies
+share.
 """
 
 from __future__ import annotations
@@ -118,24 +119,30 @@ def strategies() -> list[str]:
 
 
 def strategy(name: str) -> str:
-    """Returns a strategy's display name; the identifier if the strategy has no title or is unknown."""
+    """Returns a strategy's display name; the identifier if the strategy has no title or is
+    unknown."""
     title = strategy_class(name, settings.TOPIC_STRATEGIES).title if name in strategies() else ""
     return _(title) if title else name
 
 
 def parameter(name: str, owner: str = "") -> str:
-    """Returns a parameter's display name; its identifier if there is none. `owner` is the parameter's strategy, or "options" for
-    options of a run."""
+    """Returns a parameter's display name; its identifier if there is none. `owner` is the
+    parameter's strategy, or "options" for options of a run."""
     if owner != "options" and owner not in strategies():
         return name
-    known = RunOptions if owner == "options" else strategy_class(owner, settings.TOPIC_STRATEGIES).Settings
+    known = (
+        RunOptions
+        if owner == "options"
+        else strategy_class(owner, settings.TOPIC_STRATEGIES).Settings
+    )
     title = next((one.title for one in parameters_of(known) if one.name == name), "")
     return _(title) if title else name
 
 
 @cache
 def _words() -> Mapping[str, str]:
-    """Returns the display names, by identifier, that the strategies define for their choices, score parts and queues."""
+    """Returns the display names, by identifier, that the strategies define for their choices, score
+    parts and queues."""
     found: dict[str, str] = {}
     for name in strategies():
         found.update(strategy_class(name, settings.TOPIC_STRATEGIES).words)
@@ -155,7 +162,8 @@ def part(name: str) -> str:
 
 
 def parts(values: Mapping[str, float]) -> list[tuple[str, str, float]]:
-    """Returns the parts of a link's score as (identifier, display name, value): totals first, then parts by absolute value."""
+    """Returns the parts of a link's score as (identifier, display name, value): totals first, then
+    parts by absolute value."""
     order = sorted(values, key=lambda name: (name not in WHOLES, -abs(values[name]), name))
     return [(name, part(name), values[name]) for name in order]
 
@@ -174,8 +182,9 @@ def preset(name: str) -> str:
 
 
 def setting(way: tuple[str, ...], values: Mapping[str, Any]) -> str:
-    """Returns the display name of one of a topic's settings for the history of changes. `way` is the path of keys to the setting,
-    such as ("options", "scope", "depth"); `values` are all the topic's settings."""
+    """Returns the display name of one of a topic's settings for the history of changes. `way` is
+    the path of keys to the setting, such as ("options", "scope", "depth"); `values` are all the
+    topic's settings."""
     if way == ("strategy",):
         return _("Strategy")
     if way[:2] == ("options", "scope"):
@@ -185,8 +194,9 @@ def setting(way: tuple[str, ...], values: Mapping[str, Any]) -> str:
 
 
 def value(way: tuple[str, ...], set_to: Any) -> Any:
-    """Returns the value `set_to` of one of a topic's settings (`way` is the path of keys to it) for the history of changes: the
-    display name of a strategy or of a parameter's choice, any other value unchanged."""
+    """Returns the value `set_to` of one of a topic's settings (`way` is the path of keys to it) for
+    the history of changes: the display name of a strategy or of a parameter's choice, any other
+    value unchanged."""
     if not isinstance(set_to, str) or not set_to or way[:2] == ("options", "scope"):
         return set_to
     return strategy(set_to) if way == ("strategy",) else choice(set_to)

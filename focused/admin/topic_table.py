@@ -33,13 +33,17 @@ INTERVALS = (
 
 
 def _name(topic: Topic) -> str:
-    return format_html('<a href="{}" title="{}">{}</a>', address("admin:topic", topic.pk), topic.name, topic.name)
+    return format_html(
+        '<a href="{}" title="{}">{}</a>', address("admin:topic", topic.pk), topic.name, topic.name
+    )
 
 
 def _last(topic: Any) -> str:
     if topic.last is None:
         return format_html('<span class="soft">{}</span>', _("never"))
-    return format_html('<a href="{}">{}</a>', address("admin:topic-run", topic.last.pk), tags.state(topic.last.run))
+    return format_html(
+        '<a href="{}">{}</a>', address("admin:topic-run", topic.last.pk), tags.state(topic.last.run)
+    )
 
 
 def _of_last(name: str) -> Any:
@@ -47,11 +51,19 @@ def _of_last(name: str) -> Any:
 
 
 def _figure(name: str, title: Any) -> Column:
-    """Returns a column for the table of topics that shows the counter `name` of each topic's newest run, under the heading
-    `title`."""
+    """Returns a column for the table of topics that shows the counter `name` of each topic's newest
+    run, under the heading `title`."""
     value, key = _of_last(name), f"last_{name}"
     order = falling(key, nullable=True)
-    return Column(name, title, value, lambda topic: tags.number(value(topic)), order, {key: reads.of_last_run(name)}, look="num")
+    return Column(
+        name,
+        title,
+        value,
+        lambda topic: tags.number(value(topic)),
+        order,
+        {key: reads.of_last_run(name)},
+        look="num",
+    )
 
 
 def _rate() -> dict[str, Any]:
@@ -60,7 +72,11 @@ def _rate() -> dict[str, Any]:
 
 
 def _often(topic: Topic) -> str:
-    return tags.duration(topic.interval_seconds) if topic.interval_seconds else format_html("{}", _("only when a user starts it"))
+    return (
+        tags.duration(topic.interval_seconds)
+        if topic.interval_seconds
+        else format_html("{}", _("only when a user starts it"))
+    )
 
 
 def _strategies() -> list[tuple[str, str]]:
@@ -69,7 +85,11 @@ def _strategies() -> list[tuple[str, str]]:
 
 
 def _by_schedule() -> list[tuple[str, str]]:
-    return [("", _("With or without schedule")), ("on", _("By schedule")), ("off", _("only when a user starts it"))]
+    return [
+        ("", _("With or without schedule")),
+        ("on", _("By schedule")),
+        ("off", _("only when a user starts it")),
+    ]
 
 
 def _scheduled(rows: Rows, code: str) -> Rows:
@@ -79,29 +99,87 @@ def _scheduled(rows: Rows, code: str) -> Rows:
 TABLE = Table(
     "topics",
     (
-        Column("name", gettext_lazy("Topic"), lambda topic: topic.name, _name, by("name"), look="title one"),
-        Column("strategy", gettext_lazy("Strategy"), lambda topic: topic.strategy, lambda topic: titles.strategy(topic.strategy),
-               by("strategy"), look="nowrap"),
-        Column("seeds", gettext_lazy("Seeds"), lambda topic: topic.seeds_number, lambda topic: tags.number(topic.seeds_number),
-               falling("seeds_count"), {"seeds_count": Count("seeds")}, look="num"),
-        Column("last", gettext_lazy("Last run"), _of_last("run_id"), _last, falling("last_run_id", nullable=True),
-               {"last_run_id": reads.of_last_run("run_id")}, look="nowrap"),
+        Column(
+            "name",
+            gettext_lazy("Topic"),
+            lambda topic: topic.name,
+            _name,
+            by("name"),
+            look="title one",
+        ),
+        Column(
+            "strategy",
+            gettext_lazy("Strategy"),
+            lambda topic: topic.strategy,
+            lambda topic: titles.strategy(topic.strategy),
+            by("strategy"),
+            look="nowrap",
+        ),
+        Column(
+            "seeds",
+            gettext_lazy("Seeds"),
+            lambda topic: topic.seeds_number,
+            lambda topic: tags.number(topic.seeds_number),
+            falling("seeds_count"),
+            {"seeds_count": Count("seeds")},
+            look="num",
+        ),
+        Column(
+            "last",
+            gettext_lazy("Last run"),
+            _of_last("run_id"),
+            _last,
+            falling("last_run_id", nullable=True),
+            {"last_run_id": reads.of_last_run("run_id")},
+            look="nowrap",
+        ),
         _figure("pages", gettext_lazy("Pages")),
         _figure("relevant", gettext_lazy("On topic")),
-        Column("rate", gettext_lazy("Harvest rate"), _of_last("harvest_rate"),
-               lambda topic: tags.share(_of_last("harvest_rate")(topic)), falling("last_rate", nullable=True), _rate(),
-               look="num"),
-        Column("every", gettext_lazy("Frequency"), lambda topic: topic.interval_seconds, _often,
-               by("interval_seconds", nullable=True), look="nowrap", usual=False),
-        Column("next", gettext_lazy("Next run"), lambda topic: topic.next_run, lambda topic: tags.ago(topic.next_run),
-               by("next_run", nullable=True), look="nowrap"),
-        Column("added", gettext_lazy("Added"), lambda topic: topic.added, lambda topic: tags.ago(topic.added), falling("added"),
-               look="nowrap", usual=False),
+        Column(
+            "rate",
+            gettext_lazy("Harvest rate"),
+            _of_last("harvest_rate"),
+            lambda topic: tags.share(_of_last("harvest_rate")(topic)),
+            falling("last_rate", nullable=True),
+            _rate(),
+            look="num",
+        ),
+        Column(
+            "every",
+            gettext_lazy("Frequency"),
+            lambda topic: topic.interval_seconds,
+            _often,
+            by("interval_seconds", nullable=True),
+            look="nowrap",
+            usual=False,
+        ),
+        Column(
+            "next",
+            gettext_lazy("Next run"),
+            lambda topic: topic.next_run,
+            lambda topic: tags.ago(topic.next_run),
+            by("next_run", nullable=True),
+            look="nowrap",
+        ),
+        Column(
+            "added",
+            gettext_lazy("Added"),
+            lambda topic: topic.added,
+            lambda topic: tags.ago(topic.added),
+            falling("added"),
+            look="nowrap",
+            usual=False,
+        ),
     ),
     "name",
     narrowing.words_in("name"),
     (
-        Choice("strategy", gettext_lazy("Strategy"), _strategies, lambda rows, code: rows.filter(strategy=code)),
+        Choice(
+            "strategy",
+            gettext_lazy("Strategy"),
+            _strategies,
+            lambda rows, code: rows.filter(strategy=code),
+        ),
         Choice("show", gettext_lazy("Frequency"), _by_schedule, _scheduled),
     ),
     (
@@ -112,7 +190,7 @@ TABLE = Table(
     "topics-do",
     "focused/interval_field.html",
     deletes="topic",
-)  # fmt: skip
+)
 
 
 def _crawl(request: HttpRequest, topic: Topic, now: Any) -> None:
@@ -131,8 +209,12 @@ VERBS: dict[str, table_actions.Verb] = {"crawl": _crawl, "interval": _set_interv
 
 @post_view("topics/do/", "topics-do", MAY)
 def do(request: HttpRequest) -> HttpResponse:
-    """Carries out an action on the selected topics: crawl now, set the interval, delete, or undo the deletion."""
+    """Carries out an action on the selected topics: crawl now, set the interval, delete, or undo
+    the deletion."""
+
     def success_text(count: int) -> str:
         return ngettext("Applied to %(count)s topic.", "Applied to %(count)s topics.", count)
 
-    return table_actions.carry_out(request, TABLE, Topic.objects.all(), VERBS, reverse("admin:topics"), success_text)
+    return table_actions.carry_out(
+        request, TABLE, Topic.objects.all(), VERBS, reverse("admin:topics"), success_text
+    )

@@ -31,9 +31,15 @@ SEEDS_SHOWN = 200
 def topic_list(request: HttpRequest) -> HttpResponseBase:
     """Lists all topics by name."""
     return table_page(
-        request, "focused/topics.html", TABLE, reads.listed(), {"intervals": INTERVALS}, prepare=reads.with_last_runs,
-        title=_("Topics"), item="topics",
-    )  # fmt: skip
+        request,
+        "focused/topics.html",
+        TABLE,
+        reads.listed(),
+        {"intervals": INTERVALS},
+        prepare=reads.with_last_runs,
+        title=_("Topics"),
+        item="topics",
+    )
 
 
 def find(pk: int) -> Topic:
@@ -44,10 +50,14 @@ def find(pk: int) -> Topic:
 
 
 def trail(topic: Topic | None = None) -> list[tuple[str, str]]:
-    """Returns the breadcrumb of a page about topics: (title, address) of each page above it, with the topic's own page last if
-    `topic` is given."""
+    """Returns the breadcrumb of a page about topics: (title, address) of each page above it, with
+    the topic's own page last if `topic` is given."""
     found = [(_("Topics"), reverse("admin:topics"))]
-    return [*found, (topic.name, reverse("admin:topic", args=[topic.pk]))] if topic is not None else found
+    return (
+        [*found, (topic.name, reverse("admin:topic", args=[topic.pk]))]
+        if topic is not None
+        else found
+    )
 
 
 @admin_view("topics/<int:pk>/", "topic", "focused.view_topic")
@@ -71,12 +81,14 @@ def topic_page(request: HttpRequest, pk: int) -> HttpResponse:
         "comparisons": named(reads.comparisons(topic)),
         "charts": [charts.lexicon(reading["vector"])] if reading else [],
     }
-    return page(request, "focused/topic.html", context, title=topic.name, item=f"topic:{pk}", trail=trail())
+    return page(
+        request, "focused/topic.html", context, title=topic.name, item=f"topic:{pk}", trail=trail()
+    )
 
 
 def _live(request: HttpRequest, topic: Topic) -> HttpResponse:
-    """Renders the part of a topic's page that refreshes itself: the progress of reading its samples. Headers make the browser
-    reload the whole page when that is finished.
+    """Renders the part of a topic's page that refreshes itself: the progress of reading its
+    samples. Headers make the browser reload the whole page when that is finished.
     """
     progress = readings.progress(topic)
     answer = render(request, "focused/reading.html", {"topic": topic, "progress": progress})
@@ -111,7 +123,9 @@ def seeds(request: HttpRequest, pk: int) -> HttpResponse:
         return back(request, "topic", pk)
     new = topics.add_seeds(topic, urls)
     tell_bad_lines(request, bad, _("seeds"))
-    messages.success(request, ngettext("%(number)s new seed.", "%(number)s new seeds.", new) % {"number": new})
+    messages.success(
+        request, ngettext("%(number)s new seed.", "%(number)s new seeds.", new) % {"number": new}
+    )
     return back(request, "topic", pk)
 
 
@@ -156,17 +170,36 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
         messages.error(request, _("Choose an interval."))
         return back(request, "topic", pk)
     dispatch.repeat(topic, seconds, datetime.now(UTC))
-    done = _("The topic is crawled again by schedule.") if seconds else _("The topic is crawled only when a user starts it.")
+    done = (
+        _("The topic is crawled again by schedule.")
+        if seconds
+        else _("The topic is crawled only when a user starts it.")
+    )
     messages.success(request, done)
     return back(request, "topic", topic.pk)
 
 
-@admin_view("topics/<int:pk>/delete/", "topic-delete", "focused.delete_topic", post="focused.delete_topic")
+@admin_view(
+    "topics/<int:pk>/delete/", "topic-delete", "focused.delete_topic", post="focused.delete_topic"
+)
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Asks for confirmation, for which the topic's name has to be typed, showing what will be lost; then deletes the topic."""
+    """Asks for confirmation, for which the topic's name has to be typed, showing what will be lost;
+    then deletes the topic."""
     topic = find(pk)
     wrong = request.method == "POST" and request.POST.get("name", "").strip() != topic.name.strip()
     if request.method == "POST" and not wrong:
-        return removal_views.away(request, topic.name, "topics", lambda: removals.start(topic, datetime.now(UTC), request.user))
+        return removal_views.away(
+            request,
+            topic.name,
+            "topics",
+            lambda: removals.start(topic, datetime.now(UTC), request.user),
+        )
     context: dict[str, Any] = {"topic": topic, "wrong": wrong, "runs": topic.runs.count()}
-    return page(request, "focused/delete.html", context, title=_("Delete"), item=f"topic:{pk}", trail=trail(topic))
+    return page(
+        request,
+        "focused/delete.html",
+        context,
+        title=_("Delete"),
+        item=f"topic:{pk}",
+        trail=trail(topic),
+    )

@@ -1,5 +1,5 @@
-"""Views of a topic's words: their weights, extraction from samples or from a run, the relevance threshold, and scoring of any
-text or page.
+"""Views of a topic's words: their weights, extraction from samples or from a run, the relevance
+threshold, and scoring of any text or page.
 """
 
 from __future__ import annotations
@@ -29,12 +29,18 @@ LISTS = ("keywords", "near", "negative", "url_words", "user_words")
 
 
 def _lines(weights: dict[str, float]) -> str:
-    return "\n".join(f"{word}={weight:g}" for word, weight in sorted(weights.items(), key=lambda pair: (-pair[1], pair[0])))
+    return "\n".join(
+        f"{word}={weight:g}"
+        for word, weight in sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))
+    )
 
 
-@admin_view("topics/<int:pk>/words/", "topic-words", "focused.view_topic", post="focused.change_topic")
+@admin_view(
+    "topics/<int:pk>/words/", "topic-words", "focused.view_topic", post="focused.change_topic"
+)
 def words(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows the topic's words as editable lists; a run that has started keeps the words it started with."""
+    """Shows the topic's words as editable lists; a run that has started keeps the words it started
+    with."""
     topic = find(pk)
     posted = request.POST.dict() if request.method == "POST" else {}
     wrong = _save(topic, posted) if posted else {}
@@ -51,14 +57,24 @@ def words(request: HttpRequest, pk: int) -> HttpResponse:
         "negative": posted.get("negative", "\n".join(topic.negative)),
         "url_words": posted.get("url_words", "\n".join(topic.url_words)),
         "user_words": posted.get("user_words", "\n".join(topic.user_words)),
-        "threshold": posted.get("threshold", "" if topic.threshold is None else f"{topic.threshold:g}"),
+        "threshold": posted.get(
+            "threshold", "" if topic.threshold is None else f"{topic.threshold:g}"
+        ),
         "drawn": reading.get("drawn"),
         "samples": topic.documents.exclude(text="").count(),
         "runs": [row for row in reads.topic_runs(topic) if row.pages],
         "charts": [charts.lexicon(reading["vector"])] if reading else [],
     }
     status = 422 if wrong else 200
-    return page(request, "focused/words.html", context, title=_("Words"), item=f"topic:{pk}", trail=trail(topic), status=status)
+    return page(
+        request,
+        "focused/words.html",
+        context,
+        title=_("Words"),
+        item=f"topic:{pk}",
+        trail=trail(topic),
+        status=status,
+    )
 
 
 def _save(topic: Topic, posted: dict[str, str]) -> dict[str, str]:
@@ -70,7 +86,9 @@ def _save(topic: Topic, posted: dict[str, str]) -> dict[str, str]:
             wrong[name] = str(error)
     for name in ("negative", "url_words", "user_words"):
         parts = posted.get(name, "").replace("，", "\n").replace(",", "\n").split("\n")
-        setattr(topic, name, list(dict.fromkeys(part.strip()[:100] for part in parts if part.strip())))
+        setattr(
+            topic, name, list(dict.fromkeys(part.strip()[:100] for part in parts if part.strip()))
+        )
     text = posted.get("threshold", "").strip()
     try:
         topic.threshold = float(text) if text else None
@@ -78,7 +96,11 @@ def _save(topic: Topic, posted: dict[str, str]) -> dict[str, str]:
             wrong["threshold"] = _("The threshold must be between 0 and 1.")
     except ValueError:
         wrong["threshold"] = _("The threshold must be between 0 and 1.")
-    wrong |= {name: _("At most %(number)s characters.") % {"number": f"{MAX_WORDS:,}"} for name in LISTS if len(posted.get(name, "")) > MAX_WORDS}
+    wrong |= {
+        name: _("At most %(number)s characters.") % {"number": f"{MAX_WORDS:,}"}
+        for name in LISTS
+        if len(posted.get(name, "")) > MAX_WORDS
+    }
     if not wrong:
         topic.save()
     return wrong
@@ -86,8 +108,10 @@ def _save(topic: Topic, posted: dict[str, str]) -> dict[str, str]:
 
 @post_view("topics/<int:pk>/draw/", "topic-draw", "focused.change_topic")
 def draw(request: HttpRequest, pk: int) -> HttpResponse:
-    """Extracts words for the topic from its samples. If the form names an earlier run (`run`), takes near-topic words from that
-    run's pages instead, or, if `from` is "hosts", keywords from its host pages (entry pages of sites)."""
+    """Extracts words for the topic from its samples. If the form names an earlier run (`run`),
+    takes near-topic words from that run's pages instead, or, if `from` is "hosts", keywords from
+    its host pages (entry pages of sites).
+    """
     topic, run = find(pk), request.POST.get("run", "")
     if run:
         row = reads.topic_run(number(run) or 0)
@@ -98,25 +122,45 @@ def draw(request: HttpRequest, pk: int) -> HttpResponse:
             return _from_hosts(request, topic, row.pk)
         found = samples.draw_near(topic, row.pk)
     else:
-        if readings.renew(topic, now=datetime.now(UTC), user=request.user, drawing=True) is not None:
+        if (
+            readings.renew(topic, now=datetime.now(UTC), user=request.user, drawing=True)
+            is not None
+        ):
             messages.info(request, _("A worker reads the samples and extracts the words."))
             return back(request, "topic", pk)
-        told = ngettext("The topic has %(number)s keyword now.", "The topic has %(number)s keywords now.", len(topic.keywords))
+        told = ngettext(
+            "The topic has %(number)s keyword now.",
+            "The topic has %(number)s keywords now.",
+            len(topic.keywords),
+        )
         messages.success(request, told % {"number": len(topic.keywords)})
         return back(request, "topic-words", pk)
-    done = ngettext("%(number)s word was extracted.", "%(number)s words were extracted.", len(found)) % {"number": len(found)}
+    done = ngettext(
+        "%(number)s word was extracted.", "%(number)s words were extracted.", len(found)
+    ) % {"number": len(found)}
     messages.success(request, done)
     return back(request, "topic-words", pk)
 
 
 def _from_hosts(request: HttpRequest, topic: Topic, run_id: int) -> HttpResponse:
-    """Extracts keywords from the host pages (entry pages of sites) of a run, and shows a message with their number."""
+    """Extracts keywords from the host pages (entry pages of sites) of a run, and shows a message
+    with their number."""
     pages, new = samples.draw_hosts(topic, run_id)
     if not pages:
-        messages.info(request, _("The run has no host page on topic (entry page of a site to which at least three other pages link)."))
+        messages.info(
+            request,
+            _(
+                "The run has no host page on topic (entry page of a site to which at least three"
+                " other pages link)."
+            ),
+        )
     else:
         readings.renew(topic, now=datetime.now(UTC), user=request.user)
-        told = ngettext("%(words)s new words from %(number)s host page.", "%(words)s new words from %(number)s host pages.", pages)
+        told = ngettext(
+            "%(words)s new words from %(number)s host page.",
+            "%(words)s new words from %(number)s host pages.",
+            pages,
+        )
         messages.success(request, told % {"number": pages, "words": len(new)})
     return back(request, "topic-words", topic.pk)
 
@@ -128,14 +172,20 @@ def try_out(request: HttpRequest, pk: int) -> HttpResponse:
     text, url = request.POST.get("text", "")[:MAX_TEXT], request.POST.get("url", "").strip()
     reading = readings.of(topic) or {}
     context: dict[str, Any] = {
-        "topic": topic, "text": text, "url": url, "reading": reading, "charts": [charts.lexicon(reading["vector"])] if reading else []
-    }  # fmt: skip
+        "topic": topic,
+        "text": text,
+        "url": url,
+        "reading": reading,
+        "charts": [charts.lexicon(reading["vector"])] if reading else [],
+    }
     if request.method == "POST" and (text.strip() or url):
         relevance = Relevance(topics.definition(topic))
         began = time.monotonic()
         try:
             if url:
-                context["place"], context["refusal"] = trying.scope_verdict(topic, url, datetime.now(UTC))
+                context["place"], context["refusal"] = trying.scope_verdict(
+                    topic, url, datetime.now(UTC)
+                )
             sample = trying.page_of(topic, url) if url else trying.text_of(topic, text)
         except ValueError as error:
             messages.error(request, str(error))
@@ -143,7 +193,10 @@ def try_out(request: HttpRequest, pk: int) -> HttpResponse:
             counts = Counter(sample.tokens)
             score = relevance.page(counts)
             shown = readings.wording_of(relevance, [sample.text])
-            parts = [(shown.get(one.word, one.word), round(one.share, 4)) for one in relevance.explain(counts)]
+            parts = [
+                (shown.get(one.word, one.word), round(one.share, 4))
+                for one in relevance.explain(counts)
+            ]
             context.update(
                 score=score,
                 threshold=relevance.threshold,
@@ -156,4 +209,11 @@ def try_out(request: HttpRequest, pk: int) -> HttpResponse:
                 parts=parts,
                 charts=[charts.shares(parts)],
             )
-    return page(request, "focused/try.html", context, title=_("Test relevance"), item=f"topic:{pk}", trail=trail(topic))
+    return page(
+        request,
+        "focused/try.html",
+        context,
+        title=_("Test relevance"),
+        item=f"topic:{pk}",
+        trail=trail(topic),
+    )

@@ -1,5 +1,5 @@
-"""This program's part of `bench focused`, run as a process of its own: a topic crawl as in production, with fetching,
-archiving, scoring, storing and indexing.
+"""This program's part of `bench focused`, run as a process of its own: a topic crawl as in
+production, with fetching, archiving, scoring, storing and indexing.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ DOCUMENTS = (" ".join(WORDS[:8]), " ".join(WORDS[4:12]))
 
 
 def main(address: str, pages: int) -> None:
-    """Crawls the local web at `address` and prints the number of pages and the CPU seconds as JSON. Exits with a message if
-    fewer than `pages` pages were stored.
+    """Crawls the local web at `address` and prints the number of pages and the CPU seconds as JSON.
+    Exits with a message if fewer than `pages` pages were stored.
     """
     call_command("migrate", verbosity=0, interactive=False)
     now = SYSTEM.now()

@@ -1,5 +1,5 @@
-"""`bench frontier`: measures pages per CPU second of the whole crawl loop with 10,000 to 1,000,000 waiting URLs, with the URL
-graph in memory and in the database.
+"""`bench frontier`: measures pages per CPU second of the whole crawl loop with 10,000 to 1,000,000
+waiting URLs, with the URL graph in memory and in the database.
 """
 
 from __future__ import annotations
@@ -17,15 +17,28 @@ GRAPHS = ("memory", "database")
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("--sizes", default="10000,100000,1000000", help="numbers of URLs waiting, by comma")
-    parser.add_argument("--pages", type=int, default=1000, help="pages fetched with that many waiting (default 1000)")
-    parser.add_argument("--graphs", default="memory,database", help="memory, database or both, by comma")
-    parser.add_argument("--rounds", type=int, default=1, help="rounds, the median counts (default 1)")
+    parser.add_argument(
+        "--sizes", default="10000,100000,1000000", help="numbers of URLs waiting, by comma"
+    )
+    parser.add_argument(
+        "--pages",
+        type=int,
+        default=1000,
+        help="pages fetched with that many waiting (default 1000)",
+    )
+    parser.add_argument(
+        "--graphs", default="memory,database", help="memory, database or both, by comma"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=1, help="rounds, the median counts (default 1)"
+    )
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Measures every size and kind of graph in a process of its own, one size after another in each round, and returns the
-    medians over the rounds. `ratio` in a row is the speed relative to the smallest size of the same kind of graph."""
+    """Measures every size and kind of graph in a process of its own, one size after another in each
+    round, and returns the medians over the rounds. `ratio` in a row is the speed relative to the
+    smallest size of the same kind of graph.
+    """
     sizes = [int(size) for size in options["sizes"].split(",")]
     rows = []
     for graph in options["graphs"].split(","):
@@ -34,12 +47,21 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
         measured: dict[int, list[dict[str, float]]] = {size: [] for size in sizes}
         for _ in range(options["rounds"]):
             for size in sizes:
-                measured[size].append(answer_of("focused.benches.frontier_side", graph, size, options["pages"]))
-                say(f"{graph}, {size} waiting: {measured[size][-1]['pages_per_second']:.0f} pages a CPU-second")
+                measured[size].append(
+                    answer_of("focused.benches.frontier_side", graph, size, options["pages"])
+                )
+                say(
+                    f"{graph}, {size} waiting: {measured[size][-1]['pages_per_second']:.0f} pages a"
+                    " CPU-second"
+                )
         first = _median([one["pages_per_second"] for one in measured[sizes[0]]])
         for size in sizes:
-            row = {name: _median([one[name] for one in measured[size]]) for name in measured[size][0]}
-            rows.append({"graph": graph, "waiting": size, **row, "ratio": row["pages_per_second"] / first})
+            row = {
+                name: _median([one[name] for one in measured[size]]) for name in measured[size][0]
+            }
+            rows.append(
+                {"graph": graph, "waiting": size, **row, "ratio": row["pages_per_second"] / first}
+            )
     return {"pages": options["pages"], "rows": rows}
 
 
@@ -57,4 +79,6 @@ def table(result: dict[str, Any]) -> str:
         )
         for r in result["rows"]
     ]
-    return text_table(("graph", "waiting", "pages/CPU-s", "ratio", "ms/page without parsing", "bytes/URL"), rows)
+    return text_table(
+        ("graph", "waiting", "pages/CPU-s", "ratio", "ms/page without parsing", "bytes/URL"), rows
+    )

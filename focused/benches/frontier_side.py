@@ -1,5 +1,5 @@
-"""One measurement of `bench frontier`, run as a process of its own: fills a URL graph, runs the crawl loop over generated
-pages, and prints the results as JSON.
+"""One measurement of `bench frontier`, run as a process of its own: fills a URL graph, runs the
+crawl loop over generated pages, and prints the results as JSON.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ WARM_UP = 100
 
 
 def address(number: int) -> str:
-    """Returns the URL of the page with this number: about 60 characters, on one of a thousand hosts."""
+    """Returns the URL of the page with this number: about 60 characters, on one of a thousand
+    hosts."""
     return f"http://host{number % 1000}.example/section/{number // 7919}/page-{number}.html"
 
 
 class MadeUp:
-    """A source of generated pages of some 8 KB with 40 links: half lead to waiting URLs (numbers below `size`), half to new
-    ones.
+    """A source of generated pages of some 8 KB with 40 links: half lead to waiting URLs (numbers
+    below `size`), half to new ones.
     """
 
     def __init__(self, size: int) -> None:
@@ -61,7 +62,9 @@ class MadeUp:
             target = self._draw.randrange(self._size) if number % 2 else self._next
             self._next += 1 - number % 2
             words = self._draw.choices(WORDS, k=PARAGRAPH_WORDS)
-            parts.append(f'<p>{" ".join(words)} <a href="{address(target)}">{" ".join(words[:3])}</a></p>')
+            parts.append(
+                f'<p>{" ".join(words)} <a href="{address(target)}">{" ".join(words[:3])}</a></p>'
+            )
         return self._parse("".join(parts).encode(), "text/html; charset=utf-8", url)
 
 
@@ -87,15 +90,17 @@ def fill(graph: MemoryGraph | DatabaseGraph, size: int) -> None:
 
 
 class Loop:
-    """Runs the crawl loop, with one transaction per page if the graph is in the database. Measures the CPU seconds in total
-    (`seconds`), and those spent on generating and parsing pages (`source_seconds`)."""
+    """Runs the crawl loop, with one transaction per page if the graph is in the database. Measures
+    the CPU seconds in total (`seconds`), and those spent on generating and parsing pages
+    (`source_seconds`)."""
 
     def __init__(self, walk: Walk, source: MadeUp) -> None:
         self._walk, self._source = walk, source
         self.seconds = self.source_seconds = 0.0
 
     def run(self, pages: int) -> None:
-        """Fetches `pages` pages; sets `seconds` and `source_seconds`, the CPU time in total and for generating the pages."""
+        """Fetches `pages` pages; sets `seconds` and `source_seconds`, the CPU time in total and for
+        generating the pages."""
         self.seconds = self.source_seconds = 0.0
         began = time.process_time()
         for _ in range(pages):
@@ -122,12 +127,14 @@ class Loop:
 
 
 def main(kind: str, size: int, pages: int) -> None:
-    """Fills a graph of the given kind ("memory" or "database") with `size` URLs, fetches some pages that do not count, then
-    `pages` pages, and prints the measurements as JSON."""
+    """Fills a graph of the given kind ("memory" or "database") with `size` URLs, fetches some pages
+    that do not count, then `pages` pages, and prints the measurements as JSON."""
     call_command("migrate", verbosity=0, interactive=False)
     run = runs.create("topic", "bench", parameters={}, now=SYSTEM.now(), start=False)
     topic = Relevance(Topic("bench", (), (" ".join(WORDS[:8]), " ".join(WORDS[4:12]))))
-    graph: MemoryGraph | DatabaseGraph = MemoryGraph() if kind == "memory" else DatabaseGraph(run.pk, cached=0)
+    graph: MemoryGraph | DatabaseGraph = (
+        MemoryGraph() if kind == "memory" else DatabaseGraph(run.pk, cached=0)
+    )
     loop = Loop(Walk(BestFirst(topic, graph), graph), MadeUp(size))
     before = used(kind)
     fill(graph, size)
@@ -143,7 +150,8 @@ def main(kind: str, size: int, pages: int) -> None:
 
 
 def used(kind: str) -> int:
-    """Returns the bytes in use: by this process's memory for the kind "memory", by the database file for "database"."""
+    """Returns the bytes in use: by this process's memory for the kind "memory", by the database
+    file for "database"."""
     if kind == "memory":
         return resident()
     sql.fetch("PRAGMA wal_checkpoint(TRUNCATE)", ())

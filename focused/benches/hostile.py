@@ -1,4 +1,5 @@
-"""The parsing functions of the topic crawler that `bench hostile` runs on hostile input (very large or malformed texts)."""
+"""The parsing functions of the topic crawler that `bench hostile` runs on hostile input (very large
+or malformed texts)."""
 
 from __future__ import annotations
 
@@ -16,13 +17,17 @@ from focused.topics import Topic
 
 def _page(text: str) -> object:
     parser = Parser(Tokenizer())
-    draft = run_stages((clean, convert), Draft("http://a.example/page", text.encode(), "text/html"), parser)
+    draft = run_stages(
+        (clean, convert), Draft("http://a.example/page", text.encode(), "text/html"), parser
+    )
     return [] if draft.content is None else [dict(link.context) for link in draft.content.links]
 
 
 def _main_text(text: str) -> object:
     parser = Parser(Tokenizer(), main=True)
-    return run_stages((clean, convert), Draft("http://a.example/page", text.encode(), "text/html"), parser)
+    return run_stages(
+        (clean, convert), Draft("http://a.example/page", text.encode(), "text/html"), parser
+    )
 
 
 def _sample(text: str) -> object:

@@ -1,5 +1,5 @@
-"""One process of `bench laboratory`: prepares the archive, computes a comparison, or continues a comparison whose process was
-killed.
+"""One process of `bench laboratory`: prepares the archive, computes a comparison, or continues a
+comparison whose process was killed.
 """
 
 from __future__ import annotations
@@ -53,28 +53,42 @@ def prepare(pack: Path) -> None:
     pages = sum(1 for _ in archive.import_file(pack / "pages.warc.gz", now))
     folder = sorted((pack / "topics").iterdir())[0]
     topic, _ = topic_from_files(folder.name, folder / "seeds.txt", [folder / "documents"])
-    topics.add("bench", topic.seeds, documents=[(str(n), text) for n, text in enumerate(topic.documents)], now=now)
+    topics.add(
+        "bench",
+        topic.seeds,
+        documents=[(str(n), text) for n, text in enumerate(topic.documents)],
+        now=now,
+    )
     report(batches=pages)
 
 
 def compare(pages: int, draws: int) -> None:
-    """Starts a comparison of all strategies and computes it to its end; prints a line of JSON after each of its runs."""
+    """Starts a comparison of all strategies and computes it to its end; prints a line of JSON after
+    each of its runs."""
     files = list(WarcFile.objects.values_list("pk", flat=True))
     entries: dict[str, dict[str, Any]] = {name: {} for name in BUILT_IN}
-    made = comparisons.start(Topic.objects.get(), entries, pages, files, now=SYSTEM.now(), draws=draws)
+    made = comparisons.start(
+        Topic.objects.get(), entries, pages, files, now=SYSTEM.now(), draws=draws
+    )
     report(comparison=made.pk)
     work(made, SYSTEM)
 
 
 def work(comparison: Comparison, clock: Any) -> None:
-    """Computes a comparison to its end; prints its cost and a digest of results. `clock`: `Later` to continue after a kill."""
+    """Computes a comparison to its end; prints its cost and a digest of results. `clock`: `Later`
+    to continue after a kill."""
     assert comparison.run is not None  # noqa: S101 - always set when created
     began, cpu = time.monotonic(), time.process_time()
-    state = jobs.run_slice(comparison.run.pk, clock=clock, on_step=lambda: report(done=comparison.parts.count()))
+    state = jobs.run_slice(
+        comparison.run.pk, clock=clock, on_step=lambda: report(done=comparison.parts.count())
+    )
     comparison.refresh_from_db()
     if state != RunState.FINISHED or not comparison.result:
         sys.exit(f"the comparison ended {state}: {comparison.problem}")
-    rows = [{name: value for name, value in row.items() if name != "seconds"} for row in comparison.result["results"]]
+    rows = [
+        {name: value for name, value in row.items() if name != "seconds"}
+        for row in comparison.result["results"]
+    ]
     report(
         runs=comparison.parts.count(),
         fetches=sum(row["fetched"] * row["draws"] for row in rows),

@@ -1,5 +1,5 @@
-"""`bench relevance`: measures how well scores separate relevant pages from others: similarity alone, the learning judge's scores,
-and those after ten pages were marked."""
+"""`bench relevance`: measures how well scores separate relevant pages from others: similarity
+alone, the learning judge's scores, and those after ten pages were marked."""
 
 from __future__ import annotations
 
@@ -26,18 +26,28 @@ from focused.parse import Parser
 from focused.relevance import Relevance
 from focused.topics import Topic
 
-HELP = "AUC of the page score and of the judge that learns, topic by topic (--data: folder with packs of recorded sites)"
+HELP = (
+    "AUC of the page score and of the judge that learns, topic by topic (--data: folder with packs"
+    " of recorded sites)"
+)
 SIDES = ("similarity", "judge", "marked")
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("--other-documents", type=int, default=0, help="further runs, each with four other samples")
-    parser.add_argument("--marks", type=int, default=10, help="pages that the operator marks (default 10)")
+    parser.add_argument(
+        "--other-documents", type=int, default=0, help="further runs, each with four other samples"
+    )
+    parser.add_argument(
+        "--marks", type=int, default=10, help="pages that the operator marks (default 10)"
+    )
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
     if not options["data"]:
-        raise CommandError("bench relevance needs --data: a folder with packs (pages.warc.gz, topics, baselines.json)")
+        raise CommandError(
+            "bench relevance needs --data: a folder with packs (pages.warc.gz, topics,"
+            " baselines.json)"
+        )
     rows: list[dict[str, Any]] = []
     started = time.process_time()
     try:
@@ -49,21 +59,38 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
         for one in packs.topics(pack, archive):
             say(f"{pack.name} {one.name}")
             drawn = packs.draws(one, archive, options["other_documents"])
-            results = [judged(topic, archive, one.labels, left_out, options["marks"]) for topic, left_out in drawn]
+            results = [
+                judged(topic, archive, one.labels, left_out, options["marks"])
+                for topic, left_out in drawn
+            ]
             means = {side: mean(result[side] for result in results) for side in SIDES}
             rows.append({"pack": pack.name, "topic": one.name, **means})
     summary = {side: mean(row[side] for row in rows) for side in SIDES}
-    return {"rows": rows, "mean": summary, "marks": options["marks"], "seconds": time.process_time() - started}
+    return {
+        "rows": rows,
+        "mean": summary,
+        "marks": options["marks"],
+        "seconds": time.process_time() - started,
+    }
 
 
 def judged(
-    topic: Topic, archive: Archive, labels: Mapping[str, Label], left_out: frozenset[str], marks: int
+    topic: Topic,
+    archive: Archive,
+    labels: Mapping[str, Label],
+    left_out: frozenset[str],
+    marks: int,
 ) -> dict[str, float]:
-    """Computes the AUC (area under the ROC curve) of three scores over the labelled pages of a recorded web: similarity, the
-    learning judge's score, and that score after `marks` pages were marked correctly. Returns them by the names in SIDES.
+    """Computes the AUC (area under the ROC curve) of three scores over the labelled pages of a
+    recorded web: similarity, the learning judge's score, and that score after `marks` pages were
+    marked correctly. Returns them by the names in SIDES.
 
-    Samples, seeds and the pages in `left_out` are not counted, in the third AUC also not the marked pages."""
-    pages = [page for url in archive.urls() if (page := archive.get(url)) is not None and page.words]
+    Samples, seeds and the pages in `left_out` are not counted, in the third AUC also not the marked
+    pages.
+    """
+    pages = [
+        page for url in archive.urls() if (page := archive.get(url)) is not None and page.words
+    ]
     relevance = Relevance(topic)
     feedback = Feedback(relevance.samples)
     for page in pages:
@@ -81,16 +108,21 @@ def judged(
     )
     similarity = np.array([relevance.page(page.words) for page in pages])
     scores = feedback.rank(*links)
-    figures = {"similarity": auc(similarity[counts], right[counts]), "judge": auc(scores[counts], right[counts])}
+    figures = {
+        "similarity": auc(similarity[counts], right[counts]),
+        "judge": auc(scores[counts], right[counts]),
+    }
     for number in feedback.to_mark(scores, marks):
         feedback.mark(number, bool(right[number]))
         counts[number] = False
     return {**figures, "marked": auc(feedback.rank(*links)[counts], right[counts])}
 
 
-def between(pages: Sequence[Content], archive: Archive) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Returns the links between pages as parallel arrays of page numbers (from, to); links that occur several times count once.
-    """
+def between(
+    pages: Sequence[Content], archive: Archive
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Returns the links between pages as parallel arrays of page numbers (from, to); links that
+    occur several times count once."""
     numbers = {page.url: number for number, page in enumerate(pages)}
     found = {
         (number, numbers[url])
@@ -103,8 +135,9 @@ def between(pages: Sequence[Content], archive: Archive) -> tuple[NDArray[np.intp
 
 
 def auc(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
-    """Computes the area under the ROC curve, where `right` is True for relevant pages: the probability that a relevant page
-    scores above an irrelevant one, ties counting half; 0.5 if there are only pages of one kind.
+    """Computes the area under the ROC curve, where `right` is True for relevant pages: the
+    probability that a relevant page scores above an irrelevant one, ties counting half; 0.5 if
+    there are only pages of one kind.
     """
     on = int(right.sum())
     off = len(right) - on
@@ -113,6 +146,11 @@ def auc(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
 
 
 def table(result: dict[str, Any]) -> str:
-    rows = [[row["pack"], row["topic"], *(round(row[side], 3) for side in SIDES)] for row in result["rows"]]
+    rows = [
+        [row["pack"], row["topic"], *(round(row[side], 3) for side in SIDES)]
+        for row in result["rows"]
+    ]
     rows.append(["mean", "", *(round(result["mean"][side], 3) for side in SIDES)])
-    return plain_table(("pack", "topic", "similarity", "judge", f"judge, {result['marks']} marks"), rows)
+    return plain_table(
+        ("pack", "topic", "similarity", "judge", f"judge, {result['marks']} marks"), rows
+    )

@@ -1,5 +1,5 @@
-"""`bench strategies`: counts the relevant pages found after fetching 10, 25 and 50 % of the reachable pages, by strategy and
-topic, together with the packs' reference figures.
+"""`bench strategies`: counts the relevant pages found after fetching 10, 25 and 50 % of the
+reachable pages, by strategy and topic, together with the packs' reference figures.
 """
 
 from __future__ import annotations
@@ -24,37 +24,70 @@ from focused.parse import CONTEXTS, Parser
 from focused.strategies import BUILT_IN
 from focused.strategies.adaptive import Prior
 
-HELP = "strategy × topic: targets found at 10, 25 and 50 % of the pages (--data: folder with packs of recorded sites)"
+HELP = (
+    "strategy × topic: targets found at 10, 25 and 50 % of the pages (--data: folder with packs of"
+    " recorded sites)"
+)
 SHARES = ("10", "25", "50")
 REFERENCES = {"breadth_first": "bfs", "best_first": "best_first_parent", "shark": "shark"}
 TOLERANCE = 0.95
 NEAR = 0.03
 PRIORED = ("adaptive",)
-"""Strategies that begin with trained weights (a prior). If there are several packs, the prior is trained on the others."""
+"""Strategies that begin with trained weights (a prior). If there are several packs, the prior is
+trained on the others."""
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("--strategies", default=",".join(BUILT_IN), help="names by comma (default: all), adaptive:frozen too")
+    parser.add_argument(
+        "--strategies",
+        default=",".join(BUILT_IN),
+        help="names by comma (default: all), adaptive:frozen too",
+    )
     parser.add_argument("--topics", default="", help="names by comma (default: all)")
-    parser.add_argument("--draws", type=int, default=1, help="runs with other random numbers; more than 1: ties at random")
-    parser.add_argument("--other-documents", type=int, default=0, help="further runs, each with four other samples")
-    parser.add_argument("--prior-seed", type=int, default=1, help="random draws of the priors' training (default 1)")
-    parser.add_argument("--trainings", type=int, default=1, help="priors averaged over so many trainings, seeds counted up")
-    parser.add_argument("--keywords", action="store_true", help="give the packs' keywords beside the samples")
+    parser.add_argument(
+        "--draws",
+        type=int,
+        default=1,
+        help="runs with other random numbers; more than 1: ties at random",
+    )
+    parser.add_argument(
+        "--other-documents", type=int, default=0, help="further runs, each with four other samples"
+    )
+    parser.add_argument(
+        "--prior-seed", type=int, default=1, help="random draws of the priors' training (default 1)"
+    )
+    parser.add_argument(
+        "--trainings",
+        type=int,
+        default=1,
+        help="priors averaged over so many trainings, seeds counted up",
+    )
+    parser.add_argument(
+        "--keywords", action="store_true", help="give the packs' keywords beside the samples"
+    )
     parser.add_argument("--context", choices=sorted(CONTEXTS), default="plain")
-    parser.add_argument("--main-text", action="store_true", help="menus left out of the pages' words")
+    parser.add_argument(
+        "--main-text", action="store_true", help="menus left out of the pages' words"
+    )
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
     if not options["data"]:
-        raise CommandError("bench strategies needs --data: a folder with packs (pages.warc.gz, topics, baselines.json)")
+        raise CommandError(
+            "bench strategies needs --data: a folder with packs (pages.warc.gz, topics,"
+            " baselines.json)"
+        )
     try:
         found = packs.folders(Path(options["data"]))
     except ValueError as error:
         raise CommandError(str(error)) from None
     started = time.process_time()
     parser = Parser(Tokenizer(), CONTEXTS[options["context"]], main=options["main_text"])
-    priors = _priors(found, options) if any(name in options["strategies"].split(",") for name in PRIORED) else {}
+    priors = (
+        _priors(found, options)
+        if any(name in options["strategies"].split(",") for name in PRIORED)
+        else {}
+    )
     wanted = frozenset(filter(None, options["topics"].split(",")))
     rows: list[dict[str, Any]] = []
     for pack in found:
@@ -66,8 +99,10 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _priors(found: Sequence[Path], options: Mapping[str, Any]) -> dict[str, Prior]:
-    """Returns for each pack (recorded web with labelled topics), by name, the prior trained on all other packs, which `adaptive`
-    starts with. Empty if there is only one pack: then the prior that comes with the program is used."""
+    """Returns for each pack (recorded web with labelled topics), by name, the prior trained on all
+    other packs, which `adaptive` starts with. Empty if there is only one pack: then the prior that
+    comes with the program is used.
+    """
     if len(found) < 2:
         return {}
     priors = {}
@@ -77,7 +112,9 @@ def _priors(found: Sequence[Path], options: Mapping[str, Any]) -> dict[str, Prio
         def report(text: str, left_out: str = pack.name) -> None:
             say(f"prior without {left_out}: {text}")
 
-        priors[pack.name], _lessons = prior.train_several(others, options["trainings"], report, options["prior_seed"])
+        priors[pack.name], _lessons = prior.train_several(
+            others, options["trainings"], report, options["prior_seed"]
+        )
     return priors
 
 
@@ -106,9 +143,10 @@ def _topic_rows(
 
 
 def _entry(name: str, without: Prior | None) -> Entry:
-    """Returns the comparison entry of the strategy `name`. `without`: for strategies that use a prior, the one trained without
-    the recorded web under test; None for the prior that comes with the program. "adaptive:frozen" is `adaptive` with learning
-    switched off. Raises CommandError for any other variant."""
+    """Returns the comparison entry of the strategy `name`. `without`: for strategies that use a
+    prior, the one trained without the recorded web under test; None for the prior that comes with
+    the program. "adaptive:frozen" is `adaptive` with learning switched off. Raises CommandError for
+    any other variant."""
     strategy, _, variant = name.partition(":")
     if variant not in ("", "frozen") or (variant and strategy not in PRIORED):
         raise CommandError(f"no variant {name}")
@@ -118,15 +156,19 @@ def _entry(name: str, without: Prior | None) -> Entry:
 
 
 def _area(hits: Sequence[bool], pages: int, wanted: int) -> float:
-    """Computes the mean recall over the first `pages` fetches, which is the area under the recall curve. `hits` tells for each
-    fetch whether it found one of the `wanted` pages.
+    """Computes the mean recall over the first `pages` fetches, which is the area under the recall
+    curve. `hits` tells for each fetch whether it found one of the `wanted` pages.
     """
     found = np.cumsum([*hits, *[False] * max(0, pages - len(hits))][:pages])
     return float(found.mean() / wanted)
 
 
 def _row(
-    one: packs.PackTopic, name: str, recalls: Mapping[str, list[float]], areas: list[float], seconds: float
+    one: packs.PackTopic,
+    name: str,
+    recalls: Mapping[str, list[float]],
+    areas: list[float],
+    seconds: float,
 ) -> dict[str, Any]:
     whole = len(targets(one.labels))
     compared = one.reference["results"].get(REFERENCES.get(name, ""), {})
@@ -146,12 +188,16 @@ def _row(
 
 
 def _summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns a row for each strategy: means over the topics of recall and of the area under its curve, and comparisons after a
-    quarter of the pages (a pack is a file with one topic's pages, and the figure of a reference crawl if known):
+    """Returns a row for each strategy: means over the topics of recall and of the area under its
+    curve, and comparisons after a quarter of the pages (a pack is a file with one topic's pages,
+    and the figure of a reference crawl if known):
 
-    - `near_best`: topics where its recall is at most 3 points below that of the best strategy without trained prior;
+    - `near_best`: topics where its recall is at most 3 points below that of the best strategy
+      without trained prior;
     - `within_5_percent`: topics where it finds at least 95 % of that figure, None without one;
-    - `above_best_first`: mean gain in recall over `best_first`, with a 95 % interval (paired bootstrap)."""
+    - `above_best_first`: mean gain in recall over `best_first`, with a 95 % interval (paired
+      bootstrap).
+    """
     summary = []
     base = [_recall(row) for row in rows if row["strategy"] == "best_first"]
     best: dict[tuple[str, str], float] = {}
@@ -166,9 +212,13 @@ def _summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         summary.append(
             {
                 "strategy": name,
-                "mean_recall": {share: mean(row["recall"][share] for row in own) for share in SHARES},
+                "mean_recall": {
+                    share: mean(row["recall"][share] for row in own) for share in SHARES
+                },
                 "mean_area": mean(row["area"] for row in own),
-                "near_best": sum(_recall(row) >= best[row["pack"], row["topic"]] - NEAR for row in own),
+                "near_best": sum(
+                    _recall(row) >= best[row["pack"], row["topic"]] - NEAR for row in own
+                ),
                 "topics": len(own),
                 "above_best_first": _above([_recall(row) for row in own], base),
                 "within_5_percent": sum(_reaches(row) for row in compared) if compared else None,
@@ -204,7 +254,11 @@ def table(result: dict[str, Any]) -> str:
         (
             s["strategy"],
             *(s["mean_recall"][share] for share in SHARES),
-            "{:+.3f} [{:+.3f}, {:+.3f}]".format(*s["above_best_first"]) if s["above_best_first"] else None,
+            (
+                "{:+.3f} [{:+.3f}, {:+.3f}]".format(*s["above_best_first"])
+                if s["above_best_first"]
+                else None
+            ),
             s["mean_area"],
             s["near_best"],
             s["within_5_percent"],
@@ -212,7 +266,17 @@ def table(result: dict[str, Any]) -> str:
         )
         for s in result["summary"]
     ]
-    names = ("strategy", "recall 10 %", "25 %", "50 %", "above best_first", "area", "near best", "within 5 %", "CPU seconds")
+    names = (
+        "strategy",
+        "recall 10 %",
+        "25 %",
+        "50 %",
+        "above best_first",
+        "area",
+        "near best",
+        "within 5 %",
+        "CPU seconds",
+    )
     return plain_table(header, lines) + "\n\n" + plain_table(names, summary)
 
 

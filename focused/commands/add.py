@@ -24,12 +24,27 @@ HELP = "make a topic from a file of seeds, samples and keywords"
 
 def add_arguments(parser: Any) -> None:
     parser.add_argument("name", help="the topic's name")
-    parser.add_argument("--seeds", type=Path, required=True, metavar="FILE", help="one URL a line, # for comments")
-    parser.add_argument("--documents", type=Path, metavar="FILE_OR_FOLDER", help="samples: a text file, or a folder of them")
     parser.add_argument(
-        "--ontology", type=Path, metavar="FILE.ttl|.csv", help="concepts and their words: Turtle, or concept,broader[,labels]"
+        "--seeds", type=Path, required=True, metavar="FILE", help="one URL a line, # for comments"
     )
-    parser.add_argument("--keywords", default="", metavar='"a,b=0.5"', help="words of the topic, with weights in (0, 1]")
+    parser.add_argument(
+        "--documents",
+        type=Path,
+        metavar="FILE_OR_FOLDER",
+        help="samples: a text file, or a folder of them",
+    )
+    parser.add_argument(
+        "--ontology",
+        type=Path,
+        metavar="FILE.ttl|.csv",
+        help="concepts and their words: Turtle, or concept,broader[,labels]",
+    )
+    parser.add_argument(
+        "--keywords",
+        default="",
+        metavar='"a,b=0.5"',
+        help="words of the topic, with weights in (0, 1]",
+    )
 
 
 def run(options: dict[str, Any]) -> Result:
@@ -51,7 +66,11 @@ def run(options: dict[str, Any]) -> Result:
             value.name,
             value.seeds,
             documents=documents,
-            keywords=_keywords(value.keywords, None if large else ontology, alone=not documents and not value.keywords),
+            keywords=_keywords(
+                value.keywords,
+                None if large else ontology,
+                alone=not documents and not value.keywords,
+            ),
             ontology=ontology.as_json() if ontology and not large else {},
             now=SYSTEM.now(),
         )
@@ -66,7 +85,10 @@ def run(options: dict[str, Any]) -> Result:
         raise CommandError(f"{error.filename}: {error.strerror}") from None
     relevance = Relevance(topics.definition(topic))
     readings.work(topic)
-    words, shown = sorted(relevance.vector.items(), key=lambda pair: -pair[1])[:20], readings.wording_of(relevance)
+    words, shown = (
+        sorted(relevance.vector.items(), key=lambda pair: -pair[1])[:20],
+        readings.wording_of(relevance),
+    )
     document = {
         "topic": topic.pk,
         "name": topic.name,
@@ -79,11 +101,16 @@ def run(options: dict[str, Any]) -> Result:
         "top_words": [shown.get(word, word) for word, _ in words],
     }
     text = f"Topic {topic.pk}: {topic.name}, {len(value.seeds)} seeds, {len(documents)} samples"
-    return Result(document, f"{text}, threshold {relevance.threshold:.3f}\n{', '.join(document['top_words'])}")
+    return Result(
+        document, f"{text}, threshold {relevance.threshold:.3f}\n{', '.join(document['top_words'])}"
+    )
 
 
-def _keywords(given: Mapping[str, float], ontology: Ontology | None, *, alone: bool) -> dict[str, float]:
-    """Returns keywords with weights: the words of the ontology and those `given`, which take precedence. Words of the ontology
-    weigh 1 if the topic has neither samples nor keywords (`alone`), otherwise BESIDE (one half)."""
+def _keywords(
+    given: Mapping[str, float], ontology: Ontology | None, *, alone: bool
+) -> dict[str, float]:
+    """Returns keywords with weights: the words of the ontology and those `given`, which take
+    precedence. Words of the ontology weigh 1 if the topic has neither samples nor keywords
+    (`alone`), otherwise BESIDE (one half)."""
     words = ontology.words() if ontology is not None else []
     return {**dict.fromkeys(words, 1.0 if alone else BESIDE), **given}

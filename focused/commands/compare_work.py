@@ -1,5 +1,5 @@
-"""Runs the command `topic compare`: compares strategies over one archive with the same seeds and number of fetches, measured by
-labels that the strategies do not see."""
+"""Runs the command `topic compare`: compares strategies over one archive with the same seeds and
+number of fetches, measured by labels that the strategies do not see."""
 
 from __future__ import annotations
 
@@ -31,20 +31,32 @@ from focused.topics import Topic
 def run(options: dict[str, Any]) -> Result:
     further = settings.TOPIC_STRATEGIES
     try:
-        entries = [_entry(text, further) for text in options["strategies"].split(",") if text.strip()]
+        entries = [
+            _entry(text, further) for text in options["strategies"].split(",") if text.strip()
+        ]
         if not entries or options["pages"] < 1 or options["checkpoints"] < 1:
-            raise ValueError("give a strategy at least, one page or more, and one checkpoint or more")
+            raise ValueError(
+                "give a strategy at least, one page or more, and one checkpoint or more"
+            )
         if not (1 <= options["draws"] <= MAX_DRAWS and 1 <= options["repeats"] <= MAX_DRAWS):
             raise ValueError(f"draws and repeats lie between 1 and {MAX_DRAWS}")
         if options["trail"] and options["draws"] * options["repeats"] > 1:
-            raise ValueError("a trail is that of one run of each strategy: leave --draws and --repeats out")
+            raise ValueError(
+                "a trail is that of one run of each strategy: leave --draws and --repeats out"
+            )
     except ValueError as error:
         raise CommandError(str(error), returncode=2) from None
     try:
         topic = _topic(options)
-        parser = Parser(Tokenizer(topic.user_words), CONTEXTS[options["context"]], main=options["main_text"])
+        parser = Parser(
+            Tokenizer(topic.user_words), CONTEXTS[options["context"]], main=options["main_text"]
+        )
         archive = Archive(options["archive"], parser)
-        labels = read_labels(read_text(options["labels"]).splitlines(), archive) if options["labels"] else None
+        labels = (
+            read_labels(read_text(options["labels"]).splitlines(), archive)
+            if options["labels"]
+            else None
+        )
         cells = run_entries(
             topic,
             archive,
@@ -69,16 +81,23 @@ def run(options: dict[str, Any]) -> Result:
         raise CommandError(f"{error.filename}: {error.strerror}") from error
     data: dict[str, Any] = {"topic": topic.name, "pages_in_archive": len(archive)}
     if len(cells) == len(entries):
-        return Result({**data, "results": [outcome.as_json() for outcome in outcomes]}, _table(outcomes))
+        return Result(
+            {**data, "results": [outcome.as_json() for outcome in outcomes]}, _table(outcomes)
+        )
     rows = gathered(cells, options["pages"])
     won = verdict(rows)
-    return Result({**data, "results": rows, "verdict": won._asdict() if won else None}, _gathered_table(rows, won))
+    return Result(
+        {**data, "results": rows, "verdict": won._asdict() if won else None},
+        _gathered_table(rows, won),
+    )
 
 
 def _entry(text: str, further: dict[str, str]) -> Entry:
     name, *pairs = text.strip().split(":")
     values = {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
-    read_settings(strategy_class(name, further).Settings, values)  # refuses invalid parameters before any file is read
+    read_settings(
+        strategy_class(name, further).Settings, values
+    )  # refuses invalid parameters before any file is read
     return Entry(name, values, text.strip() if pairs else "")
 
 
@@ -87,7 +106,9 @@ def _topic(options: dict[str, Any]) -> Topic:
         database.ready()
         stored = StoredTopic.objects.filter(name=options["name"]).first()
         if stored is None:
-            raise ValueError(f"there is no topic {options['name']}; `topic add` makes one, or give --seeds FILE")
+            raise ValueError(
+                f"there is no topic {options['name']}; `topic add` makes one, or give --seeds FILE"
+            )
         return topics.definition(stored)
     documents = [options["documents"]] if options["documents"] else []
     topic, bad = topic_from_files(options["name"], options["seeds"], documents, options["keywords"])
@@ -97,8 +118,8 @@ def _topic(options: dict[str, Any]) -> Topic:
 
 
 def _write_trail(path: Path, rows: list[tuple[object, ...]]) -> None:
-    """Writes every fetch of every strategy as CSV, to a temporary file that is renamed when complete. Cells are escaped so that
-    spreadsheets do not take them for formulas."""
+    """Writes every fetch of every strategy as CSV, to a temporary file that is renamed when
+    complete. Cells are escaped so that spreadsheets do not take them for formulas."""
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("w", encoding="utf-8", newline="") as file:
@@ -109,7 +130,16 @@ def _write_trail(path: Path, rows: list[tuple[object, ...]]) -> None:
 
 
 def _table(outcomes: list[Outcome]) -> str:
-    header = ("strategy", "fetched", "relevant", "harvest rate", "recall", "similarity", "important", "seconds")
+    header = (
+        "strategy",
+        "fetched",
+        "relevant",
+        "harvest rate",
+        "recall",
+        "similarity",
+        "important",
+        "seconds",
+    )
     rows = [
         (
             o.entry.name,
@@ -127,12 +157,30 @@ def _table(outcomes: list[Outcome]) -> str:
 
 
 def _gathered_table(rows: list[dict[str, Any]], won: Verdict | None) -> str:
-    """Formats a table of the entries' mean results, sorted by the area under the recall curve, largest first. With `won`, a line
-    tells whether the difference between the best two is significant."""
-    header = ("strategy", "runs", "fetched", "relevant", "harvest rate", "recall", "area", "95 % interval")
+    """Formats a table of the entries' mean results, sorted by the area under the recall curve,
+    largest first. With `won`, a line tells whether the difference between the best two is
+    significant."""
+    header = (
+        "strategy",
+        "runs",
+        "fetched",
+        "relevant",
+        "harvest rate",
+        "recall",
+        "area",
+        "95 % interval",
+    )
     lines = [
         (
-            *(row["strategy"], row["draws"], row["fetched"], row["relevant"], row["harvest_rate"], row["recall"], row["area"]),
+            *(
+                row["strategy"],
+                row["draws"],
+                row["fetched"],
+                row["relevant"],
+                row["harvest_rate"],
+                row["recall"],
+                row["area"],
+            ),
             "{:.3f} to {:.3f}".format(*row["area_interval"]) if row["area_interval"] else None,
         )
         for row in sorted(rows, key=lambda row: -row["area"])
@@ -140,4 +188,7 @@ def _gathered_table(rows: list[dict[str, Any]], won: Verdict | None) -> str:
     if won is None:
         return table(header, lines)
     chance = "the difference is real" if won.real else "the difference may be chance"
-    return f"{table(header, lines)}\n\n{won.best} before {won.second} by {won.gap:.3f} of the area: {chance}"
+    return (
+        f"{table(header, lines)}\n\n{won.best} before {won.second} by {won.gap:.3f} of the area:"
+        f" {chance}"
+    )

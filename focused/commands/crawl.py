@@ -28,23 +28,53 @@ HELP = "crawl a topic now"
 
 def add_arguments(parser: Any) -> None:
     parser.add_argument("name", help="the topic's name")
-    parser.add_argument("--strategy", help=f"one of {', '.join(BUILT_IN)}, or one of the settings (default: the topic's)")
-    parser.add_argument("--pages", type=int, required=True, metavar="N", help="pages to ask for at the most")
-    parser.add_argument("--param", action="append", default=[], metavar="KEY=VALUE", help="a parameter of the strategy")
-    parser.add_argument("--from", dest="source", choices=SOURCES, help="where pages come from (default net)")
-    parser.add_argument("--graph", choices=GRAPHS, help="where the graph of addresses lives (default memory)")
+    parser.add_argument(
+        "--strategy",
+        help=f"one of {', '.join(BUILT_IN)}, or one of the settings (default: the topic's)",
+    )
+    parser.add_argument(
+        "--pages", type=int, required=True, metavar="N", help="pages to ask for at the most"
+    )
+    parser.add_argument(
+        "--param",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a parameter of the strategy",
+    )
+    parser.add_argument(
+        "--from", dest="source", choices=SOURCES, help="where pages come from (default net)"
+    )
+    parser.add_argument(
+        "--graph", choices=GRAPHS, help="where the graph of addresses lives (default memory)"
+    )
     parser.add_argument("--minutes", type=float, metavar="M", help="minutes at most")
     parser.add_argument("--relevant", type=int, metavar="N", help="stop after N relevant pages")
     parser.add_argument(
-        "--ahead", type=int, metavar="N", help="addresses chosen before their pages have come (default: by --in-flight)"
+        "--ahead",
+        type=int,
+        metavar="N",
+        help="addresses chosen before their pages have come (default: by --in-flight)",
     )
-    parser.add_argument("--history", type=int, metavar="RUN", help="an earlier run that the strategy learns from")
-    parser.add_argument("--random-seed", type=int, metavar="N", help="beginning of the draws of strategies that draw (default 1)")
+    parser.add_argument(
+        "--history", type=int, metavar="RUN", help="an earlier run that the strategy learns from"
+    )
+    parser.add_argument(
+        "--random-seed",
+        type=int,
+        metavar="N",
+        help="beginning of the draws of strategies that draw (default 1)",
+    )
     parser.add_argument("--hosts", metavar="A,B", help="stay on these hosts and their subdomains")
-    parser.add_argument("--paths", metavar="A,B", help="stay below these paths (* stands for anything)")
+    parser.add_argument(
+        "--paths", metavar="A,B", help="stay below these paths (* stands for anything)"
+    )
     parser.add_argument("--max-depth", type=int, metavar="N", help="clicks from a seed at the most")
     parser.add_argument(
-        "--sitemaps", action="store_true", default=None, help="also read the sitemaps that the seeds' hosts name in robots.txt"
+        "--sitemaps",
+        action="store_true",
+        default=None,
+        help="also read the sitemaps that the seeds' hosts name in robots.txt",
     )
     add_web_arguments(parser)
 
@@ -73,14 +103,26 @@ def run(options: dict[str, Any]) -> Result:
         "refused": row.refused,
         "strategy": run.parameters["strategy"],
     }
-    text = f"{row.asked} asked for, {row.pages} fetched, {row.failed} failed, {row.relevant} on topic"
+    text = (
+        f"{row.asked} asked for, {row.pages} fetched, {row.failed} failed, {row.relevant} on topic"
+    )
     text += f", {row.duplicates} duplicates, {run.requests} requests"
     return Result(document, f"{text}, {document['seconds']} s, ended by: {run.stopped_by}")
 
 
 def _begin(options: dict[str, Any]) -> Run:
     scope = {"hosts": options["hosts"], "paths": options["paths"], "depth": options["max_depth"]}
-    names = ("pages", "source", "graph", "minutes", "relevant", "ahead", "history", "random_seed", "sitemaps")
+    names = (
+        "pages",
+        "source",
+        "graph",
+        "minutes",
+        "relevant",
+        "ahead",
+        "history",
+        "random_seed",
+        "sitemaps",
+    )
     run_options: dict[str, Any] = {name: options[name] for name in names}
     pairs = [text.partition("=") for text in options["param"]]
     parameters = {key.strip(): value.strip() for key, _, value in pairs}
@@ -90,7 +132,9 @@ def _begin(options: dict[str, Any]) -> Run:
         _check(options["strategy"] or topic.strategy, parameters, run_options, chosen)
         if chosen:
             run_options["scope"] = {**topic.options.get("scope", {}), **chosen}
-        settings = foreground.web_settings(options, [seed.url for seed in topic.seeds.all()], stored=_stored(topic))
+        settings = foreground.web_settings(
+            options, [seed.url for seed in topic.seeds.all()], stored=_stored(topic)
+        )
         create = partial(
             topics.crawl,
             topic,
@@ -100,7 +144,9 @@ def _begin(options: dict[str, Any]) -> Run:
             settings=settings,
             start=False,
         )
-        return foreground.begun(lambda: create(now=SYSTEM.now()), "topic", by_nodes=options["by_nodes"])
+        return foreground.begun(
+            lambda: create(now=SYSTEM.now()), "topic", by_nodes=options["by_nodes"]
+        )
     except Topic.DoesNotExist:
         raise CommandError(f"There is no topic {options['name']}; `topic add` makes one.") from None
     except ValueError as error:
@@ -111,12 +157,18 @@ def _stored(topic: Topic) -> str:
     return CrawlSettings.from_mapping(topic.settings).allow_private
 
 
-def _check(strategy: str, parameters: dict[str, Any], run_options: dict[str, Any], scope: dict[str, Any]) -> None:
-    """Checks the arguments of the command before anything is started. Raises a CommandError with exit status 2 if they are
-    invalid."""
+def _check(
+    strategy: str, parameters: dict[str, Any], run_options: dict[str, Any], scope: dict[str, Any]
+) -> None:
+    """Checks the arguments of the command before anything is started. Raises a CommandError with
+    exit status 2 if they are invalid."""
     try:
-        read_settings(strategy_class(strategy, django_settings.TOPIC_STRATEGIES).Settings, parameters)
-        read_settings(RunOptions, {name: value for name, value in run_options.items() if value is not None})
+        read_settings(
+            strategy_class(strategy, django_settings.TOPIC_STRATEGIES).Settings, parameters
+        )
+        read_settings(
+            RunOptions, {name: value for name, value in run_options.items() if value is not None}
+        )
         Scope.from_mapping(scope)
     except ValueError as error:
         raise CommandError(str(error), returncode=2) from None

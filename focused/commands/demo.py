@@ -1,4 +1,5 @@
-"""The topic of the command `demo`: beekeeping, crawled once. Some of its pages can be reached only through off-topic pages."""
+"""The topic of the command `demo`: beekeeping, crawled once. Some of its pages can be reached only
+through off-topic pages."""
 
 from __future__ import annotations
 
@@ -21,18 +22,24 @@ from focused.services import topics
 NAME = "Keeping bees (demo)"
 STRATEGY = "dynamic_tunnel"
 PAGES = 240
-RELEVANT = 80  # number of relevant pages at which the crawl ends, which raises an alarm as an example
+RELEVANT = (
+    80  # number of relevant pages at which the crawl ends, which raises an alarm as an example
+)
 
 
 class TopicDemo:
-    """The part of the command `demo` that concerns topics (implements the demonstration's `Part`). A second `demo` crawls again
-    only if the first run was not finished.
+    """The part of the command `demo` that concerns topics (implements the demonstration's `Part`).
+    A second `demo` crawls again only if the first run was not finished.
     """
 
     def kept(self) -> Served | None:
         topic = _topic()
         seed = topic.seeds.first() if topic is not None else None
-        return demonstration.kept(urljoin(seed.url, "/"), topic.settings) if topic is not None and seed is not None else None
+        return (
+            demonstration.kept(urljoin(seed.url, "/"), topic.settings)
+            if topic is not None and seed is not None
+            else None
+        )
 
     def add(self, url: str, began: datetime) -> None:
         if _topic() is not None:
@@ -55,7 +62,9 @@ class TopicDemo:
         topic = _only()
         if not _finished(topic).exists():
             say("Topic: crawling …")
-            demonstration.worked(lambda: topics.crawl(topic, now=SYSTEM.now(), start=False), "topic, pages")
+            demonstration.worked(
+                lambda: topics.crawl(topic, now=SYSTEM.now(), start=False), "topic, pages"
+            )
         row = _finished(topic).first() or topic.runs.latest("pk")
         return {
             "topic": topic.pk,
@@ -72,10 +81,14 @@ class TopicDemo:
 
     def pages(self) -> list[DeskPage]:
         topic = _only()
-        return [DeskPage("topic", "topic", (topic.pk,)), DeskPage("its crawl", "topic-run", (topic.runs.latest("pk").pk,))]
+        return [
+            DeskPage("topic", "topic", (topic.pk,)),
+            DeskPage("its crawl", "topic-run", (topic.runs.latest("pk").pk,)),
+        ]
 
     def leave(self, now: datetime) -> None:
-        """Does nothing: the topic is crawled only on request, so there is no schedule to pause when the demonstration ends."""
+        """Does nothing: the topic is crawled only on request, so there is no schedule to pause when
+        the demonstration ends."""
 
     def remove(self, now: datetime) -> list[str]:
         told = []
@@ -97,9 +110,15 @@ def _topic() -> Topic | None:
 def _only() -> Topic:
     topic = _topic()
     if topic is None:
-        raise CommandError("The demonstration's topic was taken away meanwhile; `demo` makes it anew.")
+        raise CommandError(
+            "The demonstration's topic was taken away meanwhile; `demo` makes it anew."
+        )
     return topic
 
 
 def _finished(topic: Topic) -> Any:
-    return TopicRun.objects.filter(topic=topic, run__state=RunState.FINISHED).select_related("run").order_by("-pk")
+    return (
+        TopicRun.objects.filter(topic=topic, run__state=RunState.FINISHED)
+        .select_related("run")
+        .order_by("-pk")
+    )

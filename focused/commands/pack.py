@@ -1,5 +1,5 @@
-"""The command `topic pack`: makes a pack (recorded web with labelled topics, for benchmarks and training) from a run's pages or
-WARC files.
+"""The command `topic pack`: makes a pack (recorded web with labelled topics, for benchmarks and
+training) from a run's pages or WARC files.
 """
 
 from __future__ import annotations
@@ -21,23 +21,40 @@ from focused import packing
 from focused.files import read_text
 from focused.parse import Parser
 
-HELP = "make a pack of recorded pages with topics from the web's own structure, for `bench strategies` and `topic train-prior`"
+HELP = (
+    "make a pack of recorded pages with topics from the web's own structure, for `bench strategies`"
+    " and `topic train-prior`"
+)
 
 
 def add_arguments(parser: Any) -> None:
     parser.add_argument("folder", type=Path, help="the pack's folder, which must not be there yet")
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--run", type=int, metavar="N", help="a run whose pages lie in the archive")
-    source.add_argument("--archive", type=Path, nargs="+", metavar="FILE.warc.gz", help="WARC files")
+    source.add_argument(
+        "--archive", type=Path, nargs="+", metavar="FILE.warc.gz", help="WARC files"
+    )
     parser.add_argument(
         "--by",
         choices=packing.STRUCTURES,
         default="auto",
-        help="what makes a topic: sections (<link rel=up>), folders of addresses, or what the pages have (default)",
+        help=(
+            "what makes a topic: sections (<link rel=up>), folders of addresses, or what the pages"
+            " have (default)"
+        ),
     )
-    parser.add_argument("--topics", type=Path, metavar="FILE.csv", help="topics by hand in place of that: columns topic and url")
-    parser.add_argument("--most", type=int, default=8, metavar="N", help="topics at the most (default 8)")
-    parser.add_argument("--random-seed", type=int, default=17, metavar="N", help="of the draws of seeds and samples")
+    parser.add_argument(
+        "--topics",
+        type=Path,
+        metavar="FILE.csv",
+        help="topics by hand in place of that: columns topic and url",
+    )
+    parser.add_argument(
+        "--most", type=int, default=8, metavar="N", help="topics at the most (default 8)"
+    )
+    parser.add_argument(
+        "--random-seed", type=int, default=17, metavar="N", help="of the draws of seeds and samples"
+    )
 
 
 def run(options: dict[str, Any]) -> Result:
@@ -62,14 +79,17 @@ def run(options: dict[str, Any]) -> Result:
     except OSError as error:
         raise CommandError(f"{error.filename}: {error.strerror}") from error
     header = ("topic", "seeds", "relevant", "targets", "reachable")
-    rows = [(one.name, one.mode, len(one.pages), len(one.targets), len(one.depths)) for one in topics]
+    rows = [
+        (one.name, one.mode, len(one.pages), len(one.targets), len(one.depths)) for one in topics
+    ]
     found = [dict(zip(header, row, strict=True)) for row in rows]
     return Result({"pack": str(options["folder"]), "topics": found}, table(header, rows))
 
 
 def _files(options: dict[str, Any], folder: Path) -> list[Path]:
-    """Returns the WARC files to pack: those given, or one in the temporary folder `folder` to which the pages of a run were
-    exported. Raises ValueError if there is no such run or none of its pages is in the archive."""
+    """Returns the WARC files to pack: those given, or one in the temporary folder `folder` to which
+    the pages of a run were exported. Raises ValueError if there is no such run or none of its pages
+    is in the archive."""
     if options["run"] is None:
         return list(options["archive"])
     database.ready()

@@ -1,4 +1,5 @@
-"""The command `topic strategies`: lists every strategy with its parameters, their defaults, ranges and meaning."""
+"""The command `topic strategies`: lists every strategy with its parameters, their defaults, ranges
+and meaning."""
 
 from __future__ import annotations
 
@@ -25,7 +26,11 @@ def run(options: dict[str, Any]) -> Result:
 
 def _row(name: str, further: dict[str, str]) -> dict[str, Any]:
     found = strategy_class(name, further)
-    return {"strategy": name, "summary": found.summary, "parameters": [_parameter(p) for p in found.parameters()]}
+    return {
+        "strategy": name,
+        "summary": found.summary,
+        "parameters": [_parameter(p) for p in found.parameters()],
+    }
 
 
 def _parameter(parameter: Parameter) -> dict[str, Any]:
@@ -42,6 +47,12 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
 def _text(row: dict[str, Any]) -> str:
     lines = [f"{row['strategy']}: {row['summary']}"]
     for p in row["parameters"]:
-        allowed = "|".join(p["choices"]) if p["choices"] else f"{p['range'][0]:g}–{p['range'][1]:g}" if p["range"] else "yes|no"
+        allowed = (
+            "|".join(p["choices"])
+            if p["choices"]
+            else f"{p['range'][0]:g}–{p['range'][1]:g}"
+            if p["range"]
+            else "yes|no"
+        )
         lines.append(f"  {p['name']}={p['default']}  ({allowed})  {p['help']}")
     return "\n".join(lines)

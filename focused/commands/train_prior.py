@@ -1,5 +1,5 @@
-"""The command `topic train-prior`: trains the weights with which the strategy `adaptive` begins, on recorded webs with labelled
-topics.
+"""The command `topic train-prior`: trains the weights with which the strategy `adaptive` begins, on
+recorded webs with labelled topics.
 """
 
 from __future__ import annotations
@@ -19,11 +19,33 @@ HELP = "train the weights that `adaptive` begins with on recorded webs (--data: 
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="packs: pages.warc.gz, topics, baselines.json")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        required=True,
+        metavar="FOLDER",
+        help="packs: pages.warc.gz, topics, baselines.json",
+    )
     parser.add_argument("--without", default="", metavar="PACK,PACK", help="packs to leave out")
-    parser.add_argument("--seed", type=int, default=1, help="of the random draws (default 1): tells how much a training varies")
-    parser.add_argument("--trainings", type=int, default=1, help="average of so many trainings, seeds counted up from --seed")
-    parser.add_argument("--out", type=Path, default=PRIOR_FILE, metavar="FILE.json", help="default: the program's own file")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=1,
+        help="of the random draws (default 1): tells how much a training varies",
+    )
+    parser.add_argument(
+        "--trainings",
+        type=int,
+        default=1,
+        help="average of so many trainings, seeds counted up from --seed",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=PRIOR_FILE,
+        metavar="FILE.json",
+        help="default: the program's own file",
+    )
 
 
 def run(options: dict[str, Any]) -> Result:
@@ -39,5 +61,10 @@ def run(options: dict[str, Any]) -> Result:
         beside.replace(options["out"])
     except (OSError, ValueError, KeyError) as error:
         raise CommandError(str(error)) from error
-    rows = [(name, *values) for name, *values in zip(FEATURES, *(column.tolist() for column in trained), strict=True)]
-    return Result({**stored, "lessons": lessons}, table(("feature", "mean", "spread", "weight"), rows))
+    rows = [
+        (name, *values)
+        for name, *values in zip(FEATURES, *(column.tolist() for column in trained), strict=True)
+    ]
+    return Result(
+        {**stored, "lessons": lessons}, table(("feature", "mean", "spread", "weight"), rows)
+    )

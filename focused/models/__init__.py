@@ -1,9 +1,18 @@
-"""Database models of topics: topics, their runs and fetched pages, the URL graphs of large runs, and comparisons of strategies.
-"""
+"""Database models of topics: topics, their runs and fetched pages, the URL graphs of large runs,
+and comparisons of strategies."""
 
 from focused.models.comparisons import Comparison, ComparisonPart
 from focused.models.graph import GraphNode
 from focused.models.pages import TopicPage, TopicRun
 from focused.models.topics import SampleDocument, Seed, Topic
 
-__all__ = ["Comparison", "ComparisonPart", "GraphNode", "SampleDocument", "Seed", "Topic", "TopicPage", "TopicRun"]
+__all__ = [
+    "Comparison",
+    "ComparisonPart",
+    "GraphNode",
+    "SampleDocument",
+    "Seed",
+    "Topic",
+    "TopicPage",
+    "TopicRun",
+]

@@ -1,4 +1,5 @@
-"""Comparisons of strategies that were started in the web interface and are computed in the background."""
+"""Comparisons of strategies that were started in the web interface and are computed in the
+background."""
 
 from __future__ import annotations
 
@@ -10,9 +11,11 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Comparison(models.Model):
-    """A comparison of strategies over the same archived pages. `setup` holds its entries and conditions (see
-    `services.comparisons.start`), `parts` the fetches of each finished run of a strategy, `result` the figures, {} until all runs
-    are finished; `problem` tells why it could not be computed. `run` is the job that computes it."""
+    """A comparison of strategies over the same archived pages. `setup` holds its entries and
+    conditions (see `services.comparisons.start`), `parts` the fetches of each finished run of a
+    strategy, `result` the figures, {} until all runs are finished; `problem` tells why it could not
+    be computed. `run` is the job that computes it.
+    """
 
     topic = models.ForeignKey("focused.Topic", models.CASCADE, related_name="comparisons")
     run = models.ForeignKey("crawlmgr.Run", models.SET_NULL, null=True, related_name="+")
@@ -20,7 +23,9 @@ class Comparison(models.Model):
     result = models.JSONField(default=dict)
     problem = models.CharField(_("problem"), max_length=300, blank=True)
     created = models.DateTimeField(_("created"))
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
+    )
 
     class Meta:
         verbose_name = _("comparison")
@@ -29,7 +34,8 @@ class Comparison(models.Model):
 
     @property
     def trails(self) -> dict[str, dict[str, Any]]:
-        """The stored fetches of the finished runs, by the run's key, in the order in which the runs finished."""
+        """The stored fetches of the finished runs, by the run's key, in the order in which the runs
+        finished."""
         return {part.key: part.trail for part in self.parts.order_by("id")}
 
     def __str__(self) -> str:
@@ -37,8 +43,8 @@ class Comparison(models.Model):
 
 
 class ComparisonPart(models.Model):
-    """One run of one strategy within a comparison: its fetches and duration (`trail`). `key` names the entry and the random draw.
-    Written once, when the run is finished."""
+    """One run of one strategy within a comparison: its fetches and duration (`trail`). `key` names
+    the entry and the random draw. Written once, when the run is finished."""
 
     comparison = models.ForeignKey(Comparison, models.CASCADE, related_name="parts")
     key = models.CharField(max_length=200)
@@ -47,7 +53,9 @@ class ComparisonPart(models.Model):
     class Meta:
         verbose_name = _("part of a comparison")
         verbose_name_plural = _("parts of comparisons")
-        constraints = [models.UniqueConstraint(fields=["comparison", "key"], name="comparison_part_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["comparison", "key"], name="comparison_part_once")
+        ]
 
     def __str__(self) -> str:
         return self.key

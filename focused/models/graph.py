@@ -6,10 +6,12 @@ from django.db import models
 
 
 class GraphNode(models.Model):
-    """One URL of a run's graph or, if `alias_of` is set (to a `url_hash`), another address of such a URL. `data` holds the
-    strategy's values, `links` the links of the URL's page that the strategy stored.
+    """One URL of a run's graph or, if `alias_of` is set (to a `url_hash`), another address of such
+    a URL. `data` holds the strategy's values, `links` the links of the URL's page that the strategy
+    stored.
 
-    Waiting nodes leave a queue by priority, highest first; of equal priorities the one with the smaller `position` first.
+    Waiting nodes leave a queue by priority, highest first; of equal priorities the one with the
+    smaller `position` first.
     """
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="graph")
@@ -28,7 +30,11 @@ class GraphNode(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "url_hash"], name="node_once")]
         indexes = [
-            models.Index(fields=["run", "queue", "-priority", "position"], name="node_next", condition=models.Q(state=1)),
+            models.Index(
+                fields=["run", "queue", "-priority", "position"],
+                name="node_next",
+                condition=models.Q(state=1),
+            )
         ]
 
     def __str__(self) -> str:

@@ -7,16 +7,20 @@ from django.utils.translation import gettext_lazy as _
 
 
 class TopicRun(models.Model):
-    """State of a topic run. Written in the transaction of each step, so that a kill loses at most the current page.
+    """State of a topic run. Written in the transaction of each step, so that a kill loses at most
+    the current page.
 
-    `definition` is the topic as it was when the run began. `steps` counts the rows of the run's log (`TopicPage`) and `mark` is
-    the random number of the last one: a process that has the run in memory continues only from a step that it knows. `edits`
-    are changes by the operator that are not carried out yet. `strategy_state` and `frequencies` (document frequencies,
-    compressed) allow a run with its graph in the database to continue without its pages. `judge` is the version of the learning
-    judge at the run's beginning (see `focused.judge.VERSION`).
+    `definition` is the topic as it was when the run began. `steps` counts the rows of the run's log
+    (`TopicPage`) and `mark` is the random number of the last one: a process that has the run in
+    memory continues only from a step that it knows. `edits` are changes by the operator that are
+    not carried out yet. `strategy_state` and `frequencies` (document frequencies, compressed) allow
+    a run with its graph in the database to continue without its pages. `judge` is the version of
+    the learning judge at the run's beginning (see `focused.judge.VERSION`).
     """
 
-    run = models.OneToOneField("crawlmgr.Run", models.CASCADE, primary_key=True, related_name="topic_run")
+    run = models.OneToOneField(
+        "crawlmgr.Run", models.CASCADE, primary_key=True, related_name="topic_run"
+    )
     topic = models.ForeignKey("focused.Topic", models.CASCADE, null=True, related_name="runs")
     definition = models.JSONField(default=dict)
     steps = models.PositiveBigIntegerField(default=0)
@@ -45,14 +49,17 @@ class TopicRun(models.Model):
 
 
 class TopicPage(models.Model):
-    """One step of a run: a page, an address that could not be fetched, one that led to a page already fetched, or an operator's
-    edit (`kind`).
+    """One step of a run: a page, an address that could not be fetched, one that led to a page
+    already fetched, or an operator's edit (`kind`).
 
-    - `step` numbers all steps, `number` the pages from 0. `mark` is a random number that identifies the step.
+    - `step` numbers all steps, `number` the pages from 0. `mark` is a random number that identifies
+      the step.
     - `marked` is the operator's mark: on topic or not, None without one.
-    - `words` is the page's text as words (compressed if `packed`); `why` holds the parts of its priority when it was chosen.
-    - `relevant_so_far` counts the run's relevant pages up to this step, `off_topic_run` the consecutive off-topic pages that end
-      with it, `tunnel` the off-topic pages between this relevant page and the relevant page it was reached from.
+    - `words` is the page's text as words (compressed if `packed`); `why` holds the parts of its
+      priority when it was chosen.
+    - `relevant_so_far` counts the run's relevant pages up to this step, `off_topic_run` the
+      consecutive off-topic pages that end with it, `tunnel` the off-topic pages between this
+      relevant page and the relevant page it was reached from.
     """
 
     class Kind(models.IntegerChoices):
@@ -69,7 +76,9 @@ class TopicPage(models.Model):
     url = models.TextField(_("address"))
     url_hash = models.BigIntegerField()
     final_url = models.TextField(_("final address"), blank=True)
-    parent = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="children")
+    parent = models.ForeignKey(
+        "self", models.SET_NULL, null=True, blank=True, related_name="children"
+    )
     depth = models.PositiveIntegerField(_("depth"), default=0)
     similarity = models.FloatField(_("relevance"), null=True, blank=True)
     relevant = models.BooleanField(_("on topic"), default=False)
@@ -94,12 +103,29 @@ class TopicPage(models.Model):
         indexes = [
             models.Index(fields=["run", "url_hash"], name="topicpage_url"),
             models.Index(fields=["run", "kind", "number"], name="topicpage_number"),
-            models.Index(fields=["run", "-similarity", "-id"], name="topicpage_most_relevant", condition=models.Q(kind=0)),
+            models.Index(
+                fields=["run", "-similarity", "-id"],
+                name="topicpage_most_relevant",
+                condition=models.Q(kind=0),
+            ),
             models.Index(fields=["run", "kind", "relevant", "step"], name="topicpage_topical"),
-            models.Index(fields=["run", "kind", "relevant", "similarity", "id"], name="topicpage_topical_best"),
-            models.Index(fields=["run", "step"], name="topicpage_copies", condition=models.Q(kind=0, duplicate_of__isnull=False)),
-            models.Index(fields=["run", "tunnel"], name="topicpage_tunnel", condition=models.Q(tunnel__gt=0)),
-            models.Index(fields=["run", "number"], name="topicpage_marked", condition=models.Q(marked__isnull=False)),
+            models.Index(
+                fields=["run", "kind", "relevant", "similarity", "id"],
+                name="topicpage_topical_best",
+            ),
+            models.Index(
+                fields=["run", "step"],
+                name="topicpage_copies",
+                condition=models.Q(kind=0, duplicate_of__isnull=False),
+            ),
+            models.Index(
+                fields=["run", "tunnel"], name="topicpage_tunnel", condition=models.Q(tunnel__gt=0)
+            ),
+            models.Index(
+                fields=["run", "number"],
+                name="topicpage_marked",
+                condition=models.Q(marked__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -8,12 +8,15 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Topic(models.Model):
-    """A topic to crawl. Its words change only between runs: a run keeps the topic as it was when the run began.
+    """A topic to crawl. Its words change only between runs: a run keeps the topic as it was when
+    the run began.
 
-    `keywords` and `near` map words to weights in (0, 1]; `ontology` is a `focused.ontology.Ontology` as plain values, {} for
-    none; `ontology_weight` is the weight of words that it relates to the topic's words; `parameters` are the strategy's;
-    `options` are the defaults of a run (see `focused.options.RunOptions`); `settings` override the crawl settings. `reading`
-    holds the topic's vector and threshold, computed from samples and words (see services.readings), {} until then.
+    `keywords` and `near` map words to weights in (0, 1]; `ontology` is a
+    `focused.ontology.Ontology` as plain values, {} for none; `ontology_weight` is the weight of
+    words that it relates to the topic's words; `parameters` are the strategy's; `options` are the
+    defaults of a run (see `focused.options.RunOptions`); `settings` override the crawl settings.
+    `reading` holds the topic's vector and threshold, computed from samples and words (see
+    services.readings), {} until then.
     """
 
     name = models.CharField(_("name"), max_length=200, unique=True)
@@ -24,10 +27,15 @@ class Topic(models.Model):
     user_words = models.JSONField(_("words not split"), default=list, blank=True)
     ontology = models.JSONField(default=dict, blank=True)
     ontology_weight = models.FloatField(
-        _("weight of the ontology"), default=0.5, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)]
+        _("weight of the ontology"),
+        default=0.5,
+        validators=[MinValueValidator(0.0), MaxValueValidator(1.0)],
     )
     threshold = models.FloatField(
-        _("threshold"), null=True, blank=True, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)]
+        _("threshold"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0.0), MaxValueValidator(1.0)],
     )
     strategy = models.CharField(_("strategy"), max_length=60, default="adaptive")
     parameters = models.JSONField(_("parameters"), default=dict, blank=True)
@@ -35,7 +43,10 @@ class Topic(models.Model):
     settings = models.JSONField(_("settings"), default=dict, blank=True)
     reading = models.JSONField(default=dict, blank=True)
     interval_seconds = models.PositiveIntegerField(
-        _("interval (s)"), null=True, blank=True, validators=[MinValueValidator(3600), MaxValueValidator(366 * 86400)]
+        _("interval (s)"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(3600), MaxValueValidator(366 * 86400)],
     )
     next_run = models.DateTimeField(_("next run"), null=True, blank=True)
     added = models.DateTimeField(_("added"))
@@ -69,8 +80,10 @@ class Seed(models.Model):
 
 
 class SampleDocument(models.Model):
-    """A sample text of a topic: pasted, from a file, or the main text of a page (`url`). `problem` is a code that says why it has
-    no text (yet), "" otherwise. `words` are its TextRank keywords with weights, null before they have been extracted."""
+    """A sample text of a topic: pasted, from a file, or the main text of a page (`url`). `problem`
+    is a code that says why it has no text (yet), "" otherwise. `words` are its TextRank keywords
+    with weights, null before they have been extracted.
+    """
 
     topic = models.ForeignKey(Topic, models.CASCADE, related_name="documents")
     name = models.CharField(_("name"), max_length=300)

@@ -1,5 +1,5 @@
-"""Comparisons of strategies: started by a user, computed run by run in the background, and measured when all runs are finished.
-"""
+"""Comparisons of strategies: started by a user, computed run by run in the background, and measured
+when all runs are finished."""
 
 from __future__ import annotations
 
@@ -23,7 +23,17 @@ from crawlmgr.services import runs
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
 from focused.archive import Archive
-from focused.comparison import Entry, Outcome, judge, label_rows, read_labels, run_entry, sample_draws, with_seed_pages, without
+from focused.comparison import (
+    Entry,
+    Outcome,
+    judge,
+    label_rows,
+    read_labels,
+    run_entry,
+    sample_draws,
+    with_seed_pages,
+    without,
+)
 from focused.evaluate import Label
 from focused.laboratory import MAX_DRAWS, Cell, cells, gathered
 from focused.loop import Step, Trail
@@ -59,26 +69,38 @@ def start(
     samples: int = 1,
     growing: bool = False,
 ) -> Comparison:
-    """Creates a comparison of strategies over the WARC files with the ids `files`, with `pages` fetches for each, and queues the
-    jobs that compute it. Raises ValueError with a one-line message if a choice is invalid.
+    """Creates a comparison of strategies over the WARC files with the ids `files`, with `pages`
+    fetches for each, and queues the jobs that compute it. Raises ValueError with a one-line message
+    if a choice is invalid.
 
-    - strategies: parameters by name; a second word in a name distinguishes several entries of one strategy: "dolphin links".
+    - strategies: parameters by name; a second word in a name distinguishes several entries of one
+      strategy: "dolphin links".
     - sweep: name in SWEEPS whose entries are compared as well; "" for none.
-    - draws: runs of each strategy; if several, with different random numbers and random order among URLs of equal priority.
-    - labels: text of a file of relevance labels (see `read_labels`); "": pages similar to the topic count as relevant.
-    - samples: choices of the topic's samples, each with all draws (needs labels): its own, then relevant pages at random.
-    - growing: the similarity curve's word weights come from what each run had fetched so far, not from all runs' pages."""
+    - draws: runs of each strategy; if several, with different random numbers and random order among
+      URLs of equal priority.
+    - labels: text of a file of relevance labels (see `read_labels`); "": pages similar to the topic
+      count as relevant.
+    - samples: choices of the topic's samples, each with all draws (needs labels): its own, then
+      relevant pages at random.
+    - growing: the similarity curve's word weights come from what each run had fetched so far, not
+      from all runs' pages.
+    """
     strategies = _with_sweep(strategies, sweep)
     if not 1 <= pages <= MAX_PAGES:
         raise ValueError(f"pages lies between 1 and {MAX_PAGES}")
     if not (draws >= 1 and samples >= 1 and draws * samples <= MAX_DRAWS):
-        raise ValueError(f"draws lie between 1 and {MAX_DRAWS}, those of samples times those of random numbers too")
+        raise ValueError(
+            f"draws lie between 1 and {MAX_DRAWS}, those of samples times those of random"
+            " numbers too"
+        )
     if samples > 1 and not labels:
         raise ValueError("several draws of samples need labels to draw from")
     if labels and not any(label.relevant for _url, label in label_rows(labels.splitlines())):
         raise ValueError("the labels call no page relevant")
     if not files:
-        raise ValueError("no pages to compare over: choose a file of the archive, or crawl the topic first")
+        raise ValueError(
+            "no pages to compare over: choose a file of the archive, or crawl the topic first"
+        )
     setup = {
         "strategies": {name: dict(values) for name, values in strategies.items()},
         "order": list(strategies),
@@ -94,16 +116,29 @@ def start(
     with transaction.atomic():
         made = Comparison.objects.create(topic=topic, setup=setup, created=now, created_by=user)
         parameters = {"comparison": made.pk}
-        made.run = runs.create(KIND, topic.name, target=topic.pk, parameters=parameters, now=now, user=user)
+        made.run = runs.create(
+            KIND, topic.name, target=topic.pk, parameters=parameters, now=now, user=user
+        )
         made.save(update_fields=["run"])
-        for helper in range(1, min(MAX_HELPERS, settings.Q_CLUSTER["workers"] - 1, len(strategies) * draws - 1) + 1):
-            runs.create(KIND, topic.name, target=topic.pk, parameters={**parameters, "helper": helper}, now=now, user=user)
+        for helper in range(
+            1, min(MAX_HELPERS, settings.Q_CLUSTER["workers"] - 1, len(strategies) * draws - 1) + 1
+        ):
+            runs.create(
+                KIND,
+                topic.name,
+                target=topic.pk,
+                parameters={**parameters, "helper": helper},
+                now=now,
+                user=user,
+            )
     return made
 
 
-def _with_sweep(strategies: Mapping[str, Mapping[str, Any]], sweep: str) -> Mapping[str, Mapping[str, Any]]:
-    """Returns the entries together with those of the sweep, if one is named. Raises ValueError if there are no entries, or the
-    sweep or parameters are invalid.
+def _with_sweep(
+    strategies: Mapping[str, Mapping[str, Any]], sweep: str
+) -> Mapping[str, Mapping[str, Any]]:
+    """Returns the entries together with those of the sweep, if one is named. Raises ValueError if
+    there are no entries, or the sweep or parameters are invalid.
     """
     if sweep:
         if sweep not in SWEEPS:
@@ -113,22 +148,26 @@ def _with_sweep(strategies: Mapping[str, Mapping[str, Any]], sweep: str) -> Mapp
         raise ValueError("no strategy is chosen")
     for name, values in strategies.items():
         own = {key: value for key, value in values.items() if key != TAU}
-        read_settings(strategy_class(name.partition(" ")[0], settings.TOPIC_STRATEGIES).Settings, own)
+        read_settings(
+            strategy_class(name.partition(" ")[0], settings.TOPIC_STRATEGIES).Settings, own
+        )
     return strategies
 
 
 class ComparisonJob:
-    """The job that computes a comparison (see crawlmgr.jobs.Job): each step computes one run of a strategy, in order, and the
-    last one measures all runs.
+    """The job that computes a comparison (see crawlmgr.jobs.Job): each step computes one run of a
+    strategy, in order, and the last one measures all runs.
 
-    Helper jobs, for other workers, compute runs from the last one backwards as long as the main job is active and enough runs are
-    left. If two jobs compute the same run, the results are equal and stored once."""
+    Helper jobs, for other workers, compute runs from the last one backwards as long as the main job
+    is active and enough runs are left. If two jobs compute the same run, the results are equal and
+    stored once."""
 
     def __init__(self, run: Run) -> None:
         self.comparison = Comparison.objects.get(pk=run.parameters["comparison"])
         self._helper: int = run.parameters.get("helper", 0)
         self._archive: Archive | None = None
-        # folder with copies of WARC files that are kept in object storage; it exists as long as this object
+        # folder with copies of WARC files that are kept in object storage; it exists as long as
+        # this object
         self._copies: TemporaryDirectory[str] | None = None
 
     def step(self, pulse: Pulse) -> Callable[[], None] | str:
@@ -144,14 +183,23 @@ class ComparisonJob:
             left = self._next([cell for cell in every if cell.key not in done])
             if left is None and self._helper:
                 return "helped"
-            labels = read_labels(text.splitlines(), archive) if (text := comparison.setup.get("labels", "")) else None
+            labels = (
+                read_labels(text.splitlines(), archive)
+                if (text := comparison.setup.get("labels", ""))
+                else None
+            )
             drawn = self._drawn(topic, archive, labels)
             if left is not None:
                 sample, seed = self._place(left)
-                return self._storing_trail(left.key, self._run(drawn[sample][0], archive, left, seed, pulse))
+                return self._storing_trail(
+                    left.key, self._run(drawn[sample][0], archive, left, seed, pulse)
+                )
             outcomes = self._judged(every, drawn, labels, archive, pulse)
         except StepTooLong as error:
-            said = f"a strategy, or judging all of them, took longer than {error}; use fewer pages, or the command line"
+            said = (
+                f"a strategy, or judging all of them, took longer than {error}; use fewer pages, or"
+                " the command line"
+            )
             Comparison.objects.filter(pk=comparison.pk).update(problem=said)
             return "not_comparable"
         except (OSError, ValueError, WarcError) as error:
@@ -166,11 +214,15 @@ class ComparisonJob:
         return store
 
     def _next(self, left: list[Cell]) -> Cell | None:
-        """Chooses the run that this job computes next. `left` lists the unfinished runs: the main job takes the first of them,
-        helper job n the n-th from the end, so that jobs do not meet. Returns None if no run is left for this job."""
+        """Chooses the run that this job computes next. `left` lists the unfinished runs: the main
+        job takes the first of them, helper job n the n-th from the end, so that jobs do not meet.
+        Returns None if no run is left for this job.
+        """
         if not self._helper:
             return left[0] if left else None
-        state = Run.objects.filter(pk=self.comparison.run_id).values_list("state", flat=True).first()
+        state = (
+            Run.objects.filter(pk=self.comparison.run_id).values_list("state", flat=True).first()
+        )
         at_work = state in (RunState.QUEUED, RunState.RUNNING)
         return left[-self._helper] if at_work and len(left) > self._helper else None
 
@@ -182,7 +234,11 @@ class ComparisonJob:
             files = WarcFile.objects.filter(pk__in=self.comparison.setup["files"]).order_by("pk")
             self._copies = TemporaryDirectory(prefix="crawlmgr-comparison-")
             copies = Path(self._copies.name)
-            paths = [path for file in files if (path := stored.local(file, copies)) is not None and path.exists()]
+            paths = [
+                path
+                for file in files
+                if (path := stored.local(file, copies)) is not None and path.exists()
+            ]
             if not paths:
                 raise ValueError("the archive's files are gone")
             parser = Parser(Tokenizer(self.comparison.setup["definition"]["user_words"]))
@@ -195,22 +251,28 @@ class ComparisonJob:
         return Entry(cell.entry.partition(" ")[0], own, cell.entry)
 
     def _topic(self, topic: Topic, cell: Cell) -> Topic:
-        """Returns the topic. For an entry that varies the threshold of relevance, the topic's threshold is multiplied by the
-        entry's factor (at most 1)."""
+        """Returns the topic. For an entry that varies the threshold of relevance, the topic's
+        threshold is multiplied by the entry's factor (at most 1)."""
         factor = self.comparison.setup["strategies"][cell.entry].get(TAU)
-        return topic if factor is None else replace(topic, threshold=min(1.0, factor * Relevance(topic).threshold))
+        return (
+            topic
+            if factor is None
+            else replace(topic, threshold=min(1.0, factor * Relevance(topic).threshold))
+        )
 
     def _place(self, cell: Cell) -> tuple[int, int]:
-        """Returns, for a run of a strategy, the index of its draw of samples (from 0) and its random seed (from 1), which
-        follow from its draw number.
+        """Returns, for a run of a strategy, the index of its draw of samples (from 0) and its
+        random seed (from 1), which follow from its draw number.
         """
         setup = self.comparison.setup
         sample, seed = divmod(cell.draw - 1, setup.get("draws", 1) // setup.get("samples", 1))
         return sample, seed + 1
 
-    def _drawn(self, topic: Topic, archive: Archive, labels: Labels | None) -> list[tuple[Topic, frozenset[str]]]:
-        """Returns the topic, followed by copies with randomly drawn sample pages, each paired with the URLs of these samples,
-        which are not scored. Without labels, returns only the topic.
+    def _drawn(
+        self, topic: Topic, archive: Archive, labels: Labels | None
+    ) -> list[tuple[Topic, frozenset[str]]]:
+        """Returns the topic, followed by copies with randomly drawn sample pages, each paired with
+        the URLs of these samples, which are not scored. Without labels, returns only the topic.
         """
         if labels is None:
             return [(topic, frozenset())]
@@ -224,9 +286,9 @@ class ComparisonJob:
         archive: Archive,
         pulse: Pulse,
     ) -> list[tuple[Cell, Outcome]]:
-        """Measures all runs, `every`, and returns pairs of a run and its results. `drawn` are pairs of a
-        topic with one draw of sample pages and the URLs of these pages, which are not scored. Runs with the same draw are
-        measured together."""
+        """Measures all runs, `every`, and returns pairs of a run and its results. `drawn` are pairs
+        of a topic with one draw of sample pages and the URLs of these pages, which are not scored.
+        Runs with the same draw are measured together."""
         stored_trails = self.comparison.trails
         found: list[tuple[Cell, Outcome]] = []
         growing = bool(self.comparison.setup.get("growing"))
@@ -234,11 +296,21 @@ class ComparisonJob:
             own = [cell for cell in every if self._place(cell)[0] == number]
             trails = [(self._entry(cell), *_trail(stored_trails[cell.key])) for cell in own]
             words = None if labels is None else without(labels, left_out)
-            outcomes = judge(about, archive, trails, labels=words, checkpoints=CHECKPOINTS, growing=growing, pulse=pulse)
+            outcomes = judge(
+                about,
+                archive,
+                trails,
+                labels=words,
+                checkpoints=CHECKPOINTS,
+                growing=growing,
+                pulse=pulse,
+            )
             found += zip(own, outcomes, strict=True)
         return found
 
-    def _run(self, topic: Topic, archive: Archive, cell: Cell, seed: int, pulse: Pulse) -> dict[str, Any]:
+    def _run(
+        self, topic: Topic, archive: Archive, cell: Cell, seed: int, pulse: Pulse
+    ) -> dict[str, Any]:
         began = time.process_time()
         further = settings.TOPIC_STRATEGIES
         pages = int(self.comparison.setup["pages"])
@@ -264,26 +336,36 @@ class ComparisonJob:
 
     def _storing_trail(self, key: str, trail: dict[str, Any]) -> Callable[[], None]:
         def store() -> None:
-            ComparisonPart.objects.update_or_create(comparison=self.comparison, key=key, defaults={"trail": trail})
+            ComparisonPart.objects.update_or_create(
+                comparison=self.comparison, key=key, defaults={"trail": trail}
+            )
 
         return store
 
 
 def marks_as_labels(topic: StoredTopic) -> str:
-    """Returns the operator's marks on pages of the topic's runs as the text of a label file (CSV with the columns url and
-    label); of several marks of one address the newest is used. "" if there are no marks.
+    """Returns the operator's marks on pages of the topic's runs as the text of a label file (CSV
+    with the columns url and label); of several marks of one address the newest is used. "" if there
+    are no marks.
     """
-    pages = TopicPage.objects.filter(run__topic_run__topic=topic, marked__isnull=False).order_by("id")
-    marks = {final or url: marked for url, final, marked in pages.values_list("url", "final_url", "marked")}
+    pages = TopicPage.objects.filter(run__topic_run__topic=topic, marked__isnull=False).order_by(
+        "id"
+    )
+    marks = {
+        final or url: marked
+        for url, final, marked in pages.values_list("url", "final_url", "marked")
+    }
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerows([("url", "label"), *((url, int(bool(on_topic))) for url, on_topic in marks.items())])
+    writer.writerows(
+        [("url", "label"), *((url, int(bool(on_topic))) for url, on_topic in marks.items())]
+    )
     return out.getvalue() if marks else ""
 
 
 def entries(comparison: Comparison) -> list[str]:
-    """Returns the names of a comparison's entries in their order, which is stored separately, since PostgreSQL does not keep
-    the order of JSON objects.
+    """Returns the names of a comparison's entries in their order, which is stored separately, since
+    PostgreSQL does not keep the order of JSON objects.
     """
     return list(comparison.setup.get("order") or comparison.setup["strategies"])
 
@@ -297,6 +379,10 @@ def _trail(stored_trail: Mapping[str, Any]) -> tuple[Trail, float]:
     steps = [Step(*values) for values in stored_trail["steps"]]
     left_out, wrongly = stored_trail.get("left_out", (0, 0))
     trail = Trail(
-        steps, stored_trail["failed"], stopped_by=stored_trail["stopped_by"], left_out=left_out, left_out_wrongly=wrongly
+        steps,
+        stored_trail["failed"],
+        stopped_by=stored_trail["stopped_by"],
+        left_out=left_out,
+        left_out_wrongly=wrongly,
     )
     return trail, stored_trail["seconds"]

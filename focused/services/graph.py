@@ -1,5 +1,5 @@
-"""The URL graph of a run in the database, for runs too large for memory. With one worker the order of URLs is the same as in
-memory.
+"""The URL graph of a run in the database, for runs too large for memory. With one worker the order
+of URLs is the same as in memory.
 """
 
 from __future__ import annotations
@@ -15,11 +15,27 @@ from crawlmgr.services import sql
 from crawlmgr.web.url import host_key, url_hash
 from focused.graph import LOOKED_AT, Node, OutLink, State
 
-_COLUMNS = ("url", "alias_of", "parent", "depth", "state", "queue", "priority", "position", "data", "links")
-_SELECT = f"SELECT url_hash, {', '.join(_COLUMNS)} FROM focused_graphnode WHERE run_id = %s"  # noqa: S608 - only constant names
+_COLUMNS = (
+    "url",
+    "alias_of",
+    "parent",
+    "depth",
+    "state",
+    "queue",
+    "priority",
+    "position",
+    "data",
+    "links",
+)
+# only constant names
+_SELECT = (
+    f"SELECT url_hash, {', '.join(_COLUMNS)} FROM focused_graphnode"  # noqa: S608
+    " WHERE run_id = %s"
+)
 _NEXT = _SELECT + " AND queue = %s AND state = 1 ORDER BY priority DESC, position LIMIT %s"
 _SAVE = (
-    f"INSERT INTO focused_graphnode (run_id, url_hash, {', '.join(_COLUMNS)})"  # noqa: S608 - only constant names
+    # only constant names
+    f"INSERT INTO focused_graphnode (run_id, url_hash, {', '.join(_COLUMNS)})"  # noqa: S608
     f" VALUES ({', '.join(['%s'] * (len(_COLUMNS) + 2))}) ON CONFLICT (run_id, url_hash)"
     f" DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS)}"
 )
@@ -30,12 +46,12 @@ Row = tuple[str | None, int, int, str, float, float, str, str]
 
 
 class DatabaseGraph:
-    """Keeps the URL graph of one run in the database. Nodes are read when requested and cached; changes are written by `flush`,
-    which `pop` calls first.
+    """Keeps the URL graph of one run in the database. Nodes are read when requested and cached;
+    changes are written by `flush`, which `pop` calls first.
 
-    The caller calls `settle` in the transaction that stores the page. `pushes` is the number of pushes so far: each push
-    increases it and gives the node this number as its position in the queue. `cached` is the number of nodes above which
-    `settle` empties the cache."""
+    The caller calls `settle` in the transaction that stores the page. `pushes` is the number of
+    pushes so far: each push increases it and gives the node this number as its position in the
+    queue. `cached` is the number of nodes above which `settle` empties the cache."""
 
     def __init__(self, run_id: int, pushes: int = 0, cached: int = 50_000) -> None:
         self.pushes = pushes
@@ -55,8 +71,13 @@ class DatabaseGraph:
         self._waiting: Counter[str] | None = None
 
     def prepare(self, urls: Iterable[str]) -> None:
-        """Loads the nodes of these URLs into the cache with few queries; also caches which of them are unknown."""
-        wanted = [key for key in {url_hash(url) for url in urls} if key not in self._nodes and key not in self._known_aliases]
+        """Loads the nodes of these URLs into the cache with few queries; also caches which of them
+        are unknown."""
+        wanted = [
+            key
+            for key in {url_hash(url) for url in urls}
+            if key not in self._nodes and key not in self._known_aliases
+        ]
         for start in range(0, len(wanted), _SOME):
             part = wanted[start : start + _SOME]
             places = ", ".join(["%s"] * len(part))
@@ -100,7 +121,12 @@ class DatabaseGraph:
         if node.state == State.WAITING:
             waiting[node.queue] -= 1
         self.pushes += 1
-        node.state, node.priority, node.queue, node.order = State.WAITING, priority, queue, float(self.pushes)
+        node.state, node.priority, node.queue, node.order = (
+            State.WAITING,
+            priority,
+            queue,
+            float(self.pushes),
+        )
         node.version += 1
         if parent is not None:
             node.parent = parent
@@ -121,8 +147,9 @@ class DatabaseGraph:
         return node
 
     def _first(self, queue: str) -> tuple[Any, ...] | None:
-        """Returns the database row of the first node of a queue whose host is not in `resting` (hosts that cannot be requested
-        now); None if the queue is empty or its first LOOKED_AT nodes are all on such hosts."""
+        """Returns the database row of the first node of a queue whose host is not in `resting`
+        (hosts that cannot be requested now); None if the queue is empty or its first LOOKED_AT
+        nodes are all on such hosts."""
         for looked_at in (1, LOOKED_AT) if self.resting else (1,):
             rows = sql.fetch(_NEXT, (self._run, queue, looked_at))
             for row in rows:
@@ -161,8 +188,8 @@ class DatabaseGraph:
         return [OutLink(*pair) for pair in json.loads(self._links.get(self._hashes[node]) or "[]")]
 
     def settle(self) -> None:
-        """Writes the changes and, if the cache is full, empties it. Called at the end of a step, when no node object is in use
-        any more."""
+        """Writes the changes and, if the cache is full, empties it. Called at the end of a step,
+        when no node object is in use any more."""
         self.flush()
         if len(self._nodes) > self._cached:
             for kept in (self._nodes, self._hashes, self._stored, self._links, self._known_aliases):
@@ -186,14 +213,18 @@ class DatabaseGraph:
                 cursor.executemany(_SAVE, rows)
 
     def clear(self) -> None:
-        """Deletes all nodes of the run, for a run whose stored pages are processed again from the first one."""
+        """Deletes all nodes of the run, for a run whose stored pages are processed again from the
+        first one."""
         sql.execute("DELETE FROM focused_graphnode WHERE run_id = %s", (self._run,))
         self.pushes = 0
         self._empty()
 
     def _counts(self) -> Counter[str]:
         if self._waiting is None:
-            query = "SELECT queue, COUNT(*) FROM focused_graphnode WHERE run_id = %s AND state = 1 GROUP BY queue"
+            query = (
+                "SELECT queue, COUNT(*) FROM focused_graphnode WHERE run_id = %s AND state = 1"
+                " GROUP BY queue"
+            )
             self._waiting = Counter(dict(sql.fetch(query, (self._run,))))
         return self._waiting
 
@@ -203,8 +234,10 @@ class DatabaseGraph:
             self._take(row)
 
     def _take(self, row: tuple[Any, ...]) -> Node:
-        """Returns the node of a database row and caches it. If it is cached already, the cached node is returned, because it may
-        contain changes not written yet. For a row that is another address of a node, registers this address."""
+        """Returns the node of a database row and caches it. If it is cached already, the cached
+        node is returned, because it may contain changes not written yet. For a row that is another
+        address of a node, registers this address.
+        """
         key, url, alias_of, parent, depth, state, queue, priority, position, data, links = row
         if alias_of is not None:
             self._known_aliases[key] = alias_of
@@ -227,7 +260,16 @@ class DatabaseGraph:
         own = node.own
         data = json.dumps(own, ensure_ascii=False) if own else ""
         state = int(node.state)
-        return (node.parent, node.depth, state, node.queue, node.priority, node.order, data, self._links.get(key, ""))
+        return (
+            node.parent,
+            node.depth,
+            state,
+            node.queue,
+            node.priority,
+            node.order,
+            data,
+            self._links.get(key, ""),
+        )
 
     def _forget(self, key: int) -> None:
         node = self._nodes.pop(key, None)

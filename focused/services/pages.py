@@ -1,5 +1,6 @@
-"""Writes the steps of topic runs. A step is a page that was scored and stored, an address that could not be fetched, or an edit
-of the run by an operator. Everything is written in the caller's transaction.
+"""Writes the steps of topic runs. A step is a page that was scored and stored, an address that
+could not be fetched, or an edit of the run by an operator. Everything is written in the caller's
+transaction.
 """
 
 from __future__ import annotations
@@ -27,23 +28,31 @@ from focused.services.sessions import Session, counts
 from focused.stages import Draft
 
 PACKING = 1  # compression level: the fastest
-_PARENT = "SELECT id, off_topic_run FROM focused_topicpage WHERE run_id = %s AND url_hash = %s AND kind = 0 LIMIT 1"
-_DEFAULTS = {field.column: field.get_default() for field in TopicPage._meta.concrete_fields if field.column != "id"}
+_PARENT = (
+    "SELECT id, off_topic_run FROM focused_topicpage WHERE run_id = %s AND url_hash = %s AND kind ="
+    " 0 LIMIT 1"
+)
+_DEFAULTS = {
+    field.column: field.get_default()
+    for field in TopicPage._meta.concrete_fields
+    if field.column != "id"
+}
 _COLUMNS = tuple(_DEFAULTS)
 OTHER_ADDRESS = "other_address"
-"""Key, among the counts of refused links, for the number of pages that declared another address as their own
-(rel=canonical)."""
+"""Key, among the counts of refused links, for the number of pages that declared another address as
+their own (rel=canonical)."""
 EDITED = "CAST(edits AS text) <> '[]'"
 """SQL condition that is true if a topic's run has edits that were not carried out yet."""
 _INSERT = (
-    f"INSERT INTO focused_topicpage ({', '.join(_COLUMNS)})"  # noqa: S608 - column names of the model
+    # column names of the model
+    f"INSERT INTO focused_topicpage ({', '.join(_COLUMNS)})"  # noqa: S608
     f" VALUES ({', '.join(['%s'] * len(_COLUMNS))}) RETURNING id"
 )
 
 
 class Written(NamedTuple):
-    """The row that was stored for a step: its id, the number of the step in the run (`step`), and the random number that
-    identifies the step (`mark`)."""
+    """The row that was stored for a step: its id, the number of the step in the run (`step`), and
+    the random number that identifies the step (`mark`)."""
 
     pk: int
     step: int
@@ -52,10 +61,10 @@ class Written(NamedTuple):
 
 @dataclass(slots=True)
 class Arrival:
-    """A fetched page while it passes the stages of the setting TOPIC_STORE_STAGES. `why` are the reasons for which its address
-    was chosen, `recalled` tells whether it comes from the archive. The stage `judge` sets `page`, unless the page was already
-    fetched under another address, and `repeats`, the number of the page that it nearly duplicates; the stage `keep` sets
-    `stored`."""
+    """A fetched page while it passes the stages of the setting TOPIC_STORE_STAGES. `why` are the
+    reasons for which its address was chosen, `recalled` tells whether it comes from the archive.
+    The stage `judge` sets `page`, unless the page was already fetched under another address, and
+    `repeats`, the number of the page that it nearly duplicates; the stage `keep` sets `stored`."""
 
     session: Session
     node: Node
@@ -67,13 +76,15 @@ class Arrival:
     repeats: int | None = None
     stored: Written | None = None
     own_address: str = ""
-    """The address that the page declares as its own (rel=canonical), if it is accepted (`_own_address`)."""
+    """The address that the page declares as its own (rel=canonical), if it is accepted
+    (`_own_address`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of fetching an address: `kind` of its row in the run's log (a `TopicPage.Kind`), and title, similarity to the
-    topic and relevance of the page. If there is no page to store, `problem` is a code that says why.
+    """The outcome of fetching an address: `kind` of its row in the run's log (a `TopicPage.Kind`),
+    and title, similarity to the topic and relevance of the page. If there is no page to store,
+    `problem` is a code that says why.
     """
 
     kind: int
@@ -83,9 +94,13 @@ class Outcome:
     problem: str = ""
 
 
-def arrived(session: Session, url: str, draft: Draft, now: datetime, *, recalled: bool = False) -> Outcome:
-    """Handles the page that was fetched for a chosen address: runs the stages of TOPIC_STORE_STAGES, queues the page's links,
-    stores the step and returns the outcome. `recalled` is true if the page comes from the archive."""
+def arrived(
+    session: Session, url: str, draft: Draft, now: datetime, *, recalled: bool = False
+) -> Outcome:
+    """Handles the page that was fetched for a chosen address: runs the stages of
+    TOPIC_STORE_STAGES, queues the page's links, stores the step and returns the outcome. `recalled`
+    is true if the page comes from the archive.
+    """
     why = session.outstanding.get(url, {})
     arrival = Arrival(session, session.take(url), draft, why, now, recalled)
     for name in settings.TOPIC_STORE_STAGES:
@@ -93,7 +108,16 @@ def arrived(session: Session, url: str, draft: Draft, now: datetime, *, recalled
     if arrival.page is None:
         final = arrival.own_address or (draft.content.url if draft.content else draft.url)
         depth = arrival.node.depth
-        row = _insert(session, TopicPage.Kind.SAME, url, now, why=why, depth=depth, final_url=final, recalled=recalled)
+        row = _insert(
+            session,
+            TopicPage.Kind.SAME,
+            url,
+            now,
+            why=why,
+            depth=depth,
+            final_url=final,
+            recalled=recalled,
+        )
         session.asked += counts(session.options, recalled, "")
         _close(session, row)
         return Outcome(TopicPage.Kind.SAME, problem="fetched_before")
@@ -103,16 +127,23 @@ def arrived(session: Session, url: str, draft: Draft, now: datetime, *, recalled
     session.asked += counts(session.options, recalled, "")
     assert arrival.stored is not None  # noqa: S101 - set by `keep` for every page
     _close(session, arrival.stored)
-    return Outcome(TopicPage.Kind.PAGE, arrival.page.content.title, arrival.page.similarity, arrival.page.relevant)
+    return Outcome(
+        TopicPage.Kind.PAGE,
+        arrival.page.content.title,
+        arrival.page.similarity,
+        arrival.page.relevant,
+    )
 
 
 def failed(session: Session, url: str, reason: str, now: datetime) -> Outcome:
-    """Handles a chosen address that could not be fetched: reports it to the strategy, stores the step with the code
-    `reason`, and returns the outcome."""
+    """Handles a chosen address that could not be fetched: reports it to the strategy, stores the
+    step with the code `reason`, and returns the outcome."""
     why = session.outstanding.get(url, {})
     node = session.take(url)
     session.walk.failed(node)
-    row = _insert(session, TopicPage.Kind.FAILED, url, now, why=why, depth=node.depth, detail=reason[:300])
+    row = _insert(
+        session, TopicPage.Kind.FAILED, url, now, why=why, depth=node.depth, detail=reason[:300]
+    )
     session.row.failed += 1
     session.asked += counts(session.options, False, reason)
     _close(session, row)
@@ -120,16 +151,16 @@ def failed(session: Session, url: str, reason: str, now: datetime) -> Outcome:
 
 
 def edited(session: Session, change: dict[str, Any], now: datetime) -> None:
-    """Carries out an operator's edit and stores it as a step, so that it takes effect at the same position when the stored steps
-    are processed again."""
+    """Carries out an operator's edit and stores it as a step, so that it takes effect at the same
+    position when the stored steps are processed again."""
     session.edit(change)
     row = _insert(session, TopicPage.Kind.EDIT, "", now, why=change)
     _close(session, row)
 
 
 def judge(arrival: Arrival) -> None:
-    """Removes and counts links out of scope, scores the page, and finds out whether it nearly duplicates an earlier one. A
-    stage of the setting TOPIC_STORE_STAGES.
+    """Removes and counts links out of scope, scores the page, and finds out whether it nearly
+    duplicates an earlier one. A stage of the setting TOPIC_STORE_STAGES.
     """
     content = arrival.draft.content
     assert content is not None  # noqa: S101 - set for every page
@@ -145,12 +176,12 @@ def judge(arrival: Arrival) -> None:
 
 
 def _own_address(session: Session, node: Node, content: Content) -> str:
-    """Returns the address that a page declares as its own (rel=canonical), if it can be trusted and is within the run's scope; ""
-    to keep the address that was fetched.
+    """Returns the address that a page declares as its own (rel=canonical), if it can be trusted and
+    is within the run's scope; "" to keep the address that was fetched.
 
-    A declared address that was fetched already is accepted if the page nearly duplicates some earlier page of the run. A
-    declared address that was not fetched is accepted if `same_page` accepts it. The page then counts as fetched under the
-    declared address too."""
+    A declared address that was fetched already is accepted if the page nearly duplicates some
+    earlier page of the run. A declared address that was not fetched is accepted if `same_page`
+    accepts it. The page then counts as fetched under the declared address too."""
     if not session.options.canonical or session.options.source == "archive":
         return ""
     url = given(content)
@@ -165,8 +196,8 @@ def _own_address(session: Session, node: Node, content: Content) -> str:
 
 
 def keep(arrival: Arrival) -> None:
-    """Stores the page's row in the run's log, with the id of the page it was reached from and the run's counts so far. A stage
-    of the setting TOPIC_STORE_STAGES.
+    """Stores the page's row in the run's log, with the id of the page it was reached from and the
+    run's counts so far. A stage of the setting TOPIC_STORE_STAGES.
     """
     page = arrival.page
     if page is None:
@@ -205,8 +236,10 @@ def keep(arrival: Arrival) -> None:
 
 
 def _reached_from(session: Session, parent: str | None) -> tuple[int | None, int]:
-    """Returns (row id, off-topic pages) of the page `parent` on which a link was found: the latter is the number of consecutive
-    off-topic pages at the end of the path to `parent`, itself included. (None, 0) for a seed, or if the page has no row."""
+    """Returns (row id, off-topic pages) of the page `parent` on which a link was found: the latter
+    is the number of consecutive off-topic pages at the end of the path to `parent`, itself
+    included. (None, 0) for a seed, or if the page has no row.
+    """
     if parent is None:
         return None, 0
     known = session.places.get(parent)
@@ -217,21 +250,29 @@ def _reached_from(session: Session, parent: str | None) -> tuple[int | None, int
 
 
 def _insert(session: Session, kind: int, url: str, now: datetime, **values: Any) -> Written:
-    """Writes the row of the session's next step in plain SQL, because creating a model instance would cost as much as scoring
-    the page.
+    """Writes the row of the session's next step in plain SQL, because creating a model instance
+    would cost as much as scoring the page.
     """
     if kind != TopicPage.Kind.PAGE:
         values.setdefault("relevant_so_far", session.row.relevant)
         values.setdefault("number", session.row.pages)
     step, mark = session.steps + 1, secrets.randbits(62)
-    fixed = {"run_id": session.run_id, "step": step, "mark": mark, "kind": int(kind), "url": url, "url_hash": url_hash(url)}
+    fixed = {
+        "run_id": session.run_id,
+        "step": step,
+        "mark": mark,
+        "kind": int(kind),
+        "url": url,
+        "url_hash": url_hash(url),
+    }
     row = {**_DEFAULTS, **fixed, "at": now, **values}
     row["why"] = json.dumps(row["why"])
     return Written(sql.fetch(_INSERT, [row[name] for name in _COLUMNS])[0][0], step, mark)
 
 
 def _close(session: Session, row: Written) -> None:
-    """Writes the run's state after a step, and sets `session.edited` if the operator has stored an edit meanwhile."""
+    """Writes the run's state after a step, and sets `session.edited` if the operator has stored an
+    edit meanwhile."""
     run, graph = session.row, session.walk.graph
     session.steps, session.mark = row.step, row.mark
     run.steps, run.mark, run.asked = row.step, row.mark, session.asked
@@ -246,9 +287,19 @@ def _close(session: Session, row: Written) -> None:
             if session.frequencies is not None:
                 idf, session.frequencies = session.frequencies, None
                 stored = {"documents": idf.documents, "counts": dict(idf.frequencies)}
-                run.frequencies, run.frequencies_step = zlib.compress(json.dumps(stored).encode()), row.step
+                run.frequencies, run.frequencies_step = (
+                    zlib.compress(json.dumps(stored).encode()),
+                    row.step,
+                )
                 fields += ["frequencies", "frequencies_step"]
-    values = [json.dumps(value) if isinstance(value := getattr(run, name), dict) else value for name in fields]
+    values = [
+        json.dumps(value) if isinstance(value := getattr(run, name), dict) else value
+        for name in fields
+    ]
     sets = ", ".join(f"{name} = %s" for name in fields)
-    update = f"UPDATE focused_topicrun SET {sets} WHERE run_id = %s RETURNING {EDITED}"  # noqa: S608 - only constant names
+    # only constant names
+    update = (
+        f"UPDATE focused_topicrun SET {sets}"  # noqa: S608
+        f" WHERE run_id = %s RETURNING {EDITED}"
+    )
     session.edited = bool(sql.fetch(update, (*values, run.pk))[0][0])

@@ -25,18 +25,21 @@ def check(topic_id: int) -> None:
 
 
 def delete(topic: Topic, now: datetime) -> None:
-    """Deletes a topic and returns when it is done. If the process is killed meanwhile, the function can be called again to
-    continue."""
+    """Deletes a topic and returns when it is done. If the process is killed meanwhile, the function
+    can be called again to continue."""
     _stop_runs(topic, now)
     removals.at_once(_removal(topic))
 
 
 def start(topic: Topic, now: datetime, user: Any = None) -> Run | None:
-    """Deletes a small topic (fewer than `removals.AT_ONCE` rows) at once and returns None; for a larger one starts a run that
-    deletes it and returns that run. Raises runs.Busy if it is already being deleted.
+    """Deletes a small topic (fewer than `removals.AT_ONCE` rows) at once and returns None; for a
+    larger one starts a run that deletes it and returns that run. Raises runs.Busy if it is already
+    being deleted.
     """
     stop_runs = partial(_stop_runs, topic, now)
-    return removals.start(KIND, topic.pk, topic.name, _removal(topic), stop_runs, now=now, user=user)
+    return removals.start(
+        KIND, topic.pk, topic.name, _removal(topic), stop_runs, now=now, user=user
+    )
 
 
 def start_by_key(topic_id: int, now: datetime, user: Any = None) -> None:
@@ -62,7 +65,8 @@ def _runs(topic_id: int | None) -> QuerySet[Run]:
 
 
 def _stop_runs(topic: Topic, now: datetime) -> None:
-    """Stops the topic's active crawls and removes its schedule; called before the topic is deleted."""
+    """Stops the topic's active crawls and removes its schedule; called before the topic is
+    deleted."""
     Topic.objects.filter(pk=topic.pk).update(next_run=None, interval_seconds=None)
     removals.end_runs(_runs(topic.pk).filter(state__in=ACTIVE), now)
 

@@ -1,4 +1,5 @@
-"""Samples of topics: fetches pages as samples by a small run of their own, and extracts words from earlier runs."""
+"""Samples of topics: fetches pages as samples by a small run of their own, and extracts words from
+earlier runs."""
 
 from __future__ import annotations
 
@@ -32,29 +33,45 @@ MAX_PAGES_READ = 60
 """Maximum number of pages of a run that are read again to find the display forms of words."""
 
 
-def fetch(topic: Topic, urls: Sequence[str], *, now: datetime, user: Any = None, start: bool = True) -> Run:
-    """Starts a run that fetches the pages `urls` and stores their main text as samples of the topic. `start` false creates the
-    run without starting it.
+def fetch(
+    topic: Topic, urls: Sequence[str], *, now: datetime, user: Any = None, start: bool = True
+) -> Run:
+    """Starts a run that fetches the pages `urls` and stores their main text as samples of the
+    topic. `start` false creates the run without starting it.
     """
     first = topic.documents.count()
     rows = [
-        SampleDocument(topic=topic, name=url[:300], url=url, problem="waiting", position=first + n, added=now)
+        SampleDocument(
+            topic=topic, name=url[:300], url=url, problem="waiting", position=first + n, added=now
+        )
         for n, url in enumerate(dict.fromkeys(map(canonical, urls)))
     ]
     SampleDocument.objects.bulk_create(rows)
     parameters = {"settings": topic.settings, "urls": [row.url for row in rows]}
-    return runs.create(KIND, topic.name, target=topic.pk, parameters=parameters, now=now, user=user, start=start)
+    return runs.create(
+        KIND, topic.name, target=topic.pk, parameters=parameters, now=now, user=user, start=start
+    )
 
 
-def add(topic: Topic, texts: Sequence[tuple[str, str]], *, now: datetime, user: Any = None) -> readings.Bounded:
-    """Adds samples, given as pairs of name and text, within the topic's size limits, and updates the topic's word vector and
-    threshold. Returns which samples were added, truncated and left out."""
+def add(
+    topic: Topic, texts: Sequence[tuple[str, str]], *, now: datetime, user: Any = None
+) -> readings.Bounded:
+    """Adds samples, given as pairs of name and text, within the topic's size limits, and updates
+    the topic's word vector and threshold. Returns which samples were added, truncated and left out.
+    """
     found = readings.bounded(texts, readings.characters(topic))
     first = topic.documents.count()
     with transaction.atomic():
         SampleDocument.objects.bulk_create(
             [
-                SampleDocument(topic=topic, name=name[:300], text=text, characters=len(text), position=first + n, added=now)
+                SampleDocument(
+                    topic=topic,
+                    name=name[:300],
+                    text=text,
+                    characters=len(text),
+                    position=first + n,
+                    added=now,
+                )
                 for n, (name, text) in enumerate(found.kept)
             ]
         )
@@ -63,8 +80,9 @@ def add(topic: Topic, texts: Sequence[tuple[str, str]], *, now: datetime, user: 
 
 
 def draw_near(topic: Topic, run_id: int) -> dict[str, float]:
-    """Replaces the topic's near-topic lexicon by words of those off-topic pages of an earlier run (among its first 5,000 pages)
-    that led to relevant pages. Returns the words with their weights."""
+    """Replaces the topic's near-topic lexicon by words of those off-topic pages of an earlier run
+    (among its first 5,000 pages) that led to relevant pages. Returns the words with their weights.
+    """
     relevance = Relevance(topics.definition(topic))
     pages = sessions.history_of(run_id)
     found = near_lexicon(pages, dict.fromkeys(relevance.words, 1.0), LEXICON_WORDS)
@@ -77,20 +95,27 @@ def draw_near(topic: Topic, run_id: int) -> dict[str, float]:
 
 
 def draw_hosts(topic: Topic, run_id: int) -> tuple[int, dict[str, float]]:
-    """Adds keywords to the topic from the relevant host pages (entry pages of sites, by the tunnelling paper's rules) among the
-    first 5,000 pages of an earlier run. Returns the number of host pages, and the new words with their weights; existing words
-    keep their form and weight."""
+    """Adds keywords to the topic from the relevant host pages (entry pages of sites, by the
+    tunnelling paper's rules) among the first 5,000 pages of an earlier run. Returns the number of
+    host pages, and the new words with their weights; existing words keep their form and weight."""
     pages = sessions.history_of(run_id)
     relevant = {page.content.url for page in pages if page.relevant}
-    texts = [text for host in host_pages(pages) if host.url in relevant and (text := _text_of(run_id, host.url))]
+    texts = [
+        text
+        for host in host_pages(pages)
+        if host.url in relevant and (text := _text_of(run_id, host.url))
+    ]
     found = topic_lexicon(texts, readings.DRAWN_WORDS)
     return len(texts), readings.add_keywords(topic, found)
 
 
 def _text_of(run_id: int, url: str) -> str:
-    """Returns the title and main text of a page stored by a run; "" if the archive does not contain it."""
+    """Returns the title and main text of a page stored by a run; "" if the archive does not contain
+    it."""
     of_run = StoredPage.objects.filter(run_id=run_id)
-    stored = of_run.filter(Q(key_hash=url_hash(url)) | Q(final_url=url)).select_related("warc").first()
+    stored = (
+        of_run.filter(Q(key_hash=url_hash(url)) | Q(final_url=url)).select_related("warc").first()
+    )
     record = archive.read_page(stored) if stored is not None else None
     if record is None:
         return ""
@@ -98,10 +123,17 @@ def _text_of(run_id: int, url: str) -> str:
     return f"{page.title}\n{main_text(record.text, page.text)}"
 
 
-def _display_forms(words: Collection[str], pages: Sequence[Page], run_id: int, tokenizer: Tokenizer) -> dict[str, str]:
-    """Returns the forms in which to display stemmed words, by word: from titles and anchors of the run's pages, otherwise from
-    the text of at most MAX_PAGES_READ archived pages. Words found in none of them are missing."""
-    texts = dict.fromkeys(text for page in pages for text in (page.content.title, *(link.anchor for link in page.links)))
+def _display_forms(
+    words: Collection[str], pages: Sequence[Page], run_id: int, tokenizer: Tokenizer
+) -> dict[str, str]:
+    """Returns the forms in which to display stemmed words, by word: from titles and anchors of the
+    run's pages, otherwise from the text of at most MAX_PAGES_READ archived pages. Words found in
+    none of them are missing."""
+    texts = dict.fromkeys(
+        text
+        for page in pages
+        for text in (page.content.title, *(link.anchor for link in page.links))
+    )
     shown = wording(texts, tokenizer)
     missing = set(words).difference(shown)
     read = 0
@@ -140,27 +172,41 @@ class SampleCrawler:
         page = scan(response.text, response.url)
         return page.title, f"{page.title}\n{main_text(response.text, page.text)}".strip()
 
-    def store(self, run: Run, item: Url, response: FetchResponse, reading: tuple[str, str], now: datetime) -> Stored:
+    def store(
+        self, run: Run, item: Url, response: FetchResponse, reading: tuple[str, str], now: datetime
+    ) -> Stored:
         title, text = reading
         problem = "" if text else f"http_{response.status}"
         rows = SampleDocument.objects.filter(topic_id=run.target, url=item.url)
         text = text[: readings.MAX_SAMPLE_CHARACTERS]
-        rows.update(text=text, characters=len(text), words=None, problem=problem, name=(title or item.url)[:300])
+        rows.update(
+            text=text,
+            characters=len(text),
+            words=None,
+            problem=problem,
+            name=(title or item.url)[:300],
+        )
         return Stored(title=title) if text else Stored(state=UrlState.FAILED, reason=problem)
 
     def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
-        SampleDocument.objects.filter(topic_id=run.target, url=item.url).update(problem=reason[:300])
+        SampleDocument.objects.filter(topic_id=run.target, url=item.url).update(
+            problem=reason[:300]
+        )
         return Stored()
 
     def idle(self, run: Run, now: datetime) -> str:
         return "complete"
 
     def ended(self, run: Run, state: str, now: datetime) -> None:
-        """Computes the topic's vector and threshold again from the fetched samples, and adds keywords from them if the topic has
-        none; does nothing if the run was only paused. Samples whose pages were not fetched stay without text."""
+        """Computes the topic's vector and threshold again from the fetched samples, and adds
+        keywords from them if the topic has none; does nothing if the run was only paused. Samples
+        whose pages were not fetched stay without text.
+        """
         if state == RunState.PAUSED:
             return
-        SampleDocument.objects.filter(topic_id=run.target, problem="waiting").update(problem="stopped")
+        SampleDocument.objects.filter(topic_id=run.target, problem="waiting").update(
+            problem="stopped"
+        )
         topic = Topic.objects.filter(pk=run.target).first()
         if topic is not None:
             readings.renew(topic, now=now, drawing=not topic.keywords)

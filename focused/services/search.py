@@ -1,5 +1,5 @@
-"""Full-text search over the pages of topic runs: words from this program's tokenizer in the database's own inverted index (FTS5
-in SQLite, tsvector in PostgreSQL).
+"""Full-text search over the pages of topic runs: words from this program's tokenizer in the
+database's own inverted index (FTS5 in SQLite, tsvector in PostgreSQL).
 """
 
 from __future__ import annotations
@@ -19,15 +19,19 @@ from crawlmgr.text.tokens import Tokenizer
 from focused.models import TopicPage, TopicRun
 from focused.services.pages import Arrival
 
-MAX_WORDS = 16_000  # maximum number of words of a page that are indexed (a limit of PostgreSQL); later ones are not found
-MAX_RANKED = 2_000  # if more pages match a search, only this many, the newest, are counted and ranked
+# maximum number of words of a page that are indexed (a limit of PostgreSQL); later ones are not
+# found
+MAX_WORDS = 16_000
+MAX_RANKED = (
+    2_000  # if more pages match a search, only this many, the newest, are counted and ranked
+)
 _PART = re.compile(r'(-?)"([^"]*)"|(-?)(\S+)')
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed search: groups of words that must occur (`wanted`), and groups that must not. A group is a single word, or several
-    words that must be adjacent."""
+    """A parsed search: groups of words that must occur (`wanted`), and groups that must not. A
+    group is a single word, or several words that must be adjacent."""
 
     wanted: tuple[tuple[str, ...], ...]
     unwanted: tuple[tuple[str, ...], ...] = ()
@@ -40,8 +44,9 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """One page of search results: the number of all results, and the ids of this page's results, best first. `cut` is True if so
-    many pages match that the oldest ones were neither counted nor ranked."""
+    """One page of search results: the number of all results, and the ids of this page's results,
+    best first. `cut` is True if so many pages match that the oldest ones were neither counted nor
+    ranked."""
 
     total: int
     pages: Sequence[int]
@@ -49,12 +54,15 @@ class Hits:
 
 
 def read_query(text: str, user_words: Iterable[str] = ()) -> Query:
-    """Parses the text of a search: several words may occur anywhere in the page, words in quotes must be adjacent, and a "-"
-    before a word or quote excludes it. Chinese words need no spaces between them."""
+    """Parses the text of a search: several words may occur anywhere in the page, words in quotes
+    must be adjacent, and a "-" before a word or quote excludes it. Chinese words need no spaces
+    between them."""
     tokenizer = Tokenizer(user_words)
     wanted: list[tuple[str, ...]] = []
     unwanted: list[tuple[str, ...]] = []
-    for not_phrase, phrase, not_word, word in _PART.findall(text.replace("“", '"').replace("”", '"')):
+    for not_phrase, phrase, not_word, word in _PART.findall(
+        text.replace("“", '"').replace("”", '"')
+    ):
         tokens = tuple(tokenizer(phrase or word))
         groups = [tokens] if phrase else [(token,) for token in tokens]
         (unwanted if not_phrase or not_word else wanted).extend(group for group in groups if group)
@@ -62,7 +70,8 @@ def read_query(text: str, user_words: Iterable[str] = ()) -> Query:
 
 
 def index(arrival: Arrival) -> None:
-    """Adds a stored page's words to the search index; one of the functions listed in the setting TOPIC_STORE_STAGES."""
+    """Adds a stored page's words to the search index; one of the functions listed in the setting
+    TOPIC_STORE_STAGES."""
     if arrival.stored is None:
         return
     row = arrival.session.row
@@ -70,8 +79,9 @@ def index(arrival: Arrival) -> None:
 
 
 class _Entry(NamedTuple):
-    """An entry of the full-text index: a page's id and words, and the ids of its run and topic. These two are also indexed as
-    words (`place`, such as "run#7"), so that a search can be limited to one run or topic."""
+    """An entry of the full-text index: a page's id and words, and the ids of its run and topic.
+    These two are also indexed as words (`place`, such as "run#7"), so that a search can be limited
+    to one run or topic."""
 
     pk: int
     run: int
@@ -80,11 +90,16 @@ class _Entry(NamedTuple):
 
     @property
     def place(self) -> tuple[str, ...]:
-        return (run_word(self.run),) if self.topic is None else (run_word(self.run), topic_word(self.topic))
+        return (
+            (run_word(self.run),)
+            if self.topic is None
+            else (run_word(self.run), topic_word(self.topic))
+        )
 
 
 def run_word(pk: int) -> str:
-    """Returns the word by which the search index marks the pages of a run; no text of a page contains such a word."""
+    """Returns the word by which the search index marks the pages of a run; no text of a page
+    contains such a word."""
     return f"run#{pk}"
 
 
@@ -96,7 +111,9 @@ def topic_word(pk: int) -> str:
 def _put(entry: _Entry) -> None:
     if connection.vendor == "sqlite":
         values = (entry.pk, " ".join(entry.words), " ".join(entry.place))
-        sql.execute("INSERT INTO focused_pagetext (rowid, words, place) VALUES (%s, %s, %s)", values)
+        sql.execute(
+            "INSERT INTO focused_pagetext (rowid, words, place) VALUES (%s, %s, %s)", values
+        )
         return
     sql.execute(
         "INSERT INTO focused_pagetext (rowid, words) VALUES (%s, %s::tsvector)"
@@ -112,7 +129,8 @@ def clear() -> None:
 
 
 def rebuild() -> None:
-    """Rebuilds the search index from the stored pages, as after a restore: a backup contains the pages but not the index."""
+    """Rebuilds the search index from the stored pages, as after a restore: a backup contains the
+    pages but not the index."""
     clear()
     for entry in _stored(TopicPage.objects.filter(kind=TopicPage.Kind.PAGE)):
         _put(entry)
@@ -128,31 +146,50 @@ def _stored(pages: QuerySet[TopicPage]) -> Iterator[_Entry]:
 
 
 def remove(keys: Sequence[int]) -> None:
-    """Removes the pages with these ids from the search index. To be called before they are deleted, because SQLite needs their
-    words for it. An entry that is left over causes no error: searches join with the pages.
+    """Removes the pages with these ids from the search index. To be called before they are deleted,
+    because SQLite needs their words for it. An entry that is left over causes no error: searches
+    join with the pages.
     """
     if connection.vendor != "sqlite":
         places = ", ".join(["%s"] * len(keys))
-        sql.execute(f"DELETE FROM focused_pagetext WHERE rowid IN ({places})", tuple(keys))  # noqa: S608 - only constant text
+        # only constant text
+        sql.execute(
+            f"DELETE FROM focused_pagetext WHERE rowid IN ({places})",  # noqa: S608
+            tuple(keys),  # noqa: S608
+        )
         return
     for entry in _stored(TopicPage.objects.filter(pk__in=keys, kind=TopicPage.Kind.PAGE)):
         sql.execute(
-            "INSERT INTO focused_pagetext (focused_pagetext, rowid, words, place) VALUES ('delete', %s, %s, %s)",
+            "INSERT INTO focused_pagetext (focused_pagetext, rowid, words, place) VALUES ('delete',"
+            " %s, %s, %s)",
             (entry.pk, " ".join(entry.words), " ".join(entry.place)),
         )
 
 
-def find(query: Query, run_ids: Sequence[int] = (), *, topic: int | None = None, start: int = 0, limit: int = 25) -> Hits:
-    """Searches the pages of the runs `run_ids`, or of all runs of the topic with the id `topic`. Returns at most `limit` matching
-    pages from index `start` on, best first (BM25; on PostgreSQL ts_rank). A page that several runs fetched is listed once, in its
-    newest version. A query without a required word has no hits. If more than MAX_RANKED pages match, only the newest are counted
-    and ranked, which limits the time of a search."""
+def find(
+    query: Query,
+    run_ids: Sequence[int] = (),
+    *,
+    topic: int | None = None,
+    start: int = 0,
+    limit: int = 25,
+) -> Hits:
+    """Searches the pages of the runs `run_ids`, or of all runs of the topic with the id `topic`.
+    Returns at most `limit` matching pages from index `start` on, best first (BM25; on PostgreSQL
+    ts_rank). A page that several runs fetched is listed once, in its newest version. A query
+    without a required word has no hits. If more than MAX_RANKED pages match, only the newest are
+    counted and ranked, which limits the time of a search."""
     places = [topic_word(topic)] if topic is not None else [run_word(pk) for pk in run_ids]
     if not query.wanted or not places:
         return Hits(0, ())
-    hits, values, cut = (_hits_sqlite if connection.vendor == "sqlite" else _hits_postgresql)(query, places)
+    hits, values, cut = (_hits_sqlite if connection.vendor == "sqlite" else _hits_postgresql)(
+        query, places
+    )
     once = (
-        f"WITH hit AS MATERIALIZED ({hits}) SELECT MAX(t.id) AS id, MIN(hit.score) AS score"  # noqa: S608 - only constant text
+        # only constant text
+        f"WITH hit AS MATERIALIZED ({hits}) "  # noqa: S608
+        "SELECT MAX(t.id) AS id, MIN(hit.score) AS "
+        f"score"  # noqa: S608
         " FROM hit JOIN focused_topicpage t ON t.id = hit.id GROUP BY t.url_hash"
     )
     rows = sql.fetch(f"{once} ORDER BY score, id", values)
@@ -160,12 +197,19 @@ def find(query: Query, run_ids: Sequence[int] = (), *, topic: int | None = None,
 
 
 Found = tuple[str, tuple[object, ...], bool]
-"""An SQL query for `id` and `score` of the hits, the values of its placeholders, and whether older hits are left out."""
+"""An SQL query for `id` and `score` of the hits, the values of its placeholders, and whether older
+hits are left out."""
 
 
 def _hits_sqlite(query: Query, places: Sequence[str]) -> Found:
-    fits = f"words : ({_fts5(query)}) AND place : ({' OR '.join(_phrase([place]) for place in places)})"
-    newest = "SELECT rowid FROM focused_pagetext WHERE focused_pagetext MATCH %s ORDER BY rowid DESC LIMIT 1 OFFSET %s"
+    fits = (
+        f"words : ({_fts5(query)}) AND place :"
+        f" ({' OR '.join(_phrase([place]) for place in places)})"
+    )
+    newest = (
+        "SELECT rowid FROM focused_pagetext WHERE focused_pagetext MATCH %s ORDER BY rowid DESC"
+        " LIMIT 1 OFFSET %s"
+    )
     older = sql.fetch(newest, (fits, MAX_RANKED))
     hits = (
         "SELECT rowid AS id, bm25(focused_pagetext, 1.0, 0.0) AS score FROM focused_pagetext"
@@ -177,11 +221,18 @@ def _hits_sqlite(query: Query, places: Sequence[str]) -> Found:
 def _hits_postgresql(query: Query, places: Sequence[str]) -> Found:
     words = _tsquery(query)
     fits = f"({words}) & ({' | '.join(map(_quoted, places))})"
-    few = "SELECT COUNT(*) FROM (SELECT 1 FROM focused_pagetext WHERE words @@ %s::tsquery LIMIT %s) AS found"
+    few = (
+        "SELECT COUNT(*) FROM (SELECT 1 FROM focused_pagetext WHERE words @@ %s::tsquery LIMIT %s)"
+        " AS found"
+    )
     cut = sql.fetch(few, (fits, MAX_RANKED + 1))[0][0] > MAX_RANKED
     newest = "SELECT rowid FROM focused_pagetext WHERE words @@ %s::tsquery"
     newest += f" ORDER BY rowid DESC LIMIT {MAX_RANKED}" if cut else ""
-    hits = f"SELECT rowid AS id, -ts_rank(words, %s::tsquery) AS score FROM focused_pagetext WHERE rowid IN ({newest})"  # noqa: S608
+    hits = (
+        f"SELECT rowid AS id, -ts_rank(words, %s::tsquery) AS score FROM "  # noqa: S608
+        f"focused_pagetext "  # noqa: S608
+        f"WHERE rowid IN ({newest})"
+    )
     return hits, (words, fits), cut
 
 
@@ -191,7 +242,11 @@ def _phrase(words: Sequence[str]) -> str:
 
 def _fts5(query: Query) -> str:
     text = " AND ".join(_phrase(words) for words in query.wanted)
-    return f"({text}) NOT ({' OR '.join(_phrase(words) for words in query.unwanted)})" if query.unwanted else text
+    return (
+        f"({text}) NOT ({' OR '.join(_phrase(words) for words in query.unwanted)})"
+        if query.unwanted
+        else text
+    )
 
 
 def _quoted(word: str) -> str:
@@ -202,7 +257,12 @@ def _tsquery(query: Query) -> str:
     def group(words: Sequence[str]) -> str:
         return "(" + " <-> ".join(_quoted(word) for word in words) + ")"
 
-    return " & ".join([*(group(words) for words in query.wanted), *(f"!{group(words)}" for words in query.unwanted)])
+    return " & ".join(
+        [
+            *(group(words) for words in query.wanted),
+            *(f"!{group(words)}" for words in query.unwanted),
+        ]
+    )
 
 
 def _vector(tokens: Sequence[str]) -> str:

@@ -1,4 +1,5 @@
-"""The state (session) of a topic's run between two steps: kept in memory by its process, else rebuilt from the run's tables."""
+"""The state (session) of a topic's run between two steps: kept in memory by its process, else
+rebuilt from the run's tables."""
 
 from __future__ import annotations
 
@@ -40,11 +41,19 @@ from focused.topics import Topic
 
 KEPT = 4
 LOOKAHEAD = 4
-"""Maximum number of addresses chosen in advance for each request that may be in progress. A host pauses between requests,
-and a request takes about half a second, so 1 + 2 x the delay keep enough requests in progress over many hosts."""
-REMEMBERED = 50_000  # number of pages whose row ids a session caches; for others the database is queried
+"""Maximum number of addresses chosen in advance for each request that may be in progress. A host
+pauses between requests, and a request takes about half a second, so 1 + 2 x the delay keep enough
+requests in progress over many hosts."""
+REMEMBERED = (
+    50_000  # number of pages whose row ids a session caches; for others the database is queried
+)
 HISTORY_PAGES = 5000
-NO_FETCH = ("robots", "dropped", "host_pages", "not_in_archive")  # prefixes of failure reasons for which no request was sent
+NO_FETCH = (
+    "robots",
+    "dropped",
+    "host_pages",
+    "not_in_archive",
+)  # prefixes of failure reasons for which no request was sent
 REDIRECTS = (301, 302, 303, 307, 308)
 MAX_REDIRECTS = 5
 _live: OrderedDict[int, Session] = OrderedDict()
@@ -52,22 +61,31 @@ _parsed: OrderedDict[tuple[object, ...], Draft] = OrderedDict()
 
 
 class Session:
-    """The state of one run in the memory of one process. `steps` and `mark` are the number and the random identifier of the
-    last stored step that it includes. `outstanding` holds the chosen addresses whose pages have not arrived, with the parts of
-    their priority."""
+    """The state of one run in the memory of one process. `steps` and `mark` are the number and the
+    random identifier of the last stored step that it includes. `outstanding` holds the chosen
+    addresses whose pages have not arrived, with the parts of their priority."""
 
     def __init__(self, run: Run, row: TopicRun) -> None:
         self.run_id = run.pk
         self.options: RunOptions = read_settings(RunOptions, run.parameters["options"])
         self.scope = Scope.from_mapping(run.parameters["scope"])
         self.topic = Topic.from_json(row.definition)
-        self.parser = Parser(Tokenizer(self.topic.user_words), CONTEXTS[self.options.context], main=self.options.main_text)
+        self.parser = Parser(
+            Tokenizer(self.topic.user_words),
+            CONTEXTS[self.options.context],
+            main=self.options.main_text,
+        )
         self.graph: MemoryGraph | DatabaseGraph
-        self.graph = DatabaseGraph(run.pk, row.pushes) if self.options.graph == "database" else MemoryGraph()
+        self.graph = (
+            DatabaseGraph(run.pk, row.pushes) if self.options.graph == "database" else MemoryGraph()
+        )
         found = strategy_class(run.parameters["strategy"], settings.TOPIC_STRATEGIES)
-        rng = random.Random(self.options.random_seed)  # noqa: S311 - must be repeatable, no security
+        # must be repeatable, no security
+        rng = random.Random(self.options.random_seed)  # noqa: S311
         history = history_of(self.options.history) if self.options.history else ()
-        strategy = found(Relevance(self.topic), self.graph, rng, run.parameters["parameters"], history)
+        strategy = found(
+            Relevance(self.topic), self.graph, rng, run.parameters["parameters"], history
+        )
         self.walk = Walk(strategy, self.graph)
         self.row = row
         self.steps = 0
@@ -75,18 +93,24 @@ class Session:
         self.asked = 0
         web = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
         self.connections = web.connections
-        self.most = self.options.ahead or int(web.in_flight * min(LOOKAHEAD, 1 + 2 * web.delay_seconds))
+        self.most = self.options.ahead or int(
+            web.in_flight * min(LOOKAHEAD, 1 + 2 * web.delay_seconds)
+        )
         """Maximum number of chosen addresses whose pages have not arrived."""
         if self.options.source == "archive" or strategy.one_at_a_time:
             self.most = 1
         self.outstanding: dict[str, dict[str, Any]] = {}
         self.chosen = 0  # number of addresses that this session has passed to the frontier
         self.exhausted = False
-        self.edited = False  # True if the operator had edits of the running crawl pending when the last step was stored
+        # True if the operator had edits of the running crawl pending when the last step was stored
+        self.edited = False
         self.frequencies: Idf | None = None
         self.places: dict[str, tuple[int, int]] = {}
-        """Recently arrived pages by address: row id, and number of consecutive off-topic pages that end with the page."""
-        self.addresses: dict[str, int] = {}  # ids in the frontier of recently arrived pages, by address
+        """Recently arrived pages by address: row id, and number of consecutive off-topic pages that
+        end with the page."""
+        self.addresses: dict[
+            str, int
+        ] = {}  # ids in the frontier of recently arrived pages, by address
         self.listed: set[str] = set()  # hosts whose sitemaps were requested
 
     @property
@@ -96,24 +120,33 @@ class Session:
 
     def begin(self) -> None:
         """Adds those of the topic's seeds that the scope allows to the strategy's queue."""
-        self.walk.strategy.start([url for url in self.topic.seeds if self.scope.refusal(url, 0) is None])
+        self.walk.strategy.start(
+            [url for url in self.topic.seeds if self.scope.refusal(url, 0) is None]
+        )
 
     def choose(self) -> list[str]:
-        """Chooses the next addresses by the strategy, adds them to `outstanding` and returns them, best first. No host gets more
-        outstanding addresses than it may have connections, all hosts together no more than `most`; [] if none may be added."""
+        """Chooses the next addresses by the strategy, adds them to `outstanding` and returns them,
+        best first. No host gets more outstanding addresses than it may have connections, all hosts
+        together no more than `most`; [] if none may be added.
+        """
         if len(self.outstanding) >= self.most:
             return []
         on = Counter(host_key(url) for url in self.outstanding)
         resting = {host for host, number in on.items() if number >= self.connections}
         chosen: list[str] = []
         self.graph.resting = resting
-        while len(self.outstanding) < self.most and self.asked + len(self.outstanding) < self.options.pages:
+        while (
+            len(self.outstanding) < self.most
+            and self.asked + len(self.outstanding) < self.options.pages
+        ):
             node = self.walk.strategy.select()
             if node is None:
                 self.exhausted = not self.outstanding
                 break
             if self.scope.refusal(node.url, node.depth):
-                self.walk.failed(node)  # the scope was changed by an edit after the address was queued
+                self.walk.failed(
+                    node
+                )  # the scope was changed by an edit after the address was queued
                 continue
             self.outstanding[node.url] = self.explain(node)
             chosen.append(node.url)
@@ -125,13 +158,16 @@ class Session:
         return chosen
 
     def explain(self, node: Node) -> dict[str, Any]:
-        """Returns why a node was chosen: the parts of its priority, its queue, the page it was found on, and its depth."""
+        """Returns why a node was chosen: the parts of its priority, its queue, the page it was
+        found on, and its depth."""
         parts = {name: round(value, 6) for name, value in self.walk.strategy.explain(node).items()}
         return {"parts": parts, "queue": node.queue, "parent": node.parent, "depth": node.depth}
 
     def take(self, url: str) -> Node:
-        """Removes an address whose page has arrived from `outstanding` (the addresses chosen but not yet fetched) and returns its
-        node. Creates the node if it is missing, as it may be when a resumed run replays its stored pages in another order."""
+        """Removes an address whose page has arrived from `outstanding` (the addresses chosen but
+        not yet fetched) and returns its node. Creates the node if it is missing, as it may be when
+        a resumed run replays its stored pages in another order.
+        """
         self.outstanding.pop(url, None)
         self.exhausted = False
         node = self.graph.node(url) or self.graph.add(url, 0, None)
@@ -140,14 +176,17 @@ class Session:
         return node
 
     def edit(self, change: dict[str, Any]) -> None:
-        """Carries out an operator's edit of the run (seeds, exclusions, parameters, marks) or queues a sitemap's addresses."""
+        """Carries out an operator's edit of the run (seeds, exclusions, parameters, marks) or
+        queues a sitemap's addresses."""
         self.exhausted = False
         for url in change.get("seeds", ()):
             node = self.graph.add(url, 0, None)
             if node.state < State.FETCHED and url not in self.outstanding:
                 node.depth, node.parent = 0, None
                 self.walk.strategy.prepare_seed(node)
-                self.graph.push(node, self.walk.strategy.seed_priority(), self.walk.strategy.seed_queue)
+                self.graph.push(
+                    node, self.walk.strategy.seed_priority(), self.walk.strategy.seed_queue
+                )
         for host in change.get("without_hosts", ()):
             self.scope = self.scope.without(host)
         if "parameters" in change:
@@ -158,7 +197,8 @@ class Session:
             listed.queue(self.walk, self.parser, named["url"], named["addresses"])
 
     def within(self, node: Node, content: Content) -> tuple[Content, Counter[str]]:
-        """Returns the page with only the links that the run may follow, and the number of removed links by code of the rule."""
+        """Returns the page with only the links that the run may follow, and the number of removed
+        links by code of the rule."""
         content, refused = self.scope.apply(content, node.depth)
         if self.options.source == "archive":
             held = in_archive([link.url for link in content.links])
@@ -169,14 +209,16 @@ class Session:
         return content, refused
 
     def place(self, url: str, row: int, off_topic_run: int) -> None:
-        """Caches an arrived page's row id and the number of consecutive off-topic pages that end with it."""
+        """Caches an arrived page's row id and the number of consecutive off-topic pages that end
+        with it."""
         if len(self.places) >= REMEMBERED:
             self.places.clear()
             self.addresses.clear()
         self.places[url] = (row, off_topic_run)
 
     def learn(self, node: Node, content: Content) -> tuple[Page, int | None] | None:
-        """Scores a page by `Walk.judge` and returns the result; if new document frequencies came into use, sets `frequencies`."""
+        """Scores a page by `Walk.judge` and returns the result; if new document frequencies came
+        into use, sets `frequencies`."""
         before = self.walk.strategy.topic.idf
         if isinstance(self.graph, DatabaseGraph):
             self.graph.prepare(link.url for link in content.links)
@@ -191,8 +233,10 @@ def no_pulse() -> None:
 
 
 def acquire(run: Run, pulse: Callable[[], None] = no_pulse) -> Session:
-    """Returns the run's session, up to date with the last stored step. `pulse` is called at each stored step that has to be
-    processed again; if it raises Interrupted, a session in memory is kept, from which the next call continues."""
+    """Returns the run's session, up to date with the last stored step. `pulse` is called at each
+    stored step that has to be processed again; if it raises Interrupted, a session in memory is
+    kept, from which the next call continues.
+    """
     row = TopicRun.objects.get(pk=run.pk)
     session = _live.pop(run.pk, None)
     if session is None or (session.steps, session.mark) != (row.steps, row.mark):
@@ -210,10 +254,15 @@ def forget(run_id: int) -> None:
 
 
 def _caught_up(session: Session | None, row: TopicRun, pulse: Callable[[], None]) -> Session | None:
-    """Processes stored steps of another process that a session in memory lacks, and returns it; None if a new one is needed."""
+    """Processes stored steps of another process that a session in memory lacks, and returns it;
+    None if a new one is needed."""
     if session is None or isinstance(session.graph, DatabaseGraph) or session.steps >= row.steps:
         return None
-    known = TopicPage.objects.filter(run_id=row.pk, step=session.steps).values_list("mark", flat=True).first()
+    known = (
+        TopicPage.objects.filter(run_id=row.pk, step=session.steps)
+        .values_list("mark", flat=True)
+        .first()
+    )
     if known != session.mark:
         return None
     _replay(session, row, pulse)
@@ -235,8 +284,10 @@ def _rebuilt(run: Run, row: TopicRun, pulse: Callable[[], None]) -> Session:
 
 
 def _resume(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
-    """Restores a session from the run's tables, without processing its pages again: the stored document frequencies, updated by
-    later pages; the pages' fingerprints; the user's changes of scope and parameters; the strategy's state; the open addresses."""
+    """Restores a session from the run's tables, without processing its pages again: the stored
+    document frequencies, updated by later pages; the pages' fingerprints; the user's changes of
+    scope and parameters; the strategy's state; the open addresses.
+    """
     if row.frequencies is not None:
         stored = json.loads(zlib.decompress(row.frequencies))
         session.walk.strategy.topic.restore(Idf(stored["documents"], stored["counts"]))
@@ -256,13 +307,18 @@ def _resume(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
             session.walk.strategy.change(change["parameters"])
     session.walk.strategy.resume(row.strategy_state or {})
     open_states = (UrlState.WAITING, UrlState.CLAIMED)
-    waiting = Url.objects.filter(run_id=row.pk, kind="page", state__in=open_states).order_by("id").values_list("url", "payload")
+    waiting = (
+        Url.objects.filter(run_id=row.pk, kind="page", state__in=open_states)
+        .order_by("id")
+        .values_list("url", "payload")
+    )
     session.outstanding = {url: payload.get("why", {}) for url, payload in waiting}
     session.steps, session.mark, session.asked = row.steps, row.mark, row.asked
 
 
 def _replay(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
-    """Repeats the run's stored steps that come after the session's last one, with the pages read from the archive."""
+    """Repeats the run's stored steps that come after the session's last one, with the pages read
+    from the archive."""
     steps = TopicPage.objects.filter(run_id=row.pk, step__gt=session.steps, step__lte=row.steps)
     for step in in_parts(steps, "step", 100):
         if step.kind == TopicPage.Kind.EDIT:
@@ -278,7 +334,8 @@ def _replay(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
         session.steps, session.mark = step.step, step.mark
         _breathe(session, pulse)
     if Url.objects.filter(run_id=row.pk, state__in=(UrlState.WAITING, UrlState.CLAIMED)).exists():
-        session.choose()  # repeats the choice of the waiting addresses, made before the process ended
+        # repeats the choice of the waiting addresses, made before the process ended
+        session.choose()
 
 
 def _breathe(session: Session, pulse: Callable[[], None]) -> None:
@@ -287,9 +344,13 @@ def _breathe(session: Session, pulse: Callable[[], None]) -> None:
     except Interrupted as interrupted:
         if isinstance(session.graph, MemoryGraph):
             _live[session.run_id] = session
-        # This run is rebuilt from its first step in every slice. If that takes longer than a slice, it would never end: give up.
+        # This run is rebuilt from its first step in every slice. If that takes longer than a slice,
+        # it would never end: give up.
         elif interrupted.why == "time" and not session.resumable:
-            said = f"{session.steps} steps gone through again take longer than a task may; use a graph in memory"
+            said = (
+                f"{session.steps} steps gone through again take longer than a task may; use a graph"
+                " in memory"
+            )
             raise RuntimeError(said) from None
         raise
 
@@ -305,20 +366,28 @@ def _again(session: Session, node: Node, step: TopicPage) -> None:
 
 
 def counts(options: RunOptions, recalled: bool, problem: str) -> int:
-    """Returns what an address costs of the page budget: 0 if it came from the archive (`recalled`) and the options make archived
-    pages free, or if it failed (code `problem`) before a request was sent; else 1."""
-    free = (recalled and options.source == "mixed" and options.known == "free") or problem.startswith(NO_FETCH)
+    """Returns what an address costs of the page budget: 0 if it came from the archive (`recalled`)
+    and the options make archived pages free, or if it failed (code `problem`) before a request was
+    sent; else 1."""
+    free = (
+        recalled and options.source == "mixed" and options.known == "free"
+    ) or problem.startswith(NO_FETCH)
     return 0 if free else 1
 
 
 def words_of(page: TopicPage) -> Counter[str]:
     """Returns the stored words of a page with their numbers of occurrences."""
     data = bytes(page.words or b"")
-    return Counter((zlib.decompress(data) if page.packed else data).decode("utf-8").split(" ")) if data else Counter()
+    return (
+        Counter((zlib.decompress(data) if page.packed else data).decode("utf-8").split(" "))
+        if data
+        else Counter()
+    )
 
 
 def read_stages() -> list[Callable[..., None]]:
-    """Returns the stages that convert a response to a page, which the setting TOPIC_READ_STAGES names."""
+    """Returns the stages that convert a response to a page, which the setting TOPIC_READ_STAGES
+    names."""
     return [import_string(name) for name in settings.TOPIC_READ_STAGES]
 
 
@@ -329,18 +398,23 @@ def in_archive(urls: Sequence[str]) -> set[str]:
     wanted = list(keys)
     for start in range(0, len(wanted), 500):
         part = wanted[start : start + 500]
-        held = StoredPage.objects.filter(url_hash__in=part, warc__isnull=False).values_list("url_hash", flat=True)
+        held = StoredPage.objects.filter(url_hash__in=part, warc__isnull=False).values_list(
+            "url_hash", flat=True
+        )
         found.update(keys[key] for key in held)
     return found
 
 
 def stored_page(url: str) -> StoredPage | None:
-    """Returns the newest archived page of an address, following archived redirects; None if there is none."""
+    """Returns the newest archived page of an address, following archived redirects; None if there
+    is none."""
     for _ in range(MAX_REDIRECTS):
         page = archive.latest(url)
         if page is not None:
             return page
-        moved = StoredPage.objects.filter(url_hash=url_hash(url), status__in=REDIRECTS, warc__isnull=False)
+        moved = StoredPage.objects.filter(
+            url_hash=url_hash(url), status__in=REDIRECTS, warc__isnull=False
+        )
         hop = moved.select_related("warc").order_by("-fetched_at").first()
         record = archive.read_page(hop) if hop is not None else None
         if record is None:
@@ -354,7 +428,8 @@ def stored_page(url: str) -> StoredPage | None:
 
 
 def draft_of(page: StoredPage, parser: Parser, options: RunOptions) -> Draft | None:
-    """Parses a stored page as it was parsed after its fetch; None if it is not archived. Caches up to `options.cache` results."""
+    """Parses a stored page as it was parsed after its fetch; None if it is not archived. Caches up
+    to `options.cache` results."""
     key = (page.warc_id, page.warc_offset, options.context, options.main_text, parser.user_words)
     if key in _parsed:
         _parsed.move_to_end(key)
@@ -362,7 +437,11 @@ def draft_of(page: StoredPage, parser: Parser, options: RunOptions) -> Draft | N
     record = archive.read_page(page)
     if record is None:
         return None
-    draft = run_stages(read_stages(), Draft(page.final_url or page.url, record.payload, record.content_type), parser)
+    draft = run_stages(
+        read_stages(),
+        Draft(page.final_url or page.url, record.payload, record.content_type),
+        parser,
+    )
     if options.cache:
         _parsed[key] = draft
         while len(_parsed) > options.cache:
@@ -371,8 +450,13 @@ def draft_of(page: StoredPage, parser: Parser, options: RunOptions) -> Draft | N
 
 
 def content_of(step: TopicPage, parser: Parser, options: RunOptions) -> Content:
-    """Returns the page of a stored step from the archive; if it is gone, a page with the stored words and without links."""
-    page = StoredPage.objects.filter(run_id=step.run_id, key_hash=step.url_hash).select_related("warc").first()
+    """Returns the page of a stored step from the archive; if it is gone, a page with the stored
+    words and without links."""
+    page = (
+        StoredPage.objects.filter(run_id=step.run_id, key_hash=step.url_hash)
+        .select_related("warc")
+        .first()
+    )
     draft = draft_of(page, parser, options) if page is not None else None
     if draft is not None and draft.content is not None:
         return draft.content
@@ -384,17 +468,26 @@ def content_of(step: TopicPage, parser: Parser, options: RunOptions) -> Content:
 
 
 def history_of(run_id: int) -> Sequence[Page]:
-    """Returns the first 5,000 pages of an earlier run, for strategies that learn from one; empty if there is no such run."""
+    """Returns the first 5,000 pages of an earlier run, for strategies that learn from one; empty if
+    there is no such run."""
     run = Run.objects.filter(pk=run_id).first()
     row = TopicRun.objects.filter(pk=run_id).first()
     if run is None or row is None:
         return ()
     options: RunOptions = read_settings(RunOptions, run.parameters["options"])
-    parser = Parser(Tokenizer(Topic.from_json(row.definition).user_words), CONTEXTS[options.context], main=options.main_text)
+    parser = Parser(
+        Tokenizer(Topic.from_json(row.definition).user_words),
+        CONTEXTS[options.context],
+        main=options.main_text,
+    )
     steps = in_parts(TopicPage.objects.filter(run_id=run_id, kind=TopicPage.Kind.PAGE), "step", 100)
     return [
-        Page(step.url, step.depth, content_of(step, parser, options), step.similarity or 0.0, step.relevant)
+        Page(
+            step.url,
+            step.depth,
+            content_of(step, parser, options),
+            step.similarity or 0.0,
+            step.relevant,
+        )
         for step in islice(steps, HISTORY_PAGES)
     ]
-
-

@@ -1,6 +1,6 @@
-"""Sitemaps of the seeds' hosts. If the run's options ask for it, they are requested after the first page of a host, and the
-addresses that they list become candidates of the crawl. The addresses taken are stored with the run's steps, so that processing
-the stored steps again yields the same ones."""
+"""Sitemaps of the seeds' hosts. If the run's options ask for it, they are requested after the first
+page of a host, and the addresses that they list become candidates of the crawl. The addresses taken
+are stored with the run's steps, so that processing the stored steps again yields the same ones."""
 
 from __future__ import annotations
 
@@ -21,24 +21,33 @@ from focused.services.sessions import Session
 
 WHOLE, PART = "sitemap", "sitemap-part"
 KINDS = (WHOLE, PART)
-MAX_SITEMAPS = 2  # maximum number of sitemaps of a host that are requested; its robots.txt may name more
-MAX_PARTS = 3  # maximum number of sitemaps requested from a sitemap index: the most recently changed ones
-MAX_ADDRESSES = 500  # maximum number of addresses taken from one sitemap, those with the most relevant words
+MAX_SITEMAPS = (
+    2  # maximum number of sitemaps of a host that are requested; its robots.txt may name more
+)
+MAX_PARTS = (
+    3  # maximum number of sitemaps requested from a sitemap index: the most recently changed ones
+)
+MAX_ADDRESSES = (
+    500  # maximum number of addresses taken from one sitemap, those with the most relevant words
+)
 FIRST = 1e6  # priority of requests for sitemaps, above that of pages
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The contents of a sitemap: addresses of pages or, for a sitemap index, of further sitemaps, the last changed first."""
+    """The contents of a sitemap: addresses of pages or, for a sitemap index, of further sitemaps,
+    the last changed first."""
 
     pages: tuple[str, ...] = ()
     sitemaps: tuple[str, ...] = ()
 
 
 def wanted(session: Session, item: Url) -> list[NewUrl]:
-    """Returns the sitemaps that the robots.txt of a host names, as links to request. Called after each page of the host; only the
-    first call returns any. [] if the run's options ask for no sitemaps, the host has no seed, or its robots.txt was not read."""
+    """Returns the sitemaps that the robots.txt of a host names, as links to request. Called after
+    each page of the host; only the first call returns any. [] if the run's options ask for no
+    sitemaps, the host has no seed, or its robots.txt was not read.
+    """
     if not session.options.sitemaps:
         return []
     key = host_key(item.url)
@@ -46,25 +55,33 @@ def wanted(session: Session, item: Url) -> list[NewUrl]:
         return []
     session.listed.add(key)
     host = item.host
-    host.refresh_from_db(fields=["robots_text", "robots_verdict", "robots_fetched_at", "robots_expires_at"])
+    host.refresh_from_db(
+        fields=["robots_text", "robots_verdict", "robots_fetched_at", "robots_expires_at"]
+    )
     if host.robots_fetched_at is None or host.robots_expires_at is None:
         return []
-    rules = robots.RobotsRules(host.robots_text, host.robots_verdict, host.robots_fetched_at, host.robots_expires_at)
+    rules = robots.RobotsRules(
+        host.robots_text, host.robots_verdict, host.robots_fetched_at, host.robots_expires_at
+    )
     return _links(_of_host(rules.sitemaps, key), MAX_SITEMAPS, WHOLE)
 
 
 def read(response: FetchResponse) -> Listing:
-    """Reads the response to a request for a sitemap. Returns an empty Listing if it is not a sitemap."""
+    """Reads the response to a request for a sitemap. Returns an empty Listing if it is not a
+    sitemap."""
     found = parse_sitemap(response.body, response.url)
     if found.kind == "index":
         newest = sorted(found.entries, key=lambda entry: entry.lastmod or _LONG_AGO, reverse=True)
         return Listing(sitemaps=tuple(entry.url for entry in newest))
-    return Listing(tuple(entry.url for entry in found.entries) if found.kind in ("urlset", "text") else ())
+    return Listing(
+        tuple(entry.url for entry in found.entries) if found.kind in ("urlset", "text") else ()
+    )
 
 
 def store(session: Session, item: Url, listing: Listing, now: datetime) -> list[NewUrl]:
-    """Stores the contents of a sitemap, `listing`: queues those of its addresses that the scope allows and whose words are most
-    similar to the topic; returns the further sitemaps that it names as links to request."""
+    """Stores the contents of a sitemap, `listing`: queues those of its addresses that the scope
+    allows and whose words are most similar to the topic; returns the further sitemaps that it names
+    as links to request."""
     key, refused, allowed = host_key(item.url), Counter[str](), []
     for url in dict.fromkeys(_of_host(listing.pages, key)):
         reason = session.scope.refusal(url, 1)
@@ -80,8 +97,8 @@ def store(session: Session, item: Url, listing: Listing, now: datetime) -> list[
 
 
 def _of_host(urls: Sequence[str], key: str) -> Iterator[str]:
-    """Yields those of the addresses that are on the host `key`, in canonical form; a sitemap may only list addresses of its own
-    host.
+    """Yields those of the addresses that are on the host `key`, in canonical form; a sitemap may
+    only list addresses of its own host.
     """
     for given in urls:
         try:
@@ -93,4 +110,7 @@ def _of_host(urls: Sequence[str], key: str) -> Iterator[str]:
 
 
 def _links(urls: Iterator[str], most: int, kind: str) -> list[NewUrl]:
-    return [NewUrl(url, kind, priority=FIRST) for url, _ in zip(dict.fromkeys(urls), range(most), strict=False)]
+    return [
+        NewUrl(url, kind, priority=FIRST)
+        for url, _ in zip(dict.fromkeys(urls), range(most), strict=False)
+    ]

@@ -1,4 +1,5 @@
-"""Excerpts of pages around the first search hit, computed from the archived page when search results are displayed."""
+"""Excerpts of pages around the first search hit, computed from the archived page when search
+results are displayed."""
 
 from __future__ import annotations
 
@@ -26,9 +27,9 @@ class Snippet(NamedTuple):
 
 
 def around(steps: Sequence[TopicPage], words: frozenset[str]) -> list[Snippet]:
-    """Returns an excerpt of each page around its first search hit, in the order of `steps`. If there is no hit in the first
-    MAX_CHARS (200,000) characters of its HTML, the excerpt is the page's beginning; it is empty if the archive no longer
-    contains the page.
+    """Returns an excerpt of each page around its first search hit, in the order of `steps`. If
+    there is no hit in the first MAX_CHARS (200,000) characters of its HTML, the excerpt is the
+    page's beginning; it is empty if the archive no longer contains the page.
     """
     runs, hashes = {step.run_id for step in steps}, {step.url_hash for step in steps}
     found = Page.objects.filter(run_id__in=runs, key_hash__in=hashes).select_related("warc")
@@ -49,7 +50,8 @@ def _around(page: Page | None, words: frozenset[str]) -> Snippet:
 
 
 def _place(text: str, words: frozenset[str]) -> tuple[int, int]:
-    """Returns the start and the end of the first of the words in the text, in any inflected form; (0, 0) if none occurs."""
+    """Returns the start and the end of the first of the words in the text, in any inflected form;
+    (0, 0) if none occurs."""
     for word in sorted(words, key=len, reverse=True):
         at = text.find(word)
         if at >= 0:

@@ -37,7 +37,11 @@ def definition(topic: StoredTopic) -> Topic:
     return Topic(
         name=topic.name,
         seeds=tuple(topic.seeds.order_by("position", "id").values_list("url", flat=True)),
-        documents=tuple(topic.documents.exclude(text="").order_by("position", "id").values_list("text", flat=True)),
+        documents=tuple(
+            topic.documents.exclude(text="")
+            .order_by("position", "id")
+            .values_list("text", flat=True)
+        ),
         keywords=topic.keywords,
         near=topic.near,
         negative=tuple(topic.negative),
@@ -51,8 +55,8 @@ def definition(topic: StoredTopic) -> Topic:
 
 
 def fitting(topic: StoredTopic, found: Ontology) -> Ontology:
-    """Returns the ontology `found`. If it has more than MAX_CONCEPTS concepts, it is reduced to those related to the topic's
-    words; words with larger weights are considered first."""
+    """Returns the ontology `found`. If it has more than MAX_CONCEPTS concepts, it is reduced to
+    those related to the topic's words; words with larger weights are considered first."""
     if len(found.labels) <= MAX_CONCEPTS:
         return found
     relevance = Relevance(replace(definition(topic), ontology={}))
@@ -61,13 +65,18 @@ def fitting(topic: StoredTopic, found: Ontology) -> Ontology:
 
 
 def marked(topic: StoredTopic) -> tuple[tuple[str, bool], ...]:
-    """Returns the newest pages that the operator marked in the topic's runs (at most MAX_MARKED), each address once: pairs of
-    the page's words, separated by spaces, and whether it is on topic."""
-    pages = TopicPage.objects.filter(run__topic_run__topic=topic, marked__isnull=False).order_by("-id")
+    """Returns the newest pages that the operator marked in the topic's runs (at most MAX_MARKED),
+    each address once: pairs of the page's words, separated by spaces, and whether it is on topic.
+    """
+    pages = TopicPage.objects.filter(run__topic_run__topic=topic, marked__isnull=False).order_by(
+        "-id"
+    )
     found: dict[int, tuple[str, bool]] = {}
     for page in pages[:MAX_MARKED]:
         if page.url_hash not in found:
-            words = [word for word, number in sessions.words_of(page).items() for _ in range(number)]
+            words = [
+                word for word, number in sessions.words_of(page).items() for _ in range(number)
+            ]
             found[page.url_hash] = (" ".join(words[:MAX_WORDS]), bool(page.marked))
     return tuple(found.values())
 
@@ -81,8 +90,9 @@ def add(
     now: datetime,
     **values: Any,
 ) -> StoredTopic:
-    """Creates a topic. `documents` are samples as pairs of name and text, `values` are further fields of the model. Raises
-    ValueError with a one-line message if the name is empty or exists, or there is no seed."""
+    """Creates a topic. `documents` are samples as pairs of name and text, `values` are further
+    fields of the model. Raises ValueError with a one-line message if the name is empty or exists,
+    or there is no seed."""
     name = name.strip()
     if not name:
         raise ValueError("a topic needs a name")
@@ -105,18 +115,23 @@ def add_seeds(topic: StoredTopic, urls: Iterable[str]) -> int:
     first = topic.seeds.count()
     fresh = {url_hash(url): url for url in map(canonical, urls) if url_hash(url) not in known}
     Seed.objects.bulk_create(
-        [Seed(topic=topic, url=url, url_hash=key, position=first + n) for n, (key, url) in enumerate(fresh.items())]
+        [
+            Seed(topic=topic, url=url, url_hash=key, position=first + n)
+            for n, (key, url) in enumerate(fresh.items())
+        ]
     )
     return len(fresh)
 
 
 def _limit(options: RunOptions, scope: Scope) -> dict[str, int]:
-    """Returns the limit of pages per host as a crawl setting, {} for none. The default limit is not applied to a run whose
-    scope is a single host.
+    """Returns the limit of pages per host as a crawl setting, {} for none. The default limit is not
+    applied to a run whose scope is a single host.
     """
     number = options.pages_per_host
     alone = number == PAGES_PER_HOST and len(scope.hosts) == 1
-    return {"pages_per_host": number} if number and not alone and options.source != "archive" else {}
+    return (
+        {"pages_per_host": number} if number and not alone and options.source != "archive" else {}
+    )
 
 
 def crawl(
@@ -131,16 +146,21 @@ def crawl(
     start: bool = True,
     scheduled: bool = False,
 ) -> Run:
-    """Starts a run of a topic; omitted values are the topic's own. `start` false creates the run without starting it; `scheduled`
-    marks a run that its schedule started. Raises runs.Busy if the topic has an active run or is being deleted, ValueError with a
-    one-line message if a value is invalid or the scope refuses every seed.
+    """Starts a run of a topic; omitted values are the topic's own. `start` false creates the run
+    without starting it; `scheduled` marks a run that its schedule started. Raises runs.Busy if the
+    topic has an active run or is being deleted, ValueError with a one-line message if a value is
+    invalid or the scope refuses every seed.
     """
     chosen = strategy or topic.strategy
     found = strategy_class(chosen, django_settings.TOPIC_STRATEGIES)
     own = topic.parameters if chosen == topic.strategy else {}
     values = {**own, **(parameters or {})}
     read_settings(found.Settings, values)
-    wishes = {key: value for key, value in {**topic.options, **(options or {})}.items() if value is not None}
+    wishes = {
+        key: value
+        for key, value in {**topic.options, **(options or {})}.items()
+        if value is not None
+    }
     scope = Scope.from_mapping({"year": now.year, **wishes.pop("scope", {})})
     run_options: RunOptions = read_settings(RunOptions, wishes)
     limit = _limit(run_options, scope)
@@ -174,24 +194,28 @@ def crawl(
 
 
 def authorities(urls: Iterable[str]) -> list[str]:
-    """Returns the distinct hosts of addresses, sorted, as "host" or "host:port", the form in which the address guard (the check
-    for private addresses) takes its exceptions."""
+    """Returns the distinct hosts of addresses, sorted, as "host" or "host:port", the form in which
+    the address guard (the check for private addresses) takes its exceptions."""
     return sorted({host_key(url) for url in urls})
 
 
 def edit_run(run: Run, change: Mapping[str, Any]) -> None:
-    """Stores an edit of an active run, which is carried out after the current page. Raises ValueError with a one-line message if
-    the run has ended or the edit is invalid or empty.
+    """Stores an edit of an active run, which is carried out after the current page. Raises
+    ValueError with a one-line message if the run has ended or the edit is invalid or empty.
 
-    Keys of `change`, all optional: `seeds`: further seed addresses; `without_hosts`: hosts to crawl no longer; `parameters`: new
-    parameters of the strategy; `marks`: the operator's marks by address of a fetched page (true, false, null to remove one)."""
+    Keys of `change`, all optional: `seeds`: further seed addresses; `without_hosts`: hosts to crawl
+    no longer; `parameters`: new parameters of the strategy; `marks`: the operator's marks by
+    address of a fetched page (true, false, null to remove one).
+    """
     if not run.active:
         raise ValueError("the run has ended")
     noted: dict[str, Any] = {}
     if change.get("seeds"):
         noted["seeds"] = [canonical(url) for url in change["seeds"]]
     if change.get("without_hosts"):
-        noted["without_hosts"] = [host.strip().lower() for host in change["without_hosts"] if host.strip()]
+        noted["without_hosts"] = [
+            host.strip().lower() for host in change["without_hosts"] if host.strip()
+        ]
     if change.get("parameters") is not None:
         found = strategy_class(run.parameters["strategy"], django_settings.TOPIC_STRATEGIES)
         read_settings(found.Settings, change["parameters"])
@@ -207,5 +231,6 @@ def edit_run(run: Run, change: Mapping[str, Any]) -> None:
 
 
 def delete(topic: StoredTopic, now: datetime) -> None:
-    """Deletes a topic with its runs and their stored pages, and returns when it is done; WARC files stay in the archive."""
+    """Deletes a topic with its runs and their stored pages, and returns when it is done; WARC files
+    stay in the archive."""
     removals.delete(topic, now)

@@ -1,5 +1,5 @@
-"""Tries a topic on one page: obtains the page from the archive if it is there, otherwise fetches it under the same rules as in
-a crawl.
+"""Tries a topic on one page: obtains the page from the archive if it is there, otherwise fetches it
+under the same rules as in a crawl.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ LONGEST_WAIT_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A text or page to score against a topic: its words in order, `text` to display (for a page its title), the page's title,
-    the source ("text" for an entered text, "archive" or "net"), and when it was fetched if it is from the archive."""
+    """A text or page to score against a topic: its words in order, `text` to display (for a page
+    its title), the page's title, the source ("text" for an entered text, "archive" or "net"), and
+    when it was fetched if it is from the archive.
+    """
 
     tokens: list[str]
     text: str = ""
@@ -35,28 +37,38 @@ class Sample:
 
 
 def text_of(topic: Topic, text: str) -> Sample:
-    """Returns a text entered by a user as a sample to score, split into words; the topic's "words not split" are kept whole."""
+    """Returns a text entered by a user as a sample to score, split into words; the topic's "words
+    not split" are kept whole."""
     return Sample(Tokenizer(topic.user_words)(text), text)
 
 
 def scope_verdict(topic: Topic, address: str, now: datetime) -> tuple[str, str]:
-    """Returns the canonical form of an address, and the code of the topic's scope rule or of the trap rule that refuses it as a
-    seed ("" if none). Raises ValueError with a one-line message if it is no address.
+    """Returns the canonical form of an address, and the code of the topic's scope rule or of the
+    trap rule that refuses it as a seed ("" if none). Raises ValueError with a one-line message if
+    it is no address.
     """
     url = _address(address)
-    return url, Scope.from_mapping({"year": now.year, **topic.options.get("scope", {})}).refusal(url, 0) or ""
+    return (
+        url,
+        Scope.from_mapping({"year": now.year, **topic.options.get("scope", {})}).refusal(url, 0)
+        or "",
+    )
 
 
 def page_of(topic: Topic, address: str) -> Sample:
-    """Returns the page of an address as a sample to score: from the archive or, if it is not there, fetched, after waiting up to
-    LONGEST_WAIT_SECONDS until the host may be requested. Raises ValueError with a one-line message if the page cannot be
-    obtained."""
+    """Returns the page of an address as a sample to score: from the archive or, if it is not there,
+    fetched, after waiting up to LONGEST_WAIT_SECONDS until the host may be requested. Raises
+    ValueError with a one-line message if the page cannot be obtained."""
     url = _address(address)
     parser = Parser(Tokenizer(topic.user_words))
     page = sessions.stored_page(url)
     record = archive.read_page(page) if page is not None else None
     if page is not None and record is not None:
-        draft = run_stages(sessions.read_stages(), Draft(page.final_url or url, record.payload, record.content_type), parser)
+        draft = run_stages(
+            sessions.read_stages(),
+            Draft(page.final_url or url, record.payload, record.content_type),
+            parser,
+        )
         source, stored = "archive", page.fetched_at
     else:
         draft = run_stages(sessions.read_stages(), _fetched(topic, url), parser)
@@ -95,5 +107,7 @@ def _fetched(topic: Topic, url: str) -> Draft:
     finally:
         session.close()
     if response.status != 200:
-        raise ValueError(f"{url}: {response.failure.value if response.failure else f'status {response.status}'}")
+        raise ValueError(
+            f"{url}: {response.failure.value if response.failure else f'status {response.status}'}"
+        )
     return Draft(response.url, response.body, response.content_type)

@@ -1,5 +1,5 @@
-"""The strategy `adaptive`: ranks all open links by a linear model of link features that is trained during the crawl, starting
-from weights trained on other webs (the prior).
+"""The strategy `adaptive`: ranks all open links by a linear model of link features that is trained
+during the crawl, starting from weights trained on other webs (the prior).
 """
 
 from __future__ import annotations
@@ -26,34 +26,37 @@ from focused.strategies.link_features import FEATURES, Found, LinkFeatures, Rows
 Vector = NDArray[np.float64]
 PRIOR_FILE = Path(__file__).with_name("adaptive_prior.json")
 LINKS_A_FETCH = 2000
-"""When n links have been found, n / LINKS_A_FETCH of them are chosen at once (or the parameter `together`, if greater)
-before all open links are scored again, so that the cost per page does not grow with the frontier."""
+"""When n links have been found, n / LINKS_A_FETCH of them are chosen at once (or the parameter
+`together`, if greater) before all open links are scored again, so that the cost per page does not
+grow with the frontier."""
 PRIOR_PAGES = 30.0
-"""Weight of the prior's feature means and standard deviations against those of the run's own pages, as a number of pages."""
+"""Weight of the prior's feature means and standard deviations against those of the run's own pages,
+as a number of pages."""
 FEWEST = 5
 """Number of training examples before the weights are first updated."""
 ENOUGH = 60
-"""Number of relevant pages from which the learning judge (`focused.judge.Feedback`) scores the pages: with fewer, the pages
-that it takes as typical are themselves off topic."""
+"""Number of relevant pages from which the learning judge (`focused.judge.Feedback`) scores the
+pages: with fewer, the pages that it takes as typical are themselves off topic."""
 REFITS = 25
 """The weights are updated when the number of examples has grown by 1 / REFITS of itself."""
 WINDOW = 2000
 """Number of newest examples that are used for updating the weights."""
 NOWHERE: frozenset[int] = frozenset()
 SHARPEN_EVERY = 25
-"""Number of pages between two changes of the exponent of the rewards; beyond 500 pages a twentieth of the pages, so that the
-cost per page stays constant."""
+"""Number of pages between two changes of the exponent of the rewards; beyond 500 pages a twentieth
+of the pages, so that the cost per page stays constant."""
 HALF_SHARP = 20.0
-"""Amount of evidence at which the exponent is half way between 1 and `sharpness` (see `exponent`)."""
+"""Amount of evidence at which the exponent is half way between 1 and `sharpness` (see `exponent`).
+"""
 FIXED_SHARE = 0.75
-"""Weight of `reward` (min(1, Sim / 2 tau)) in a page's reward once the learning judge scores pages; the judge's score has the
-rest of the weight."""
+"""Weight of `reward` (min(1, Sim / 2 tau)) in a page's reward once the learning judge scores pages;
+the judge's score has the rest of the weight."""
 
 
 class Prior(NamedTuple):
-    """Weights of link features that result from training on other webs: three arrays indexed by feature (in the order of
-    FEATURES) with the mean and the standard deviation (`spread`) of each feature, and the weights of the features scaled by
-    these.
+    """Weights of link features that result from training on other webs: three arrays indexed by
+    feature (in the order of FEATURES) with the mean and the standard deviation (`spread`) of each
+    feature, and the weights of the features scaled by these.
     """
 
     mean: Vector
@@ -63,13 +66,15 @@ class Prior(NamedTuple):
 
 @cache
 def shipped_prior() -> Prior:
-    """Returns the feature weights, with means and spreads of the features, by which links are scored before the crawl has
-    learned its own; they are part of the package (see adaptive_prior.md)."""
+    """Returns the feature weights, with means and spreads of the features, by which links are
+    scored before the crawl has learned its own; they are part of the package (see
+    adaptive_prior.md)."""
     return read_prior(PRIOR_FILE)
 
 
 def read_prior(path: Path) -> Prior:
-    """Reads prior weights of link features from a JSON file. Raises ValueError if its features are not FEATURES."""
+    """Reads prior weights of link features from a JSON file. Raises ValueError if its features are
+    not FEATURES."""
     stored = json.loads(path.read_text(encoding="utf-8"))
     if tuple(stored["features"]) != FEATURES:
         raise ValueError(f"{path.name} was trained on other features")
@@ -77,23 +82,25 @@ def read_prior(path: Path) -> Prior:
 
 
 def reward(similarity: float, threshold: float) -> float:
-    """Returns the reward of a page by its words alone, in [0, 1]: min(1, Sim / 2 tau), with Sim the page's `similarity` to the
-    topic and tau the `threshold` from which a page is relevant.
+    """Returns the reward of a page by its words alone, in [0, 1]: min(1, Sim / 2 tau), with Sim the
+    page's `similarity` to the topic and tau the `threshold` from which a page is relevant.
     """
     return min(1.0, similarity / (2 * max(threshold, 1e-9)))
 
 
 def exponent(relevant: int, pages: int, sharpness: float) -> float:
-    """Returns the exponent to which rewards are raised, from 1 to `sharpness`. It is 1 at first, so that pages of low
-    similarity count as long as nothing relevant is found. With the evidence e = relevant * (pages - relevant) / pages it rises
-    towards `sharpness` as e / (e + 20), because low similarities mislead once relevant pages are known.
+    """Returns the exponent to which rewards are raised, from 1 to `sharpness`. It is 1 at first, so
+    that pages of low similarity count as long as nothing relevant is found. With the evidence e =
+    relevant * (pages - relevant) / pages it rises towards `sharpness` as e / (e + 20), because low
+    similarities mislead once relevant pages are known.
     """
     evidence = relevant * (pages - relevant) / max(1, pages)
     return 1.0 + (sharpness - 1.0) * evidence / (evidence + HALF_SHARP)
 
 
 def greatest(scores: Vector, number: int) -> Rows:
-    """Returns the indices of the `number` highest scores, highest first; of equal scores the first."""
+    """Returns the indices of the `number` highest scores, highest first; of equal scores the
+    first."""
     if number < len(scores) // 8:
         least = np.partition(scores, len(scores) - number)[len(scores) - number]
         among = np.flatnonzero(scores >= least)
@@ -102,14 +109,16 @@ def greatest(scores: Vector, number: int) -> Rows:
 
 
 class Adaptive(Strategy):
-    """Orders links by score = w . (features - mean) / spread. After every few fetches all open links are scored and the best few
-    are chosen. The weights w are fitted to the fetched pages by ridge regression, which keeps them near those of the prior
-    (weights trained on other webs).
+    """Orders links by score = w . (features - mean) / spread. After every few fetches all open
+    links are scored and the best few are chosen. The weights w are fitted to the fetched pages by
+    ridge regression, which keeps them near those of the prior (weights trained on other webs).
 
-    The regression predicts the credit of a link's page, G = y + tunnel * mean(G of the pages fetched from it). The page's own
-    reward y is a power (`exponent`) of r = min(1, Sim / 2 tau), with its similarity Sim to the topic and the threshold tau.
-    After 60 relevant pages (with the parameter `feedback`), or marks by the operator, y is 3/4 r plus 1/4 of the learning judge's
-    score. Mean and spread (standard deviation) are those of the fetched links' features; the prior counts as 30 pages in them.
+    The regression predicts the credit of a link's page, G = y + tunnel * mean(G of the pages
+    fetched from it). The page's own reward y is a power (`exponent`) of r = min(1, Sim / 2 tau),
+    with its similarity Sim to the topic and the threshold tau. After 60 relevant pages (with the
+    parameter `feedback`), or marks by the operator, y is 3/4 r plus 1/4 of the learning judge's
+    score. Mean and spread (standard deviation) are those of the fetched links' features; the prior
+    counts as 30 pages in them.
 
     A run is resumed by passing its stored pages to a new object.
     """
@@ -117,7 +126,8 @@ class Adaptive(Strategy):
     name = "adaptive"
     title = gettext_noop("Adaptive learning")
     summary = gettext_noop(
-        "Learns during the crawl which links lead to pages on topic, starting from weights trained on other sites."
+        "Learns during the crawl which links lead to pages on topic, starting from weights trained"
+        " on other sites."
     )
 
     @dataclass(frozen=True, slots=True)
@@ -125,35 +135,43 @@ class Adaptive(Strategy):
         trust: float = parameter(
             60.0,
             gettext_noop("Number of pages that the pre-trained weights count as"),
-            0.1, 100_000,
+            0.1,
+            100_000,
             title=gettext_noop("Trust in pre-trained weights"),
         )
         tunnel: float = parameter(
             0.5,
             gettext_noop(
-                "Share of the mean value of the pages reached through a page's links that is added to the page's own value"
+                "Share of the mean value of the pages reached through a page's links that is added"
+                " to the page's own value"
             ),
-            0, 1,
+            0,
+            1,
             title=gettext_noop("Credit for pages reached"),
         )
         together: int = parameter(
             3,
             gettext_noop("Number of pages chosen at once before all links are scored again"),
-            1, 1000,
+            1,
+            1000,
             title=gettext_noop("Pages chosen at once"),
         )
         sharpness: float = parameter(
             2.0,
             gettext_noop(
-                "Exponent of rewards (the values of pages, by their similarity): rises from 1 to this value as relevant pages "
-                "are found, and applies until the learning judge scores pages; 1: no change"
+                "Exponent of rewards (the values of pages, by their similarity): rises from 1 to"
+                " this value as relevant pages are found, and applies until the learning judge"
+                " scores pages; 1: no change"
             ),
-            1, 8,
+            1,
+            8,
             title=gettext_noop("Largest exponent of rewards"),
         )
         feedback: bool = parameter(
             True,
-            gettext_noop("Score pages also by what the pages most similar to the topic have in common"),
+            gettext_noop(
+                "Score pages also by what the pages most similar to the topic have in common"
+            ),
             title=gettext_noop("Learning judge"),
         )
         learn: bool = parameter(
@@ -193,7 +211,9 @@ class Adaptive(Strategy):
         while (target := self._next()) is not None:
             url = self.links.urls[target]
             node = self.graph.node(url)
-            if node is None or node.state >= State.FETCHED:  # already fetched through another address
+            if (
+                node is None or node.state >= State.FETCHED
+            ):  # already fetched through another address
                 self.links.close(url)
                 continue
             node.parent = self.links.names[self.links.parent(target)]
@@ -202,14 +222,18 @@ class Adaptive(Strategy):
         return None
 
     def _next(self) -> int | None:
-        """Returns the number of the next target to fetch, None if there is none. Takes the first target of the current batch
-        whose host can be requested now (is not in `graph.resting`), otherwise the best open target on any such host. A batch
-        holds the best targets at the time when it is chosen; the next one is chosen when it is used up."""
+        """Returns the number of the next target to fetch, None if there is none. Takes the first
+        target of the current batch whose host can be requested now (is not in `graph.resting`),
+        otherwise the best open target on any such host. A batch holds the best targets at the time
+        when it is chosen; the next one is chosen when it is used up.
+        """
         links, chosen = self.links, self._chosen
         while chosen and not links.is_open(chosen[0]):
             chosen.pop(0)
         if not chosen:
-            chosen = self._chosen = self._best(max(self.settings.together, links.count // LINKS_A_FETCH))
+            chosen = self._chosen = self._best(
+                max(self.settings.together, links.count // LINKS_A_FETCH)
+            )
         if not self.graph.resting:
             return chosen.pop(0) if chosen else None
         resting = links.of_hosts(self.graph.resting)
@@ -243,7 +267,9 @@ class Adaptive(Strategy):
         self._relevant += page.relevant
         if self.settings.feedback and self._relevant >= ENOUGH and self._judge.due():
             self._judge_anew()
-        elif not self._judge.ranked and len(links) - self._sharpened >= max(SHARPEN_EVERY, self._sharpened // 20):
+        elif not self._judge.ranked and len(links) - self._sharpened >= max(
+            SHARPEN_EVERY, self._sharpened // 20
+        ):
             self._sharpen()
 
     def fail(self, node: Node) -> None:
@@ -270,17 +296,18 @@ class Adaptive(Strategy):
         return {"score": sum(parts), **dict(zip(FEATURES, parts, strict=True))}
 
     def weigh(self) -> tuple[Vector, Vector]:
-        """Returns the features and the scores of the n open targets. The features are a matrix with a row for each target, in
-        ascending order of target numbers, and 14 columns in the order of FEATURES; the scores are an array in the same order.
+        """Returns the features and the scores of the n open targets. The features are a matrix with
+        a row for each target, in ascending order of target numbers, and 14 columns in the order of
+        FEATURES; the scores are an array in the same order.
         """
         features, scores = self._score()
         is_open = self.links.table.is_open
         return features[:, is_open].T, scores[is_open]
 
     def _score(self) -> tuple[Vector, Vector]:
-        """Returns the features of the targets in `links.table`, closed ones included, as a matrix with 14 rows and a column for
-        each target, and an array with the score of each column, -inf for closed targets. Fits the weights again first if enough
-        examples have arrived."""
+        """Returns the features of the targets in `links.table`, closed ones included, as a matrix
+        with 14 rows and a column for each target, and an array with the score of each column, -inf
+        for closed targets. Fits the weights again first if enough examples have arrived."""
         features = self.links.columns()
         if self._unfitted >= max(1, len(self._examples) // REFITS):
             self._fit()
@@ -290,35 +317,42 @@ class Adaptive(Strategy):
         return features, scores
 
     def _fit(self) -> None:
-        """Computes the means and standard deviations of the features again from the examples so far, and fits the weights again
-        if the parameter `learn` is on and there are enough examples."""
+        """Computes the means and standard deviations of the features again from the examples so
+        far, and fits the weights again if the parameter `learn` is on and there are enough
+        examples."""
         self._unfitted = 0
-        self._mean, self._spread = self._examples.scale(self._prior.mean, self._prior.spread, PRIOR_PAGES)
+        self._mean, self._spread = self._examples.scale(
+            self._prior.mean, self._prior.spread, PRIOR_PAGES
+        )
         if self.settings.learn and len(self._examples) >= FEWEST:
             goals, trust = self._credit.of, self.settings.trust
-            self._weights = self._examples.ridge(self._mean, self._spread, goals, self._prior.weights, trust)
+            self._weights = self._examples.ridge(
+                self._mean, self._spread, goals, self._prior.weights, trust
+            )
 
     def scaled(self, features: Vector) -> Vector:
-        """Returns the features of a link, or of several links as rows of a matrix, minus the current means and divided by the
-        current standard deviations.
+        """Returns the features of a link, or of several links as rows of a matrix, minus the
+        current means and divided by the current standard deviations.
         """
         return (features - self._mean) / self._spread
 
     @property
     def fetched_features(self) -> Vector:
-        """The features that the most recently fetched links had when they were chosen: a matrix with a row for each link,
-        oldest first.
+        """The features that the most recently fetched links had when they were chosen: a matrix
+        with a row for each link, oldest first.
         """
         return self._examples.rows
 
     def _best(self, number: int, resting: frozenset[int] = NOWHERE) -> list[int]:
-        """Returns the numbers of the `number` open targets with the highest scores, without those that are already selected
-        (`select`) or on the hosts with the numbers `resting`; of equal scores the first found. Stores their present features for
-        training.
+        """Returns the numbers of the `number` open targets with the highest scores, without those
+        that are already selected (`select`) or on the hosts with the numbers `resting`; of equal
+        scores the first found. Stores their present features for training.
         """
         table = self.links.table
         _, scores = self._score()
-        scores[[column for target in self._asked if (column := table.column(target)) >= 0]] = -np.inf
+        scores[
+            [column for target in self._asked if (column := table.column(target)) >= 0]
+        ] = -np.inf
         if resting:
             scores[np.isin(table.hosts, list(resting))] = -np.inf
         best = [column for column in greatest(scores, number).tolist() if scores[column] > -np.inf]
@@ -327,8 +361,10 @@ class Adaptive(Strategy):
         return chosen
 
     def _reward(self, parent: int) -> float:
-        """Returns the reward in [0, 1] of the newest page, which was fetched through a link of page number `parent` (-1: none).
-        Once relevance feedback has ranked the pages, its score makes up the share 1 - FIXED_SHARE of the reward."""
+        """Returns the reward in [0, 1] of the newest page, which was fetched through a link of page
+        number `parent` (-1: none). Once relevance feedback has ranked the pages, its score makes up
+        the share 1 - FIXED_SHARE of the reward.
+        """
         fixed = self._fixed[-1]
         if not self._judge.ranked:
             return float(fixed**self._exponent)
@@ -336,8 +372,9 @@ class Adaptive(Strategy):
         return FIXED_SHARE * fixed + (1 - FIXED_SHARE) * learned
 
     def _judge_anew(self) -> None:
-        """Computes the rewards of all pages again, in part from new scores of the relevance feedback, which learns from the
-        crawled pages. A page that the operator marked has the reward 1 (on topic) or 0.
+        """Computes the rewards of all pages again, in part from new scores of the relevance
+        feedback, which learns from the crawled pages. A page that the operator marked has the
+        reward 1 (on topic) or 0.
         """
         learned = self._judge.scaled(self._judge.rank(*self.links.between_pages()))
         rewards = FIXED_SHARE * np.array(self._fixed) + (1 - FIXED_SHARE) * learned
@@ -346,9 +383,9 @@ class Adaptive(Strategy):
         self._revise(rewards)
 
     def _sharpen(self) -> None:
-        """Computes the exponent of the rewards from the number of relevant pages (see `exponent`); if it has changed, computes
-        all rewards again. The exponent is 1 if the parameter `learn` is off, or once ENOUGH relevant pages are known: relevance
-        feedback then sets the rewards.
+        """Computes the exponent of the rewards from the number of relevant pages (see `exponent`);
+        if it has changed, computes all rewards again. The exponent is 1 if the parameter `learn` is
+        off, or once ENOUGH relevant pages are known: relevance feedback then sets the rewards.
         """
         self._sharpened = len(self.links)
         plain = not self.settings.learn or self._relevant >= ENOUGH
@@ -358,8 +395,8 @@ class Adaptive(Strategy):
             self._revise(np.array(self._fixed) ** power)
 
     def _revise(self, rewards: Vector) -> None:
-        """Replaces the rewards of all pages by `rewards`, indexed by page number; the weights are fitted again at the next
-        scoring.
+        """Replaces the rewards of all pages by `rewards`, indexed by page number; the weights are
+        fitted again at the next scoring.
         """
         self._credit.revise(rewards, self.settings.tunnel)
         self._unfitted = len(self._examples) + 1

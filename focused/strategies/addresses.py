@@ -1,5 +1,5 @@
-"""Parses addresses (URLs) for link features: host, address pattern and words. The parts that depend only on the folder are cached
-and reused for all addresses in that folder."""
+"""Parses addresses (URLs) for link features: host, address pattern and words. The parts that depend
+only on the folder are cached and reused for all addresses in that folder."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ MAX_FOLDERS = 20_000
 
 
 class Address(NamedTuple):
-    """The parts of an address. `template` is its pattern: host, folder and file type with numbers replaced, as from
-    `link_table.template`; `words` are those of path and query, as from `url_tokens`.
+    """The parts of an address. `template` is its pattern: host, folder and file type with numbers
+    replaced, as from `link_table.template`; `words` are those of path and query, as from
+    `url_tokens`.
     """
 
     host: str
@@ -24,8 +25,8 @@ class Address(NamedTuple):
 
 
 class Addresses:
-    """Parses addresses. The result for a folder is cached, because most addresses differ from an earlier one only in the last
-    path segment.
+    """Parses addresses. The result for a folder is cached, because most addresses differ from an
+    earlier one only in the last path segment.
     """
 
     def __init__(self) -> None:
@@ -40,6 +41,8 @@ class Addresses:
             if len(self._folders) >= MAX_FOLDERS:
                 self._folders.clear()
             host = host_key(url)
-            known = self._folders[folder] = Address(host, folder_template(host, folder), tuple(url_tokens(f"{folder}/")))
+            known = self._folders[folder] = Address(
+                host, folder_template(host, folder), tuple(url_tokens(f"{folder}/"))
+            )
         words = (*known.words, *words_in(f"{file} {query}"))
         return Address(known.host, known.template + file_template(file, query), words)

@@ -1,4 +1,5 @@
-"""The ant colony strategy (Liu and Lü; Dong, Liu and Liu): simulated ants follow links and leave pheromone on them."""
+"""The ant colony strategy (Liu and Lü; Dong, Liu and Liu): simulated ants follow links and leave
+pheromone on them."""
 
 from __future__ import annotations
 
@@ -21,13 +22,15 @@ from focused.strategies.pareto import best_spread
 from focused.strategies.pheromone import TAU_MAX, TAU_MIN, Pheromone, Vector, transition
 
 ENOUGH_SCORES = 20
-"""As long as fewer links are known, eta, the least score for fetching a link, keeps its initial value."""
+"""As long as fewer links are known, eta, the least score for fetching a link, keeps its initial
+value."""
 STILL_CYCLES = 3
 
 
 @dataclass(slots=True)
 class Ant:
-    """One ant's walk in one cycle: its page, and the indices of the pages it visited (`tabu`) and links it took (`path`)."""
+    """One ant's walk in one cycle: its page, and the indices of the pages it visited (`tabu`) and
+    links it took (`path`)."""
 
     page: str
     tabu: set[int]
@@ -35,137 +38,181 @@ class Ant:
 
 
 class AntColony(Strategy):
-    """Lets ants start on chosen pages and take up to `depth` links each. A link that an ant chooses is fetched if its score is at
-    least eta, a quantile of the waiting links' scores.
+    """Lets ants start on chosen pages and take up to `depth` links each. A link that an ant chooses
+    is fetched if its score is at least eta, a quantile of the waiting links' scores.
 
-    - Score of link l: R(l) = h1 R(anchor) + h2 R(page) + h3 R(target), R being relevance. Until the target is fetched, R(target)
-      is estimated from pages whose URLs have the same pattern and from the page's other links.
-    - Pheromone of a link, within [0.01, 5]: after each cycle, tau becomes (1 - rho) tau + the sum, over the ants that took it, of
-      the mean relevance of their paths.
-    - Start pages: the visited pages whose best open links are on the best Pareto fronts, spread as widely as possible. All ants
-      together have `starts` of them; in the paper each ant has its own.
+    - Score of link l: R(l) = h1 R(anchor) + h2 R(page) + h3 R(target), R being relevance. Until the
+      target is fetched, R(target) is estimated from pages whose URLs have the same pattern and from
+      the page's other links.
+    - Pheromone of a link, within [0.01, 5]: after each cycle, tau becomes (1 - rho) tau + the sum,
+      over the ants that took it, of the mean relevance of their paths.
+    - Start pages: the visited pages whose best open links are on the best Pareto fronts, spread as
+      widely as possible. All ants together have `starts` of them; in the paper each ant has its
+      own.
     - After a cycle that fetched nothing, the best of all open links is fetched.
-    - Links to fetched pages are followed only from pages that have no others, unless `revisit` is set."""
+    - Links to fetched pages are followed only from pages that have no others, unless `revisit` is
+      set.
+    """
 
     name = "ant_colony"
     title = gettext_noop("Ant colony")
     summary = gettext_noop(
-        "Ant colony: simulated ants follow promising links and the pheromone of earlier walks; they start on pages with the "
-        "best links by anchor, page and target."
+        "Ant colony: simulated ants follow promising links and the pheromone of earlier walks; they"
+        " start on pages with the best links by anchor, page and target."
     )
     one_at_a_time = True
     rule = "rule_concepts"
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        ants: int = parameter(10, gettext_noop("Ants in a cycle"), 1, 1000, title=gettext_noop("Ants"))
-        depth: int = parameter(5, gettext_noop("Links an ant takes in a cycle"), 1, 100, title=gettext_noop("Links per ant"))
+        ants: int = parameter(
+            10, gettext_noop("Ants in a cycle"), 1, 1000, title=gettext_noop("Ants")
+        )
+        depth: int = parameter(
+            5,
+            gettext_noop("Links an ant takes in a cycle"),
+            1,
+            100,
+            title=gettext_noop("Links per ant"),
+        )
         alpha: float = parameter(
-            1.0, gettext_noop("Weight of the pheromone (exponent)"), 0, 10,
+            1.0,
+            gettext_noop("Weight of the pheromone (exponent)"),
+            0,
+            10,
             title=gettext_noop("Exponent of the pheromone (α)"),
         )
         beta: float = parameter(
-            2.0, gettext_noop("Weight of the link's own relevance (exponent)"), 0, 10,
+            2.0,
+            gettext_noop("Weight of the link's own relevance (exponent)"),
+            0,
+            10,
             title=gettext_noop("Exponent of the relevance (β)"),
         )
         rho: float = parameter(
             0.1,
             gettext_noop("Share of the pheromone that evaporates in a cycle"),
-            0, 1,
+            0,
+            1,
             title=gettext_noop("Evaporation (ρ)"),
         )
         q0: float = parameter(
             0.5,
             gettext_noop("Probability of taking the best link instead of a random one"),
-            0, 1,
+            0,
+            1,
             title=gettext_noop("Probability of following the best link (q₀)"),
         )
         initial: float = parameter(
             1.0,
             gettext_noop("Pheromone of a new link"),
-            TAU_MIN, TAU_MAX,
+            TAU_MIN,
+            TAU_MAX,
             title=gettext_noop("Initial pheromone"),
         )
         local: float = parameter(
             0.0,
             gettext_noop("Share by which a step draws the pheromone back to its initial value"),
-            0, 1,
+            0,
+            1,
             title=gettext_noop("Local evaporation"),
         )
         pool: int = parameter(
             50,
             gettext_noop("Number of pages from which start pages are chosen"),
-            1, 10_000,
+            1,
+            10_000,
             title=gettext_noop("Candidates for start pages"),
         )
-        starts: int = parameter(3, gettext_noop("Number of start pages"), 1, 1000, title=gettext_noop("Start pages per cycle"))
+        starts: int = parameter(
+            3,
+            gettext_noop("Number of start pages"),
+            1,
+            1000,
+            title=gettext_noop("Start pages per cycle"),
+        )
         h1: float = parameter(
             0.2,
             gettext_noop("Weight of the anchor in a link's relevance"),
-            0, 1,
+            0,
+            1,
             title=gettext_noop("Weight of the anchor (h₁)"),
         )
         h2: float = parameter(
             0.2,
             gettext_noop("Weight of the page with the link"),
-            0, 1,
+            0,
+            1,
             title=gettext_noop("Weight of the page (h₂)"),
         )
         h3: float = parameter(
             0.6,
             gettext_noop("Weight of the page that the link leads to"),
-            0, 1,
+            0,
+            1,
             title=gettext_noop("Weight of the target (h₃)"),
         )
         quantile: float = parameter(
             0.6,
             gettext_noop("Share of the waiting links, lowest scores first, that are not fetched"),
-            0, 1,
+            0,
+            1,
             title=gettext_noop("Share of links not fetched"),
         )
         threshold: float = parameter(
             0.3,
             gettext_noop("Minimum score of a link before there are scores to compare it with"),
-            0, 1,
+            0,
+            1,
             title=gettext_noop("Minimum score"),
         )
         prior: float = parameter(
             2.0,
-            gettext_noop("Number of fetched pages that a link's words count as when its target's relevance is estimated"),
-            0.1, 1000,
+            gettext_noop(
+                "Number of fetched pages that a link's words count as when its target's relevance"
+                " is estimated"
+            ),
+            0.1,
+            1000,
             title=gettext_noop("Weight of a link's words"),
         )
         siblings: bool = parameter(
             True,
-            gettext_noop("Predict a link's relevance from the pages that other links of the same page led to"),
+            gettext_noop(
+                "Predict a link's relevance from the pages that other links of the same page led to"
+            ),
             title=gettext_noop("Links of the same page"),
         )
         revisit: bool = parameter(
             False,
             gettext_noop(
-                "Let ants follow links to fetched pages like any other link; off: only from pages that have no other link"
+                "Let ants follow links to fetched pages like any other link; off: only from pages"
+                " that have no other link"
             ),
             title=gettext_noop("Links to fetched pages"),
         )
         similarity: str = parameter(
             "cosine",
-            gettext_noop("Relevance of a text: cosine of word weights, or semantic similarity (Sem) word by word"),
+            gettext_noop(
+                "Relevance of a text: cosine of word weights, or semantic similarity (Sem) word by"
+                " word"
+            ),
             choices=("cosine", "words"),
             title=gettext_noop("Kind of similarity"),
         )
         one_per_concept: bool = parameter(
             False,
             gettext_noop(
-                "Of links whose anchors name the same concept of the ontology keep the first only (IFCo 0.9, as "
-                "published)"
+                "Of links whose anchors name the same concept of the ontology keep the first only"
+                " (IFCo 0.9, as published)"
             ),
             title=gettext_noop("One link per concept"),
         )
         stop: bool = parameter(
             False,
             gettext_noop(
-                "End after three cycles in a row in which nothing was fetched and the pheromone favoured no link (as in the "
-                "original paper)"
+                "End after three cycles in a row in which nothing was fetched and the pheromone"
+                " favoured no link (as in the original paper)"
             ),
             title=gettext_noop("Early end"),
         )
@@ -177,8 +224,12 @@ class AntColony(Strategy):
         self._alike: WordSimilarity = same_word
         self._among: Collection[str] | None = None
         self._concepts: OnePerConcept | None = None
-        if self.topic.topic.ontology and (self.settings.similarity == "words" or self.settings.one_per_concept):
-            measure = OntologySimilarity(Ontology.from_json(self.topic.topic.ontology), self.topic.tokenizer)
+        if self.topic.topic.ontology and (
+            self.settings.similarity == "words" or self.settings.one_per_concept
+        ):
+            measure = OntologySimilarity(
+                Ontology.from_json(self.topic.topic.ontology), self.topic.tokenizer
+            )
             self._concepts = OnePerConcept(measure)
             if self.settings.similarity == "words":
                 self._alike, self._among = measure, measure.words
@@ -186,7 +237,8 @@ class AntColony(Strategy):
         self._links = LinkTable(self.settings.prior, siblings=self.settings.siblings)
         self._pheromone = Pheromone(self._links, self.settings.initial, self.settings.rho)
         self._light = np.zeros(256, dtype=bool)
-        """For each row of the link table, True if an ant chose the link in this cycle and its score was too low to fetch it."""
+        """For each row of the link table, True if an ant chose the link in this cycle and its score
+        was too low to fetch it."""
         self._too_light: Counter[int] = Counter()
         """The number of links rejected in this cycle for a low score, by page number."""
         self._eta = self.settings.threshold
@@ -202,7 +254,9 @@ class AntColony(Strategy):
 
     def select(self) -> Node | None:
         node = self.graph.pop() or next(self._walk, None)
-        if node is None and not self._still and len(self._links.open_rows()):  # links were added after the last cycle ended
+        if (
+            node is None and not self._still and len(self._links.open_rows())
+        ):  # links were added after the last cycle ended
             self._walk = self._cycles()
             node = next(self._walk, None)
         return node
@@ -219,7 +273,10 @@ class AntColony(Strategy):
             if child.queue == GIVEN_UP:
                 self.graph.drop(child)
         anchors = [self._relevance(Counter(link.anchor_words)) for link in links]
-        priors = [max(anchor, self._relevance(link.context)) for anchor, link in zip(anchors, links, strict=True)]
+        priors = [
+            max(anchor, self._relevance(link.context))
+            for anchor, link in zip(anchors, links, strict=True)
+        ]
         first = len(self._links)
         urls = [link.url for link in links]
         self._links.add(node.url, relevance, urls, anchors, priors, page.content.url)
@@ -231,7 +288,9 @@ class AntColony(Strategy):
         if self._concepts is None or not self.settings.one_per_concept:
             return page.links
         kept = self._concepts.kept(page.links)
-        self.drop_links(node, {link.url for link in page.links}.difference(link.url for link in kept))
+        self.drop_links(
+            node, {link.url for link in page.links}.difference(link.url for link in kept)
+        )
         return kept
 
     @property
@@ -242,7 +301,8 @@ class AntColony(Strategy):
         self._links.close(node.url)
 
     def score(self, rows: Rows) -> Vector:
-        """Returns the scores R(l), eq. (9) of the ant colony paper, of the links with these row numbers (h1 to h3 sum to 1)."""
+        """Returns the scores R(l), eq. (9) of the ant colony paper, of the links with these row
+        numbers (h1 to h3 sum to 1)."""
         weights = np.array([self.settings.h1, self.settings.h2, self.settings.h3])
         scores: Vector = self._links.objectives(rows) @ (weights / max(weights.sum(), 1e-12))
         return scores
@@ -255,7 +315,13 @@ class AntColony(Strategy):
         rows = np.array([row])
         anchor, page, target = self._links.objectives(rows)[0].tolist()
         score = float(self.score(rows)[0])
-        return {"worth": score, "anchor": anchor, "page": page, "target": target, "pheromone": float(self._pheromone.tau[row])}
+        return {
+            "worth": score,
+            "anchor": anchor,
+            "page": page,
+            "target": target,
+            "pheromone": float(self._pheromone.tau[row]),
+        }
 
     def _relevance(self, words: Mapping[str, float], cosine: float | None = None) -> float:
         if self.settings.similarity == "words":
@@ -265,8 +331,10 @@ class AntColony(Strategy):
         return self.topic.page(words) if cosine is None else cosine
 
     def _cycles(self) -> Iterator[Node]:
-        """Runs cycles of walks and yields each node that is to be fetched. The caller resumes the generator after it has called
-        `expand` or `fail` for the node. Ends when no start pages are left, or by the setting `stop`."""
+        """Runs cycles of walks and yields each node that is to be fetched. The caller resumes the
+        generator after it has called `expand` or `fail` for the node. Ends when no start pages are
+        left, or by the setting `stop`.
+        """
         still = 0
         while starts := self._starts():
             self._pheromone.cycle += 1
@@ -289,19 +357,26 @@ class AntColony(Strategy):
                 yield from self._best_open()
 
     def _weigh(self) -> None:
-        """Sets eta, the score below which links are not fetched, to the quantile `quantile` of the open links' scores; leaves it
-        unchanged if fewer than ENOUGH_SCORES links are known or none is open."""
+        """Sets eta, the score below which links are not fetched, to the quantile `quantile` of the
+        open links' scores; leaves it unchanged if fewer than ENOUGH_SCORES links are known or none
+        is open."""
         rows = self._links.open_rows()
         if len(self._links) >= ENOUGH_SCORES and len(rows):
             self._eta = float(np.quantile(self.score(rows), self.settings.quantile))
 
     def _directionless(self, ants: Sequence[Ant]) -> bool:
-        """Tells whether the pheromone is nearly equal on all links of the pages that the ants visited."""
-        pages = {self._links.page_of(row) for ant in ants for row in ant.path} | {ant.page for ant in ants}
-        return self._pheromone.flat(np.concatenate([self._links.rows(page) for page in sorted(pages)]))
+        """Tells whether the pheromone is nearly equal on all links of the pages that the ants
+        visited."""
+        pages = {self._links.page_of(row) for ant in ants for row in ant.path} | {
+            ant.page for ant in ants
+        }
+        return self._pheromone.flat(
+            np.concatenate([self._links.rows(page) for page in sorted(pages)])
+        )
 
     def _best_open(self) -> Iterator[Node]:
-        """Yields the node of the open link with the highest score, if any. Called after a cycle in which no link was fetched."""
+        """Yields the node of the open link with the highest score, if any. Called after a cycle in
+        which no link was fetched."""
         rows = self._links.open_rows()
         if len(rows):
             row = int(rows[self.score(rows).argmax()])
@@ -313,7 +388,8 @@ class AntColony(Strategy):
                 self._wait(node)
 
     def _unfetched(self, row: int) -> Node | None:
-        """Returns the node of the open link in row `row`; if its target is fetched already, closes the link and returns None."""
+        """Returns the node of the open link in row `row`; if its target is fetched already, closes
+        the link and returns None."""
         url = self._links.urls[row]
         node = self.graph.node(url)
         if node is not None and node.state < State.FETCHED:
@@ -322,15 +398,18 @@ class AntColony(Strategy):
         return None
 
     def _wait(self, node: Node) -> bool:
-        """Adds a page to those on which ants may start in the next cycle; returns False if the page could not be fetched."""
+        """Adds a page to those on which ants may start in the next cycle; returns False if the page
+        could not be fetched."""
         if node.url not in self._links:
             return False
         self._waiting[node.url] = None
         return True
 
     def _step(self, ant: Ant) -> Iterator[Node]:
-        """Moves one ant along a link chosen by pheromone and score. If the link's target is not fetched yet, yields its node to
-        be fetched; an ant whose link scores below eta, or whose page could not be fetched, stays on its page."""
+        """Moves one ant along a link chosen by pheromone and score. If the link's target is not
+        fetched yet, yields its node to be fetched; an ant whose link scores below eta, or whose
+        page could not be fetched, stays on its page.
+        """
         links, settings = self._links, self.settings
         rows = self._candidates(ant)
         if not len(rows):
@@ -338,7 +417,15 @@ class AntColony(Strategy):
         self._pheromone.evaporate(ant.page)
         scores = self.score(rows)
         draw, pick = self._draw.random(2).tolist()
-        chosen = transition(self._pheromone.tau[rows], scores + 1e-3, settings.q0, settings.alpha, settings.beta, draw, pick)
+        chosen = transition(
+            self._pheromone.tau[rows],
+            scores + 1e-3,
+            settings.q0,
+            settings.alpha,
+            settings.beta,
+            draw,
+            pick,
+        )
         row = int(rows[chosen])
         self._pheromone.draw_back(row, settings.local)
         new = bool(links.is_open(rows[chosen : chosen + 1])[0])
@@ -362,9 +449,10 @@ class AntColony(Strategy):
         ant.path.append(row)
 
     def _candidates(self, ant: Ant) -> Rows:
-        """Returns the row numbers of the links that an ant may follow from its page: open links that were not rejected in this
-        cycle. If there are none, or with `revisit`, also links to fetched pages that the ant has not visited in this cycle and
-        that contain such open links."""
+        """Returns the row numbers of the links that an ant may follow from its page: open links
+        that were not rejected in this cycle. If there are none, or with `revisit`, also links to
+        fetched pages that the ant has not visited in this cycle and that contain such open links.
+        """
         links = self._links
         rows = links.rows(ant.page)
         fresh = rows[links.is_open(rows) & ~self._light[rows]]
@@ -373,15 +461,24 @@ class AntColony(Strategy):
         rows = rows[links.targets(rows) >= 0]
         pages = links.targets(rows)
         reached = zip(rows, pages.tolist(), links.open_of(pages).tolist(), strict=True)
-        on = [row for row, page, left in reached if page not in ant.tabu and left > self._too_light[page]]
+        on = [
+            row
+            for row, page, left in reached
+            if page not in ant.tabu and left > self._too_light[page]
+        ]
         return np.concatenate([fresh, np.array(on, dtype=np.intp)])
 
     def _starts(self) -> list[str]:
-        """Returns the URLs of the pages on which ants start in the next cycle: pages visited by ants whose best open links are on
-        the best Pareto fronts of (R(anchor), R(page), R(target)), spread as widely as possible. If these have no open links, all
-        pages with open links are candidates; an empty list if no link is open."""
+        """Returns the URLs of the pages on which ants start in the next cycle: pages visited by
+        ants whose best open links are on the best Pareto fronts of (R(anchor), R(page), R(target)),
+        spread as widely as possible. If these have no open links, all pages with open links are
+        candidates; an empty list if no link is open."""
         waiting = [page for page in self._waiting if self._links.leads_on(page)]
-        rows = np.concatenate([self._links.rows(page) for page in waiting]) if waiting else self._links.open_rows()
+        rows = (
+            np.concatenate([self._links.rows(page) for page in waiting])
+            if waiting
+            else self._links.open_rows()
+        )
         rows = self._best_of_pages(rows[self._links.is_open(rows)])
         if not len(rows):
             return []
@@ -392,7 +489,8 @@ class AntColony(Strategy):
         return [pages[pool[i]] for i in best_spread(objectives[pool], self.settings.starts)]
 
     def _best_of_pages(self, rows: Rows) -> Rows:
-        """Returns for each page the row number of its best link among `rows`; pages in the order of their fetches."""
+        """Returns for each page the row number of its best link among `rows`; pages in the order of
+        their fetches."""
         pages = self._links.page_numbers(rows)
         order = np.lexsort((self.score(rows), pages))
         last = np.append(pages[order][1:] != pages[order][:-1], True)

@@ -1,5 +1,5 @@
-"""The interface of crawl strategies. A strategy decides which URL is fetched next, and how a fetched page changes the order of
-the URLs that wait.
+"""The interface of crawl strategies. A strategy decides which URL is fetched next, and how a
+fetched page changes the order of the URLs that wait.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from focused.parameters import Parameter, Value, parameters_of, read_settings
 from focused.relevance import Relevance
 
 GIVEN_UP = "given_up"
-"""Name of the queue of links that a rule of the strategy dropped. Nothing is fetched from this queue; a link that is found
-again on another page leaves it."""
+"""Name of the queue of links that a rule of the strategy dropped. Nothing is fetched from this
+queue; a link that is found again on another page leaves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +25,15 @@ class NoSettings:
 
 
 class Strategy:
-    """Orders a crawl. The crawl loop calls `start` once, then repeatedly `select`, and for each node selected either `expand`
-    (its page arrived) or `fail`.
+    """Orders a crawl. The crawl loop calls `start` once, then repeatedly `select`, and for each
+    node selected either `expand` (its page arrived) or `fail`.
 
-    A subclass sets its name, title and a one-line summary, declares its parameters as the fields of `Settings`, and implements
-    `expand`. Its texts are English, marked by `gettext_noop`; the web interface shows them in the user's language. What a
-    strategy stores for a URL is kept in the graph's nodes (there may be millions, in a database). What it stores for the run is
-    kept in the object; it must depend only on `rng` and on the pages in the order of arrival, so that passing the same pages to
-    a new object restores it.
+    A subclass sets its name, title and a one-line summary, declares its parameters as the fields of
+    `Settings`, and implements `expand`. Its texts are English, marked by `gettext_noop`; the web
+    interface shows them in the user's language. What a strategy stores for a URL is kept in the
+    graph's nodes (there may be millions, in a database). What it stores for the run is kept in the
+    object; it must depend only on `rng` and on the pages in the order of arrival, so that passing
+    the same pages to a new object restores it.
     """
 
     name: ClassVar[str]
@@ -41,8 +42,8 @@ class Strategy:
     """The strategy's display name; without one its identifier is shown."""
     summary: ClassVar[str]
     words: ClassVar[Mapping[str, str]] = {}
-    """Display names, by identifier, of what only this strategy has: choices of its parameters, parts of a score (keys of the
-    result of `explain`), and queues."""
+    """Display names, by identifier, of what only this strategy has: choices of its parameters,
+    parts of a score (keys of the result of `explain`), and queues."""
     Settings: ClassVar[type] = NoSettings
 
     def __init__(
@@ -58,7 +59,8 @@ class Strategy:
         self.rng = rng or random.Random(1)  # noqa: S311 - must be repeatable, no security
         self.settings: Any = read_settings(self.Settings, values or {})
         self.history = history
-        """Pages of an earlier run, in order of arrival, for strategies that learn from one; empty if there is none."""
+        """Pages of an earlier run, in order of arrival, for strategies that learn from one; empty
+        if there is none."""
 
     @classmethod
     def parameters(cls) -> tuple[Parameter, ...]:
@@ -66,7 +68,8 @@ class Strategy:
         return parameters_of(cls.Settings)
 
     def start(self, seeds: Sequence[str]) -> None:
-        """Adds the seeds to the queue in their order. Called once, before any other URL is added."""
+        """Adds the seeds to the queue in their order. Called once, before any other URL is
+        added."""
         for url in seeds:
             node = self.graph.add(url, 0, None)
             self.prepare_seed(node)
@@ -79,37 +82,41 @@ class Strategy:
         return 1e9
 
     def prepare_seed(self, node: Node) -> None:
-        """Sets the values that the strategy needs in the node of a seed. Called by `start` for each seed; does nothing by
-        default.
+        """Sets the values that the strategy needs in the node of a seed. Called by `start` for each
+        seed; does nothing by default.
         """
 
     def select(self) -> Node | None:
-        """Removes the next node to fetch from the queue and returns it; returns None if nothing is waiting."""
+        """Removes the next node to fetch from the queue and returns it; returns None if nothing is
+        waiting."""
         return self.graph.pop()
 
     def expand(self, node: Node, page: Page) -> None:
-        """Handles the arrival of the page of a selected node: adds the page's links to the queue with their priorities."""
+        """Handles the arrival of the page of a selected node: adds the page's links to the queue
+        with their priorities."""
         raise NotImplementedError
 
     def fail(self, node: Node) -> None:
-        """Handles a selected URL that could not be fetched, or that leads to a page already fetched."""
+        """Handles a selected URL that could not be fetched, or that leads to a page already
+        fetched."""
 
     def open(self, node: Node, url: str) -> Node | None:
-        """Returns the node of the URL `url`, to which the page of `node` links; creates it if the URL is new. Returns None if
-        the strategy need not order the URL, because it was fetched, failed, or is a seed.
+        """Returns the node of the URL `url`, to which the page of `node` links; creates it if the
+        URL is new. Returns None if the strategy need not order the URL, because it was fetched,
+        failed, or is a seed.
         """
         child = self.graph.add(url, node.depth + 1, node.url)
         return None if child.state >= State.FETCHED or child.depth == 0 else child
 
     def needs_queueing(self, node: Node) -> bool:
-        """Tells whether a URL still has to be queued: it is new, or a rule of the strategy dropped it (it is in the queue
-        GIVEN_UP).
+        """Tells whether a URL still has to be queued: it is new, or a rule of the strategy dropped
+        it (it is in the queue GIVEN_UP).
         """
         return node.state == State.KNOWN or node.queue == GIVEN_UP
 
     def drop_links(self, node: Node, links: Iterable[str]) -> None:
-        """Drops the URLs `links`, found on the page of `node`, because of a rule of the strategy. Does not affect URLs
-        that are already queued.
+        """Drops the URLs `links`, found on the page of `node`, because of a rule of the strategy.
+        Does not affect URLs that are already queued.
         """
         for url in links:
             child = self.open(node, url)
@@ -118,49 +125,51 @@ class Strategy:
 
     @property
     def left_out(self) -> Mapping[str, str]:
-        """The addresses that a rule of the strategy took for duplicates and left out before they were fetched, each with the
-        address that was kept instead."""
+        """The addresses that a rule of the strategy took for duplicates and left out before they
+        were fetched, each with the address that was kept instead."""
         return {}
 
     rule: ClassVar[str] = "given_up"
     """Identifier of the rule by which the strategy drops links; `ending` returns it."""
 
     def ending(self) -> str:
-        """Returns a code that tells why `select` has returned None: "frontier" if every known URL was selected; if the strategy
-        dropped some, the value of its attribute `rule`, which names the rule by which it did so."""
+        """Returns a code that tells why `select` has returned None: "frontier" if every known URL
+        was selected; if the strategy dropped some, the value of its attribute `rule`, which names
+        the rule by which it did so."""
         return self.rule if self.graph.waiting(GIVEN_UP) else "frontier"
 
     sum_to_one: ClassVar[tuple[str, ...]] = ()
     """Names of parameters that are shares of one whole; the web interface keeps their sum at 1."""
 
     resumable: ClassVar[bool] = False
-    """True if `state` and the graph hold everything that the strategy knows, so that an interrupted run can continue from them.
-    Otherwise a new object is given all pages of the run again."""
+    """True if `state` and the graph hold everything that the strategy knows, so that an interrupted
+    run can continue from them. Otherwise a new object is given all pages of the run again."""
 
     one_at_a_time: ClassVar[bool] = False
     """True if the page of a selected URL must have arrived before the next URL is selected."""
 
     def state(self) -> dict[str, Any]:
-        """Returns what the strategy knows besides the graph, as plain values that can be stored as JSON. `resume` restores
-        them.
+        """Returns what the strategy knows besides the graph, as plain values that can be stored as
+        JSON. `resume` restores them.
         """
         return {}
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        """Restores the strategy from the values that `state` returned when the run was interrupted."""
+        """Restores the strategy from the values that `state` returned when the run was
+        interrupted."""
 
     def change(self, values: Mapping[str, Value]) -> None:
-        """Changes the values of parameters during a run. Waiting links keep their priority until their score is computed again.
-        """
+        """Changes the values of parameters during a run. Waiting links keep their priority until
+        their score is computed again."""
         self.settings = read_settings(self.Settings, values)
 
     def mark(self, url: str, on_topic: bool | None) -> None:
-        """Handles the operator's mark of a fetched page as on topic (True) or off topic (False), or the removal of the mark
-        (None). Only strategies that learn from the run's pages use it.
+        """Handles the operator's mark of a fetched page as on topic (True) or off topic (False), or
+        the removal of the mark (None). Only strategies that learn from the run's pages use it.
         """
 
     def explain(self, node: Node) -> Mapping[str, float]:
-        """Returns the parts of a waiting URL's priority by name; the web interface shows them to explain the URL's position in
-        the queue.
+        """Returns the parts of a waiting URL's priority by name; the web interface shows them to
+        explain the URL's position in the queue.
         """
         return {"priority": node.priority}

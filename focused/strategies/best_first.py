@@ -1,4 +1,5 @@
-"""The strategy `best_first`: orders links by the similarity of their page and of their anchor text to the topic."""
+"""The strategy `best_first`: orders links by the similarity of their page and of their anchor text
+to the topic."""
 
 from __future__ import annotations
 
@@ -13,9 +14,10 @@ RESERVE = "reserve"
 
 
 class BestFirst(Strategy):
-    """Orders links by pv = (1 - a) Sim(page) + a Sim(anchor), where Sim is the similarity to the topic and a the parameter
-    `anchor`. If several pages link to a URL, the greatest of the values is its priority. The parameter `off_topic` determines
-    whether links of off-topic pages are ordered like all others, follow after all others, or are dropped.
+    """Orders links by pv = (1 - a) Sim(page) + a Sim(anchor), where Sim is the similarity to the
+    topic and a the parameter `anchor`. If several pages link to a URL, the greatest of the values
+    is its priority. The parameter `off_topic` determines whether links of off-topic pages are
+    ordered like all others, follow after all others, or are dropped.
 
     With a = 0 all links of a page have the same priority, as in the tunnelling paper."""
 
@@ -30,14 +32,15 @@ class BestFirst(Strategy):
         anchor: float = parameter(
             0.4,
             gettext_noop("Weight of the anchor text's similarity in a link's score"),
-            0, 1,
+            0,
+            1,
             title=gettext_noop("Share of the anchor"),
         )
         off_topic: str = parameter(
             "follow",
             gettext_noop(
-                "Links on off-topic pages: followed in order of score; followed last, when no other link is waiting; or dropped "
-                "(pure best first)"
+                "Links on off-topic pages: followed in order of score; followed last, when no other"
+                " link is waiting; or dropped (pure best first)"
             ),
             choices=("follow", "reserve", "drop"),
             title=gettext_noop("Links on off-topic pages"),
@@ -62,5 +65,9 @@ class BestFirst(Strategy):
             if a:
                 score = (1 - a) * score + a * self.topic.text(link.anchor_words)
             queue = RESERVE if reserve else ""
-            if self.needs_queueing(child) or (child.queue == queue and score > child.priority) or child.queue > queue:
+            if (
+                self.needs_queueing(child)
+                or (child.queue == queue and score > child.priority)
+                or child.queue > queue
+            ):
                 self.graph.push(child, score, queue, node.url)

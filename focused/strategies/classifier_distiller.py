@@ -1,5 +1,5 @@
-"""The focused crawler of Chakrabarti, van den Berg and Dom (1999): a classifier estimates the relevance of pages, and a
-distiller finds hubs, pages that link to many relevant pages.
+"""The focused crawler of Chakrabarti, van den Berg and Dom (1999): a classifier estimates the
+relevance of pages, and a distiller finds hubs, pages that link to many relevant pages.
 """
 
 from __future__ import annotations
@@ -23,24 +23,26 @@ if TYPE_CHECKING:
 FEATURES = 2**15
 ITERATIONS = 20
 MANY_HOSTS = 5
-"""If the fetched pages are on at least this many hosts, links inside one host are left out of the hub scores."""
+"""If the fetched pages are on at least this many hosts, links inside one host are left out of the
+hub scores."""
 
 
 class ClassifierDistiller(Strategy):
-    """Orders links by (1 - h) R(page) + h hub(page), where R is the classifier's probability that the link's page is on topic,
-    hub the page's hub score, and h the parameter `hub`.
+    """Orders links by (1 - h) R(page) + h hub(page), where R is the classifier's probability that
+    the link's page is on topic, hub the page's hub score, and h the parameter `hub`.
 
-    The classifier (naive Bayes) is trained on the topic's samples and on the pages fetched so far, which are labelled relevant
-    if their similarity reaches the topic's threshold. Until it has been trained, R is the similarity. Hub scores are those of
-    HITS over the pages fetched so far, each link weighted by the relevance of the page at its other end; they are scaled so
-    that the best is 1.
+    The classifier (naive Bayes) is trained on the topic's samples and on the pages fetched so far,
+    which are labelled relevant if their similarity reaches the topic's threshold. Until it has been
+    trained, R is the similarity. Hub scores are those of HITS over the pages fetched so far, each
+    link weighted by the relevance of the page at its other end; they are scaled so that the best is
+    1.
     """
 
     name = "classifier_distiller"
     title = gettext_noop("Classifier and distiller")
     summary = gettext_noop(
-        "Links come first if a classifier, trained during the run, judges their page on topic, or if their page is a good hub "
-        "(links to many pages on topic)."
+        "Links come first if a classifier, trained during the run, judges their page on topic, or"
+        " if their page is a good hub (links to many pages on topic)."
     )
 
     @dataclass(frozen=True, slots=True)
@@ -48,19 +50,24 @@ class ClassifierDistiller(Strategy):
         hub: float = parameter(
             0.3,
             gettext_noop("Share of a page's hub score in its links' priority"),
-            0, 1,
+            0,
+            1,
             title=gettext_noop("Share of the hub score"),
         )
         every: int = parameter(
             100,
-            gettext_noop("Number of pages between two updates of the classifier and the hub scores"),
-            10, 100_000,
+            gettext_noop(
+                "Number of pages between two updates of the classifier and the hub scores"
+            ),
+            10,
+            100_000,
             title=gettext_noop("Pages between trainings"),
         )
         smoothing: float = parameter(
             0.1,
             gettext_noop("Laplace smoothing of the classifier"),
-            0.0001, 10,
+            0.0001,
+            10,
             title=gettext_noop("Smoothing"),
         )
 
@@ -98,7 +105,9 @@ class ClassifierDistiller(Strategy):
         if len(self._relevance) % self.settings.every == 0:
             self._train()
             self._distil()
-            self.graph.reprioritise(lambda child: self._score(child.parent) if child.parent else child.priority)
+            self.graph.reprioritise(
+                lambda child: self._score(child.parent) if child.parent else child.priority
+            )
 
     def explain(self, node: Node) -> Mapping[str, float]:
         parent = node.parent or ""
@@ -109,7 +118,8 @@ class ClassifierDistiller(Strategy):
         return (1 - h) * self._relevance[parent] + h * self._hubs.get(parent, 0.0)
 
     def _sample(self, words: Mapping[str, int], relevant: bool) -> sparse.csr_matrix:
-        # Words count as present or absent: with their numbers of occurrences, long pages would outweigh the short samples.
+        # Words count as present or absent: with their numbers of occurrences, long pages would
+        # outweigh the short samples.
         row = self._hasher.transform([dict.fromkeys(words, 1)])
         self._rows.append(row)
         self._answers.append(relevant)

@@ -1,5 +1,7 @@
-"""The strategy `depth_first`, after Yang et al.: follows the newest links first. Among the links of one page it prefers those
-whose words are most similar to the topic's words; it postpones links that a decision tree predicts to lead off topic."""
+"""The strategy `depth_first`, after Yang et al.: follows the newest links first. Among the links of
+one page it prefers those whose words are most similar to the topic's words; it postpones links that
+a decision tree predicts to lead off topic.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ LATER = "later"
 
 
 class WordLikeness:
-    """Computes how similar a word is to the topic's words: the greatest Jaccard similarity of the sets of character bigrams of
-    the word and of a topic word, in [0, 1].
+    """Computes how similar a word is to the topic's words: the greatest Jaccard similarity of the
+    sets of character bigrams of the word and of a topic word, in [0, 1].
     """
 
     def __init__(self, topic_words: Iterable[str]) -> None:
@@ -43,28 +45,34 @@ class WordLikeness:
         if found is None:
             pairs = bigrams(word)
             shared = Counter(number for pair in pairs for number in self._holders.get(pair, ()))
-            found = max((n / (len(pairs) + self._sizes[number] - n) for number, n in shared.items()), default=0.0)
+            found = max(
+                (n / (len(pairs) + self._sizes[number] - n) for number, n in shared.items()),
+                default=0.0,
+            )
             self._known[word] = found
         return found
 
     def words(self, words: Collection[str]) -> float:
-        """Returns the mean similarity of several words, independent of their order; 0 without any."""
+        """Returns the mean similarity of several words, independent of their order; 0 without
+        any."""
         return fsum(self.word(word) for word in words) / len(words) if words else 0.0
 
 
 class DepthFirst(Strategy):
-    """Fetches the most recently found link first. Links that are predicted to lead to off-topic pages wait behind all others.
+    """Fetches the most recently found link first. Links that are predicted to lead to off-topic
+    pages wait behind all others.
 
-    A decision tree predicts whether a link leads to a relevant page. It is trained once, on the first `training_pages` pages that
-    were fetched through links, or on more if these are all relevant or all irrelevant. Its features are the
-    similarity of the words in the link's anchor and URL to the topic's words, the similarity of the link's page to the topic, and
-    the link's depth."""
+    A decision tree predicts whether a link leads to a relevant page. It is trained once, on the
+    first `training_pages` pages that were fetched through links, or on more if these are all
+    relevant or all irrelevant. Its features are the similarity of the words in the link's anchor
+    and URL to the topic's words, the similarity of the link's page to the topic, and the link's
+    depth."""
 
     name = "depth_first"
     title = gettext_noop("Depth first")
     summary = gettext_noop(
-        "Depth first; on each page the promising links first, and a decision tree postpones unpromising ones. "
-        "Plain depth first is an option."
+        "Depth first; on each page the promising links first, and a decision tree postpones"
+        " unpromising ones. Plain depth first is an option."
     )
     resumable = True
 
@@ -84,13 +92,15 @@ class DepthFirst(Strategy):
         training_pages: int = parameter(
             30,
             gettext_noop("Number of pages that the tree is trained on"),
-            5, 10_000,
+            5,
+            10_000,
             title=gettext_noop("Training pages"),
         )
         tree_depth: int = parameter(
             3,
             gettext_noop("Maximum depth of the tree"),
-            1, 20,
+            1,
+            20,
             title=gettext_noop("Depth of the tree"),
         )
 
@@ -120,8 +130,14 @@ class DepthFirst(Strategy):
         scored = [(self._likeness_of(link), link.url) for link in page.links]
         if self.settings.order == "similarity":
             scored.sort(key=lambda pair: -pair[0])
-        offered = [(child, likeness) for likeness, url in reversed(scored) if (child := self.open(node, url)) is not None]
-        promising = self._promising([[likeness, page.similarity, float(child.depth)] for child, likeness in offered])
+        offered = [
+            (child, likeness)
+            for likeness, url in reversed(scored)
+            if (child := self.open(node, url)) is not None
+        ]
+        promising = self._promising(
+            [[likeness, page.similarity, float(child.depth)] for child, likeness in offered]
+        )
         # The links are pushed in reverse order, because the one pushed last is popped first.
         for (child, likeness), good in zip(offered, promising, strict=True):
             child.data["features"] = [likeness, page.similarity, float(child.depth)]
@@ -142,12 +158,15 @@ class DepthFirst(Strategy):
         self._train()
 
     def _train(self) -> None:
-        """Trains the decision tree if there are `training_pages` examples and they include both relevant and irrelevant pages.
-        The examples are kept, so that a resumed run can train the tree again."""
+        """Trains the decision tree if there are `training_pages` examples and they include both
+        relevant and irrelevant pages. The examples are kept, so that a resumed run can train the
+        tree again."""
         answers = {answer for _, answer in self._samples}
         if len(self._samples) < self.settings.training_pages or len(answers) < 2:
             return
-        from sklearn.tree import DecisionTreeClassifier  # takes a second to import, needed only for training
+        from sklearn.tree import (
+            DecisionTreeClassifier,
+        )  # takes a second to import, needed only for training
 
         tree = DecisionTreeClassifier(max_depth=self.settings.tree_depth, random_state=0)
         self._tree = tree.fit([x for x, _ in self._samples], [y for _, y in self._samples])

@@ -1,5 +1,5 @@
-"""The strategy `dynamic_tunnel` (Jiang, Zhu and Wang): follows links through off-topic pages as long as the links' texts are
-relevant.
+"""The strategy `dynamic_tunnel` (Jiang, Zhu and Wang): follows links through off-topic pages as
+long as the links' texts are relevant.
 """
 
 from __future__ import annotations
@@ -23,24 +23,29 @@ TUNNEL = "tunnel"
 
 
 class DynamicTunnel(Tunnelling):
-    """Orders a crawl by two queues: links of relevant pages by Sim(page), the page's similarity to the topic; links of off-topic
-    pages by R(link), the link's relevance, and Sim(page). By default a tenth of the fetches goes to the second queue.
+    """Orders a crawl by two queues: links of relevant pages by Sim(page), the page's similarity to
+    the topic; links of off-topic pages by R(link), the link's relevance, and Sim(page). By default
+    a tenth of the fetches goes to the second queue.
 
-    R = w1 R_anchor + w2 R_context + w3 R_url, eq. (3) of the tunnelling paper, over the topic's words and the near-topic lexicon.
-    k is the number of off-topic steps that may still follow:
+    R = w1 R_anchor + w2 R_context + w3 R_url, eq. (3) of the tunnelling paper, over the topic's
+    words and the near-topic lexicon. k is the number of off-topic steps that may still follow:
 
     - A relevant page makes it infinite.
-    - The first off-topic page after it sets k to the parameter `depth` and subtracts one for every link.
-    - Each further off-topic page subtracts one for a link unless R(link) >= tau_u (the parameter `hold`).
+    - The first off-topic page after it sets k to the parameter `depth` and subtracts one for every
+      link.
+    - Each further off-topic page subtracts one for a link unless R(link) >= tau_u (the parameter
+      `hold`).
 
-    Links for which k is used up, or which follow `cap` consecutive off-topic pages, are kept until no other link waits, or
-    dropped (parameter `beyond`). Links of off-topic pages to hosts with `host_budget` off-topic pages since their last relevant
-    one are kept until no other link waits."""
+    Links for which k is used up, or which follow `cap` consecutive off-topic pages, are kept until
+    no other link waits, or dropped (parameter `beyond`). Links of off-topic pages to hosts with
+    `host_budget` off-topic pages since their last relevant one are kept until no other link waits.
+    """
 
     name = "dynamic_tunnel"
     title = gettext_noop("Dynamic tunnels")
     summary = gettext_noop(
-        "Best-first search on topic, with tunnels off topic that continue as long as their links are promising."
+        "Best-first search on topic, with tunnels off topic that continue as long as their links"
+        " are promising."
     )
     resumable = True
 
@@ -49,49 +54,59 @@ class DynamicTunnel(Tunnelling):
         depth: int = parameter(
             12,
             gettext_noop("Initial length of a tunnel (steps)"),
-            1, 100,
+            1,
+            100,
             title=gettext_noop("Length of a tunnel (k)"),
         )
         anchor: float = parameter(
             0.5,
             gettext_noop("Weight of the anchor text in a link's relevance"),
-            0, 1,
+            0,
+            1,
             title=gettext_noop("Weight of the anchor"),
         )
         context: float = parameter(
             0.3,
             gettext_noop("Weight of the words around the link"),
-            0, 1,
+            0,
+            1,
             title=gettext_noop("Weight of the context"),
         )
         url: float = parameter(
             0.2,
             gettext_noop("Weight of the URL's own words"),
-            0, 1,
+            0,
+            1,
             title=gettext_noop("Weight of the URL"),
         )
         hold: float = parameter(
             0.3,
-            gettext_noop("Link relevance at or above which following a link uses up no step of the tunnel"),
-            0, 1,
+            gettext_noop(
+                "Link relevance at or above which following a link uses up no step of the tunnel"
+            ),
+            0,
+            1,
             title=gettext_noop("Relevance without step cost"),
         )
         first_predict: bool = parameter(
             False,
-            gettext_noop("Promising links use up no step on the first off-topic page of a tunnel either"),
+            gettext_noop(
+                "Promising links use up no step on the first off-topic page of a tunnel either"
+            ),
             title=gettext_noop("No step cost on the first page"),
         )
         near: float = parameter(
             NEAR_SHARE,
             gettext_noop("Weight of a near-topic word relative to a word of the topic"),
-            0, 1,
+            0,
+            1,
             title=gettext_noop("Near-topic words"),
         )
         mode: str = parameter(
             "share",
             gettext_noop(
-                "How tunnels are scheduled: with a share of the fetches, or depth first until the next page on topic (as in the "
-                "original paper)"
+                "How tunnels are scheduled: with a share of the fetches, or depth first until the"
+                " next page on topic (as in the original paper)"
             ),
             choices=("share", "literal"),
             title=gettext_noop("Scheduling of tunnels"),
@@ -99,51 +114,72 @@ class DynamicTunnel(Tunnelling):
         share: float = parameter(
             0.1,
             gettext_noop("Share of the fetches for tunnels while both queues hold links"),
-            0, 1,
+            0,
+            1,
             title=gettext_noop("Share for tunnels"),
         )
         order: str = parameter(
             "promise",
             gettext_noop(
-                "Order within a tunnel: highest promise first (relevance of the link and its page minus the cost of "
-                "steps), or deepest first"
+                "Order within a tunnel: highest promise first (relevance of the link and its page"
+                " minus the cost of steps), or deepest first"
             ),
             choices=("promise", "level"),
             title=gettext_noop("Order of links in a tunnel"),
         )
         page: float = parameter(
             1.0,
-            gettext_noop("Weight of the page's similarity in a link's promise, relative to the link's own relevance"),
-            0, 10,
+            gettext_noop(
+                "Weight of the page's similarity in a link's promise, relative to the link's own"
+                " relevance"
+            ),
+            0,
+            10,
             title=gettext_noop("Weight of the page"),
         )
         step: float = parameter(
             0.02,
-            gettext_noop("Amount by which each off-topic page on the path to a link lowers the link's priority"),
-            0, 1,
+            gettext_noop(
+                "Amount by which each off-topic page on the path to a link lowers the link's"
+                " priority"
+            ),
+            0,
+            1,
             title=gettext_noop("Cost of a step"),
         )
         width: int = parameter(
             3,
-            gettext_noop("Number of links followed from an off-topic page if tunnels are scheduled as in the original paper"),
-            1, 100,
+            gettext_noop(
+                "Number of links followed from an off-topic page if tunnels are scheduled as in the"
+                " original paper"
+            ),
+            1,
+            100,
             title=gettext_noop("Links followed in a tunnel"),
         )
         cap: int = parameter(
             36,
-            gettext_noop("Maximum number of consecutive off-topic pages, including those reached at no step cost"),
-            1, 1000,
+            gettext_noop(
+                "Maximum number of consecutive off-topic pages, including those reached at no step"
+                " cost"
+            ),
+            1,
+            1000,
             title=gettext_noop("Longest tunnel"),
         )
         host_budget: int = parameter(
             50,
             gettext_noop("Maximum off-topic pages of one host since its last page on topic"),
-            1, 1_000_000,
+            1,
+            1_000_000,
             title=gettext_noop("Budget of a host"),
         )
         beyond: str = parameter(
             "reserve",
-            gettext_noop("Links on the last page of a tunnel: followed last, when no other link is waiting; or dropped"),
+            gettext_noop(
+                "Links on the last page of a tunnel: followed last, when no other link is waiting;"
+                " or dropped"
+            ),
             choices=("reserve", "drop"),
             title=gettext_noop("Links after the end of a tunnel"),
         )
@@ -160,7 +196,11 @@ class DynamicTunnel(Tunnelling):
         return {"credit": self._credit, "inside": self._inside, "off_topic": dict(self._off_topic)}
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        self._credit, self._inside, self._off_topic = state["credit"], state["inside"], Counter(state["off_topic"])
+        self._credit, self._inside, self._off_topic = (
+            state["credit"],
+            state["inside"],
+            Counter(state["off_topic"]),
+        )
 
     def prepare_seed(self, node: Node) -> None:
         node.data["k"] = UNSET
@@ -195,8 +235,8 @@ class DynamicTunnel(Tunnelling):
         self.propagate(node)
 
     def relevance(self, link: Link) -> float:
-        """Returns R(l) of a link, in [0, 1], eq. (3) of the tunnelling paper, with the weights scaled to the sum 1; 0 if all
-        weights are 0.
+        """Returns R(l) of a link, in [0, 1], eq. (3) of the tunnelling paper, with the weights
+        scaled to the sum 1; 0 if all weights are 0.
         """
         settings = self.settings
         total = settings.anchor + settings.context + settings.url
@@ -205,7 +245,9 @@ class DynamicTunnel(Tunnelling):
         anchor = self._fit(Counter(link.anchor_words))
         context = self._fit(link.context)
         return (
-            settings.anchor * anchor + settings.context * context + settings.url * self.topic.url(link.url)
+            settings.anchor * anchor
+            + settings.context * context
+            + settings.url * self.topic.url(link.url)
         ) / total
 
     def steps(self, node: Node, score: float) -> int | None:
@@ -241,7 +283,11 @@ class DynamicTunnel(Tunnelling):
 
     def explain(self, node: Node) -> Mapping[str, float]:
         k = node.get("k", 0)
-        return {"priority": node.priority, "off_topic_before": node.get("run", 0), **({} if k == UNSET else {"steps_left": k})}
+        return {
+            "priority": node.priority,
+            "off_topic_before": node.get("run", 0),
+            **({} if k == UNSET else {"steps_left": k}),
+        }
 
     def _fit(self, counts: Mapping[str, float]) -> float:
         if not counts:

@@ -1,5 +1,5 @@
-"""Training examples of the strategy `adaptive` (the features that fetched links had when they were chosen), with the sums that
-scaling and regression need.
+"""Training examples of the strategy `adaptive` (the features that fetched links had when they were
+chosen), with the sums that scaling and regression need.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ Rows = NDArray[np.intp]
 
 
 class Examples:
-    """Stores training examples: for each fetched link a row of `width` features, and the number of the page that it led to.
-    Only the newest `window` examples are used.
+    """Stores training examples: for each fetched link a row of `width` features, and the number of
+    the page that it led to. Only the newest `window` examples are used.
 
-    The sums needed for scaling and fitting are updated only by the rows added and removed since they were last used, so that
-    the cost does not grow with the length of the crawl.
+    The sums needed for scaling and fitting are updated only by the rows added and removed since
+    they were last used, so that the cost does not grow with the length of the crawl.
     """
 
     def __init__(self, width: int, window: int) -> None:
@@ -40,7 +40,8 @@ class Examples:
 
     @property
     def rows(self) -> Vector:
-        """The features of the newest `window` examples, as a matrix with a row for each, oldest first."""
+        """The features of the newest `window` examples, as a matrix with a row for each, oldest
+        first."""
         return self._rows[self._end - len(self) : self._end]
 
     @property
@@ -49,11 +50,14 @@ class Examples:
         return self._pages[self._end - len(self) : self._end]
 
     def add(self, row: Vector, page: int) -> None:
-        """Adds an example: the features of a link (`row`), and the number of the page it led to. From then on only the newest
-        `window` examples count.
+        """Adds an example: the features of a link (`row`), and the number of the page it led to.
+        From then on only the newest `window` examples count.
         """
         if self._end == len(self._rows):
-            self._rows[: self._window], self._pages[: self._window] = self.rows.copy(), self.pages.copy()
+            self._rows[: self._window], self._pages[: self._window] = (
+                self.rows.copy(),
+                self.pages.copy(),
+            )
             self._end = self._window
             self._clear()
         self._rows[self._end], self._pages[self._end] = row, page
@@ -74,8 +78,9 @@ class Examples:
         self._summed = now
 
     def scale(self, mean: Vector, spread: Vector, weight: float) -> tuple[Vector, Vector]:
-        """Returns the mean and the standard deviation of each feature (two arrays) over the examples and `weight` imaginary
-        further examples with the given mean and standard deviation (`spread`).
+        """Returns the mean and the standard deviation of each feature (two arrays) over the
+        examples and `weight` imaginary further examples with the given mean and standard deviation
+        (`spread`).
         """
         if not len(self):
             return mean, spread
@@ -86,17 +91,26 @@ class Examples:
         squares = np.maximum(squares, 0.0) + weight * (spread**2 + (mean - own) ** 2)
         return own, np.sqrt(squares / whole) + 1e-9
 
-    def ridge(self, mean: Vector, spread: Vector, goals: Callable[[Rows], Vector], centre: Vector, trust: float) -> Vector:
-        """Returns the weights w of a ridge regression, w = (X'X + trust I)^-1 (X'G + trust centre), an array indexed by
-        feature. The rows of X are the examples, minus `mean` and divided by `spread`. G are the values to predict: what `goals`
-        returns for the page numbers of the examples, minus their mean. The greater `trust`, the nearer w stays to the weights
-        `centre`.
+    def ridge(
+        self,
+        mean: Vector,
+        spread: Vector,
+        goals: Callable[[Rows], Vector],
+        centre: Vector,
+        trust: float,
+    ) -> Vector:
+        """Returns the weights w of a ridge regression, w = (X'X + trust I)^-1 (X'G + trust centre),
+        an array indexed by feature. The rows of X are the examples, minus `mean` and divided by
+        `spread`. G are the values to predict: what `goals` returns for the page numbers of the
+        examples, minus their mean. The greater `trust`, the nearer w stays to the weights `centre`.
         """
         self._sum_up()
         wanted = goals(self.pages)
         wanted = wanted - wanted.mean()
         crossed = np.outer(self._sum, mean)
-        square = (self._products - crossed - crossed.T + len(self) * np.outer(mean, mean)) / np.outer(spread, spread)
+        square = (
+            self._products - crossed - crossed.T + len(self) * np.outer(mean, mean)
+        ) / np.outer(spread, spread)
         square[np.diag_indices(len(mean))] += trust
         found: Vector = np.linalg.solve(square, self.rows.T @ wanted / spread + trust * centre)
         return found

@@ -1,5 +1,5 @@
-"""The strategy `fish` (De Bra and Post 1994), fish search in the form with priorities of Hersovici et al. (1998): paths that
-stay off topic for too many steps are abandoned.
+"""The strategy `fish` (De Bra and Post 1994), fish search in the form with priorities of Hersovici
+et al. (1998): paths that stay off topic for too many steps are abandoned.
 """
 
 from __future__ import annotations
@@ -16,16 +16,22 @@ from focused.strategies.base import Strategy
 
 
 class Fish(Strategy):
-    """Gives links a potential (their priority) and a number of remaining steps, by the parameters width, factor and depth:
+    """Gives links a potential (their priority) and a number of remaining steps, by the parameters
+    width, factor and depth:
 
-    - Relevant page: its first width * factor links get potential 1, and all its links `depth` steps.
-    - Off-topic page: its first `width` links get potential 0.5, and all its links one step less than the page has. The links of a
-      page without remaining steps are dropped.
-    - Other links get potential 0. With `front`, links of the newest relevant page precede those of earlier ones."""
+    - Relevant page: its first width * factor links get potential 1, and all its links `depth`
+      steps.
+    - Off-topic page: its first `width` links get potential 0.5, and all its links one step less
+      than the page has. The links of a page without remaining steps are dropped.
+    - Other links get potential 0. With `front`, links of the newest relevant page precede those of
+      earlier ones.
+    """
 
     name = "fish"
     title = gettext_noop("Fish search")
-    summary = gettext_noop("Links of pages on topic first, and only a few steps beyond pages off topic.")
+    summary = gettext_noop(
+        "Links of pages on topic first, and only a few steps beyond pages off topic."
+    )
     resumable = True
     rule = "rule_depth"
 
@@ -34,24 +40,29 @@ class Fish(Strategy):
         width: int = parameter(
             5,
             gettext_noop("Number of links followed from an off-topic page"),
-            1, 1000,
+            1,
+            1000,
             title=gettext_noop("Links followed from a page off topic"),
         )
         factor: float = parameter(
             1.5,
             gettext_noop("Factor by which more links are followed from a page on topic"),
-            1, 10,
+            1,
+            10,
             title=gettext_noop("Factor for pages on topic"),
         )
         depth: int = parameter(
             3,
             gettext_noop("Maximum number of steps off topic"),
-            1, 20,
+            1,
+            20,
             title=gettext_noop("Maximum steps off topic"),
         )
         front: bool = parameter(
             True,
-            gettext_noop("The newest page on topic first (as in the original paper), not the oldest"),
+            gettext_noop(
+                "The newest page on topic first (as in the original paper), not the oldest"
+            ),
             title=gettext_noop("Newest first"),
         )
         other_sites: bool = parameter(
@@ -85,7 +96,8 @@ class Fish(Strategy):
         chosen = int(settings.width * settings.factor) if page.relevant else settings.width
         best = 1.0 if page.relevant else 0.5
         if page.relevant and settings.front:
-            # slightly above the priorities of all earlier links, so that the newest relevant page comes first
+            # slightly above the priorities of all earlier links, so that the newest relevant page
+            # comes first
             best += self._pages * 1e-9
         for number, link in enumerate(self._ordered(page)):
             child = self.open(node, link.url)

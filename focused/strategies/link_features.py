@@ -1,5 +1,5 @@
-"""Stores the pages, links and link targets (URLs that links lead to) of a crawl in arrays, from which the strategy `adaptive`
-computes the features of all open targets at once.
+"""Stores the pages, links and link targets (URLs that links lead to) of a crawl in arrays, from
+which the strategy `adaptive` computes the features of all open targets at once.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ SHRINKAGE_SIBLINGS = 5.0
 SHRINKAGE_TEMPLATE = 5.0
 SHRINKAGE_HOST = 20.0
 SHRINKAGE_WORDS = 5.0
-"""Strength with which mean rewards are drawn towards a prior value: the number of fetched links that the prior value counts
-as."""
+"""Strength with which mean rewards are drawn towards a prior value: the number of fetched links
+that the prior value counts as."""
 MAX_WORDS = 50_000
 """Number of words whose hash buckets are cached."""
 MAX_ADDRESSES = 20_000
-"""Number of addresses whose parts are cached, because several runs over one archive parse the same addresses."""
+"""Number of addresses whose parts are cached, because several runs over one archive parse the same
+addresses."""
 BUCKETS = 4096
 """Number of hash buckets for the words of anchors and URLs."""
 NO_WORD = BUCKETS
@@ -40,8 +41,8 @@ LONGEST_RUN = 10
 
 
 class Found(NamedTuple):
-    """A link as found on a page: the URL of its target, the similarities of its anchor and of its context (the words around it)
-    to the topic, and the anchor's words."""
+    """A link as found on a page: the URL of its target, the similarities of its anchor and of its
+    context (the words around it) to the topic, and the anchor's words."""
 
     url: str
     anchor: float
@@ -57,14 +58,14 @@ def anchor_bucket(word: str) -> int:
 
 @lru_cache(maxsize=MAX_WORDS)
 def address_bucket(word: str) -> int:
-    """Returns the hash bucket of a word of a URL, from 0 to BUCKETS - 1. The same word in an anchor usually has another bucket.
-    """
+    """Returns the hash bucket of a word of a URL, from 0 to BUCKETS - 1. The same word in an anchor
+    usually has another bucket."""
     return zlib.crc32(b"/" + word.encode()) % BUCKETS
 
 
 class Parts(NamedTuple):
-    """The parts of a URL from which features are computed: its pattern (`template`: host, folder and file type with numbers
-    replaced), its host, and the hash buckets of its words.
+    """The parts of a URL from which features are computed: its pattern (`template`: host, folder
+    and file type with numbers replaced), its host, and the hash buckets of its words.
     """
 
     template: str
@@ -74,7 +75,8 @@ class Parts(NamedTuple):
 
 @lru_cache(maxsize=MAX_ADDRESSES)
 def parts_of(url: str) -> Parts:
-    """Returns a URL's pattern (folder and file type with numbers replaced), its host, and the hash buckets of its words."""
+    """Returns a URL's pattern (folder and file type with numbers replaced), its host, and the hash
+    buckets of its words."""
     address = _READ(url)
     return Parts(address.template, address.host, tuple(map(address_bucket, address.words)))
 
@@ -83,12 +85,14 @@ _READ = Addresses()
 
 
 class LinkFeatures:
-    """Stores the pages of a crawl, their links, and the targets of the links (the URLs they lead to); pages, links and targets
-    are each numbered from 0 in the order of arrival. A target is open until it is fetched or its fetch fails.
+    """Stores the pages of a crawl, their links, and the targets of the links (the URLs they lead
+    to); pages, links and targets are each numbered from 0 in the order of arrival. A target is open
+    until it is fetched or its fetch fails.
 
-    Each page has a reward in [0, 1], its relevance; a judge that learns during the crawl may change it later (`revise`). The data
-    of targets and links are in compact arrays. Changes to the features of open targets are first collected and then made all
-    together, before the features are read, which is cheaper than making them page by page."""
+    Each page has a reward in [0, 1], its relevance; a judge that learns during the crawl may change
+    it later (`revise`). The data of targets and links are in compact arrays. Changes to the
+    features of open targets are first collected and then made all together, before the features are
+    read, which is cheaper than making them page by page."""
 
     def __init__(self) -> None:
         self.urls: list[str] = []
@@ -99,17 +103,20 @@ class LinkFeatures:
         self._page_of = array("q")
         self._last_link = array("q")
         self._first_word = array("q")
-        """These three arrays hold, by target number: the page fetched from it (-1 for none), its newest link (-1 for none), and
-        the index in `_words` where its words begin."""
+        """These three arrays hold, by target number: the page fetched from it (-1 for none), its
+        newest link (-1 for none), and the index in `_words` where its words begin."""
         self._template = array("q")
         self._host = array("q")
         self._link_page = array("q")
         self._link_target = array("q")
         self._earlier = array("q")
-        """These three hold, by link number: its page, its target, and the previous link to the same target (-1 for none)."""
+        """These three hold, by link number: its page, its target, and the previous link to the same
+        target (-1 for none)."""
         self._words = array("q")
         """The hash buckets of the words of all targets, one target after the other."""
-        self._page = Columns(reward=float, closed=float, sum=float, run=float, template=np.intp, host=np.intp)
+        self._page = Columns(
+            reward=float, closed=float, sum=float, run=float, template=np.intp, host=np.intp
+        )
         self._whole = 0.0
         """Sum of the pages' rewards."""
         self._group = Columns(count=float, sum=float)
@@ -120,8 +127,9 @@ class LinkFeatures:
         self._again: list[MetAgain] = []
         self._closed: list[int] = []
         self._learned: tuple[list[int], list[float]] = ([], [])
-        """Changes that are not yet made in the table of features: new targets, further links to open targets, closed
-        targets, and hash buckets of words with the rewards of the pages that they led to."""
+        """Changes that are not yet made in the table of features: new targets, further links to
+        open targets, closed targets, and hash buckets of words with the rewards of the pages that
+        they led to."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -132,7 +140,8 @@ class LinkFeatures:
         return len(self._link_page)
 
     def number(self, url: str) -> int | None:
-        """Returns the number that a URL has as a link target; None if no link to it was found and no fetch of it was recorded."""
+        """Returns the number that a URL has as a link target; None if no link to it was found and
+        no fetch of it was recorded."""
         return self._targets.get(url)
 
     def is_open(self, target: int) -> bool:
@@ -140,7 +149,8 @@ class LinkFeatures:
 
     @property
     def table(self) -> OpenTargets:
-        """The features of all open targets, including all changes so far; may still contain targets that were closed before."""
+        """The features of all open targets, including all changes so far; may still contain targets
+        that were closed before."""
         self._settle()
         return self._table
 
@@ -155,8 +165,8 @@ class LinkFeatures:
         return None if target is None or self._page_of[target] < 0 else self._page_of[target]
 
     def between_pages(self) -> tuple[Rows, Rows]:
-        """Returns the links between fetched pages as two parallel arrays: the numbers of the pages that contain them, and the
-        numbers of the pages they lead to.
+        """Returns the links between fetched pages as two parallel arrays: the numbers of the pages
+        that contain them, and the numbers of the pages they lead to.
         """
         pages = _array(self._page_of).take(_array(self._link_target))
         rows = np.flatnonzero(pages >= 0)
@@ -167,13 +177,14 @@ class LinkFeatures:
         return self._host[target]
 
     def of_hosts(self, hosts: Iterable[str]) -> frozenset[int]:
-        """Returns the numbers that stand for these hosts in the features; hosts of which neither a page nor a link was
-        added have none and are left out."""
+        """Returns the numbers that stand for these hosts in the features; hosts of which neither a
+        page nor a link was added have none and are left out."""
         return frozenset(self._groups[host] for host in hosts if host in self._groups)
 
     def parent(self, target: int) -> int:
-        """Returns the number of the page with the highest reward among those that link to the target; of equal rewards the page
-        that arrived first. The target must have been found through a link."""
+        """Returns the number of the page with the highest reward among those that link to the
+        target; of equal rewards the page that arrived first. The target must have been found
+        through a link."""
         link = self._last_link[target]
         best = self._link_page[link]
         most = self._page.reward.item(best)
@@ -183,10 +194,19 @@ class LinkFeatures:
                 best, most = page, reward
         return best
 
-    def add(self, url: str, depth: int, reward: float, found: Sequence[Found], parent: int, relevant: bool) -> int:
-        """Adds the page fetched from `url` at `depth` (clicks from the nearest seed) with its `reward` and its links `found`, and
-        returns its number. `parent` is the number of the page through whose link it was fetched (-1: none). If `relevant` is
-        true, the count of consecutive off-topic pages on the path restarts at 0."""
+    def add(
+        self,
+        url: str,
+        depth: int,
+        reward: float,
+        found: Sequence[Found],
+        parent: int,
+        relevant: bool,
+    ) -> int:
+        """Adds the page fetched from `url` at `depth` (clicks from the nearest seed) with its
+        `reward` and its links `found`, and returns its number. `parent` is the number of the page
+        through whose link it was fetched (-1: none). If `relevant` is true, the count of
+        consecutive off-topic pages on the path restarts at 0."""
         number = len(self.names)
         self.names.append(url)
         place = self._page.extend(1).start
@@ -195,13 +215,17 @@ class LinkFeatures:
         groups = self._groups_of(url) if own is None else (self._template[own], self._host[own])
         page.reward[place] = reward
         page.template[place], page.host[place] = groups
-        page.run[place] = 0 if relevant else min(LONGEST_RUN, (page.run[parent] if parent >= 0 else 0) + 1)
+        page.run[place] = (
+            0 if relevant else min(LONGEST_RUN, (page.run[parent] if parent >= 0 else 0) + 1)
+        )
         self._whole += reward
         for group in groups:
             self._group.count[group] += 1
             self._group.sum[group] += reward
         if found:
-            self._add_links(number, depth + 1, reward / len(found), {one.url: one for one in found}.values())
+            self._add_links(
+                number, depth + 1, reward / len(found), {one.url: one for one in found}.values()
+            )
         return number
 
     def _add_links(self, page: int, depth: int, share: float, found: Iterable[Found]) -> None:
@@ -212,7 +236,21 @@ class LinkFeatures:
             if target is None:
                 target = self._new(url, words)
                 size = len(self._words) - self._first_word[target]
-                met((anchor, context, 1, depth, run, share, page, page, self._template[target], self._host[target], size))
+                met(
+                    (
+                        anchor,
+                        context,
+                        1,
+                        depth,
+                        run,
+                        share,
+                        page,
+                        page,
+                        self._template[target],
+                        self._host[target],
+                        size,
+                    )
+                )
             elif is_open[target]:
                 again((target, anchor, context, depth, run, share, page))
             else:
@@ -224,7 +262,8 @@ class LinkFeatures:
             self._link_target.append(target)
 
     def _new(self, url: str, words: Sequence[str]) -> int:
-        """Adds a target and returns its number; `words` are the words of the anchor of the first link to it."""
+        """Adds a target and returns its number; `words` are the words of the anchor of the first
+        link to it."""
         target = self._targets[url] = len(self.urls)
         self.urls.append(url)
         parts = parts_of(url)
@@ -234,18 +273,23 @@ class LinkFeatures:
         self._first_word.append(len(self._words))
         self._template.append(self._group_of(parts.template))
         self._host.append(self._group_of(parts.host))
-        self._words.extend(dict.fromkeys([*map(anchor_bucket, words), *parts.buckets]) or (NO_WORD,))
+        self._words.extend(
+            dict.fromkeys([*map(anchor_bucket, words), *parts.buckets]) or (NO_WORD,)
+        )
         return target
 
     def close(self, url: str, page: int = -1) -> None:
-        """Records that the link target `url` need not be fetched any more: it was fetched as page number `page`, or could not be
-        fetched (-1). The page's reward (0 if not fetched) is counted for the pages that link to the target, and for the words of
-        its URL and of the anchor text of the first link to it."""
+        """Records that the link target `url` need not be fetched any more: it was fetched as page
+        number `page`, or could not be fetched (-1). The page's reward (0 if not fetched) is counted
+        for the pages that link to the target, and for the words of its URL and of the anchor text
+        of the first link to it."""
         target = self._targets.get(url)
         if target is None:
             target = self._new(url, ())
             size = len(self._words) - self._first_word[target]
-            self._met.append((0.0, 0.0, 1, 0, 0.0, 0.0, 0, 0, self._template[target], self._host[target], size))
+            self._met.append(
+                (0.0, 0.0, 1, 0, 0.0, 0.0, 0, 0, self._template[target], self._host[target], size)
+            )
         elif not self._is_open[target]:
             return
         self._is_open[target] = 0
@@ -264,48 +308,62 @@ class LinkFeatures:
         self._learned[1].extend([reward] * len(buckets))
 
     def revise(self, reward: Vector) -> None:
-        """Replaces the rewards of all pages by `reward`, indexed by page number, and computes the sums of rewards by page,
-        address pattern, host and word again."""
+        """Replaces the rewards of all pages by `reward`, indexed by page number, and computes the
+        sums of rewards by page, address pattern, host and word again."""
         self._settle()
         size = self._page.size
         self._page.reward[:size] = reward
         self._whole = float(np.sum(reward))
         groups = self._group.size
         both = np.concatenate([self._page.template[:size], self._page.host[:size]])
-        self._group.sum[:groups] = np.bincount(both, weights=np.concatenate([reward, reward]), minlength=groups)
+        self._group.sum[:groups] = np.bincount(
+            both, weights=np.concatenate([reward, reward]), minlength=groups
+        )
         pages, words, to = _array(self._page_of), _array(self._words), _array(self._link_target)
         own = np.where(pages >= 0, reward[pages], 0.0)
         sizes = np.diff(_array(self._first_word), append=len(words))
-        self._word_sums[:] = np.bincount(words, weights=np.repeat(own, sizes), minlength=BUCKETS + 1)
+        self._word_sums[:] = np.bincount(
+            words, weights=np.repeat(own, sizes), minlength=BUCKETS + 1
+        )
         self._word_sums[NO_WORD] = 0.0
-        self._page.sum[:size] = np.bincount(_array(self._link_page), weights=own[to], minlength=size)
+        self._page.sum[:size] = np.bincount(
+            _array(self._link_page), weights=own[to], minlength=size
+        )
 
     def features(self) -> Vector:
-        """Returns the features of the open targets: a matrix with a row for each, in ascending order of target numbers, and 14
-        columns in the order of FEATURES.
+        """Returns the features of the open targets: a matrix with a row for each, in ascending
+        order of target numbers, and 14 columns in the order of FEATURES.
         """
         table = self.table
         return self.columns()[:, table.is_open].T
 
     def columns(self) -> Vector:
-        """Returns the features of all targets in `table`: a matrix with 14 rows in the order of FEATURES and a column for each
-        target of `table`, including closed ones. It is valid until the next change.
+        """Returns the features of all targets in `table`: a matrix with 14 rows in the order of
+        FEATURES and a column for each target of `table`, including closed ones. It is valid until
+        the next change.
         """
         self._settle()
         number = len(self.names)
         mean = self._whole / number if number else 0.0
         page, group = self._page, self._group
-        reward, sums, counts = page.reward[: page.size], group.sum[: group.size], group.count[: group.size]
+        reward, sums, counts = (
+            page.reward[: page.size],
+            group.sum[: group.size],
+            group.count[: group.size],
+        )
         prior = SHRINKAGE_SIBLINGS / 2 * (mean + reward)
         siblings = (page.sum[: page.size] + prior) / (page.closed[: page.size] + SHRINKAGE_SIBLINGS)
         templates = (sums + SHRINKAGE_TEMPLATE * mean) / (counts + SHRINKAGE_TEMPLATE)
         hosts = (sums + SHRINKAGE_HOST * mean) / (counts + SHRINKAGE_HOST)
-        words = (self._word_sums + SHRINKAGE_WORDS * mean) / (self._word_counts + SHRINKAGE_WORDS) - mean
+        words = (self._word_sums + SHRINKAGE_WORDS * mean) / (
+            self._word_counts + SHRINKAGE_WORDS
+        ) - mean
         return self._table.features(Means(number, reward, siblings, templates, hosts, words))
 
     def _settle(self) -> None:
-        """Applies the changes collected since the last call to the table of features: new link targets, further links to known
-        targets, targets fetched or failed, and the rewards of words.
+        """Applies the changes collected since the last call to the table of features: new link
+        targets, further links to known targets, targets fetched or failed, and the rewards of
+        words.
         """
         if self._met:
             first = len(self.urls) - len(self._met)
@@ -325,7 +383,8 @@ class LinkFeatures:
             reward.clear()
 
     def _reward_of(self, target: int) -> float:
-        """Returns the reward of the page that was fetched from a link target; 0 if fetching it failed."""
+        """Returns the reward of the page that was fetched from a link target; 0 if fetching it
+        failed."""
         page = self._page_of[target]
         return self._page.reward.item(page) if page >= 0 else 0.0
 
@@ -341,6 +400,7 @@ class LinkFeatures:
 
 
 def _array(numbers: array[int]) -> Rows:
-    """Returns a numpy array that shares the memory of `numbers`. No reference to the result may be kept when the next number is
-    appended to `numbers`, since an array whose memory is shared cannot grow."""
+    """Returns a numpy array that shares the memory of `numbers`. No reference to the result may be
+    kept when the next number is appended to `numbers`, since an array whose memory is shared cannot
+    grow."""
     return np.frombuffer(numbers, dtype=np.intp)

@@ -1,5 +1,5 @@
-"""The strategy `pagerank`, with which the tunnelling paper compares its own: a fetched page passes its score on to the pages it
-links to, in equal parts.
+"""The strategy `pagerank`, with which the tunnelling paper compares its own: a fetched page passes
+its score on to the pages it links to, in equal parts.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ START = 1.0
 
 
 class PageRank(Strategy):
-    """Orders URLs by a score PR, which is 1 when the URL is first found. When another page that links to it is fetched, that
-    page's score, divided by the number of its links, is added. Links of off-topic pages wait behind all others, or are dropped,
-    or treated alike (parameter `off_topic`)."""
+    """Orders URLs by a score PR, which is 1 when the URL is first found. When another page that
+    links to it is fetched, that page's score, divided by the number of its links, is added. Links
+    of off-topic pages wait behind all others, or are dropped, or treated alike (parameter
+    `off_topic`)."""
 
     name = "pagerank"
     title = gettext_noop("PageRank")
@@ -32,8 +33,8 @@ class PageRank(Strategy):
         off_topic: str = parameter(
             "reserve",
             gettext_noop(
-                "Links on off-topic pages: followed last, when no other link is waiting; dropped, as in the original paper; or "
-                "followed like others"
+                "Links on off-topic pages: followed last, when no other link is waiting; dropped,"
+                " as in the original paper; or followed like others"
             ),
             choices=("reserve", "drop", "follow"),
             title=gettext_noop("Links on off-topic pages"),

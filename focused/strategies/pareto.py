@@ -1,5 +1,5 @@
-"""Selection by several objectives: Pareto fronts as in NSGA-II's fast non-dominated sort, and selection of candidates that are
-far apart (nearest-farthest candidates).
+"""Selection by several objectives: Pareto fronts as in NSGA-II's fast non-dominated sort, and
+selection of candidates that are far apart (nearest-farthest candidates).
 """
 
 from __future__ import annotations
@@ -10,23 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 Objectives = NDArray[np.float64]
-"""Matrix of n rows, one for each candidate, and m columns, one for each objective that is to be maximised."""
+"""Matrix of n rows, one for each candidate, and m columns, one for each objective that is to be
+maximised."""
 
 
 def fronts(objectives: Objectives) -> Iterator[NDArray[np.intp]]:
-    """Yields the row numbers of each Pareto front: no row of the first front is dominated by another; rows of later fronts are
-    dominated only by rows of earlier fronts.
+    """Yields the row numbers of each Pareto front: no row of the first front is dominated by
+    another; rows of later fronts are dominated only by rows of earlier fronts.
 
-    Row a dominates row b if it is smaller in no objective and greater in at least one. The fronts equal those of the fast
-    non-dominated sort of NSGA-II. They are computed one after the other on demand, in O(n m) time for each distinct row of a
-    front (n rows, m objectives).
+    Row a dominates row b if it is smaller in no objective and greater in at least one. The fronts
+    equal those of the fast non-dominated sort of NSGA-II. They are computed one after the other on
+    demand, in O(n m) time for each distinct row of a front (n rows, m objectives).
     """
     left = np.arange(len(objectives))
     while len(left):
         front: list[NDArray[np.intp]] = []
         candidates = left[np.lexsort(-objectives[left].T[::-1])]
         while len(candidates):
-            best = objectives[candidates[0]]  # the first in descending lexicographic order: no other candidate dominates it
+            best = objectives[
+                candidates[0]
+            ]  # the first in descending lexicographic order: no other candidate dominates it
             no_greater = (objectives[candidates] <= best).all(axis=1)
             equal = no_greater & (objectives[candidates] == best).all(axis=1)
             front.append(candidates[equal])
@@ -37,20 +40,23 @@ def fronts(objectives: Objectives) -> Iterator[NDArray[np.intp]]:
 
 
 def normalised(objectives: Objectives) -> Objectives:
-    """Returns the matrix with each column scaled to [0, 1] by its minimum and maximum; a column of equal values becomes 0."""
+    """Returns the matrix with each column scaled to [0, 1] by its minimum and maximum; a column of
+    equal values becomes 0."""
     low = objectives.min(axis=0)
     spread = objectives.max(axis=0) - low
-    scaled: Objectives = np.divide(objectives - low, spread, out=np.zeros_like(objectives), where=spread > 0)
+    scaled: Objectives = np.divide(
+        objectives - low, spread, out=np.zeros_like(objectives), where=spread > 0
+    )
     return scaled
 
 
 def nearest_farthest(objectives: Objectives, number: int) -> list[int]:
-    """Selects `number` rows far apart and returns their numbers: the best row of each objective, then repeatedly the row whose
-    nearest selected row is farthest away.
+    """Selects `number` rows far apart and returns their numbers: the best row of each objective,
+    then repeatedly the row whose nearest selected row is farthest away.
 
-    Distance is Euclidean over normalised columns, eq. (5) of the ant colony paper; of equal distances the lower row number
-    wins. This is greedy k-centre selection, whose radius is at most twice the best possible. If there are no more than `number`
-    rows, all are selected.
+    Distance is Euclidean over normalised columns, eq. (5) of the ant colony paper; of equal
+    distances the lower row number wins. This is greedy k-centre selection, whose radius is at most
+    twice the best possible. If there are no more than `number` rows, all are selected.
     """
     if len(objectives) == 0 or number <= 0:
         return []
@@ -67,8 +73,9 @@ def nearest_farthest(objectives: Objectives, number: int) -> list[int]:
 
 
 def best_spread(objectives: Objectives, number: int) -> list[int]:
-    """Selects `number` rows and returns their numbers: whole Pareto fronts, best first. Of the last front needed, if it has too
-    many rows, those are selected that are far apart (`nearest_farthest`).
+    """Selects `number` rows and returns their numbers: whole Pareto fronts, best first. Of the last
+    front needed, if it has too many rows, those are selected that are far apart
+    (`nearest_farthest`).
     """
     chosen: list[int] = []
     for front in fronts(objectives):

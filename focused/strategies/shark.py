@@ -1,5 +1,5 @@
-"""The strategy `shark`, shark search (Hersovici et al. 1998): a link's score combines one inherited from its page with one of
-its anchor text and the words around it.
+"""The strategy `shark`, shark search (Hersovici et al. 1998): a link's score combines one inherited
+from its page with one of its anchor text and the words around it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from focused.strategies.base import Strategy
 
 
 class Shark(Strategy):
-    """Orders links by potential = gamma inherited + (1 - gamma) neighbourhood. Sim is the similarity to the topic.
+    """Orders links by potential = gamma inherited + (1 - gamma) neighbourhood. Sim is the
+    similarity to the topic.
 
-    inherited is delta Sim(page) if Sim(page) > `similar`, otherwise delta times the page's own inherited score. neighbourhood is
-    beta Sim(anchor) + (1 - beta) context. context is 1 if Sim(anchor) > 0, otherwise the Sim of the words around the link. Links
-    of pages more than `depth` steps beyond the last similar page are dropped.
+    inherited is delta Sim(page) if Sim(page) > `similar`, otherwise delta times the page's own
+    inherited score. neighbourhood is beta Sim(anchor) + (1 - beta) context. context is 1 if
+    Sim(anchor) > 0, otherwise the Sim of the words around the link. Links of pages more than
+    `depth` steps beyond the last similar page are dropped.
     """
 
     name = "shark"
@@ -32,31 +34,41 @@ class Shark(Strategy):
         delta: float = parameter(
             0.5,
             gettext_noop("Factor by which a page's score is passed on to its links"),
-            0, 1,
+            0,
+            1,
             title=gettext_noop("Share passed on (δ)"),
         )
         beta: float = parameter(
             0.8,
-            gettext_noop("Weight of the anchor text in the neighbourhood score; the surrounding words get the rest"),
-            0, 1,
+            gettext_noop(
+                "Weight of the anchor text in the neighbourhood score; the surrounding words get"
+                " the rest"
+            ),
+            0,
+            1,
             title=gettext_noop("Share of the anchor (β)"),
         )
         gamma: float = parameter(
             0.5,
             gettext_noop("Weight of the inherited score; the neighbourhood score gets the rest"),
-            0, 1,
+            0,
+            1,
             title=gettext_noop("Share inherited (γ)"),
         )
         depth: int = parameter(
             3,
             gettext_noop("Maximum number of steps over pages without similarity"),
-            1, 20,
+            1,
+            20,
             title=gettext_noop("Maximum steps off topic"),
         )
         similar: float = parameter(
             0.0,
-            gettext_noop("Similarity above which a page passes on its own score and the full depth limit"),
-            0, 1,
+            gettext_noop(
+                "Similarity above which a page passes on its own score and the full depth limit"
+            ),
+            0,
+            1,
             title=gettext_noop("Similarity threshold"),
         )
 

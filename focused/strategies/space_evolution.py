@@ -1,5 +1,5 @@
-"""The strategy of web space evolution (Liu, Li and Jiang 2019): keeps a library of links, which new links enter if they are
-near reference points in the space of three objectives.
+"""The strategy of web space evolution (Liu, Li and Jiang 2019): keeps a library of links, which new
+links enter if they are near reference points in the space of three objectives.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ Vector = NDArray[np.float64]
 
 
 def enter(tests: Vector, library: Vector, seeds: Vector) -> NDArray[np.bool_]:
-    """Returns a Boolean array that tells for each row of `tests` whether its link enters the library: if its distance to the
-    nearest row of `seeds` (the reference points) is below the mean of these distances for the rows of `library`.
+    """Returns a Boolean array that tells for each row of `tests` whether its link enters the
+    library: if its distance to the nearest row of `seeds` (the reference points) is below the mean
+    of these distances for the rows of `library`.
 
-    All rows are vectors of objectives, distances are Euclidean. Every link enters an empty library."""
+    All rows are vectors of objectives, distances are Euclidean. Every link enters an empty library.
+    """
     if len(library) == 0:
         return np.ones(len(tests), dtype=bool)
     near: NDArray[np.bool_] = to_seeds(tests, seeds) < to_seeds(library, seeds).mean()
@@ -43,28 +45,40 @@ class SpaceEvolution(Strategy):
     """Evolves a library of links in cycles. Each cycle
     - tests the open links on the fetched pages of the library, or all open links if there are none;
     - adds those that pass (`enter`) and keeps the library's best links by Pareto rank;
-    - fetches up to `pages` unfetched links of the library whose objectives are far apart.
-    The objectives of a link, as in the ant colony strategy, are the relevances R of its anchor, page and target (estimated)."""
+    - fetches up to `pages` unfetched links of the library whose objectives are far apart. The
+      objectives of a link, as in the ant colony strategy, are the relevances R of its anchor, page
+      and target (estimated).
+    """
 
     name = "space_evolution"
     title = gettext_noop("Space evolution")
     summary = gettext_noop(
-        "Evolutionary search: keeps a library of the links that are closest to a reference in the relevance of anchor, page and"
-        " target."
+        "Evolutionary search: keeps a library of the links that are closest to a reference in the"
+        " relevance of anchor, page and target."
     )
     one_at_a_time = True
 
     @dataclass(frozen=True, slots=True)
     class Settings:
         library: int = parameter(
-            50, gettext_noop("Links in the library"), 2, 10_000, title=gettext_noop("Size of the link library")
+            50,
+            gettext_noop("Links in the library"),
+            2,
+            10_000,
+            title=gettext_noop("Size of the link library"),
         )
-        pages: int = parameter(10, gettext_noop("Pages fetched in a cycle"), 1, 1000, title=gettext_noop("Pages per cycle"))
+        pages: int = parameter(
+            10,
+            gettext_noop("Pages fetched in a cycle"),
+            1,
+            1000,
+            title=gettext_noop("Pages per cycle"),
+        )
         toward: str = parameter(
             "samples",
             gettext_noop(
-                "What the relevance of a link's anchor, page and target is compared with: the topic's samples (the highest "
-                "relevance), or the seed pages"
+                "What the relevance of a link's anchor, page and target is compared with: the"
+                " topic's samples (the highest relevance), or the seed pages"
             ),
             choices=("samples", "seeds"),
             title=gettext_noop("Reference for links"),
@@ -88,7 +102,9 @@ class SpaceEvolution(Strategy):
 
     def select(self) -> Node | None:
         node = self.graph.pop() or next(self._walk, None)
-        if node is None and len(self._links.open_rows()):  # links were added after the last cycle ended
+        if node is None and len(
+            self._links.open_rows()
+        ):  # links were added after the last cycle ended
             self._walk = self._cycles()
             node = next(self._walk, None)
         return node
@@ -103,7 +119,10 @@ class SpaceEvolution(Strategy):
         for link in page.links:
             self.graph.add(link.url, node.depth + 1, node.url)
         anchors = [self.topic.page(Counter(link.anchor_words)) for link in page.links]
-        priors = [max(anchor, self.topic.page(link.context)) for anchor, link in zip(anchors, page.links, strict=True)]
+        priors = [
+            max(anchor, self.topic.page(link.context))
+            for anchor, link in zip(anchors, page.links, strict=True)
+        ]
         urls = [link.url for link in page.links]
         self._links.add(node.url, page.similarity, urls, anchors, priors, page.content.url)
 
@@ -113,7 +132,11 @@ class SpaceEvolution(Strategy):
 
     def explain(self, node: Node) -> Mapping[str, float]:
         objectives = self._library.get(node.url)
-        return {} if objectives is None else dict(zip(("anchor", "page", "target"), map(float, objectives), strict=True))
+        return (
+            {}
+            if objectives is None
+            else dict(zip(("anchor", "page", "target"), map(float, objectives), strict=True))
+        )
 
     def _cycles(self) -> Iterator[Node]:
         while True:
@@ -124,14 +147,18 @@ class SpaceEvolution(Strategy):
             if not chosen:
                 return
             for node in chosen:
-                if node.state < State.FETCHED:  # its page may have been fetched earlier in this cycle, through a redirect
+                if (
+                    node.state < State.FETCHED
+                ):  # its page may have been fetched earlier in this cycle, through a redirect
                     yield node
 
     def _tests(self) -> dict[str, tuple[Sequence[float], str]]:
-        """Returns the links to test: for each target URL, the objectives of the link and the URL of the page that contains it.
-        Of several links to one URL, this is the link with the largest sum of objectives.
+        """Returns the links to test: for each target URL, the objectives of the link and the URL of
+        the page that contains it. Of several links to one URL, this is the link with the largest
+        sum of objectives.
 
-        These are the open links of the library's pages; if there are none, the open links of all pages.
+        These are the open links of the library's pages; if there are none, the open links of all
+        pages.
         """
         spans = [self._links.rows(url) for url in self._library if url in self._links]
         rows = np.concatenate(spans) if spans else np.zeros(0, dtype=np.intp)
@@ -141,7 +168,10 @@ class SpaceEvolution(Strategy):
         objectives = self._links.objectives(rows)
         # in ascending order, so that the best link to a URL overwrites the others
         order = np.argsort(objectives.sum(axis=1), kind="stable")
-        return {self._links.urls[rows[i]]: (objectives[i].tolist(), self._links.page_of(rows[i])) for i in order}
+        return {
+            self._links.urls[rows[i]]: (objectives[i].tolist(), self._links.page_of(rows[i]))
+            for i in order
+        }
 
     def _evolve(self, tests: dict[str, tuple[Sequence[float], str]]) -> None:
         urls = list(tests)
@@ -159,10 +189,15 @@ class SpaceEvolution(Strategy):
         self._trim()
 
     def _trim(self) -> None:
-        """Reduces the library to its maximum size (parameter `library`) by keeping the links of the best Pareto fronts. If all
-        kept links are fetched already, up to `pages` (a parameter) unfetched links replace the last of them."""
+        """Reduces the library to its maximum size (parameter `library`) by keeping the links of the
+        best Pareto fronts. If all kept links are fetched already, up to `pages` (a parameter)
+        unfetched links replace the last of them.
+        """
         names = list(self._library)
-        kept = [names[i] for i in best_spread(np.array(list(self._library.values())), self.settings.library)]
+        kept = [
+            names[i]
+            for i in best_spread(np.array(list(self._library.values())), self.settings.library)
+        ]
         if not any(self._unfetched(url) for url in kept):
             fresh = [url for url in names if self._unfetched(url)][: self.settings.pages]
             kept = [*kept[: max(0, self.settings.library - len(fresh))], *fresh]

@@ -1,5 +1,5 @@
-"""The strategy `static_tunnel` (Bergmark, Lagoze and Sbityakov 2002): follows links through off-topic pages up to a fixed
-length."""
+"""The strategy `static_tunnel` (Bergmark, Lagoze and Sbityakov 2002): follows links through
+off-topic pages up to a fixed length."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from focused.strategies.tunnel import Tunnelling
 
 
 class StaticTunnel(Tunnelling):
-    """Follows links through up to `length` consecutive off-topic pages. Each link has a number k of remaining steps: `length`
-    if its page is relevant, otherwise one less than the page's own k. Links of an off-topic page with k = 0 are dropped. Links
-    are ordered by the similarity of their page to the topic."""
+    """Follows links through up to `length` consecutive off-topic pages. Each link has a number k of
+    remaining steps: `length` if its page is relevant, otherwise one less than the page's own k.
+    Links of an off-topic page with k = 0 are dropped. Links are ordered by the similarity of their
+    page to the topic."""
 
     name = "static_tunnel"
     title = gettext_noop("Fixed tunnels")
-    summary = gettext_noop("Best-first search that continues through a fixed number of off-topic pages.")
+    summary = gettext_noop(
+        "Best-first search that continues through a fixed number of off-topic pages."
+    )
     resumable = True
 
     @dataclass(frozen=True, slots=True)
@@ -26,7 +29,8 @@ class StaticTunnel(Tunnelling):
         length: int = parameter(
             6,
             gettext_noop("Maximum number of consecutive off-topic pages"),
-            0, 50,
+            0,
+            50,
             title=gettext_noop("Length of tunnels (k)"),
         )
 

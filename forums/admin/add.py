@@ -1,5 +1,5 @@
-"""Admin views for adding a forum: its address, live progress of the inspection, choice of boards with a preview, then name, time
-zone and interval."""
+"""Admin views for adding a forum: its address, live progress of the inspection, choice of boards
+with a preview, then name, time zone and interval."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ EVIDENCE = {
     "pairs": gettext_noop("Computed from times that the pages show in two notations."),
     "future": gettext_noop("Computed from the newest times; please check."),
     "language": gettext_noop("Guessed from the language only; please check."),
-    "none": gettext_noop("The pages show no time zone; this one is assumed for times without a zone. Please check."),
+    "none": gettext_noop(
+        "The pages show no time zone; this one is assumed for times without a zone. Please check."
+    ),
 }
 
 
@@ -52,8 +54,12 @@ class AddressForm(forms.Form):
     """First form of adding a forum: the forum's address."""
 
     address = forms.CharField(label=gettext_lazy("Address"), max_length=2000, strip=True)
-    delay_seconds = forms.FloatField(label=gettext_lazy("Pause between requests"), min_value=0, max_value=3600, initial=1.0)
-    private = forms.BooleanField(label=gettext_lazy("Allow private addresses for this forum"), required=False)
+    delay_seconds = forms.FloatField(
+        label=gettext_lazy("Pause between requests"), min_value=0, max_value=3600, initial=1.0
+    )
+    private = forms.BooleanField(
+        label=gettext_lazy("Allow private addresses for this forum"), required=False
+    )
 
 
 class SaveForm(forms.Form):
@@ -62,15 +68,24 @@ class SaveForm(forms.Form):
     name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
     timezone = forms.CharField(label=gettext_lazy("Time zone"), max_length=64)
     interval = forms.TypedChoiceField(
-        label=gettext_lazy("Visit every"), choices=INTERVALS, coerce=int, initial=DEFAULT_INTERVAL_SECONDS
+        label=gettext_lazy("Visit every"),
+        choices=INTERVALS,
+        coerce=int,
+        initial=DEFAULT_INTERVAL_SECONDS,
     )
-    history_days = forms.FloatField(label=gettext_lazy("History on the first visit"), min_value=0, max_value=100_000, initial=20)
-    start = forms.BooleanField(label=gettext_lazy("Visit immediately"), required=False, initial=True)
+    history_days = forms.FloatField(
+        label=gettext_lazy("History on the first visit"), min_value=0, max_value=100_000, initial=20
+    )
+    start = forms.BooleanField(
+        label=gettext_lazy("Visit immediately"), required=False, initial=True
+    )
 
     def clean_timezone(self) -> str:
         zone = str(self.cleaned_data["timezone"]).strip()
         if zone not in available_timezones():
-            raise forms.ValidationError(_("There is no such time zone; names look like Asia/Shanghai."))
+            raise forms.ValidationError(
+                _("There is no such time zone; names look like Asia/Shanghai.")
+            )
         return zone
 
 
@@ -84,7 +99,11 @@ def add(request: HttpRequest) -> HttpResponse:
         run = _discover(request, form)
         if run is not None:
             return back(request, "forum-found", run.pk)
-    context = {"form": form, "contact": settings.CONTACT, "recent": run_reads.listed().filter(kind="forum-discovery")[:6]}
+    context = {
+        "form": form,
+        "contact": settings.CONTACT,
+        "recent": run_reads.listed().filter(kind="forum-discovery")[:6],
+    }
     trail = [(_("Forums"), reverse("admin:forums"))]
     return page(
         request,
@@ -105,7 +124,9 @@ def _discover(request: HttpRequest, form: AddressForm) -> Run | None:
         own = host_key(canonical(address))
         if form.cleaned_data["private"]:  # the address guard is to allow this forum's own host only
             chosen["allow_private"] = own
-        return sites.discover(address, {"settings": chosen}, now=datetime.now(UTC), user=request.user)
+        return sites.discover(
+            address, {"settings": chosen}, now=datetime.now(UTC), user=request.user
+        )
     except runs.Busy as busy:
         messages.info(request, _("This address is already being inspected."))
         return busy.run
@@ -116,14 +137,19 @@ def _discover(request: HttpRequest, form: AddressForm) -> Run | None:
 
 @admin_view("forums/add/<int:pk>/", "forum-found", "forums.view_site", post="forums.add_site")
 def found(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows the progress of a forum's inspection; when it has ended, its boards to choose from, which a POST saves."""
+    """Shows the progress of a forum's inspection; when it has ended, its boards to choose from,
+    which a POST saves."""
     run = Run.objects.select_related("created_by").filter(pk=pk, kind="forum-discovery").first()
     if run is None:
         raise Http404(_("There is no such run."))
     boards = _indented(run.result.get("boards", []))
     ready = run.state == RunState.FINISHED and bool(boards)
     form = SaveForm(request.POST or None, initial=_initial(run)) if ready else None
-    chosen = set(request.POST.getlist("board")) if request.method == "POST" else {board["url"] for board in boards}
+    chosen = (
+        set(request.POST.getlist("board"))
+        if request.method == "POST"
+        else {board["url"] for board in boards}
+    )
     if request.method == "POST" and form is not None and form.is_valid():
         saved = _save(request, run, form, sorted(chosen))
         if saved is not None:
@@ -151,7 +177,13 @@ def found(request: HttpRequest, pk: int) -> HttpResponse:
     }
     trail = [(_("Forums"), reverse("admin:forums")), (_("Add forum"), reverse("admin:forum-add"))]
     answer = page(
-        request, "forums/found.html", context, title=run.label, item="forum-add", trail=trail, live="forums/found_live.html"
+        request,
+        "forums/found.html",
+        context,
+        title=run.label,
+        item="forum-add",
+        trail=trail,
+        live="forums/found_live.html",
     )
     if not run.active:
         answer["X-Desk-Reload"] = "1"
@@ -166,19 +198,29 @@ def _evidence(run: Run) -> str:
 
 def _initial(run: Run) -> dict[str, Any]:
     about = run.result.get("site", {})
-    return {"name": run.parameters.get("name") or about.get("name") or run.label, "timezone": about.get("timezone") or "UTC"}
+    return {
+        "name": run.parameters.get("name") or about.get("name") or run.label,
+        "timezone": about.get("timezone") or "UTC",
+    }
 
 
 def _indented(boards: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the boards in the same order, each with its `depth` (0 to 3, the number of its parents), and with parsed times."""
+    """Returns the boards in the same order, each with its `depth` (0 to 3, the number of its
+    parents), and with parsed times."""
     depths: dict[str, int] = {}
     for board in boards:
         depths[board["url"]] = min(3, depths.get(board.get("parent_url") or "", -1) + 1)
-    return [{**board, "depth": depths[board["url"]], "rows": [_timed(row) for row in board["rows"]]} for board in boards]
+    return [
+        {**board, "depth": depths[board["url"]], "rows": [_timed(row) for row in board["rows"]]}
+        for board in boards
+    ]
 
 
 def _timed(row: dict[str, Any]) -> dict[str, Any]:
-    return {**row, "last_reply": datetime.fromisoformat(row["last_reply"]) if row.get("last_reply") else None}
+    return {
+        **row,
+        "last_reply": datetime.fromisoformat(row["last_reply"]) if row.get("last_reply") else None,
+    }
 
 
 def _save(request: HttpRequest, run: Run, form: SaveForm, urls: list[str]) -> HttpResponse | None:
@@ -199,5 +241,9 @@ def _save(request: HttpRequest, run: Run, form: SaveForm, urls: list[str]) -> Ht
         return None
     messages.success(request, _("%(name)s is saved.") % {"name": site.name})
     if data["start"]:
-        attempt(request, _("The first visit has started."), lambda: sites.crawl_now(site.pk, now=now, user=request.user))
+        attempt(
+            request,
+            _("The first visit has started."),
+            lambda: sites.crawl_now(site.pk, now=now, user=request.user),
+        )
     return back(request, "forum", site.pk)

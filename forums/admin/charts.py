@@ -14,8 +14,13 @@ from forums.models import Board, Site
 from forums.reads.patterns import pattern
 
 WEEKDAYS = (
-    gettext_noop("Mon"), gettext_noop("Tue"), gettext_noop("Wed"), gettext_noop("Thu"),
-    gettext_noop("Fri"), gettext_noop("Sat"), gettext_noop("Sun"),
+    gettext_noop("Mon"),
+    gettext_noop("Tue"),
+    gettext_noop("Wed"),
+    gettext_noop("Thu"),
+    gettext_noop("Fri"),
+    gettext_noop("Sat"),
+    gettext_noop("Sun"),
 )
 
 
@@ -37,10 +42,14 @@ def posts_by_day(site: Site, now: datetime) -> Chart:
 
 
 def site_visits(site: Site) -> Chart:
-    """Returns a chart of the numbers of new, updated and unchanged threads in each of a forum's recent runs."""
+    """Returns a chart of the numbers of new, updated and unchanged threads in each of a forum's
+    recent runs."""
     runs = reads.site_runs(site)
     return _visits(
-        "chart-runs", [f"#{run.pk}" for run in runs], [(run.new, run.updated, run.unchanged) for run in runs], _("run")
+        "chart-runs",
+        [f"#{run.pk}" for run in runs],
+        [(run.new, run.updated, run.unchanged) for run in runs],
+        _("run"),
     )
 
 
@@ -65,8 +74,8 @@ def board_by_day(board: Board, now: datetime) -> Chart:
 
 
 def hourly(board: Board, now: datetime) -> list[Chart]:
-    """Returns two charts of a board in the last four weeks: posts and visits by hour of the day, and posts by weekday and
-    hour."""
+    """Returns two charts of a board in the last four weeks: posts and visits by hour of the day,
+    and posts by weekday and hour."""
     found, hours = pattern(board, reads.zone(board.site), now), list(range(24))
     clock = _("hour of the day (%(zone)s)") % {"zone": board.site.timezone}
     series = [
@@ -76,8 +85,14 @@ def hourly(board: Board, now: datetime) -> list[Chart]:
     note = _("the last four weeks")
     return [
         chart(
-            "chart-hours", _("Hourly pattern"), series,
-            x=clock, y=_("posts a day"), y2=_("visits per day"), numbers=True, note=note,
+            "chart-hours",
+            _("Hourly pattern"),
+            series,
+            x=clock,
+            y=_("posts a day"),
+            y2=_("visits per day"),
+            numbers=True,
+            note=note,
         ),
         heatmap(
             "chart-week",
@@ -90,18 +105,33 @@ def hourly(board: Board, now: datetime) -> list[Chart]:
             z=_("posts"),
             note=note,
         ),
-    ]  # fmt: skip
+    ]
 
 
 def board_visits(board: Board) -> Chart:
-    """Returns a chart of the numbers of new, updated and unchanged threads in each of a board's recent visits."""
+    """Returns a chart of the numbers of new, updated and unchanged threads in each of a board's
+    recent visits."""
     found = reads.board_visits(board)
     return _visits(
-        "chart-visits", [f"#{visit.run_id}" for visit in found], [(v.new, v.updated, v.unchanged) for v in found], _("run")
+        "chart-visits",
+        [f"#{visit.run_id}" for visit in found],
+        [(v.new, v.updated, v.unchanged) for v in found],
+        _("run"),
     )
 
 
 def _visits(key: str, names: list[str], rows: list[tuple[int, int, int]], x: str) -> Chart:
     parts = ((_("new"), NEW), (_("updated"), UPDATED), (_("unchanged"), UNCHANGED))
-    series = [Series(name, names, [row[index] for row in rows], colour) for index, (name, colour) in enumerate(parts)]
-    return chart(key, _("Threads by visit"), series, x=x, y=_("threads"), dates=False, note=_("the last visits"))
+    series = [
+        Series(name, names, [row[index] for row in rows], colour)
+        for index, (name, colour) in enumerate(parts)
+    ]
+    return chart(
+        key,
+        _("Threads by visit"),
+        series,
+        x=x,
+        y=_("threads"),
+        dates=False,
+        note=_("the last visits"),
+    )

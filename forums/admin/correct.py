@@ -1,5 +1,5 @@
-"""Admin view for correcting how a page is read: shows its rows with fields in colours; the operator clicks a text, chooses its
-field, and sees the effect on five pages."""
+"""Admin view for correcting how a page is read: shows its rows with fields in colours; the operator
+clicks a text, chooses its field, and sees the effect on five pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,15 @@ from crawlmgr.services import archive
 from forums.admin import structure_words as words
 from forums.admin.structures import corrections, load
 from forums.anatomy import PageAnatomy, dissect
-from forums.corrections import NOTHING, ROLES, SamplePage, checked, effects, with_address, with_selector
+from forums.corrections import (
+    NOTHING,
+    ROLES,
+    SamplePage,
+    checked,
+    effects,
+    with_address,
+    with_selector,
+)
 from forums.models import Site
 from forums.reading import PageKind
 from forums.reads.structures import sample_pages
@@ -41,8 +49,9 @@ HUES = {role: hue for hue, roles in _SAME.items() for role in roles}
 
 @dataclass(frozen=True, slots=True)
 class CorrectionQuery:
-    """The correction in the query string: the CSS selector `selector` for the field `role` ("" to select the rows instead of a
-    field). `problem`: why the selector is invalid, "" if it is valid; `chosen`: whether a field and a valid selector are given.
+    """The correction in the query string: the CSS selector `selector` for the field `role` ("" to
+    select the rows instead of a field). `problem`: why the selector is invalid, "" if it is valid;
+    `chosen`: whether a field and a valid selector are given.
     """
 
     role: str = ""
@@ -51,24 +60,37 @@ class CorrectionQuery:
     chosen: bool = False
 
 
-@admin_view("forums/site/<int:pk>/correct/", "forum-correct", "forums.view_site", post="forums.change_site")
+@admin_view(
+    "forums/site/<int:pk>/correct/", "forum-correct", "forums.view_site", post="forums.change_site"
+)
 def correct(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows which records are read from a stored page of the forum. If the query string contains a field and a selector for it,
-    shows how this correction would change the records; a POST saves the correction as a rule of the site."""
+    """Shows which records are read from a stored page of the forum. If the query string contains a
+    field and a selector for it, shows how this correction would change the records; a POST saves
+    the correction as a rule of the site.
+    """
     site = load(pk)
     kind = next((one for one in KINDS if str(one) == request.GET.get("kind")), PageKind.threadlist)
     if request.method == "POST":
         return _save(request, site, kind)
     samples = _samples(site, kind)
-    shown = next((one for one in samples if str(one.number) == request.GET.get("page")), samples[0] if samples else None)
+    shown = next(
+        (one for one in samples if str(one.number) == request.GET.get("page")),
+        samples[0] if samples else None,
+    )
     query = _correction_query(request, kind)
     rules = structures.rules_of(site)
     found = _effects(site, samples, kind, query) if query.chosen else []
     context = {
         "site": site,
         "kind": str(kind),
-        "kinds": [(str(one), words.kind(str(one)), one is kind, f"?{urlencode({'kind': str(one)})}") for one in KINDS],
-        "samples": [(one, one is shown, f"?{urlencode({'kind': str(kind), 'page': one.number})}") for one in samples],
+        "kinds": [
+            (str(one), words.kind(str(one)), one is kind, f"?{urlencode({'kind': str(one)})}")
+            for one in KINDS
+        ],
+        "samples": [
+            (one, one is shown, f"?{urlencode({'kind': str(kind), 'page': one.number})}")
+            for one in samples
+        ],
         "shown": shown,
         "rows": _rows(_dissected(site, shown, kind, rules), kind, shown) if shown else [],
         "query": query,
@@ -86,7 +108,14 @@ def correct(request: HttpRequest, pk: int) -> HttpResponse:
         (site.name, reverse("admin:forum", args=[pk])),
         (_("Model"), reverse("admin:forum-model", args=[pk])),
     ]
-    return page(request, "forums/correct.html", context, title=_("Correct a page"), item=f"site:{pk}", trail=trail)
+    return page(
+        request,
+        "forums/correct.html",
+        context,
+        title=_("Correct a page"),
+        item=f"site:{pk}",
+        trail=trail,
+    )
 
 
 def _samples(site: Site, kind: PageKind) -> list[SamplePage]:
@@ -121,16 +150,20 @@ def _correction_query(request: HttpRequest, kind: PageKind) -> CorrectionQuery:
         return CorrectionQuery(role, selector, str(error))
 
 
-def _effects(site: Site, samples: list[SamplePage], kind: PageKind, query: CorrectionQuery) -> list[Any]:
+def _effects(
+    site: Site, samples: list[SamplePage], kind: PageKind, query: CorrectionQuery
+) -> list[Any]:
     before = structures.rules_of(site)
     after = with_selector(before, kind, query.role, query.selector)
     day_first = site.structure.get("day_first")
-    return effects(samples, before, after, kind, query.role, timezone=site.timezone, day_first=day_first)
+    return effects(
+        samples, before, after, kind, query.role, timezone=site.timezone, day_first=day_first
+    )
 
 
 def _rows(anatomy: PageAnatomy, kind: PageKind, shown: SamplePage) -> list[dict[str, Any]]:
-    """Returns the rows for the template: every text of a row with the colour of its field, and the link by which a click selects
-    it."""
+    """Returns the rows for the template: every text of a row with the colour of its field, and the
+    link by which a click selects it."""
     base = {"kind": str(kind), "page": shown.number}
     rows = []
     for row in anatomy.rows:
@@ -144,13 +177,17 @@ def _rows(anatomy: PageAnatomy, kind: PageKind, shown: SamplePage) -> list[dict[
             }
             for piece in row.pieces
         ]
-        rows.append({"pieces": pieces, "values": [(words.role(name), value) for name, value in row.values]})
+        rows.append(
+            {"pieces": pieces, "values": [(words.role(name), value) for name, value in row.values]}
+        )
     return rows
 
 
-def _role_choices(kind: PageKind, query: CorrectionQuery, shown: SamplePage | None) -> list[tuple[str, str, str]]:
-    """Returns the fields that a clicked text can be assigned to: code, name, and the address that shows the effect of the choice.
-    """
+def _role_choices(
+    kind: PageKind, query: CorrectionQuery, shown: SamplePage | None
+) -> list[tuple[str, str, str]]:
+    """Returns the fields that a clicked text can be assigned to: code, name, and the address that
+    shows the effect of the choice."""
     base = {"kind": str(kind), "page": shown.number if shown else ""}
     choices = [(role, words.role(role)) for role in ROLES[kind]]
     return [
@@ -184,5 +221,8 @@ def _save(request: HttpRequest, site: Site, kind: PageKind) -> HttpResponse:
     except ValueError as error:
         messages.error(request, str(error))
         return back(request, "forum-correct", site.pk)
-    messages.success(request, _("The correction is saved as version %(number)s of the model.") % {"number": made.number})
+    messages.success(
+        request,
+        _("The correction is saved as version %(number)s of the model.") % {"number": made.number},
+    )
     return back(request, "forum-model", site.pk)

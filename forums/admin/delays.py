@@ -1,5 +1,5 @@
-"""The delay report: how long posts waited until visits found them, compared with the plan's expectation and with equal visits to
-all boards."""
+"""The delay report: how long posts waited until visits found them, compared with the plan's
+expectation and with equal visits to all boards."""
 
 from __future__ import annotations
 
@@ -32,12 +32,18 @@ from forums.reads import waiting
 from forums.reads.waiting import Waiting
 from forums.services import plans
 
-DAYS = ((7, gettext_lazy("7 days")), (14, gettext_lazy("14 days")), (30, gettext_lazy("30 days")), (90, gettext_lazy("90 days")))
+DAYS = (
+    (7, gettext_lazy("7 days")),
+    (14, gettext_lazy("14 days")),
+    (30, gettext_lazy("30 days")),
+    (90, gettext_lazy("90 days")),
+)
 BOARDS_SHOWN = 300
 
 
 class ReportForm(forms.Form):
-    """Form of the report: the number of days, and the delay in hours up to which a post counts as found in time."""
+    """Form of the report: the number of days, and the delay in hours up to which a post counts as
+    found in time."""
 
     days = forms.TypedChoiceField(choices=DAYS, coerce=int, initial=14)
     target = forms.FloatField(min_value=0.01, max_value=1000, initial=1)
@@ -47,10 +53,11 @@ class ReportForm(forms.Form):
 class Report:
     """The figures of the report, for one site or all, over the number of days chosen in the form.
 
-    found: the boards, and the fetched posts with their delays. delay: summary of these delays. era_hours, era: the same posts'
-    delays in hours, and their summary, if as many visits per day (`visits_per_day`, over all boards) had been divided equally.
-    expected: for the planned visits, the delays that were expected and those measured. target: hours within which a post counts
-    as found in time. waiting: posts shown by overview sources and not fetched yet.
+    found: the boards, and the fetched posts with their delays. delay: summary of these delays.
+    era_hours, era: the same posts' delays in hours, and their summary, if as many visits per day
+    (`visits_per_day`, over all boards) had been divided equally. expected: for the planned visits,
+    the delays that were expected and those measured. target: hours within which a post counts as
+    found in time. waiting: posts shown by overview sources and not fetched yet.
     """
 
     found: reads.Found
@@ -69,16 +76,22 @@ class Report:
 
     @property
     def waiting_hours(self) -> float | None:
-        """Mean time in hours for which the posts shown but not fetched have waited so far; None if there are none."""
+        """Mean time in hours for which the posts shown but not fetched have waited so far; None if
+        there are none."""
         weight = sum(one.weight for one in self.waiting)
         return sum(one.weighted_hours for one in self.waiting) / weight if weight > 0 else None
 
     @property
     def mean_with_waiting(self) -> float | None:
-        """Mean delay in hours including the posts still waiting, with their waiting time so far; None without posts."""
+        """Mean delay in hours including the posts still waiting, with their waiting time so far;
+        None without posts."""
         weight = float(self.found.items.weights.sum()) + sum(one.weight for one in self.waiting)
         waited = law.total_delay(self.found.items.weights, self.found.items.hours)
-        return (waited + sum(one.weighted_hours for one in self.waiting)) / weight if weight > 0 else None
+        return (
+            (waited + sum(one.weighted_hours for one in self.waiting)) / weight
+            if weight > 0
+            else None
+        )
 
     @property
     def precision(self) -> float | None:
@@ -88,11 +101,17 @@ class Report:
 
     @property
     def recall(self) -> float | None:
-        """Share of changed threads that were fetched. Every failed fetch is counted as a changed thread that was not fetched.
-        None if no changed thread was fetched, or if the lists do not show the time of the last reply."""
+        """Share of changed threads that were fetched. Every failed fetch is counted as a changed
+        thread that was not fetched. None if no changed thread was fetched, or if the lists do not
+        show the time of the last reply.
+        """
         sums = self.found.sums
         shown = any(board.has_last_reply for board in self.found.boards)
-        return sums["changed"] / (sums["changed"] + sums["failed"]) if shown and sums["changed"] else None
+        return (
+            sums["changed"] / (sums["changed"] + sums["failed"])
+            if shown and sums["changed"]
+            else None
+        )
 
 
 def _report(site: Site | None, now: datetime, days: int, target: float) -> Report:
@@ -100,13 +119,20 @@ def _report(site: Site | None, now: datetime, days: int, target: float) -> Repor
     own = plans.zone_of(plan)
     found = reads.found(site, now, days, plan.theta, own)
     since = datetime.combine(found.first, datetime.min.time(), own)
-    watched = min((board.watched_since for board in found.boards if board.watched_since is not None), default=since)
-    elapsed = max((now - max(since, watched)).total_seconds() / 86400, 1 / 24)  # days before the first visit do not count
+    watched = min(
+        (board.watched_since for board in found.boards if board.watched_since is not None),
+        default=since,
+    )
+    elapsed = max(
+        (now - max(since, watched)).total_seconds() / 86400, 1 / 24
+    )  # days before the first visit do not count
     visits = max(1, round(found.sums["visits"] / elapsed))
     items = found.items
     era = items.hours
     if len(items):
-        era = delay_report.with_equal_visits(items, len(found.boards), visits, found.first, days, own)
+        era = delay_report.with_equal_visits(
+            items, len(found.boards), visits, found.first, days, own
+        )
     return Report(
         found,
         reads.expected(site, since, plan.theta),
@@ -120,23 +146,32 @@ def _report(site: Site | None, now: datetime, days: int, target: float) -> Repor
 
 
 def _sentence(report: Report) -> str:
-    """Returns a sentence that compares the posts' mean delay with that under equally many visits of each board; "" without
-    posts."""
+    """Returns a sentence that compares the posts' mean delay with that under equally many visits of
+    each board; "" without posts."""
     mean, equal = report.mean_with_waiting, report.era.mean_hours
     if mean is None or equal is None or not len(report.found.items):
         return ""
-    values = {"waits": duration(3600.0 * mean), "equal": duration(3600.0 * equal), "visits": report.visits_per_day}
-    return _(
-        "Posts waited %(waits)s on average; with equal visits at the same cost (%(visits)s a day) they would have waited "
-        "%(equal)s."
-    ) % values
+    values = {
+        "waits": duration(3600.0 * mean),
+        "equal": duration(3600.0 * equal),
+        "visits": report.visits_per_day,
+    }
+    return (
+        _(
+            "Posts waited %(waits)s on average; with equal visits at the same cost (%(visits)s a"
+            " day) they would have waited %(equal)s."
+        )
+        % values
+    )
 
 
 @admin_view("forums/site/<int:pk>/delays/", "forum-delays", "forums.view_plan")
 def delay_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows the report of a site, or (`pk` 0) of all."""
     site, now = find_scope(pk), datetime.now(UTC)
-    form = ReportForm({"days": request.GET.get("days", "14"), "target": request.GET.get("target", "1")})
+    form = ReportForm(
+        {"days": request.GET.get("days", "14"), "target": request.GET.get("target", "1")}
+    )
     chosen: dict[str, Any] = form.cleaned_data if form.is_valid() else {"days": 14, "target": 1.0}
     report = _report(site, now, chosen["days"], chosen["target"])
     query = urlencode(chosen)
@@ -161,9 +196,13 @@ def delay_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _board_rows(report: Report) -> list[dict[str, Any]]:
-    """Returns table rows of the boards with posts in the period, those with the most total delay first."""
+    """Returns table rows of the boards with posts in the period, those with the most total delay
+    first."""
     found = report.found
-    targets, parts = reads.targets(found.boards, report.target), reads.by_board(found, report.era_hours, report.target)
+    targets, parts = (
+        reads.targets(found.boards, report.target),
+        reads.by_board(found, report.era_hours, report.target),
+    )
     shown = {one.board: one.posts for one in report.waiting}
     rows = []
     for part in parts:
@@ -192,8 +231,18 @@ def _charts(report: Report) -> list[Chart]:
     grid = delay_report.weekday_hours(items, items.hours)
     zone, clock = {"zone": str(report.found.zone)}, _("hour of the day, in each forum's zone")
     return [
-        _compared("chart-days", _("Mean delay by day"), dates, _("day (%(zone)s)") % zone, report, by_day, _hoped(report, dates)),
-        _compared("chart-hours", _("Mean delay by hour of posting"), hours, clock, report, by_hour, None),
+        _compared(
+            "chart-days",
+            _("Mean delay by day"),
+            dates,
+            _("day (%(zone)s)") % zone,
+            report,
+            by_day,
+            _hoped(report, dates),
+        ),
+        _compared(
+            "chart-hours", _("Mean delay by hour of posting"), hours, clock, report, by_hour, None
+        ),
         _visits_chart(report),
         heatmap(
             "chart-week",
@@ -209,10 +258,13 @@ def _charts(report: Report) -> list[Chart]:
 
 
 def _hoped(report: Report, dates: list[date]) -> list[float | None]:
-    """Returns the expected mean delay in hours of each day: the measured mean times the ratio of expected to measured delay of
-    that day's planned visits; None for a day without posts or without planned visits."""
+    """Returns the expected mean delay in hours of each day: the measured mean times the ratio of
+    expected to measured delay of that day's planned visits; None for a day without posts or without
+    planned visits."""
     days = delay_report.local_days(report.found.items, report.found.first, len(dates))
-    means = delay_report.means(days, report.found.items.hours, report.found.items.weights, len(dates))
+    means = delay_report.means(
+        days, report.found.items.hours, report.found.items.weights, len(dates)
+    )
     found: list[float | None] = []
     for day, mean in zip(dates, means, strict=True):
         hoped, measured = report.expected.days.get(day, (0.0, 0.0))
@@ -221,14 +273,22 @@ def _hoped(report: Report, dates: list[date]) -> list[float | None]:
 
 
 def _compared(
-    key: str, title: str, places: list[Any], x: str, report: Report, group: Any, hoped: list[float | None] | None
+    key: str,
+    title: str,
+    places: list[Any],
+    x: str,
+    report: Report,
+    group: Any,
+    hoped: list[float | None] | None,
 ) -> Chart:
-    """Returns a chart of mean delays by day or hour of day (`places`, the x values): bars for the measured delay, lines for the
-    delay if all boards were visited equally often and for the expected delay (`hoped`; None for no such line). group: for each
-    post, its index in `places`."""
+    """Returns a chart of mean delays by day or hour of day (`places`, the x values): bars for the
+    measured delay, lines for the delay if all boards were visited equally often and for the
+    expected delay (`hoped`; None for no such line). group: for each post, its index in `places`."""
     items, count = report.found.items, len(places)
     series = [
-        Series(_("achieved"), places, delay_report.means(group, items.hours, items.weights, count), NEW),
+        Series(
+            _("achieved"), places, delay_report.means(group, items.hours, items.weights, count), NEW
+        ),
         Series(
             _("the same posts with equal visits (era)"),
             places,
@@ -241,16 +301,23 @@ def _compared(
     if hoped is not None and any(value is not None for value in hoped):
         series.append(Series(_("expected"), places, hoped, UPDATED, line=True, points=True))
     numbers = not isinstance(places[0], date)
-    return chart(key, title, series, x=x, y=_("mean delay (hours)"), numbers=numbers, dates=not numbers)
+    return chart(
+        key, title, series, x=x, y=_("mean delay (hours)"), numbers=numbers, dates=not numbers
+    )
 
 
 def _visits_chart(report: Report) -> Chart:
-    """Returns a chart of the expected and the measured delay (weighted event-hours per day) of the posts that planned visits
-    found, by the hour of day of the visit."""
+    """Returns a chart of the expected and the measured delay (weighted event-hours per day) of the
+    posts that planned visits found, by the hour of day of the visit."""
     hours, rows = list(range(24)), report.expected.hours
     days = report.found.days
     series = [
-        Series(_("achieved"), hours, [rows[hour][1] / days if hour in rows else 0.0 for hour in hours], NEW),
+        Series(
+            _("achieved"),
+            hours,
+            [rows[hour][1] / days if hour in rows else 0.0 for hour in hours],
+            NEW,
+        ),
         Series(
             _("expected"),
             hours,
@@ -267,16 +334,23 @@ def _visits_chart(report: Report) -> Chart:
         x=_("hour of the day, in each forum's zone"),
         y=_("weighted event-hours a day"),
         numbers=True,
-        empty=_("No planned visit was made in these days. Visits of a plan show here; those at fixed intervals do not."),
+        empty=_(
+            "No planned visit was made in these days. Visits of a plan show here; those at fixed"
+            " intervals do not."
+        ),
     )
 
 
-@admin_view("forums/site/<int:pk>/delays/<slug:table>.csv", "forum-delays-export", "forums.view_plan")
+@admin_view(
+    "forums/site/<int:pk>/delays/<slug:table>.csv", "forum-delays-export", "forums.view_plan"
+)
 def export(request: HttpRequest, pk: int, table: str) -> HttpResponse | StreamingHttpResponse:
-    """Exports one table of the report as CSV: `table` is "boards" or "days" (a row each), or "posts" (every post with its
-    delay)."""
+    """Exports one table of the report as CSV: `table` is "boards" or "days" (a row each), or
+    "posts" (every post with its delay)."""
     site, now = find_scope(pk), datetime.now(UTC)
-    form = ReportForm({"days": request.GET.get("days", "14"), "target": request.GET.get("target", "1")})
+    form = ReportForm(
+        {"days": request.GET.get("days", "14"), "target": request.GET.get("target", "1")}
+    )
     if table not in ("boards", "days", "posts") or not form.is_valid():
         raise Http404(_("There is no such export."))
     days, target = form.cleaned_data["days"], form.cleaned_data["target"]
@@ -285,13 +359,18 @@ def export(request: HttpRequest, pk: int, table: str) -> HttpResponse | Streamin
     else:
         report = _report(site, now, days, target)
         rows = _board_table(report) if table == "boards" else _day_table(report)
-    headers = {"Content-Disposition": f'attachment; filename="delays-{table}-{now:%Y%m%d}.csv"', "Cache-Control": "no-store"}
-    return StreamingHttpResponse(_csv(rows), content_type="text/csv; charset=utf-8", headers=headers)
+    headers = {
+        "Content-Disposition": f'attachment; filename="delays-{table}-{now:%Y%m%d}.csv"',
+        "Cache-Control": "no-store",
+    }
+    return StreamingHttpResponse(
+        _csv(rows), content_type="text/csv; charset=utf-8", headers=headers
+    )
 
 
 class _Line:
-    """A file-like object for `csv.writer` that stores nothing: `write` returns the formatted line, so that the file can be
-    streamed."""
+    """A file-like object for `csv.writer` that stores nothing: `write` returns the formatted line,
+    so that the file can be streamed."""
 
     def write(self, text: str) -> str:
         return text
@@ -308,7 +387,13 @@ def _post_rows(site: Site | None, now: datetime, days: int) -> Iterator[list[Any
     known = {board.pk: board for board in reads.boards(site)}
     for board, posted, opener, waited in reads.raw_items(site, now - timedelta(days=days)):
         moment = datetime.fromtimestamp(posted, UTC)
-        yield [known[board].site.name, known[board].name, moment, "new" if opener else "reply", waited]
+        yield [
+            known[board].site.name,
+            known[board].name,
+            moment,
+            "new" if opener else "reply",
+            waited,
+        ]
 
 
 def _board_table(report: Report) -> Iterator[list[Any]]:
@@ -348,4 +433,6 @@ def _day_table(report: Report) -> Iterator[list[Any]]:
     counts = [int((group == day).sum()) for day in range(found.days)]
     mine = delay_report.means(group, found.items.hours, found.items.weights, found.days)
     era = delay_report.means(group, report.era_hours, found.items.weights, found.days)
-    yield from (list(row) for row in zip(dates, counts, mine, _hoped(report, dates), era, strict=True))
+    yield from (
+        list(row) for row in zip(dates, counts, mine, _hoped(report, dates), era, strict=True)
+    )

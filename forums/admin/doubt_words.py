@@ -1,5 +1,5 @@
-"""Texts of the web interface for evidence and doubts about how a forum's pages are read; each doubt has a link to the page where
-it can be resolved."""
+"""Texts of the web interface for evidence and doubts about how a forum's pages are read; each doubt
+has a link to the page where it can be resolved."""
 
 from __future__ import annotations
 
@@ -34,13 +34,16 @@ UNREAD = {
     "cut": gettext_noop("not inspected: the inspection had reached its limit"),
     "unreadable": gettext_noop("no threads were recognised on its page"),
 }
-_OF_LISTS = frozenset(("replies", "author", "last_author", "last_reply", "created", "title", "next_list"))
+_OF_LISTS = frozenset(
+    ("replies", "author", "last_author", "last_reply", "created", "title", "next_list")
+)
 MAX_DOUBTS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class DoubtRow:
-    """A possible error in how a forum is read, in words, with address (`link`) and name (`click`) of the page to resolve it."""
+    """A possible error in how a forum is read, in words, with address (`link`) and name (`click`)
+    of the page to resolve it."""
 
     doubt: Doubt
     text: str
@@ -50,8 +53,10 @@ class DoubtRow:
 
 @dataclass(frozen=True, slots=True)
 class LessonRow:
-    """A consistency claim about a site's pages (see `lessons`): `text` says it in words with the number of cases in which it
-    held; `holds`: whether it counts as true; `choice`: the selector chosen to make it hold, "" for the default reading."""
+    """A consistency claim about a site's pages (see `lessons`): `text` says it in words with the
+    number of cases in which it held; `holds`: whether it counts as true; `choice`: the selector
+    chosen to make it hold, "" for the default reading.
+    """
 
     text: str
     holds: bool
@@ -59,25 +64,31 @@ class LessonRow:
 
 
 def lessons(site: Site, structure: Mapping[str, Any]) -> list[LessonRow]:
-    """Returns the claims about the site's pages in its model (such as "the count in a list is the number of posts"), each with
-    how often it was true when the model was learned and in the visits since. structure: the model, or its part with `lessons`."""
+    """Returns the claims about the site's pages in its model (such as "the count in a list is the
+    number of posts"), each with how often it was true when the model was learned and in the visits
+    since. structure: the model, or its part with `lessons`.
+    """
     rows = []
     for one in structure.get("lessons") or ():
-        claim = one.get("choice") if one.get("claim") == "replies" and one.get("choice") in CLAIMS else one.get("claim")
+        claim = (
+            one.get("choice")
+            if one.get("claim") == "replies" and one.get("choice") in CLAIMS
+            else one.get("claim")
+        )
         since = site.evidence.get(str(one.get("claim"))) or {}
         kept, of = one["kept"] + since.get("kept", 0), one["of"] + since.get("of", 0)
-        selector = one.get("choice", "") if one.get("choice") not in (claim, "posts", "replies") else ""
+        selector = (
+            one.get("choice", "") if one.get("choice") not in (claim, "posts", "replies") else ""
+        )
         rows.append(LessonRow(_held(str(claim), kept, of), kept >= doubts.HOLDS * of, selector))
     return rows
 
 
 def _held(claim: str, kept: int, of: int) -> str:
     words = _(CLAIMS[claim]) if claim in CLAIMS else claim
-    return ngettext("%(claim)s in %(kept)s of %(of)s case", "%(claim)s in %(kept)s of %(of)s cases", of) % {
-        "claim": words,
-        "kept": kept,
-        "of": of,
-    }
+    return ngettext(
+        "%(claim)s in %(kept)s of %(of)s case", "%(claim)s in %(kept)s of %(of)s cases", of
+    ) % {"claim": words, "kept": kept, "of": of}
 
 
 def unread(structure: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -107,16 +118,38 @@ def _row(site: Site, doubt: Doubt) -> DoubtRow:
             "name": detail.get("name"),
             "why": why(str(detail.get("reason"))),
         }
-        return DoubtRow(doubt, text, reverse(f"admin:{page}", args=[site.pk]), _("Login") if page == "forum-login" else _("Edit"))
+        return DoubtRow(
+            doubt,
+            text,
+            reverse(f"admin:{page}", args=[site.pk]),
+            _("Login") if page == "forum-login" else _("Edit"),
+        )
     if doubt.code == "lesson":
-        text = _("A consistency check failed: %(told)s.") % {"told": _held(doubt.subject, detail.get("kept", 0), detail.get("of", 0))}
+        text = _("A consistency check failed: %(told)s.") % {
+            "told": _held(doubt.subject, detail.get("kept", 0), detail.get("of", 0))
+        }
         return DoubtRow(doubt, text, lists if doubt.subject in _OF_LISTS else threads, mend)
     if doubt.code == "counts_differ":
         told = _held("replies", detail.get("kept", 0), detail.get("of", 0))
-        return DoubtRow(doubt, _("%(board)s: a consistency check failed at the last visit: %(told)s.") % {"board": board, "told": told}, threads, mend)
+        return DoubtRow(
+            doubt,
+            _("%(board)s: a consistency check failed at the last visit: %(told)s.")
+            % {
+                "board": board,
+                "told": told,
+            },
+            threads,
+            mend,
+        )
     pages = detail.get("pages", 0)
     if doubt.code == "rows_left_out":
-        text = _("%(board)s: rows may be missing from %(pages)s of the list pages read last.") % {"board": board, "pages": pages}
+        text = _("%(board)s: rows may be missing from %(pages)s of the list pages read last.") % {
+            "board": board,
+            "pages": pages,
+        }
         return DoubtRow(doubt, text, lists, mend)
-    text = _("%(board)s: posts may be missing from %(pages)s of the threads read last.") % {"board": board, "pages": pages}
+    text = _("%(board)s: posts may be missing from %(pages)s of the threads read last.") % {
+        "board": board,
+        "pages": pages,
+    }
     return DoubtRow(doubt, text, threads, mend)

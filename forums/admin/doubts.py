@@ -19,7 +19,9 @@ from forums.services import doubts, rereads
 def settle(request: HttpRequest, pk: int) -> HttpResponse:
     """Dismisses a doubt, because the user says that the page is read correctly."""
     site, wanted = load(pk), whole(request.POST.get("doubt", "")) or 0
-    if Doubt.objects.filter(pk=wanted, site=site).exists() and doubts.settle(wanted, datetime.now(UTC), request.user):
+    if Doubt.objects.filter(pk=wanted, site=site).exists() and doubts.settle(
+        wanted, datetime.now(UTC), request.user
+    ):
         messages.success(request, _("Accepted as correct."))
     else:
         messages.info(request, _("This doubtful reading no longer exists."))
@@ -28,7 +30,12 @@ def settle(request: HttpRequest, pk: int) -> HttpResponse:
 
 @post_view("forums/site/<int:pk>/reread/", "forum-reread", "crawlmgr.add_run")
 def reread(request: HttpRequest, pk: int) -> HttpResponse:
-    """Starts reading the stored pages again with the current model; nothing is requested from the forum."""
+    """Starts reading the stored pages again with the current model; nothing is requested from the
+    forum."""
     site, now = load(pk), datetime.now(UTC)
-    attempt(request, _("The stored pages are being read again."), lambda: rereads.start(site, now=now, user=request.user))
+    attempt(
+        request,
+        _("The stored pages are being read again."),
+        lambda: rereads.start(site, now=now, user=request.user),
+    )
     return back(request, "forum-model", pk)

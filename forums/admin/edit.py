@@ -1,5 +1,5 @@
-"""Admin view for editing a saved forum: name, time zone, crawl settings, exceptions for private addresses, and which boards are
-visited."""
+"""Admin view for editing a saved forum: name, time zone, crawl settings, exceptions for private
+addresses, and which boards are visited."""
 
 from __future__ import annotations
 
@@ -25,38 +25,70 @@ from forums.admin.sites import find
 from forums.models import Board, Site
 from forums.services import sites
 
-PRIVATE = ("private", "proxy_private", "proxy_resolves")  # exceptions for private addresses; only administrators may allow them
+PRIVATE = (
+    "private",
+    "proxy_private",
+    "proxy_resolves",
+)  # exceptions for private addresses; only administrators may allow them
 SWITCHES = ("respect_robots", "obey_robots_meta", "obey_nofollow", "use_apis")
 KEEP = ("", gettext_lazy("as set for each board"))
 
 
 class EditForm(forms.Form):
-    """Form with every setting of a saved forum that can be changed. The allowed ranges of crawl settings are those of
-    `CrawlSettings`."""
+    """Form with every setting of a saved forum that can be changed. The allowed ranges of crawl
+    settings are those of `CrawlSettings`."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
     timezone = forms.CharField(label=gettext_lazy("Time zone"), max_length=64)
-    delay_seconds = forms.FloatField(label=gettext_lazy("Pause between requests"), min_value=0, max_value=3600)
-    connections = forms.IntegerField(label=gettext_lazy("Requests at the same time"), min_value=1, max_value=16)
-    history_days = forms.FloatField(label=gettext_lazy("History on the first visit"), min_value=0, max_value=100_000)
-    max_pages = forms.IntegerField(label=gettext_lazy("Maximum list pages a visit"), min_value=1, max_value=100_000)
+    delay_seconds = forms.FloatField(
+        label=gettext_lazy("Pause between requests"), min_value=0, max_value=3600
+    )
+    connections = forms.IntegerField(
+        label=gettext_lazy("Requests at the same time"), min_value=1, max_value=16
+    )
+    history_days = forms.FloatField(
+        label=gettext_lazy("History on the first visit"), min_value=0, max_value=100_000
+    )
+    max_pages = forms.IntegerField(
+        label=gettext_lazy("Maximum list pages a visit"), min_value=1, max_value=100_000
+    )
     interval = forms.TypedChoiceField(
-        label=gettext_lazy("Visit every"), choices=(KEEP, *INTERVALS), coerce=int, empty_value=None, required=False
+        label=gettext_lazy("Visit every"),
+        choices=(KEEP, *INTERVALS),
+        coerce=int,
+        empty_value=None,
+        required=False,
     )
     proxy = forms.CharField(label=gettext_lazy("Proxy"), max_length=300, required=False)
-    headers = forms.CharField(label=gettext_lazy("Request headers"), max_length=8000, required=False, strip=True)
-    private = forms.BooleanField(label=gettext_lazy("Allow private addresses for this forum"), required=False)
-    proxy_private = forms.BooleanField(label=gettext_lazy("The proxy is on a private network"), required=False)
-    proxy_resolves = forms.BooleanField(label=gettext_lazy("The proxy resolves host names itself"), required=False)
+    headers = forms.CharField(
+        label=gettext_lazy("Request headers"), max_length=8000, required=False, strip=True
+    )
+    private = forms.BooleanField(
+        label=gettext_lazy("Allow private addresses for this forum"), required=False
+    )
+    proxy_private = forms.BooleanField(
+        label=gettext_lazy("The proxy is on a private network"), required=False
+    )
+    proxy_resolves = forms.BooleanField(
+        label=gettext_lazy("The proxy resolves host names itself"), required=False
+    )
     respect_robots = forms.BooleanField(label=gettext_lazy("Obey robots.txt"), required=False)
-    obey_robots_meta = forms.BooleanField(label=gettext_lazy("Obey robots meta tags and X-Robots-Tag"), required=False)
-    obey_nofollow = forms.BooleanField(label=gettext_lazy("Do not follow links marked rel=nofollow"), required=False)
-    use_apis = forms.BooleanField(label=gettext_lazy("Read the forum's own JSON interface where it has one"), required=False)
+    obey_robots_meta = forms.BooleanField(
+        label=gettext_lazy("Obey robots meta tags and X-Robots-Tag"), required=False
+    )
+    obey_nofollow = forms.BooleanField(
+        label=gettext_lazy("Do not follow links marked rel=nofollow"), required=False
+    )
+    use_apis = forms.BooleanField(
+        label=gettext_lazy("Read the forum's own JSON interface where it has one"), required=False
+    )
 
     def clean_timezone(self) -> str:
         zone = str(self.cleaned_data["timezone"]).strip()
         if zone not in available_timezones():
-            raise forms.ValidationError(_("There is no such time zone; names look like Asia/Shanghai."))
+            raise forms.ValidationError(
+                _("There is no such time zone; names look like Asia/Shanghai.")
+            )
         return zone
 
     def clean_proxy(self) -> str:
@@ -64,9 +96,12 @@ class EditForm(forms.Form):
         try:
             sites.check_proxy(proxy)
         except ValueError:
-            raise forms.ValidationError(_(
-                "This is not a proxy address; proxy addresses look like http://proxy.example:3128."
-            )) from None
+            raise forms.ValidationError(
+                _(
+                    "This is not a proxy address; proxy addresses look like"
+                    " http://proxy.example:3128."
+                )
+            ) from None
         return proxy
 
     def clean_headers(self) -> dict[str, str]:
@@ -76,18 +111,29 @@ class EditForm(forms.Form):
             raise forms.ValidationError(str(error)) from None
 
 
-@admin_view("forums/site/<int:pk>/edit/", "forum-edit", "forums.change_site", post="forums.change_site")
+@admin_view(
+    "forums/site/<int:pk>/edit/", "forum-edit", "forums.change_site", post="forums.change_site"
+)
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows the form and saves it on POST; errors are shown beside the fields, and nothing is saved then."""
+    """Shows the form and saves it on POST; errors are shown beside the fields, and nothing is saved
+    then."""
     site = find(pk)
     boards = reads.ordered(
-        list(Board.objects.filter(site=site).only("id", "name", "parent_id", "position", "enabled", "site_id"))
+        list(
+            Board.objects.filter(site=site).only(
+                "id", "name", "parent_id", "position", "enabled", "site_id"
+            )
+        )
     )
     form = EditForm(request.POST or None, initial=_initial(site))
     chosen = {board.pk for board, _depth in boards if board.enabled}
     if request.method == "POST":
         chosen = set(numbers(request.POST.getlist("board")))
-        if form.is_valid() and opens_nothing(request, form, *PRIVATE, before=_open(site)) and _save(request, site, form, chosen):
+        if (
+            form.is_valid()
+            and opens_nothing(request, form, *PRIVATE, before=_open(site))
+            and _save(request, site, form, chosen)
+        ):
             return back(request, "forum", pk)
     trail = [(_("Forums"), reverse("admin:forums")), (site.name, reverse("admin:forum", args=[pk]))]
     context = {
@@ -98,7 +144,15 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
         "zones": sorted(available_timezones()),
     }
     status = 422 if form.errors else 200
-    return page(request, "forums/edit.html", context, title=_("Edit"), item=f"site:{pk}", trail=trail, status=status)
+    return page(
+        request,
+        "forums/edit.html",
+        context,
+        title=_("Edit"),
+        item=f"site:{pk}",
+        trail=trail,
+        status=status,
+    )
 
 
 def _initial(site: Site) -> dict[str, Any]:
@@ -115,17 +169,23 @@ def _initial(site: Site) -> dict[str, Any]:
 
 
 def _open(site: Site) -> set[str]:
-    """Returns the exceptions for private addresses that the forum's stored settings allow: a subset of `PRIVATE`."""
+    """Returns the exceptions for private addresses that the forum's stored settings allow: a subset
+    of `PRIVATE`."""
     crawl = CrawlSettings.from_mapping(site.settings)
-    states = {"private": crawl.allow_private, "proxy_private": crawl.proxy_private, "proxy_resolves": crawl.proxy_resolves}
+    states = {
+        "private": crawl.allow_private,
+        "proxy_private": crawl.proxy_private,
+        "proxy_resolves": crawl.proxy_resolves,
+    }
     return {name for name, state in states.items() if state}
 
 
 def _wanted(request: HttpRequest, site: Site, form: EditForm) -> set[str]:
-    """Returns the private addresses that the forum's crawls may reach after the form is saved, as names of `PRIVATE`.
+    """Returns the private addresses that the forum's crawls may reach after the form is saved, as
+    names of `PRIVATE`.
 
-    A user without the permission cannot change them. If such a user enters another proxy, what an administrator had allowed for
-    the old proxy no longer applies.
+    A user without the permission cannot change them. If such a user enters another proxy, what an
+    administrator had allowed for the old proxy no longer applies.
     """
     if request.user.has_perm(OPEN_PRIVATE):
         return {name for name in PRIVATE if form.cleaned_data[name]}
@@ -136,11 +196,15 @@ def _wanted(request: HttpRequest, site: Site, form: EditForm) -> set[str]:
 def _save(request: HttpRequest, site: Site, form: EditForm, chosen: set[int]) -> bool:
     data = form.cleaned_data
     plain = ("delay_seconds", "connections", "history_days", "max_pages", *SWITCHES)
-    settings: dict[str, Any] = {name: data[name] for name in plain if data[name] != _initial(site)[name]}
+    settings: dict[str, Any] = {
+        name: data[name] for name in plain if data[name] != _initial(site)[name]
+    }
     settings["proxy"] = data["proxy"] or None
     settings["headers"] = data["headers"] or None
     wanted = _wanted(request, site, form)
-    if ("private" in wanted) != ("private" in _open(site)):  # if unchanged, the stored setting stays: it may name further hosts
+    if ("private" in wanted) != (
+        "private" in _open(site)
+    ):  # if unchanged, the stored setting stays: it may name further hosts
         settings["allow_private"] = host_key(canonical(site.url)) if "private" in wanted else None
     settings |= {name: name in wanted or None for name in ("proxy_private", "proxy_resolves")}
     values = {
@@ -156,6 +220,12 @@ def _save(request: HttpRequest, site: Site, form: EditForm, chosen: set[int]) ->
         form.add_error(None, str(error))
         return False
     if changed and data["timezone"] != site.timezone:
-        messages.info(request, _("The new time zone applies from the next visit on; stored times stay unchanged."))
-    messages.success(request, _("%(name)s is saved.") % {"name": data["name"]} if changed else _("Nothing was changed."))
+        messages.info(
+            request,
+            _("The new time zone applies from the next visit on; stored times stay unchanged."),
+        )
+    messages.success(
+        request,
+        _("%(name)s is saved.") % {"name": data["name"]} if changed else _("Nothing was changed."),
+    )
     return True

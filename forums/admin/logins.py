@@ -1,4 +1,5 @@
-"""Admin view of a forum's login: by cookie or form, with its state in words; secrets can be entered but are never shown."""
+"""Admin view of a forum's login: by cookie or form, with its state in words; secrets can be entered
+but are never shown."""
 
 from __future__ import annotations
 
@@ -26,14 +27,20 @@ REASONS = {
 
 
 def login_words(site: Site) -> dict[str, Any] | None:
-    """Returns the data for the banner about a failed login; None if the site has no login or it works."""
+    """Returns the data for the banner about a failed login; None if the site has no login or it
+    works."""
     row = SiteLogin.objects.filter(site=site, state__in=["expired", "failed"]).first()
-    return {"row": row, "reason": _(REASONS.get(row.reason, row.reason))} if row is not None else None
+    return (
+        {"row": row, "reason": _(REASONS.get(row.reason, row.reason))} if row is not None else None
+    )
 
 
-@admin_view("forums/site/<int:pk>/login/", "forum-login", "forums.view_sitelogin", post="forums.change_site")
+@admin_view(
+    "forums/site/<int:pk>/login/", "forum-login", "forums.view_sitelogin", post="forums.change_site"
+)
 def login_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows a forum's login and saves it on POST; a password or cookie left empty stays unchanged."""
+    """Shows a forum's login and saves it on POST; a password or cookie left empty stays
+    unchanged."""
     site = load(pk)
     row = SiteLogin.objects.filter(site=site).first()
     problem = _save(request, site, row) if request.method == "POST" else ""
@@ -55,7 +62,15 @@ def login_page(request: HttpRequest, pk: int) -> HttpResponse:
     }
     trail = [(_("Forums"), reverse("admin:forums")), (site.name, reverse("admin:forum", args=[pk]))]
     status = 422 if problem else 200
-    return page(request, "forums/login.html", context, title=_("Login"), item=f"site:{pk}", trail=trail, status=status)
+    return page(
+        request,
+        "forums/login.html",
+        context,
+        title=_("Login"),
+        item=f"site:{pk}",
+        trail=trail,
+        status=status,
+    )
 
 
 def _save(request: HttpRequest, site: Site, row: SiteLogin | None) -> str:
@@ -64,7 +79,14 @@ def _save(request: HttpRequest, site: Site, row: SiteLogin | None) -> str:
     method = request.POST.get("method", "")
     try:
         secret = logins.completed(row, method, sent)
-        logins.save(site.pk, method, secret, address=request.POST.get("address", ""), now=datetime.now(UTC), user=request.user)
+        logins.save(
+            site.pk,
+            method,
+            secret,
+            address=request.POST.get("address", ""),
+            now=datetime.now(UTC),
+            user=request.user,
+        )
     except ValueError as error:
         return str(error)
     return ""

@@ -26,13 +26,18 @@ FEWEST_COMING = 3
 
 
 def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
-    """Returns the data for the home page's panel of forums with their freshness and next visits. If there are no forums yet, the
-    data are for a panel that explains how to begin. None if the user may not see forums."""
+    """Returns the data for the home page's panel of forums with their freshness and next visits. If
+    there are no forums yet, the data are for a panel that explains how to begin. None if the user
+    may not see forums."""
     if not request.user.has_perm("forums.view_site"):
         return None
     rows = reads.sites({}, now, SITES_SHOWN)
     if not rows.rows:
-        return {"template": "forums/panel_begin.html", "first": True, "may_add": request.user.has_perm("forums.add_site")}
+        return {
+            "template": "forums/panel_begin.html",
+            "first": True,
+            "may_add": request.user.has_perm("forums.add_site"),
+        }
     silent = silences.silent_sites()
     return {
         "template": "forums/panel.html",
@@ -41,7 +46,10 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
         "more": rows.older,
         "coming": _coming(now, max(FEWEST_COMING, len(rows.rows))),
         "all_paused": all_paused(),
-        "only_paused": all(row.site.paused for row in rows.rows) and not Site.objects.filter(paused=False).exists(),
+        "only_paused": (
+            all(row.site.paused for row in rows.rows)
+            and not Site.objects.filter(paused=False).exists()
+        ),
         "notes": "forums/panel_notes.html",
         "silent": silent,
         "alarms": len(silent),
@@ -50,8 +58,8 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
 
 
 def _coming(now: datetime, most: int) -> list[Board]:
-    """Returns at most `most` boards with the earliest next visits; none while all crawling is paused. Sets `due` of each board
-    to its next visit as displayed (a `Due`)."""
+    """Returns at most `most` boards with the earliest next visits; none while all crawling is
+    paused. Sets `due` of each board to its next visit as displayed (a `Due`)."""
     boards = reads.due_next()[:most]
     stopped = upcoming.with_paused_visits({board.site_id for board in boards})
     board: Any
@@ -61,8 +69,10 @@ def _coming(now: datetime, most: int) -> list[Board]:
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:
-    """Returns the forums' branch of the navigation tree: forums, their boards, and lists. Boards of the open forum are included,
-    others are loaded when their forum is unfolded. item: key of the open page. None if the user may not see forums."""
+    """Returns the forums' branch of the navigation tree: forums, their boards, and lists. Boards of
+    the open forum are included, others are loaded when their forum is unfolded. item: key of the
+    open page. None if the user may not see forums.
+    """
     if not request.user.has_perm("forums.view_site"):
         return None
     rows = reads.tree_sites()
@@ -70,7 +80,11 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     opened = _open_site(item)
     if opened and opened not in {site.pk for site in shown}:
         shown += list(Site.objects.only("id", "name", "paused").filter(pk=opened))
-    working = {run.target: run.state for run in reads.active_runs([site.pk for site in shown])} if shown else {}
+    working = (
+        {run.target: run.state for run in reads.active_runs([site.pk for site in shown])}
+        if shown
+        else {}
+    )
     nodes = [_site_node(site, working.get(site.pk, ""), site.pk == opened) for site in shown]
     if len(rows) > reads.TREE_SITES:
         nodes.append(Node(_("All forums"), reverse("admin:forums"), "more_horiz", "forums:all"))
@@ -83,10 +97,24 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     if request.user.has_perm("forums.add_site"):
         nodes.append(Node(_("Add forum"), reverse("admin:forum-add"), "add", "forum-add"))
     if request.user.has_perm("forums.view_plan"):
-        nodes.append(Node(_("Plan of all forums"), reverse("admin:forum-plan", args=[0]), "event_note", "plan:all"))
+        nodes.append(
+            Node(
+                _("Plan of all forums"),
+                reverse("admin:forum-plan", args=[0]),
+                "event_note",
+                "plan:all",
+            )
+        )
     if request.user.has_perm("forums.view_simulation"):
         nodes.append(Node(_("Simulations"), reverse("admin:simulations"), "science", "simulations"))
-    return Node(_("Forums"), reverse("admin:forums"), "forum", "forums", children=tuple(nodes), unfolded=True)
+    return Node(
+        _("Forums"),
+        reverse("admin:forums"),
+        "forum",
+        "forums",
+        children=tuple(nodes),
+        unfolded=True,
+    )
 
 
 def _open_site(item: str) -> int:
@@ -100,7 +128,9 @@ def _site_node(site: Site, state: str, opened: bool) -> Node:
     children = board_nodes(site.pk) if opened else ()
     lazy = "" if opened else address("admin:forum-tree", site.pk)
     url = address("admin:forum", site.pk)
-    return Node(site.name, url, "", f"site:{site.pk}", mark, children=children, lazy=lazy, unfolded=opened)
+    return Node(
+        site.name, url, "", f"site:{site.pk}", mark, children=children, lazy=lazy, unfolded=opened
+    )
 
 
 def board_nodes(site_id: int) -> tuple[Node, ...]:
@@ -110,7 +140,12 @@ def board_nodes(site_id: int) -> tuple[Node, ...]:
 def _board_node(board: Board, depth: int) -> Node:
     mark = "" if board.enabled else "paused"
     return Node(
-        board.name, address("admin:board", board.pk), "", f"board:{board.site_id}.{board.pk}", mark, depth=min(depth, 3)
+        board.name,
+        address("admin:board", board.pk),
+        "",
+        f"board:{board.site_id}.{board.pk}",
+        mark,
+        depth=min(depth, 3),
     )
 
 
@@ -124,24 +159,30 @@ def tree_part(request: HttpRequest, pk: int) -> HttpResponse:
 
 desk_site.add_branch(10, branch)
 desk_site.add_panel(10, panel)
+
+
 def _demonstration() -> Site | None:
     return Site.objects.filter(settings__has_key=MARK).order_by("pk").first()
 
 
 def _delays() -> Step | None:
     about = gettext_lazy(
-        "The adaptive policy visits when posts are expected. This page shows how long posts waited, compared "
-        "with equal visits."
+        "The adaptive policy visits when posts are expected. This page shows how long posts waited,"
+        " compared with equal visits."
     )
     site = _demonstration()
-    measured = Visit.objects.filter(Q(arrived_new__gt=0) | Q(arrived_replies__gt=0), board__site=site)
+    measured = Visit.objects.filter(
+        Q(arrived_new__gt=0) | Q(arrived_replies__gt=0), board__site=site
+    )
     if site is None or not measured.exists():
         return None
     return Step(gettext_lazy("Posts found in time"), about, address("admin:forum-delays", site.pk))
 
 
 def _plan() -> Step | None:
-    about = gettext_lazy("Each board has hours of its own. The plan shows when each is likely to be visited next.")
+    about = gettext_lazy(
+        "Each board has hours of its own. The plan shows when each is likely to be visited next."
+    )
     site = _demonstration()
     title = gettext_lazy("Boards with different rhythms")
     if site is None or not Plan.objects.filter(site=site).exists():
@@ -154,7 +195,10 @@ desk_site.add_tour(20, _plan)
 desk_site.add_beginning(
     10,
     Beginning(
-        gettext_lazy("Posts of a forum"), gettext_lazy("Visited when new posts are expected; only new content is fetched."),
-        "forum-add", "forums.add_site", "forum",
+        gettext_lazy("Posts of a forum"),
+        gettext_lazy("Visited when new posts are expected; only new content is fetched."),
+        "forum-add",
+        "forums.add_site",
+        "forum",
     ),
 )

@@ -14,8 +14,9 @@ from forums.services import plans
 
 
 def plan_note(request: HttpRequest, pk: int) -> dict[str, Any] | None:
-    """Returns the template data for the note about the plan on a forum's page: policy, visits per day, and whether the plan is
-    based on the forum's own history. None if the user may not see plans."""
+    """Returns the template data for the note about the plan on a forum's page: policy, visits per
+    day, and whether the plan is based on the forum's own history. None if the user may not see
+    plans."""
     if not request.user.has_perm("forums.view_plan"):
         return None
     plan, own = plans.of_site(pk), plans.current(pk)
@@ -31,6 +32,8 @@ def plan_note(request: HttpRequest, pk: int) -> dict[str, Any] | None:
         "used": stands.used_today,
         "left": stands.left_today,
         "sentence": plan_words.sentence(latest, plan),
-        "like_intervals": plan.site_id is not None and plan.visits_per_day == plans.of_intervals(pk),
+        "like_intervals": (
+            plan.site_id is not None and plan.visits_per_day == plans.of_intervals(pk)
+        ),
         "prior": latest is None or latest.basis == Basis.PRIOR,
     }

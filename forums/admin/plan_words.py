@@ -1,4 +1,5 @@
-"""Texts for the reason why a visit is planned for its time; services store codes and figures only."""
+"""Texts for the reason why a visit is planned for its time; services store codes and figures
+only."""
 
 from __future__ import annotations
 
@@ -39,22 +40,32 @@ def reason(code: str) -> str:
 
 
 def sentence(day: PlanDay | None, plan: Plan) -> str:
-    """Returns one sentence on the policy's effect: how long posts are expected to wait on average, and how long they would if
-    all boards were visited equally often; "" if these figures are not known."""
+    """Returns one sentence on the policy's effect: how long posts are expected to wait on average,
+    and how long they would if all boards were visited equally often; "" if these figures are not
+    known."""
     weight = day.board_days.aggregate(total=Sum("weight"))["total"] if day is not None else None
     if day is None or not weight or day.expected_delay is None or day.era_delay is None:
         return ""
-    waits, equal = (duration(3600.0 * value / weight) for value in (day.expected_delay, day.era_delay))
+    waits, equal = (
+        duration(3600.0 * value / weight) for value in (day.expected_delay, day.era_delay)
+    )
     values = {"waits": waits, "equal": equal, "visits": day.visits_per_day}
     if plan.policy == Policy.ERA:
-        return _("With %(visits)s equal visits a day posts are expected to wait %(equal)s on average.") % values
-    text = _("Posts are expected to wait %(waits)s on average, %(equal)s with equal visits at the same cost (%(visits)s a day).")
+        return (
+            _("With %(visits)s equal visits a day posts are expected to wait %(equal)s on average.")
+            % values
+        )
+    text = _(
+        "Posts are expected to wait %(waits)s on average, %(equal)s with equal visits at the same"
+        " cost (%(visits)s a day)."
+    )
     return text % values
 
 
 def why(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, person: str = "") -> str:
-    """Returns one sentence that says why a visit is planned, with times in the plan's zone. figures: the stored values for the
-    text; at: time of the visit; person: name of the user who scheduled it."""
+    """Returns one sentence that says why a visit is planned, with times in the plan's zone.
+    figures: the stored values for the text; at: time of the visit; person: name of the user who
+    scheduled it."""
     values = {
         "previous": _clock(figures.get("previous"), zone, at),
         "hours": _number(figures.get("hours_since")),
@@ -65,23 +76,38 @@ def why(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, person
         "person": person,
     }
     text = _sentence(code, bool(figures.get("previous"))) % values
-    return _("%(reason)s (no history yet: average rhythm of public forums)") % {"reason": text} if figures.get("prior") else text
+    return (
+        _("%(reason)s (no history yet: average rhythm of public forums)") % {"reason": text}
+        if figures.get("prior")
+        else text
+    )
 
 
 def _sentence(code: str, visited: bool) -> str:
     if code == "rhythm":
         if visited:
-            return _("because %(rate)s posts an hour are expected from %(from)s to %(to)s o'clock, and the last visit was at %(previous)s")
-        return _("because %(rate)s posts an hour are expected from %(from)s to %(to)s o'clock, and there was no visit before")
+            return _(
+                "because %(rate)s posts an hour are expected from %(from)s to %(to)s o'clock, and"
+                " the last visit was at %(previous)s"
+            )
+        return _(
+            "because %(rate)s posts an hour are expected from %(from)s to %(to)s o'clock, and there"
+            " was no visit before"
+        )
     if code == "even":
         if visited:
             return _("evenly spaced: %(hours)s h after the last visit (%(previous)s)")
         return _("evenly spaced; there was no visit before")
     if code == "waiting":
-        return _("because about %(waiting)s posts waited, %(hours)s h after the visit at %(previous)s")
+        return _(
+            "because about %(waiting)s posts waited, %(hours)s h after the visit at %(previous)s"
+        )
     if code == "expected":
         if visited:
-            return _("expected: about %(waiting)s posts waiting by then, %(hours)s h after the visit at %(previous)s")
+            return _(
+                "expected: about %(waiting)s posts waiting by then, %(hours)s h after the visit at"
+                " %(previous)s"
+            )
         return _("expected: the board has not been visited yet")
     if code == "later":
         return _("expected: about %(waiting)s posts should have arrived since the visit before")
@@ -91,15 +117,26 @@ def _sentence(code: str, visited: bool) -> str:
 
 
 def _clock(text: Any, zone: ZoneInfo, at: datetime) -> str:
-    """Returns a stored time as a time of day in `zone`; with its date if that is not the date of the visit (`at`)."""
+    """Returns a stored time as a time of day in `zone`; with its date if that is not the date of
+    the visit (`at`)."""
     if not text:
         return ""
     moment = datetime.fromisoformat(str(text)).astimezone(zone)
-    return f"{moment:%H:%M}" if moment.date() == at.astimezone(zone).date() else f"{moment:%m-%d %H:%M}"
+    return (
+        f"{moment:%H:%M}"
+        if moment.date() == at.astimezone(zone).date()
+        else f"{moment:%m-%d %H:%M}"
+    )
 
 
 def _number(value: Any) -> str:
-    return "–" if value is None else f"{float(value):.2g}" if float(value) < 10 else f"{float(value):.0f}"
+    return (
+        "–"
+        if value is None
+        else f"{float(value):.2g}"
+        if float(value) < 10
+        else f"{float(value):.0f}"
+    )
 
 
 def _hour(value: Any) -> str:

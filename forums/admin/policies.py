@@ -61,7 +61,8 @@ PLAIN: dict[str, Promise] = {
 
 
 def short(policy: str) -> str:
-    """Returns a short name of a policy for legends and narrow columns, with the papers' abbreviation."""
+    """Returns a short name of a policy for legends and narrow columns, with the papers'
+    abbreviation."""
     if policy in PLAIN:
         return str(PLAIN[policy])
     return re.split("[:：]", name(policy), maxsplit=1)[0]

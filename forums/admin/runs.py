@@ -33,7 +33,10 @@ def visit_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any
 
 def discovery_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
     """Returns the link to the boards that an inspection found."""
-    return {"link": reverse("admin:forum-found", args=[run.pk]), "link_text": _("To the boards found")}
+    return {
+        "link": reverse("admin:forum-found", args=[run.pk]),
+        "link_text": _("To the boards found"),
+    }
 
 
 runs.details["forum"] = visit_detail

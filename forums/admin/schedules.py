@@ -20,13 +20,21 @@ def _zone(pk: int) -> str:
 
 
 hours.TIMED[recurring.KIND] = hours.Timed(
-    gettext_lazy("Forum"), "admin:forum", "forums.view_site", ("admin:forum-crawl", "crawlmgr.add_run"), _timed,
-    "forums.change_plan", _zone, recurring.planned,
-)  # fmt: skip
+    gettext_lazy("Forum"),
+    "admin:forum",
+    "forums.view_site",
+    ("admin:forum-crawl", "crawlmgr.add_run"),
+    _timed,
+    "forums.change_plan",
+    _zone,
+    recurring.planned,
+)
 
 
 def _named() -> list[tuple[int, str]]:
     return list(Site.objects.order_by("name").values_list("pk", "name"))
 
 
-export_views.SITES |= dict.fromkeys(("boards", "threads", "posts", "visits", "pages", "links"), _named)
+export_views.SITES |= dict.fromkeys(
+    ("boards", "threads", "posts", "visits", "pages", "links"), _named
+)

@@ -1,4 +1,5 @@
-"""Admin views of simulations: event logs, experiment settings, progress, charts and table, export."""
+"""Admin views of simulations: event logs, experiment settings, progress, charts and table,
+export."""
 
 from __future__ import annotations
 
@@ -45,17 +46,21 @@ def _choices(names: Sequence[str]) -> list[tuple[str, Any]]:
 
 
 class LogForm(forms.Form):
-    """Form fields for the events of an experiment: a stored log, a new one, or a forum's stored posts."""
+    """Form fields for the events of an experiment: a stored log, a new one, or a forum's stored
+    posts."""
 
     log = forms.ModelChoiceField(
-        EventLog.objects.all(), required=False, label=gettext_lazy("Event file"), empty_label=gettext_lazy("– choose –")
+        EventLog.objects.all(),
+        required=False,
+        label=gettext_lazy("Event file"),
+        empty_label=gettext_lazy("– choose –"),
     )
     upload = forms.FileField(
         required=False,
         label=gettext_lazy("or upload one"),
         help_text=gettext_lazy(
-            "CSV file with the header board,thread,kind,ts: kind is new or reply, ts is in epoch seconds (UTC). "
-            "It may be compressed with gzip."
+            "CSV file with the header board,thread,kind,ts: kind is new or reply, ts is in epoch"
+            " seconds (UTC). It may be compressed with gzip."
         ),
     )
     site = forms.ModelChoiceField(
@@ -76,7 +81,9 @@ class LogForm(forms.Form):
         required=False,
         label=gettext_lazy("First day of the test"),
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
-        help_text=gettext_lazy("Leave empty to let the experiment end with the last event of the file."),
+        help_text=gettext_lazy(
+            "Leave empty to let the experiment end with the last event of the file."
+        ),
     )
 
     def __init__(self, *args: Any, **values: Any) -> None:
@@ -88,7 +95,9 @@ class LogForm(forms.Form):
     def clean_timezone(self) -> str:
         zone = str(self.cleaned_data["timezone"]).strip()
         if zone and zone not in available_timezones():
-            raise forms.ValidationError(_("There is no such time zone; names look like Asia/Shanghai."))
+            raise forms.ValidationError(
+                _("There is no such time zone; names look like Asia/Shanghai.")
+            )
         return zone
 
     def clean(self) -> dict[str, Any]:
@@ -102,7 +111,10 @@ class SchedulesForm(LogForm):
     """Form of the experiment on schedules (the forum paper's second experiment)."""
 
     policies = forms.MultipleChoiceField(
-        choices=_choices(simulate.POLICIES), initial=DEFAULT_POLICIES, widget=Boxes, label=gettext_lazy("Policies")
+        choices=_choices(simulate.POLICIES),
+        initial=DEFAULT_POLICIES,
+        widget=Boxes,
+        label=gettext_lazy("Policies"),
     )
     visits_per_board = forms.CharField(
         initial="4, 5, 6, 7, 8, 9, 10, 11",
@@ -110,10 +122,17 @@ class SchedulesForm(LogForm):
         label=gettext_lazy("Visits per board and day"),
         help_text=gettext_lazy("Whole numbers; 4-11 means all from 4 to 11."),
     )
-    history_days = forms.IntegerField(min_value=1, max_value=LONGEST_DAYS, initial=20, label=gettext_lazy("History (days)"))
-    test_days = forms.IntegerField(min_value=1, max_value=LONGEST_DAYS, initial=10, label=gettext_lazy("Test (days)"))
+    history_days = forms.IntegerField(
+        min_value=1, max_value=LONGEST_DAYS, initial=20, label=gettext_lazy("History (days)")
+    )
+    test_days = forms.IntegerField(
+        min_value=1, max_value=LONGEST_DAYS, initial=10, label=gettext_lazy("Test (days)")
+    )
     theta = forms.FloatField(
-        min_value=MIN_THETA, max_value=MAX_THETA, initial=USUAL_THETA, label=gettext_lazy("Weight θ of a reply")
+        min_value=MIN_THETA,
+        max_value=MAX_THETA,
+        initial=USUAL_THETA,
+        label=gettext_lazy("Weight θ of a reply"),
     )
     reading = forms.ChoiceField(
         choices=[
@@ -122,7 +141,9 @@ class SchedulesForm(LogForm):
         ],
         label=gettext_lazy("Interpretation of the BRA formula"),
     )
-    bins = forms.TypedChoiceField(choices=BINS, coerce=int, initial=24, label=gettext_lazy("Length of the parts of a day"))
+    bins = forms.TypedChoiceField(
+        choices=BINS, coerce=int, initial=24, label=gettext_lazy("Length of the parts of a day")
+    )
     min_events = forms.FloatField(
         min_value=0,
         initial=0,
@@ -132,9 +153,12 @@ class SchedulesForm(LogForm):
             "with 0 every board with an event in the 160 days before the test takes part."
         ),
     )
-    target_hours = forms.FloatField(min_value=0.01, max_value=1000, initial=1, label=gettext_lazy(
-        "Delay that is still in time (hours)"
-    ))
+    target_hours = forms.FloatField(
+        min_value=0.01,
+        max_value=1000,
+        initial=1,
+        label=gettext_lazy("Delay that is still in time (hours)"),
+    )
 
     def clean_visits_per_board(self) -> list[int]:
         return visits_of(self.cleaned_data["visits_per_board"])
@@ -142,7 +166,9 @@ class SchedulesForm(LogForm):
     def clean(self) -> dict[str, Any]:
         found = super().clean()
         if len(found.get("policies", ())) * len(found.get("visits_per_board", ())) > MAX_STEPS:
-            said = _("Policies × numbers of visits must not exceed %(number)s; choose fewer of either.")
+            said = _(
+                "Policies × numbers of visits must not exceed %(number)s; choose fewer of either."
+            )
             raise forms.ValidationError(said % {"number": MAX_STEPS})
         return found
 
@@ -156,35 +182,49 @@ class FetchingForm(LogForm):
         widget=Boxes,
         label=gettext_lazy("Policies"),
     )
-    days = forms.IntegerField(min_value=1, max_value=LONGEST_DAYS, initial=31, label=gettext_lazy("Days"))
-    cycle_hours = forms.FloatField(min_value=0.25, max_value=24, initial=6, label=gettext_lazy("Cycle (hours)"))
+    days = forms.IntegerField(
+        min_value=1, max_value=LONGEST_DAYS, initial=31, label=gettext_lazy("Days")
+    )
+    cycle_hours = forms.FloatField(
+        min_value=0.25, max_value=24, initial=6, label=gettext_lazy("Cycle (hours)")
+    )
     fetches = forms.IntegerField(
         min_value=1,
         required=False,
         label=gettext_lazy("Fetches per cycle"),
         help_text=gettext_lazy(
-            "Not for bic. Leave empty: eic then fetches all threads that are due, the others as many as changed per cycle on "
-            "average in the history."
+            "Not for bic. Leave empty: eic then fetches all threads that are due, the others as"
+            " many as changed per cycle on average in the history."
         ),
     )
 
 
-FORMS: dict[str, type[LogForm]] = {SimulationKind.SCHEDULES: SchedulesForm, SimulationKind.FETCHING: FetchingForm}
+FORMS: dict[str, type[LogForm]] = {
+    SimulationKind.SCHEDULES: SchedulesForm,
+    SimulationKind.FETCHING: FetchingForm,
+}
 
 
 def visits_of(text: str) -> list[int]:
-    """Parses numbers from 1 to 1,000 and ranges such as "4, 6-8"; returns each number once, ascending. Raises ValidationError for
-    anything else, and if there is no number."""
+    """Parses numbers from 1 to 1,000 and ranges such as "4, 6-8"; returns each number once,
+    ascending. Raises ValidationError for anything else, and if there is no number."""
     numbers: set[int] = set()
     for part in text.replace(";", ",").split(","):
         low, dash, high = part.strip().partition("-")
         if not low.strip():
             continue
         if not (low.strip().isdecimal() and (not dash or high.strip().isdecimal())):
-            raise forms.ValidationError(_("“%(text)s” is not a whole number.") % {"text": part.strip()[:40]})
+            raise forms.ValidationError(
+                _("“%(text)s” is not a whole number.") % {"text": part.strip()[:40]}
+            )
         first, last = int(low), int(high) if dash else int(low)
         if not 1 <= first <= last <= 1000:
-            raise forms.ValidationError(_("Numbers of visits must be from 1 to 1,000; ranges begin with the smaller number."))
+            raise forms.ValidationError(
+                _(
+                    "Numbers of visits must be from 1 to 1,000; ranges begin with the smaller"
+                    " number."
+                )
+            )
         numbers.update(range(first, last + 1))
     if not numbers:
         raise forms.ValidationError(_("Enter at least one number of visits."))
@@ -196,9 +236,14 @@ def _trail() -> list[tuple[str, str]]:
 
 
 PROBLEMS = (
-    (r"no board has enough events before (?P<day>[\d-]+)", gettext_noop("No board has enough events before %(day)s.")),
-    ("the log has no history before the window, or no post in it",
-     gettext_noop("The event file has no event before the first day, or none after it.")),
+    (
+        r"no board has enough events before (?P<day>[\d-]+)",
+        gettext_noop("No board has enough events before %(day)s."),
+    ),
+    (
+        "the log has no history before the window, or no post in it",
+        gettext_noop("The event file has no event before the first day, or none after it."),
+    ),
 )
 """Sentences for the reasons, stored in English, why a simulation is not possible."""
 
@@ -218,13 +263,25 @@ def simulation_list(request: HttpRequest) -> HttpResponse:
     for one in shown.rows:
         one.problem = problem(one)
     context = {"slice": shown, "logs": reads.logs(), "first": _("First page"), "keep": ""}
-    return page(request, "forums/simulations.html", context, title=_("Simulations"), item="simulations", trail=_trail())
+    return page(
+        request,
+        "forums/simulations.html",
+        context,
+        title=_("Simulations"),
+        item="simulations",
+        trail=_trail(),
+    )
 
 
-@admin_view("forums/simulations/new/", "simulation-new", "forums.add_simulation", post="forums.add_simulation")
+@admin_view(
+    "forums/simulations/new/",
+    "simulation-new",
+    "forums.add_simulation",
+    post="forums.add_simulation",
+)
 def new(request: HttpRequest) -> HttpResponse:
-    """Shows the form for an experiment and starts it on POST; if its start is refused, the form is shown again with the errors.
-    """
+    """Shows the form for an experiment and starts it on POST; if its start is refused, the form is
+    shown again with the errors."""
     wanted = request.POST.get("kind") or request.GET.get("kind", "")
     kind = wanted if wanted in FORMS else str(SimulationKind.SCHEDULES)
     form = FORMS[kind](request.POST or None, request.FILES or None, initial=_initial(request.GET))
@@ -233,14 +290,24 @@ def new(request: HttpRequest) -> HttpResponse:
         if made is not None:
             return back(request, "simulation", made.pk)
     tabs = [(_("Delay of each schedule"), "schedules"), (_("Finding changes"), "fetching")]
-    context = {"form": form, "kind": kind, "tabs": [(text, f"?kind={code}", code == kind) for text, code in tabs]}
-    trail, status = [*_trail(), (_("Simulations"), reverse("admin:simulations"))], 422 if form.errors else 200
+    context = {
+        "form": form,
+        "kind": kind,
+        "tabs": [(text, f"?kind={code}", code == kind) for text, code in tabs],
+    }
+    trail, status = (
+        [*_trail(), (_("Simulations"), reverse("admin:simulations"))],
+        (422 if form.errors else 200),
+    )
     template, title = "forums/simulation_new.html", _("New simulation")
-    return page(request, template, context, title=title, item="simulations", trail=trail, status=status)
+    return page(
+        request, template, context, title=title, item="simulations", trail=trail, status=status
+    )
 
 
 def _initial(query: QueryDict) -> dict[str, Any]:
-    """Returns the form's initial values that the query string of a link to this page gives, such as the log or the forum."""
+    """Returns the form's initial values that the query string of a link to this page gives, such as
+    the log or the forum."""
     names = ("log", "site", "visits_per_board", "theta", "history_days")
     return {name: query[name] for name in names if query.get(name, "").strip()}
 
@@ -249,7 +316,11 @@ def _start(request: HttpRequest, form: LogForm, kind: str) -> Simulation | None:
     chosen, now = form.cleaned_data, datetime.now(UTC)
     try:
         log = _log_of(request, form, now)
-        setup = {name: value for name, value in chosen.items() if name not in ("log", "upload", "site", "start")}
+        setup = {
+            name: value
+            for name, value in chosen.items()
+            if name not in ("log", "upload", "site", "start")
+        }
         setup["timezone"] = chosen["timezone"] or log.timezone
         setup["start"] = chosen["start"].isoformat() if chosen["start"] else None
         return simulations.start(log, kind, setup, now=now, user=request.user)
@@ -263,17 +334,26 @@ def _log_of(request: HttpRequest, form: LogForm, now: datetime) -> EventLog:
     if chosen["upload"]:
         zone = chosen["timezone"] or "UTC"
         return _read_if_small(
-            event_logs.store(chosen["upload"].name, chosen["upload"].chunks(), now=now, timezone=zone, user=request.user)
+            event_logs.store(
+                chosen["upload"].name,
+                chosen["upload"].chunks(),
+                now=now,
+                timezone=zone,
+                user=request.user,
+            )
         )
     if chosen["site"]:
-        return _read_if_small(event_logs.create_unwritten(chosen["site"], now=now, user=request.user))
+        return _read_if_small(
+            event_logs.create_unwritten(chosen["site"], now=now, user=request.user)
+        )
     kept: EventLog = chosen["log"]
     return kept
 
 
 def _read_if_small(log: EventLog) -> EventLog:
-    """Reads a small log at once, so that errors are shown immediately; a large one is read by the simulation's worker as its
-    first step. Deletes the log and raises ValueError if it cannot be used."""
+    """Reads a small log at once, so that errors are shown immediately; a large one is read by the
+    simulation's worker as its first step. Deletes the log and raises ValueError if it cannot be
+    used."""
     try:
         if event_logs.small(log):
             event_logs.read_in(log)
@@ -292,8 +372,8 @@ def find(pk: int) -> Simulation:
 
 @admin_view("forums/simulations/<int:pk>/", "simulation", "forums.view_simulation")
 def simulation_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows one simulation: progress, charts and table. With `part=live` in the query string only the part that is refreshed
-    while it runs."""
+    """Shows one simulation: progress, charts and table. With `part=live` in the query string only
+    the part that is refreshed while it runs."""
     simulation, now = find(pk), datetime.now(UTC)
     active = simulation.run is not None and simulation.run.active
     context = {
@@ -309,7 +389,9 @@ def simulation_page(request: HttpRequest, pk: int) -> HttpResponse:
     if request.GET.get("part") != "live":
         chosen = simulation_charts.schedules if context["schedules"] else simulation_charts.fetching
         context["charts"] = chosen(simulation)
-        context["exports"] = [(fmt, reverse("admin:simulation-export", args=[pk, fmt])) for fmt in ("csv", "json")]
+        context["exports"] = [
+            (fmt, reverse("admin:simulation-export", args=[pk, fmt])) for fmt in ("csv", "json")
+        ]
     answer = page(
         request,
         "forums/simulation.html",
@@ -321,7 +403,9 @@ def simulation_page(request: HttpRequest, pk: int) -> HttpResponse:
     )
     if not active:
         answer["X-Desk-Done"] = "1"
-        if request.GET.get("run"):  # the run was active when the page was rendered, so its charts must be loaded again
+        if request.GET.get(
+            "run"
+        ):  # the run was active when the page was rendered, so its charts must be loaded again
             answer["X-Desk-Reload"] = "1"
     return answer
 
@@ -329,7 +413,11 @@ def simulation_page(request: HttpRequest, pk: int) -> HttpResponse:
 def _settings(simulation: Simulation) -> list[tuple[str, Any]]:
     """Returns the simulation's settings with the labels of the form."""
     form = FORMS[simulation.kind]
-    shown = [(str(field.label), simulation.setup[name]) for name, field in form.base_fields.items() if name in simulation.setup]
+    shown = [
+        (str(field.label), simulation.setup[name])
+        for name, field in form.base_fields.items()
+        if name in simulation.setup
+    ]
     return [(label, _display(value)) for label, value in shown if value not in (None, "")]
 
 
@@ -341,9 +429,11 @@ def _display(value: Any) -> Any:
 def stop(request: HttpRequest, pk: int) -> HttpResponse:
     run = find(pk).run
     if run is not None:
-        attempt(request, _(
-            "The simulation is stopping; its results so far are kept."
-        ), lambda: runs.stop(run.pk, datetime.now(UTC)))
+        attempt(
+            request,
+            _("The simulation is stopping; its results so far are kept."),
+            lambda: runs.stop(run.pk, datetime.now(UTC)),
+        )
     return back(request, "simulation", pk)
 
 
@@ -374,9 +464,17 @@ def export(request: HttpRequest, pk: int, fmt: str) -> HttpResponse:
     rows = reads.table(simulation)
     if fmt == "json":
         window = simulation.result.get("window", {})
-        document = {"log": simulation.log.name, "kind": simulation.kind, "setup": simulation.setup, **window, "results": rows}
+        document = {
+            "log": simulation.log.name,
+            "kind": simulation.kind,
+            "setup": simulation.setup,
+            **window,
+            "results": rows,
+        }
         if simulation.kind == SimulationKind.FETCHING:
-            document["days"] = {row["policy"]: row.get("days", []) for row in simulation.result.get("rows", [])}
+            document["days"] = {
+                row["policy"]: row.get("days", []) for row in simulation.result.get("rows", [])
+            }
         text, kind = json.dumps(document, ensure_ascii=False, indent=2), "application/json"
     elif fmt == "csv":
         names = list(dict.fromkeys(name for row in rows for name in row))
@@ -387,13 +485,19 @@ def export(request: HttpRequest, pk: int, fmt: str) -> HttpResponse:
         text, kind = buffer.getvalue(), "text/csv; charset=utf-8"
     else:
         raise Http404(_("There is no such export."))
-    headers = {"Content-Disposition": f'attachment; filename="simulation-{pk}.{fmt}"', "Cache-Control": "no-store"}
+    headers = {
+        "Content-Disposition": f'attachment; filename="simulation-{pk}.{fmt}"',
+        "Cache-Control": "no-store",
+    }
     return HttpResponse(text, content_type=kind, headers=headers)
 
 
 def run_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
     """Returns the link from a run to its simulation."""
-    return {"link": reverse("admin:simulation", args=[run.target]), "link_text": _("To the simulation")}
+    return {
+        "link": reverse("admin:simulation", args=[run.target]),
+        "link_text": _("To the simulation"),
+    }
 
 
 run_views.details[simulations.KIND] = run_detail

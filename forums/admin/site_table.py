@@ -24,7 +24,12 @@ MAY, MAY_DELETE = "forums.change_site", "forums.delete_site"
 
 
 def _name(row: SiteRow) -> str:
-    name = format_html('<a href="{}" title="{}">{}</a>', address("admin:forum", row.site.pk), row.site.name, row.site.name)
+    name = format_html(
+        '<a href="{}" title="{}">{}</a>',
+        address("admin:forum", row.site.pk),
+        row.site.name,
+        row.site.name,
+    )
     return format_html("{}<br>{}", name, tags.outlink(row.site.url, row.site.url, "soft small"))
 
 
@@ -34,7 +39,9 @@ def _figure(name: str, title: Any) -> Column:
     def value(row: SiteRow) -> int:
         return int(getattr(row.site, name))
 
-    return Column(name, title, value, lambda row: tags.number(value(row)), falling(name), look="num")
+    return Column(
+        name, title, value, lambda row: tags.number(value(row)), falling(name), look="num"
+    )
 
 
 def _paused() -> list[tuple[str, str]]:
@@ -42,7 +49,11 @@ def _paused() -> list[tuple[str, str]]:
 
 
 def _last(row: SiteRow) -> str:
-    return tags.ago(row.last_visit) if row.last_visit else format_html('<span class="soft">{}</span>', _("never"))
+    return (
+        tags.ago(row.last_visit)
+        if row.last_visit
+        else format_html('<span class="soft">{}</span>', _("never"))
+    )
 
 
 def _next(row: SiteRow) -> str:
@@ -65,23 +76,71 @@ def _engine(row: SiteRow) -> str:
 TABLE = Table(
     "forums",
     (
-        Column("name", gettext_lazy("Forum"), lambda row: row.site.name, _name, by("name"), look="title one"),
+        Column(
+            "name",
+            gettext_lazy("Forum"),
+            lambda row: row.site.name,
+            _name,
+            by("name"),
+            look="title one",
+        ),
         Column("url", gettext_lazy("Address"), lambda row: row.site.url, look="one", usual=False),
-        Column("boards", gettext_lazy("Boards"), lambda row: row.boards, lambda row: tags.number(row.boards), look="num"),
+        Column(
+            "boards",
+            gettext_lazy("Boards"),
+            lambda row: row.boards,
+            lambda row: tags.number(row.boards),
+            look="num",
+        ),
         _figure("threads", gettext_lazy("Threads read")),
         _figure("posts", gettext_lazy("Posts")),
-        Column("last_visit", gettext_lazy("Last visit"), lambda row: row.last_visit, _last, falling("last", nullable=True),
-               {"last": Max("boards__last_visit")}, look="nowrap"),
-        Column("next_visit", gettext_lazy("Next visit"), lambda row: row.due.at, _next, by("coming", nullable=True),
-               {"coming": Min("boards__next_visit", filter=Q(boards__enabled=True, paused=False))}, look="nowrap"),
-        Column("engine", gettext_lazy("Software"), lambda row: row.site.engine, _engine, look="nowrap", usual=False),
-        Column("added", gettext_lazy("Added"), lambda row: row.site.added, lambda row: tags.ago(row.site.added), falling("added"),
-               look="nowrap", usual=False),
+        Column(
+            "last_visit",
+            gettext_lazy("Last visit"),
+            lambda row: row.last_visit,
+            _last,
+            falling("last", nullable=True),
+            {"last": Max("boards__last_visit")},
+            look="nowrap",
+        ),
+        Column(
+            "next_visit",
+            gettext_lazy("Next visit"),
+            lambda row: row.due.at,
+            _next,
+            by("coming", nullable=True),
+            {"coming": Min("boards__next_visit", filter=Q(boards__enabled=True, paused=False))},
+            look="nowrap",
+        ),
+        Column(
+            "engine",
+            gettext_lazy("Software"),
+            lambda row: row.site.engine,
+            _engine,
+            look="nowrap",
+            usual=False,
+        ),
+        Column(
+            "added",
+            gettext_lazy("Added"),
+            lambda row: row.site.added,
+            lambda row: tags.ago(row.site.added),
+            falling("added"),
+            look="nowrap",
+            usual=False,
+        ),
         Column("state", gettext_lazy("State"), lambda row: row.state, _state),
     ),
     "name",
     narrowing.words_in("name", "url"),
-    (Choice("show", gettext_lazy("State"), _paused, lambda rows, code: rows.filter(paused=code == "paused")),),
+    (
+        Choice(
+            "show",
+            gettext_lazy("State"),
+            _paused,
+            lambda rows, code: rows.filter(paused=code == "paused"),
+        ),
+    ),
     (
         Action("crawl", gettext_lazy("Crawl now"), "play_arrow", "crawlmgr.add_run"),
         Action("pause", gettext_lazy("Pause schedule"), "event_busy", MAY),
@@ -94,7 +153,9 @@ TABLE = Table(
 
 
 VERBS: dict[str, table_actions.Verb] = {
-    "crawl": lambda request, site, now: sites.crawl_now(site.pk, board_ids=None, now=now, user=request.user),
+    "crawl": lambda request, site, now: sites.crawl_now(
+        site.pk, board_ids=None, now=now, user=request.user
+    ),
     "pause": lambda _request, site, now: sites.pause_site(site.pk, True, now),
     "resume": lambda _request, site, now: sites.pause_site(site.pk, False, now),
 }
@@ -102,10 +163,13 @@ VERBS: dict[str, table_actions.Verb] = {
 
 @post_view("forums/do/", "forums-do", MAY)
 def do(request: HttpRequest) -> HttpResponse:
-    """Carries out the submitted action on the selected forums: visit now, pause or resume their schedules, delete, or undo the
-    deletion."""
+    """Carries out the submitted action on the selected forums: visit now, pause or resume their
+    schedules, delete, or undo the deletion."""
+
     def success_text(count: int) -> str:
         return ngettext("Applied to %(count)s forum.", "Applied to %(count)s forums.", count)
 
     rows = Site.objects.only("pk")
-    return table_actions.carry_out(request, TABLE, rows, VERBS, reverse("admin:forums"), success_text)
+    return table_actions.carry_out(
+        request, TABLE, rows, VERBS, reverse("admin:forums"), success_text
+    )

@@ -36,13 +36,25 @@ def site_list(request: HttpRequest) -> HttpResponseBase:
     """Lists all forums."""
     now, context = datetime.now(UTC), {"downloads": exports.choices(TABLES)}
     return table_page(
-        request, "forums/sites.html", TABLE, reads.all_sites(), context,
-        prepare=lambda rows: reads.with_freshness(rows, now), key=lambda row: row.site.pk, title=_("Forums"), item="forums",
+        request,
+        "forums/sites.html",
+        TABLE,
+        reads.all_sites(),
+        context,
+        prepare=lambda rows: reads.with_freshness(rows, now),
+        key=lambda row: row.site.pk,
+        title=_("Forums"),
+        item="forums",
     )
 
 
 def find(pk: int) -> Site:
-    site = Site.objects.select_related("host").defer("structure", "rules", "host__robots_text").filter(pk=pk).first()
+    site = (
+        Site.objects.select_related("host")
+        .defer("structure", "rules", "host__robots_text")
+        .filter(pk=pk)
+        .first()
+    )
     if site is None:
         raise Http404(_("There is no such forum."))
     return site
@@ -51,7 +63,8 @@ def find(pk: int) -> Site:
 @admin_view("forums/site/<int:pk>/", "forum", "forums.view_site")
 def site_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one forum: its freshness, its boards, and the results of its visits. If the query
-    string contains `part=live`, returns only the part of the page that is refreshed during a visit."""
+    string contains `part=live`, returns only the part of the page that is refreshed during a visit.
+    """
     site, now = find(pk), datetime.now(UTC)
     if request.GET.get("part") == "live":
         head = _head(site, now)
@@ -65,7 +78,9 @@ def site_page(request: HttpRequest, pk: int) -> HttpResponse:
     rows, pages = reads.boards(site, page_number)
     hold, stopped = all_paused(), upcoming.with_paused_visits([site.pk])
     for row in rows:
-        row.due = upcoming.of_board(row.board, now, hold=hold, visits_paused=stopped, paused=site.paused)
+        row.due = upcoming.of_board(
+            row.board, now, hold=hold, visits_paused=stopped, paused=site.paused
+        )
     told = taught(site)
     context = {
         **_head(site, now),
@@ -87,7 +102,12 @@ def site_page(request: HttpRequest, pk: int) -> HttpResponse:
         "charts": [charts.posts_by_day(site, now), charts.site_visits(site)],
     }
     return page(
-        request, "forums/site.html", context, title=site.name, item=f"site:{pk}", trail=[(_("Forums"), reverse("admin:forums"))]
+        request,
+        "forums/site.html",
+        context,
+        title=site.name,
+        item=f"site:{pk}",
+        trail=[(_("Forums"), reverse("admin:forums"))],
     )
 
 
@@ -101,7 +121,11 @@ def crawl(request: HttpRequest, pk: int) -> HttpResponse:
     site = find(pk)
     boards = numbers(request.POST.getlist("board")) or None
     now = datetime.now(UTC)
-    attempt(request, _("A visit has started."), lambda: sites.crawl_now(site.pk, board_ids=boards, now=now, user=request.user))
+    attempt(
+        request,
+        _("A visit has started."),
+        lambda: sites.crawl_now(site.pk, board_ids=boards, now=now, user=request.user),
+    )
     if boards and len(boards) == 1:
         return back(request, "board", boards[0])
     return back(request, "forum", pk)
@@ -112,13 +136,16 @@ def pause(request: HttpRequest, pk: int) -> HttpResponse:
     """Pauses or resumes a forum's scheduled visits."""
     site, paused = find(pk), request.POST.get("paused") == "1"
     sites.pause_site(site.pk, paused, datetime.now(UTC))
-    messages.success(request, _("Scheduled visits are paused.") if paused else _("Scheduled visits are resumed."))
+    messages.success(
+        request, _("Scheduled visits are paused.") if paused else _("Scheduled visits are resumed.")
+    )
     return back(request, "forum", pk)
 
 
 @post_view("forums/site/<int:pk>/boards/", "forum-boards", "forums.change_board")
 def set_boards(request: HttpRequest, pk: int) -> HttpResponse:
-    """Sets the interval or deadline of selected boards, or includes them in or excludes them from scheduled visits."""
+    """Sets the interval or deadline of selected boards, or includes them in or excludes them from
+    scheduled visits."""
     site, action = find(pk), request.POST.get("do", "")
     wanted = numbers(request.POST.getlist("board"))
     chosen = list(Board.objects.filter(site=site, pk__in=wanted).values_list("pk", flat=True))
@@ -129,7 +156,11 @@ def set_boards(request: HttpRequest, pk: int) -> HttpResponse:
             sites.set_enabled(chosen, action == "on")
         messages.success(
             request,
-            _("The boards are visited by schedule.") if action == "on" else _("The boards are excluded from scheduled visits."),
+            (
+                _("The boards are visited by schedule.")
+                if action == "on"
+                else _("The boards are excluded from scheduled visits.")
+            ),
         )
     elif action == "deadline":
         _set_deadline(request, chosen)
@@ -149,11 +180,16 @@ def _set_interval(request: HttpRequest, chosen: list[int]) -> None:
     if not sites.SHORTEST_SECONDS <= seconds <= sites.LONGEST_SECONDS:
         messages.error(request, _("Choose an interval."))
         return
-    attempt(request, _("The interval is set."), lambda: sites.set_interval(chosen, seconds, datetime.now(UTC)))
+    attempt(
+        request,
+        _("The interval is set."),
+        lambda: sites.set_interval(chosen, seconds, datetime.now(UTC)),
+    )
 
 
 def _set_deadline(request: HttpRequest, chosen: list[int]) -> None:
-    """Sets the longest time in hours that a post of these boards should wait; an empty field removes it."""
+    """Sets the longest time in hours that a post of these boards should wait; an empty field
+    removes it."""
     text = request.POST.get("deadline", "").strip().replace(",", ".")
     try:
         hours = float(text) if text else None
@@ -162,13 +198,20 @@ def _set_deadline(request: HttpRequest, chosen: list[int]) -> None:
     if hours is not None and not MIN_DEADLINE_HOURS <= hours <= MAX_DEADLINE_HOURS:
         messages.error(request, _("Enter hours from 0.1 to 744, or leave empty."))
         return
-    said = _("The deadline is removed.") if hours is None else _("The deadline is set; the adaptive policy observes it.")
+    said = (
+        _("The deadline is removed.")
+        if hours is None
+        else _("The deadline is set; the adaptive policy observes it.")
+    )
     attempt(request, said, lambda: plans.set_deadline(chosen, hours, datetime.now(UTC)))
 
 
-@admin_view("forums/site/<int:pk>/delete/", "forum-delete", "forums.delete_site", post="forums.delete_site")
+@admin_view(
+    "forums/site/<int:pk>/delete/", "forum-delete", "forums.delete_site", post="forums.delete_site"
+)
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Asks for confirmation, showing what would be lost, and deletes the forum; its name has to be typed."""
+    """Asks for confirmation, showing what would be lost, and deletes the forum; its name has to be
+    typed."""
     site = find(pk)
     wrong = False
     if request.method == "POST":
@@ -176,6 +219,18 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
             raise PermissionDenied
         wrong = request.POST.get("name", "").strip() != site.name.strip()
         if not wrong:
-            return removal_views.away(request, site.name, "forums", lambda: removals.start(site, datetime.now(UTC), request.user))
+            return removal_views.away(
+                request,
+                site.name,
+                "forums",
+                lambda: removals.start(site, datetime.now(UTC), request.user),
+            )
     trail = [(_("Forums"), reverse("admin:forums")), (site.name, reverse("admin:forum", args=[pk]))]
-    return page(request, "forums/delete.html", {"site": site, "wrong": wrong}, title=_("Delete"), item=f"site:{pk}", trail=trail)
+    return page(
+        request,
+        "forums/delete.html",
+        {"site": site, "wrong": wrong},
+        title=_("Delete"),
+        item=f"site:{pk}",
+        trail=trail,
+    )

@@ -1,5 +1,5 @@
-"""Texts for the codes in a site's model: kinds of pages, names of fields, changes between versions, and reasons why pages no
-longer fit the model."""
+"""Texts for the codes in a site's model: kinds of pages, names of fields, changes between versions,
+and reasons why pages no longer fit the model."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ REASONS = {
     "rows": gettext_noop("far fewer rows on a page"),
     "roles": gettext_noop("fields that were present are missing"),
     "addresses": gettext_noop("addresses have a different form"),
-    "contradiction": gettext_noop("the model's rule relating reply counts to post counts no longer holds"),
+    "contradiction": gettext_noop(
+        "the model's rule relating reply counts to post counts no longer holds"
+    ),
     "rules": gettext_noop("corrected fields are no longer found"),
     "boards_lost": gettext_noop("boards were not found again"),
     "threads_unknown": gettext_noop("the threads listed differ from the stored ones"),
@@ -97,13 +99,14 @@ def role(code: str) -> str:
 
 
 def reason(code: str) -> str:
-    """Returns the text for the code of a reason why pages no longer fit the model, or why a new model was not accepted."""
+    """Returns the text for the code of a reason why pages no longer fit the model, or why a new
+    model was not accepted."""
     return _(REASONS[code]) if code in REASONS else code
 
 
 def what(code: str) -> str:
-    """Returns a text that names the part of a model that a version changed. Codes such as "rule.threadlist.replies" name
-    a part, a kind of page and a field."""
+    """Returns a text that names the part of a model that a version changed. Codes such as
+    "rule.threadlist.replies" name a part, a kind of page and a field."""
     head, *rest = code.split(".")
     if head not in WHAT:
         return code

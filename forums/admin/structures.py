@@ -1,4 +1,5 @@
-"""Admin views of a forum's model: what was learned about its pages, corrections, changes, and all versions to restore."""
+"""Admin views of a forum's model: what was learned about its pages, corrections, changes, and all
+versions to restore."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ DAY_FIRST = {"": None, "day": True, "month": False}
 
 @dataclass(frozen=True, slots=True)
 class KindRow:
-    """One kind of page in the model: its address shapes, typical number of rows, fields, and how addresses of further pages are
-    formed."""
+    """One kind of page in the model: its address shapes, typical number of rows, fields, and how
+    addresses of further pages are formed."""
 
     kind: str
     name: str
@@ -44,7 +45,8 @@ class KindRow:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """One rule of the operator: a selector for a field or for the rows, or an address pattern with a stated kind of page."""
+    """One rule of the operator: a selector for a field or for the rows, or an address pattern with
+    a stated kind of page."""
 
     key: str
     what: str
@@ -59,9 +61,12 @@ def load(pk: int) -> Site:
     return site
 
 
-@admin_view("forums/site/<int:pk>/model/", "forum-model", "forums.view_site", post="forums.change_site")
+@admin_view(
+    "forums/site/<int:pk>/model/", "forum-model", "forums.view_site", post="forums.change_site"
+)
 def model_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows what is known about how a forum's pages are built; a POST saves an edit by hand as a new version."""
+    """Shows what is known about how a forum's pages are built; a POST saves an edit by hand as a
+    new version."""
     site = load(pk)
     if request.method == "POST" and _save(request, site):
         return back(request, "forum-model", pk)
@@ -77,23 +82,36 @@ def model_page(request: HttpRequest, pk: int) -> HttpResponse:
         "lessons": lessons(site, structure),
         "order": {True: "day", False: "month", None: ""}[structure.get("day_first")],
         "posts_per_page": structure.get("posts_per_page") or "",
-        "editable": [(kind, words.kind(kind), "\n".join((structure.get("patterns") or {}).get(kind, ()))) for kind in KINDS],
+        "editable": [
+            (kind, words.kind(kind), "\n".join((structure.get("patterns") or {}).get(kind, ())))
+            for kind in KINDS
+        ],
         "corrections": corrections(site),
         "boards": _board_rows(site),
         "versions": [_version(version) for version in versions(site)],
     }
-    return page(request, "forums/model.html", context, title=_("Model"), item=f"site:{pk}", trail=trail)
+    return page(
+        request, "forums/model.html", context, title=_("Model"), item=f"site:{pk}", trail=trail
+    )
 
 
 def _facts(site: Site, structure: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Returns the facts about the whole site as (name, value, evidence)."""
-    evidence = structure.get("timezone_evidence", "none") if site.timezone == structure.get("timezone") else "given"
+    evidence = (
+        structure.get("timezone_evidence", "none")
+        if site.timezone == structure.get("timezone")
+        else "given"
+    )
     counts = structure.get("counts_posts")
     return [
         (_("Software"), engine(site), ""),
         (_("Time zone"), site.timezone, _(EVIDENCE.get(evidence, EVIDENCE["none"]))),
         (_("Order of day and month"), _(words.ORDERS[structure.get("day_first")]), ""),
-        (_("Meaning of the counts in lists"), _(words.COUNTS[counts if counts in words.COUNTS else None]), ""),
+        (
+            _("Meaning of the counts in lists"),
+            _(words.COUNTS[counts if counts in words.COUNTS else None]),
+            "",
+        ),
         (_("Posts per page"), str(structure.get("posts_per_page") or "–"), ""),
         (_("Pages inspected"), str(structure.get("pages_read", "–")), ""),
     ]
@@ -108,24 +126,44 @@ def _kind_rows(structure: Mapping[str, Any]) -> list[KindRow]:
         flip = structure.get({"list": "list_flip", "thread": "thread_flip"}.get(kind, "")) or {}
         if kind in patterns or layout:
             roles = tuple(words.role(role) for role in layout.get("roles", ()))
-            rows.append(KindRow(kind, words.kind(kind), tuple(patterns.get(kind, ())), layout.get("rows"), roles, _flip(flip)))
+            rows.append(
+                KindRow(
+                    kind,
+                    words.kind(kind),
+                    tuple(patterns.get(kind, ())),
+                    layout.get("rows"),
+                    roles,
+                    _flip(flip),
+                )
+            )
     return rows
 
 
 def _flip(flip: Mapping[str, Any]) -> str:
-    """Describes how the addresses of further pages are formed, for example "?page={n}, so page 2 is ?page=2"; "" if unknown."""
+    """Describes how the addresses of further pages are formed, for example "?page={n}, so page 2 is
+    ?page=2"; "" if unknown."""
     if not flip:
         return ""
     if flip.get("cursor"):
-        return _("%(pattern)s (only the link to the next page is followed; page numbers cannot be "
-                 "computed)") % {"pattern": flip["pattern"]}
+        return _(
+            "%(pattern)s (only the link to the next page is followed; page numbers cannot be "
+            "computed)"
+        ) % {"pattern": flip["pattern"]}
     second = flip["pattern"].replace("{n}", str(flip["first"] + flip["step"]))
-    return _("%(pattern)s, so page 2 is %(second)s") % {"pattern": flip["pattern"], "second": second}
+    return _("%(pattern)s, so page 2 is %(second)s") % {
+        "pattern": flip["pattern"],
+        "second": second,
+    }
 
 
 def _board_rows(site: Site) -> list[tuple[Board, str]]:
-    boards = Board.objects.filter(site=site).only("id", "name", "parent_id", "position", "sort", "has_last_reply", "site_id")
-    return [(board, _(words.SORTS.get(board.sort, board.sort))) for board, _depth in reads.ordered(list(boards))][:200]
+    boards = Board.objects.filter(site=site).only(
+        "id", "name", "parent_id", "position", "sort", "has_last_reply", "site_id"
+    )
+    return [
+        (board, _(words.SORTS.get(board.sort, board.sort)))
+        for board, _depth in reads.ordered(list(boards))
+    ][:200]
 
 
 def corrections(site: Site) -> list[Correction]:
@@ -136,12 +174,22 @@ def corrections(site: Site) -> list[Correction]:
     found = []
     for kind, own in rules.kinds:
         if own.records:
-            found.append(Correction(f"{kind}.", _("%(kind)s: the rows") % {"kind": words.kind(kind)}, own.records))
+            found.append(
+                Correction(
+                    f"{kind}.", _("%(kind)s: the rows") % {"kind": words.kind(kind)}, own.records
+                )
+            )
         for role, selector in own.fields:
             what = _("%(kind)s: %(role)s") % {"kind": words.kind(kind), "role": words.role(role)}
             found.append(Correction(f"{kind}.{role}", what, selector))
     for pattern, kind in rules.addresses:
-        found.append(Correction(f"address.{pattern}", _("addresses of kind %(kind)s") % {"kind": words.kind(kind)}, pattern))
+        found.append(
+            Correction(
+                f"address.{pattern}",
+                _("addresses of kind %(kind)s") % {"kind": words.kind(kind)},
+                pattern,
+            )
+        )
     return found
 
 
@@ -150,7 +198,10 @@ def layout_words(site: Site) -> dict[str, Any] | None:
     told = site.layout
     if not told.get("reasons"):
         return None
-    if told.get("state") == "learning" and not Run.objects.filter(pk=told.get("run"), state__in=ACTIVE).exists():
+    if (
+        told.get("state") == "learning"
+        and not Run.objects.filter(pk=told.get("run"), state__in=ACTIVE).exists()
+    ):
         return None  # the run was stopped meanwhile; the next visit will detect the change again
     return {
         "at": datetime.fromisoformat(told["at"]),
@@ -167,18 +218,27 @@ def layout_words(site: Site) -> dict[str, Any] | None:
 def _version(version: Any) -> dict[str, Any]:
     return {
         "row": version,
-        "changes": [(words.what(what), before, after) for what, before, after in version.changes[:12]],
+        "changes": [
+            (words.what(what), before, after) for what, before, after in version.changes[:12]
+        ],
         "more": max(0, len(version.changes) - 12),
     }
 
 
 def _save(request: HttpRequest, site: Site) -> bool:
-    """Saves a site's learned structure as the user edited it; returns False, after a message, if the input is invalid."""
+    """Saves a site's learned structure as the user edited it; returns False, after a message, if
+    the input is invalid."""
     values: dict[str, Any] = {"patterns": dict(site.structure.get("patterns") or {})}
     for kind in KINDS:
-        shapes = [line.strip() for line in request.POST.get(f"pattern_{kind}", "").splitlines() if line.strip()]
+        shapes = [
+            line.strip()
+            for line in request.POST.get(f"pattern_{kind}", "").splitlines()
+            if line.strip()
+        ]
         if any(len(shape) > 300 or re.search(r"\s", shape) for shape in shapes) or len(shapes) > 20:
-            messages.error(request, _("Address patterns: one per line without spaces, 20 lines at most."))
+            messages.error(
+                request, _("Address patterns: one per line without spaces, 20 lines at most.")
+            )
             return False
         values["patterns"][kind] = shapes
     if request.POST.get("order") in DAY_FIRST:
@@ -196,7 +256,9 @@ def _save(request: HttpRequest, site: Site) -> bool:
     if made is None:
         messages.info(request, _("Nothing was changed."))
     else:
-        messages.success(request, _("Version %(number)s of the model is now in use.") % {"number": made.number})
+        messages.success(
+            request, _("Version %(number)s of the model is now in use.") % {"number": made.number}
+        )
     return True
 
 
@@ -205,8 +267,14 @@ def restore(request: HttpRequest, pk: int) -> HttpResponse:
     """Restores a version, or accepts a proposed one."""
     site, number = load(pk), request.POST.get("version", "")
     wanted = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else 0
-    done = _("The model now has the content of version %(number)s, saved as a new version.") % {"number": wanted}
-    attempt(request, done, lambda: structures.restore(site.pk, wanted, now=datetime.now(UTC), user=request.user))
+    done = _("The model now has the content of version %(number)s, saved as a new version.") % {
+        "number": wanted
+    }
+    attempt(
+        request,
+        done,
+        lambda: structures.restore(site.pk, wanted, now=datetime.now(UTC), user=request.user),
+    )
     return back(request, "forum-model", pk)
 
 
@@ -223,5 +291,9 @@ def take_back(request: HttpRequest, pk: int) -> HttpResponse:
     """Deletes one correction (rule) of a forum."""
     site, key = load(pk), request.POST.get("key", "")
     done = _("The correction is undone.")
-    attempt(request, done, lambda: structures.take_back(site.pk, key, now=datetime.now(UTC), user=request.user))
+    attempt(
+        request,
+        done,
+        lambda: structures.take_back(site.pk, key, now=datetime.now(UTC), user=request.user),
+    )
     return back(request, "forum-model", pk)

@@ -8,9 +8,14 @@ from django.utils.translation import gettext as _
 
 
 def of_forum(request: HttpRequest, pk: int, here: str) -> list[tuple[str, str, bool]]:
-    """Returns the tabs of a forum's pages that the user may see: title, address, and whether it is the current page (`here`).
-    `pk` 0 stands for all forums: then the tabs are those of their common plan."""
-    planned = [(_("Plan"), "forum-plan"), (_("Tuning"), "forum-tuning"), (_("Delays"), "forum-delays")]
+    """Returns the tabs of a forum's pages that the user may see: title, address, and whether it is
+    the current page (`here`). `pk` 0 stands for all forums: then the tabs are those of their common
+    plan."""
+    planned = [
+        (_("Plan"), "forum-plan"),
+        (_("Tuning"), "forum-tuning"),
+        (_("Delays"), "forum-delays"),
+    ]
     pages = planned if request.user.has_perm("forums.view_plan") else []
     if pk:
         pages = [(_("Overview"), "forum"), *pages, (_("Model"), "forum-model")]

@@ -22,7 +22,12 @@ def thread_page(request: HttpRequest, pk: int) -> HttpResponse:
     )
     if thread is None:
         raise Http404(_("There is no such thread."))
-    context = {"thread": thread, "slice": reads.posts(thread, request.GET.dict()), "zone": reads.zone(thread.site), "keep": ""}
+    context = {
+        "thread": thread,
+        "slice": reads.posts(thread, request.GET.dict()),
+        "zone": reads.zone(thread.site),
+        "keep": "",
+    }
     trail = [
         (_("Forums"), reverse("admin:forums")),
         (thread.site.name, reverse("admin:forum", args=[thread.site_id])),

@@ -18,12 +18,16 @@ from forums.reads import today
 
 
 def _figures(now: datetime) -> dict[str, Any]:
-    return {"day": today.visit_sums(now - DAY), "days": today.by_day(now, TREND_DAYS), "late": today.late(now)}
+    return {
+        "day": today.visit_sums(now - DAY),
+        "days": today.by_day(now, TREND_DAYS),
+        "late": today.late(now),
+    }
 
 
 def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
-    """Returns tiles of new posts, their waiting time, and overdue boards; () if there is no board or the user may not see forums.
-    """
+    """Returns tiles of new posts, their waiting time, and overdue boards; () if there is no board
+    or the user may not see forums."""
     if not request.user.has_perm("forums.view_site") or not Board.objects.exists():
         return ()
     found = remembered("forums", lambda: _figures(now))
@@ -32,13 +36,29 @@ def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
     late, wait = found["late"], duration(found["day"].mean_wait_seconds)
     of_late = f"{reverse('admin:boards')}?show=late" if late else plan
     return (
-        Tile(_("New posts in 24 h"), number(found["day"].posts), reverse("admin:forums"), _("bars: each of the last 14 days"), "",
-             [float(one.posts) for one in found["days"]]),
         Tile(
-            _("Waiting time of new posts"), wait, plan,
-            _("mean over 24 h of the time until a post was fetched; all posts count equally"), "", waits,
+            _("New posts in 24 h"),
+            number(found["day"].posts),
+            reverse("admin:forums"),
+            _("bars: each of the last 14 days"),
+            "",
+            [float(one.posts) for one in found["days"]],
         ),
-        Tile(_("Late boards"), number(late), of_late, _("due for more than 10 minutes"), "warn" if late else ""),
+        Tile(
+            _("Waiting time of new posts"),
+            wait,
+            plan,
+            _("mean over 24 h of the time until a post was fetched; all posts count equally"),
+            "",
+            waits,
+        ),
+        Tile(
+            _("Late boards"),
+            number(late),
+            of_late,
+            _("due for more than 10 minutes"),
+            "warn" if late else "",
+        ),
     )
 
 

@@ -1,4 +1,5 @@
-"""Charts of the tuning page: delay against visits, visits of each board, and visit times on a board's curve of events by hour."""
+"""Charts of the tuning page: delay against visits, visits of each board, and visit times on a
+board's curve of events by hour."""
 
 from __future__ import annotations
 
@@ -26,48 +27,90 @@ def delays(
     weight: float,
     points: Mapping[str, tuple[float, float]],
 ) -> Chart:
-    """Returns a chart of the mean delay in hours over visits per day: a line per policy, and a vertical line at the chosen
-    number.
+    """Returns a chart of the mean delay in hours over visits per day: a line per policy, and a
+    vertical line at the chosen number.
 
-    curves: by policy, weighted event-hours a day at each of `numbers`; weight: weighted events a day, by which they are divided.
-    points: single values by policy (visits per day, hours).
+    curves: by policy, weighted event-hours a day at each of `numbers`; weight: weighted events a
+    day, by which they are divided. points: single values by policy (visits per day, hours).
     """
     scale = 1.0 / weight if weight > 0 else 0.0
     series = [
-        Series(policies.name(name), numbers, [value * scale for value in values], policies.COLOURS[name], line=True)
+        Series(
+            policies.name(name),
+            numbers,
+            [value * scale for value in values],
+            policies.COLOURS[name],
+            line=True,
+        )
         for name, values in curves.items()
     ]
     series += [
-        Series(policies.name(name), [x], [y], policies.COLOURS[name], line=True, points=True) for name, (x, y) in points.items()
+        Series(policies.name(name), [x], [y], policies.COLOURS[name], line=True, points=True)
+        for name, (x, y) in points.items()
     ]
     drawn = chart(
-        "chart-curve", _("Expected delay against visits a day"), series,
-        x=_("visits per day"), y=_("mean delay (hours)"), numbers=True,
+        "chart-curve",
+        _("Expected delay against visits a day"),
+        series,
+        x=_("visits per day"),
+        y=_("mean delay (hours)"),
+        numbers=True,
         empty=_("There is no board to plan for."),
-    )  # fmt: skip
+    )
     if drawn.figure:
         drawn.figure["layout"]["xaxis"].update(
-            type="log", tickmode="array", tickvals=list(numbers), ticktext=[f"{number:,}" for number in numbers]
+            type="log",
+            tickmode="array",
+            tickvals=list(numbers),
+            ticktext=[f"{number:,}" for number in numbers],
         )
-        upright = {"type": "line", "xref": "x", "yref": "paper", "x0": chosen, "x1": chosen, "y0": 0, "y1": 1}
-        drawn.figure["layout"]["shapes"] = [{**upright, "line": {"color": NEW, "width": 1, "dash": "dot"}}]
+        upright = {
+            "type": "line",
+            "xref": "x",
+            "yref": "paper",
+            "x0": chosen,
+            "x1": chosen,
+            "y0": 0,
+            "y1": 1,
+        }
+        drawn.figure["layout"]["shapes"] = [
+            {**upright, "line": {"color": NEW, "width": 1, "dash": "dot"}}
+        ]
     return drawn
 
 
 def allocation(names: Sequence[str], visits: Floats, per_day: Floats) -> Chart:
-    """Returns a chart of the visits per day of the busiest boards as bars, with their weighted events per day as a line."""
+    """Returns a chart of the visits per day of the busiest boards as bars, with their weighted
+    events per day as a line."""
     order = np.argsort(-per_day, kind="stable")[:BARS]
     labels = _distinct([names[row] for row in order])
     series = [
         Series(_("visits per day"), labels, [round(float(visits[row]), 2) for row in order], NEW),
-        Series(_("weighted events a day"), labels, [round(float(per_day[row]), 3) for row in order], COLOURS[2], line=True,
-               second=True, points=True),
-    ]  # fmt: skip
-    note = _("the %(number)s busiest boards") % {"number": len(order)} if len(order) < len(names) else ""
+        Series(
+            _("weighted events a day"),
+            labels,
+            [round(float(per_day[row]), 3) for row in order],
+            COLOURS[2],
+            line=True,
+            second=True,
+            points=True,
+        ),
+    ]
+    note = (
+        _("the %(number)s busiest boards") % {"number": len(order)}
+        if len(order) < len(names)
+        else ""
+    )
     return chart(
-        "chart-allocation", _("Visits of each board"), series, x=_("board"), y=_("visits per day"),
-        y2=_("weighted events a day"), dates=False, note=note,
-    )  # fmt: skip
+        "chart-allocation",
+        _("Visits of each board"),
+        series,
+        x=_("board"),
+        y=_("visits per day"),
+        y2=_("weighted events a day"),
+        dates=False,
+        note=note,
+    )
 
 
 def _shortened(name: str) -> str:
@@ -89,21 +132,33 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 def hours(name: str, rates: Floats, table: Timetable | None, board: int, zone: str) -> Chart:
-    """Returns a chart of a board's rhythm by hour, with a mark at each visit of a day; rates: (bins,), weighted events per hour.
-    """
+    """Returns a chart of a board's rhythm by hour, with a mark at each visit of a day; rates:
+    (bins,), weighted events per hour."""
     bins = len(rates)
     width = DAY_HOURS / bins
     edges = [number * width for number in range(bins + 1)]
-    series = [Series(_("expected events an hour"), edges, [*map(float, rates), float(rates[-1])], NEW, line=True)]
+    series = [
+        Series(
+            _("expected events an hour"),
+            edges,
+            [*map(float, rates), float(rates[-1])],
+            NEW,
+            line=True,
+        )
+    ]
     if table is not None:
         visits = [float(hour) for hour in table.visits_of(board)]
         heights = [float(rates[min(int(hour / width), bins - 1)]) for hour in visits]
         series.append(Series(_("visits"), visits, heights, COLOURS[4], ticks=True))
     drawn = chart(
-        "chart-hours", _("Visit times and the board's posting rhythm"), series,
+        "chart-hours",
+        _("Visit times and the board's posting rhythm"),
+        series,
         x=_("hour of the day (%(zone)s)") % {"zone": zone},
-        y=_("weighted posts an hour"), numbers=True, note=name,
-    )  # fmt: skip
+        y=_("weighted posts an hour"),
+        numbers=True,
+        note=name,
+    )
     if drawn.figure:
         drawn.figure["data"][0]["line"]["shape"] = "hv"
         drawn.figure["layout"]["xaxis"].update(range=[0, DAY_HOURS], dtick=2)

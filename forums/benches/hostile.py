@@ -11,7 +11,13 @@ from forums.reading.apis import read_api
 
 AT = datetime(2026, 3, 30, tzinfo=UTC)
 READERS: Mapping[str, tuple[str, Reader]] = {
-    "forum list": ("html", lambda text: read_page(text, "http://forum.example/viewforum.php?f=2", AT)),
-    "forum thread": ("html", lambda text: read_page(text, "http://forum.example/viewtopic.php?t=7", AT)),
+    "forum list": (
+        "html",
+        lambda text: read_page(text, "http://forum.example/viewforum.php?f=2", AT),
+    ),
+    "forum thread": (
+        "html",
+        lambda text: read_page(text, "http://forum.example/viewtopic.php?t=7", AT),
+    ),
     "forum API": ("json", lambda text: read_api(text, "http://forum.example/latest.json")),
 }

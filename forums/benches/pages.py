@@ -1,4 +1,5 @@
-"""`bench pages`: compares the seconds that a forum's pages in the web interface take with many posts and with few."""
+"""`bench pages`: compares the seconds that a forum's pages in the web interface take with many
+posts and with few."""
 
 from __future__ import annotations
 
@@ -12,15 +13,19 @@ HELP = "opening a forum's pages with 2,000 and with 200,000 posts, as a ratio"
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("--few", type=int, default=2_000, help="posts of the small installation (default 2000)")
-    parser.add_argument("--many", type=int, default=200_000, help="posts of the large one (default 200000)")
+    parser.add_argument(
+        "--few", type=int, default=2_000, help="posts of the small installation (default 2000)"
+    )
+    parser.add_argument(
+        "--many", type=int, default=200_000, help="posts of the large one (default 200000)"
+    )
     parser.add_argument("--rounds", type=int, default=15, help="openings of each page (default 15)")
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Measures two installations with few and many posts, each in a process of its own; returns the two numbers of posts and, as
-    `pages`, for each page its median seconds and number of queries in both, and the ratio of the seconds
-    (many to few posts)."""
+    """Measures two installations with few and many posts, each in a process of its own; returns the
+    two numbers of posts and, as `pages`, for each page its median seconds and number of queries in
+    both, and the ratio of the seconds (many to few posts)."""
     sides = {}
     for name in ("few", "many"):
         say(f"{options[name]} posts")
@@ -42,8 +47,20 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 def table(result: dict[str, Any]) -> str:
     """Formats the result as a text table with a row for each page."""
     rows = [
-        (r["page"], *(round(r[key], 4) for key in ("few_seconds", "many_seconds", "ratio")), r["few_queries"], r["many_queries"])
+        (
+            r["page"],
+            *(round(r[key], 4) for key in ("few_seconds", "many_seconds", "ratio")),
+            r["few_queries"],
+            r["many_queries"],
+        )
         for r in result["pages"]
     ]
-    head = ("page", f"s, {result['few']} posts", f"s, {result['many']} posts", "ratio", "queries", "queries (many)")
+    head = (
+        "page",
+        f"s, {result['few']} posts",
+        f"s, {result['many']} posts",
+        "ratio",
+        "queries",
+        "queries (many)",
+    )
     return text_table(head, rows)

@@ -1,5 +1,5 @@
-"""One measurement of `bench pages`: fills an installation with a forum of a given number of posts, opens its pages and times
-them."""
+"""One measurement of `bench pages`: fills an installation with a forum of a given number of posts,
+opens its pages and times them."""
 
 from __future__ import annotations
 
@@ -32,13 +32,22 @@ VISITS = 120
 
 
 def fill(posts: int) -> None:
-    """Inserts a forum of twenty boards with `posts` posts in all, twenty per thread, and visits every six hours."""
+    """Inserts a forum of twenty boards with `posts` posts in all, twenty per thread, and visits
+    every six hours."""
     now = datetime.now(UTC)
     site = Site.objects.create(
-        name="Bench", url="http://bench.example/", url_hash=1, host_id=hosts.host_id("bench.example"), added=now, posts=posts
+        name="Bench",
+        url="http://bench.example/",
+        url_hash=1,
+        host_id=hosts.host_id("bench.example"),
+        added=now,
+        posts=posts,
     )
     boards = [
-        Board(site=site, name=f"Board {n}", url=f"http://bench.example/b/{n}", key=str(n), position=n) for n in range(BOARDS)
+        Board(
+            site=site, name=f"Board {n}", url=f"http://bench.example/b/{n}", key=str(n), position=n
+        )
+        for n in range(BOARDS)
     ]
     Board.objects.bulk_create(boards)
     threads = [
@@ -73,26 +82,38 @@ def fill(posts: int) -> None:
         ]
         Post.objects.bulk_create(rows, batch_size=2000)
     last = now.replace(minute=0, second=0, microsecond=0)
-    step = max(1, BOARDS * HOURS // posts)  # both forums span the same time; the small one has posts in fewer hours
-    hours = [BoardHour(board=b, hour=last - timedelta(hours=h), replies=2) for b in boards for h in range(0, HOURS, step)]
+    step = max(
+        1, BOARDS * HOURS // posts
+    )  # both forums span the same time; the small one has posts in fewer hours
+    hours = [
+        BoardHour(board=b, hour=last - timedelta(hours=h), replies=2)
+        for b in boards
+        for h in range(0, HOURS, step)
+    ]
     BoardHour.objects.bulk_create(hours, batch_size=5000)
     for number in range(VISITS):
         at = now - timedelta(hours=6 * number)
         run = runs.create("forum", "Bench", target=site.pk, parameters={}, now=at, start=False)
         Run.objects.filter(pk=run.pk).update(state="finished", stopped_by="complete", finished=at)
         Visit.objects.bulk_create(
-            [Visit(run=run, board=b, started=at, finished=at, complete=True, new=2, updated=3) for b in boards]
+            [
+                Visit(run=run, board=b, started=at, finished=at, complete=True, new=2, updated=3)
+                for b in boards
+            ]
         )
 
 
 def main(posts: int, rounds: int) -> None:
-    """Fills the installation, then opens each page; prints median seconds and number of queries of each as JSON."""
+    """Fills the installation, then opens each page; prints median seconds and number of queries of
+    each as JSON."""
     call_command("migrate", verbosity=0, interactive=False)
     call_command("collectstatic", verbosity=0, interactive=False)
     fill(posts)
-    get_user_model().objects.create_superuser("bench", password="bench-bench-1")  # noqa: S106 - in a folder deleted afterwards
+    # in a folder deleted afterwards
+    get_user_model().objects.create_superuser("bench", password="bench-bench-1")  # noqa: S106
     client = Client()
-    client.login(username="bench", password="bench-bench-1")  # noqa: S106 - password of the account made above
+    # password of the account made above
+    client.login(username="bench", password="bench-bench-1")  # noqa: S106
     thread = Thread.objects.order_by("-last_reply").first()
     assert thread is not None  # noqa: S101 - filled above
     pages = {

@@ -1,5 +1,5 @@
-"""`bench planning`: seconds and memory of computing a day's timetable and of a simulated day of the adaptive policy, by number of
-boards."""
+"""`bench planning`: seconds and memory of computing a day's timetable and of a simulated day of the
+adaptive policy, by number of boards."""
 
 from __future__ import annotations
 
@@ -30,37 +30,53 @@ DIURNAL = 1.2 + np.sin((np.arange(24) - 9) / 24 * 2 * np.pi)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the command's options: numbers of boards, visits per board and day, time between rankings."""
+    """Adds the command's options: numbers of boards, visits per board and day, time between
+    rankings."""
     parser.add_argument("--boards", default="100,1000,10000", help="numbers of boards, comma list")
     parser.add_argument("--visits", type=int, default=10, help="visits per board and day")
-    parser.add_argument("--tick-seconds", type=float, default=60.0, help="time between two rankings of the loop")
+    parser.add_argument(
+        "--tick-seconds", type=float, default=60.0, help="time between two rankings of the loop"
+    )
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Measures planning for each number of boards and returns the results of `measure` as "sizes". The numbers are taken in
-    ascending order, so that the process's peak memory belongs to the size just measured."""
+    """Measures planning for each number of boards and returns the results of `measure` as "sizes".
+    The numbers are taken in ascending order, so that the process's peak memory belongs to the size
+    just measured."""
     rows = []
     for boards in sorted(int(part) for part in options["boards"].split(",")):
         say(f"planning {boards} boards")
         rows.append(measure(boards, options["visits"], options["tick_seconds"]))
-    return {"visits_per_board": options["visits"], "tick_seconds": options["tick_seconds"], "sizes": rows}
+    return {
+        "visits_per_board": options["visits"],
+        "tick_seconds": options["tick_seconds"],
+        "sizes": rows,
+    }
 
 
 def measure(boards: int, visits: int, tick_seconds: float) -> dict[str, Any]:
-    """Measures planning for `boards` boards with random rates. Returns the seconds and CPU seconds that these steps take, and the
-    peak memory: computing the timetable, starting the adaptive policy from 20 days of history, and simulating one day of it
-    without and with index pages. visits: number per board and day; tick_seconds: time between two rankings of the policy."""
+    """Measures planning for `boards` boards with random rates. Returns the seconds and CPU seconds
+    that these steps take, and the peak memory: computing the timetable, starting the adaptive
+    policy from 20 days of history, and simulating one day of it without and with index pages.
+    visits: number per board and day; tick_seconds: time between two rankings of the policy.
+    """
     rng = np.random.default_rng(boards)
-    rates = rng.lognormal(0.0, 1.5, boards)[:, None] * rng.dirichlet(30 * DIURNAL / DIURNAL.sum(), boards)
+    rates = rng.lognormal(0.0, 1.5, boards)[:, None] * rng.dirichlet(
+        30 * DIURNAL / DIURNAL.sum(), boards
+    )
     began, worked = time.perf_counter(), time.process_time()
     table = OptimalPlanner(Demand(rates), exact=False).plan(boards * visits)
     planned, planned_cpu = time.perf_counter() - began, time.process_time() - worked
     events = _posts(rates, rng, days=21)
     worked = time.process_time()
-    start, loop_day, made, _longest = _loop_day(rates, events, boards * visits, tick_seconds, with_sources=False)
+    start, loop_day, made, _longest = _loop_day(
+        rates, events, boards * visits, tick_seconds, with_sources=False
+    )
     loop_cpu = time.process_time() - worked
     worked = time.process_time()
-    _start, looks_day, _made, longest = _loop_day(rates, events, boards * visits, tick_seconds, with_sources=True)
+    _start, looks_day, _made, longest = _loop_day(
+        rates, events, boards * visits, tick_seconds, with_sources=True
+    )
     return {
         "boards": boards,
         "visits_per_day": len(table.board),
@@ -74,28 +90,40 @@ def measure(boards: int, visits: int, tick_seconds: float) -> dict[str, Any]:
         "looks_day_seconds": looks_day,
         "looks_cpu_seconds": time.process_time() - worked,
         "longest_tick_cpu_seconds": longest,
-        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+        "peak_memory_bytes": (
+            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            * (1 if sys.platform == "darwin" else 1024)
+        ),
     }
 
 
 def _posts(rates: Floats, rng: np.random.Generator, days: int) -> Events:
-    """Returns a random log of Poisson-distributed posts over `days` days, the last of which is simulated. rates: (boards, 24),
-    expected posts in each hour of the day."""
+    """Returns a random log of Poisson-distributed posts over `days` days, the last of which is
+    simulated. rates: (boards, 24), expected posts in each hour of the day."""
     counts = rng.poisson(np.tile(rates, days))
     board, slot = np.divmod(np.repeat(np.arange(counts.size), counts.ravel()), counts.shape[1])
     times = START + (slot - (days - 1) * 24 + rng.random(len(slot))) * HOUR_SECONDS
     order = np.argsort(times)
     names = tuple(str(number) for number in range(len(rates)))
     opener = rng.random(len(times)) < 0.2
-    return Events(names, ("t",), board[order], np.zeros(len(times), dtype=np.int64), opener[order], times[order])
+    return Events(
+        names,
+        ("t",),
+        board[order],
+        np.zeros(len(times), dtype=np.int64),
+        opener[order],
+        times[order],
+    )
 
 
 def _loop_day(
     rates: Floats, events: Events, budget: int, tick_seconds: float, *, with_sources: bool
 ) -> tuple[float, float, int, float]:
-    """Simulates a day of the adaptive policy: returns the seconds to start it, the seconds for the day, the number of visits made
-    (fetches of overview sources included), and the CPU seconds of its longest ranking. rates: (boards, bins), expected weighted
-    events per hour; budget: visits of the day. With `with_sources` every site has an index page as overview source."""
+    """Simulates a day of the adaptive policy: returns the seconds to start it, the seconds for the
+    day, the number of visits made (fetches of overview sources included), and the CPU seconds of
+    its longest ranking. rates: (boards, bins), expected weighted events per hour; budget: visits of
+    the day. With `with_sources` every site has an index page as overview source.
+    """
     boards = len(rates)
     clock = LocalClock(ZoneInfo("UTC"), START - 21 * DAY_SECONDS, START + 2 * DAY_SECONDS)
     sites = Sites(np.arange(boards) // BOARDS_A_SITE, [clock] * (-(-boards // BOARDS_A_SITE)))
@@ -105,10 +133,20 @@ def _loop_day(
     log = BoardLog(events, weights, START)
     began = time.perf_counter()
     options = LoopOptions(tick_seconds=tick_seconds)
-    pages = [np.flatnonzero(sites.site == number) for number in range(len(sites.clocks))] if with_sources else []
-    sources = LoopSources([Source(members) for members in pages], np.ones(boards), np.full(boards, 0.5)) if with_sources else None
+    pages = (
+        [np.flatnonzero(sites.site == number) for number in range(len(sites.clocks))]
+        if with_sources
+        else []
+    )
+    sources = (
+        LoopSources([Source(members) for members in pages], np.ones(boards), np.full(boards, 0.5))
+        if with_sources
+        else None
+    )
     last = np.full(boards, START)
-    loop = AdaptiveLoop(rates, sites, seen, last, START - 20 * DAY_SECONDS, Budget(budget), options, sources)
+    loop = AdaptiveLoop(
+        rates, sites, seen, last, START - 20 * DAY_SECONDS, Budget(budget), options, sources
+    )
     for number, members in enumerate(pages):
         if loop.overview is not None:
             loop.overview.calibrate(number, log.figures(members, START), START)
@@ -131,10 +169,32 @@ def _loop_day(
 
 def table(result: dict[str, Any]) -> str:
     """Formats the result as a text table with a row for each size."""
-    header = ["boards", "visits a day", "timetable s", "of CPU", "loop start s", "day s", "both of CPU", "ms a tick"]
+    header = [
+        "boards",
+        "visits a day",
+        "timetable s",
+        "of CPU",
+        "loop start s",
+        "day s",
+        "both of CPU",
+        "ms a tick",
+    ]
     header += ["day with looks s", "of CPU", "longest tick s", "peak MB"]
-    names = ("boards", "visits_per_day", "timetable_seconds", "timetable_cpu_seconds", "loop_start_seconds", "loop_day_seconds",
-             "loop_cpu_seconds", "loop_milliseconds_per_tick", "looks_day_seconds", "looks_cpu_seconds",
-             "longest_tick_cpu_seconds")  # fmt: skip
-    rows = [[*(row[name] for name in names), round(row["peak_memory_bytes"] / 1e6)] for row in result["sizes"]]
+    names = (
+        "boards",
+        "visits_per_day",
+        "timetable_seconds",
+        "timetable_cpu_seconds",
+        "loop_start_seconds",
+        "loop_day_seconds",
+        "loop_cpu_seconds",
+        "loop_milliseconds_per_tick",
+        "looks_day_seconds",
+        "looks_cpu_seconds",
+        "longest_tick_cpu_seconds",
+    )
+    rows = [
+        [*(row[name] for name in names), round(row["peak_memory_bytes"] / 1e6)]
+        for row in result["sizes"]
+    ]
     return text_table(header, rows)

@@ -1,5 +1,5 @@
-"""`bench read`: CPU milliseconds of reading one page of a forum, or the accuracy of readings on forum software or sites excluded
-from training."""
+"""`bench read`: CPU milliseconds of reading one page of a forum, or the accuracy of readings on
+forum software or sites excluded from training."""
 
 from __future__ import annotations
 
@@ -20,23 +20,47 @@ from forums.reading.training.report import figures, reliability_rows, reliabilit
 from forums.reading.training.scoring import FIGURES
 from forums.reading.training.stored import scored
 
-HELP = "CPU time of reading saved forum pages (list.jsonl with file and base_url a line), or with --leave-out how right it is."
+HELP = (
+    "CPU time of reading saved forum pages (list.jsonl with file and base_url a line), or with"
+    " --leave-out how right it is."
+)
 
 RELIABILITY = ("confidence from", "pages", "said", "perfect")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--rounds", type=int, default=3, help="times that every page is read; the fastest counts")
-    parser.add_argument("--leave-out", choices=("engine", "site"), help="train without each and measure on it, pages with truth")
-    parser.add_argument("--other", default="", metavar="DIR", help="with --leave-out: pages that are no forum's")
-    parser.add_argument("--workers", type=int, default=1, help="with --leave-out: processes that train at once")
-    parser.add_argument("--more", default="", metavar="DIR", help="with --leave-out: further pages to train on")
-    parser.add_argument("--keep", default="", metavar="FILE", help="with --leave-out: keeps the first stage's scores")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="times that every page is read; the fastest counts"
+    )
+    parser.add_argument(
+        "--leave-out",
+        choices=("engine", "site"),
+        help="train without each and measure on it, pages with truth",
+    )
+    parser.add_argument(
+        "--other", default="", metavar="DIR", help="with --leave-out: pages that are no forum's"
+    )
+    parser.add_argument(
+        "--workers", type=int, default=1, help="with --leave-out: processes that train at once"
+    )
+    parser.add_argument(
+        "--more", default="", metavar="DIR", help="with --leave-out: further pages to train on"
+    )
+    parser.add_argument(
+        "--keep",
+        default="",
+        metavar="FILE",
+        help="with --leave-out: keeps the first stage's scores",
+    )
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
     folder = Path(options["data"] or ".")
-    return _left_out(folder, options) if options.get("leave_out") else _costs(folder, options["rounds"])
+    return (
+        _left_out(folder, options)
+        if options.get("leave_out")
+        else _costs(folder, options["rounds"])
+    )
 
 
 def _left_out(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
@@ -47,16 +71,29 @@ def _left_out(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
     began = time.monotonic(), time.process_time()
     say(f"{len(pages)} pages")
     samples = samples_of(pages, READ_AT, options["leave_out"])
-    is_stored = scored(samples, options["workers"], Path(options["keep"]) if options.get("keep") else None)
-    say("first stage: stored scores" if is_stored else f"first stage: {FOLDS} trainings of links, {FOLDS} of texts")
+    is_stored = scored(
+        samples, options["workers"], Path(options["keep"]) if options.get("keep") else None
+    )
+    say(
+        "first stage: stored scores"
+        if is_stored
+        else f"first stage: {FOLDS} trainings of links, {FOLDS} of texts"
+    )
     found = figures(samples, judge(samples).outcomes)
-    took = {"seconds": round(time.monotonic() - began[0], 1), "cpu_seconds": round(time.process_time() - began[1], 1)}
+    took = {
+        "seconds": round(time.monotonic() - began[0], 1),
+        "cpu_seconds": round(time.process_time() - began[1], 1),
+    }
     return {"leave_out": options["leave_out"], **found, "stored_scores": is_stored, **took}
 
 
 def _costs(folder: Path, rounds: int) -> dict[str, Any]:
     at = SYSTEM.now()
-    entries = [json.loads(line) for line in (folder / "list.jsonl").read_text(encoding="utf-8").splitlines() if line.strip()]
+    entries = [
+        json.loads(line)
+        for line in (folder / "list.jsonl").read_text(encoding="utf-8").splitlines()
+        if line.strip()
+    ]
     pages = [((folder / entry["file"]).read_bytes(), entry["base_url"]) for entry in entries]
     milliseconds = []
     for html, url in pages:
@@ -76,10 +113,19 @@ def _costs(folder: Path, rounds: int) -> dict[str, Any]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """Formats the figures as text tables: costs in one row; or accuracy in total, by kind and by engine, then the calibration of
-    the confidence and the time taken."""
+    """Formats the figures as text tables: costs in one row; or accuracy in total, by kind and by
+    engine, then the calibration of the confidence and the time taken."""
     if "macro" in result:
         figures_table = plain_table(["", *FIGURES], table_rows(result))
-        took = f"{result['seconds']} s" + (", scores of the first stage from the file" if result["stored_scores"] else "")
-        return "\n\n".join((figures_table, plain_table(RELIABILITY, reliability_rows(result)), *reliability_words(result), took))
+        took = f"{result['seconds']} s" + (
+            ", scores of the first stage from the file" if result["stored_scores"] else ""
+        )
+        return "\n\n".join(
+            (
+                figures_table,
+                plain_table(RELIABILITY, reliability_rows(result)),
+                *reliability_words(result),
+                took,
+            )
+        )
     return plain_table(list(result), [list(result.values())])

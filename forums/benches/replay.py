@@ -1,4 +1,5 @@
-"""`bench replay`: replays days of an event log over HTTP under several policies, each in an installation of its own."""
+"""`bench replay`: replays days of an event log over HTTP under several policies, each in an
+installation of its own."""
 
 from __future__ import annotations
 
@@ -20,46 +21,62 @@ from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
 from forums.simulate import bootstrap_ratio
 
-HELP = "dispatcher and crawler over a log replayed on loopback with an injected clock: measured delays beside simulated ones"
+HELP = (
+    "dispatcher and crawler over a log replayed on loopback with an injected clock: measured delays"
+    " beside simulated ones"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options: the log, its window, policies and budget."""
     parser.add_argument("--log", help="name of the log in DIR, without ending (default: the first)")
-    parser.add_argument("--start", help="first day of the replay (default: in the middle of the log, a Monday)")
+    parser.add_argument(
+        "--start", help="first day of the replay (default: in the middle of the log, a Monday)"
+    )
     parser.add_argument("--days", type=int, default=10, help="days followed")
     parser.add_argument("--policies", default="era,optimal,adaptive", help="comma list")
     parser.add_argument("--visits", type=int, default=4, help="visits per board and day")
-    parser.add_argument("--step-seconds", type=float, default=180.0, help="time between two looks of the dispatcher")
+    parser.add_argument(
+        "--step-seconds", type=float, default=180.0, help="time between two looks of the dispatcher"
+    )
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Runs one process per policy and returns their results as `policies`, with ratios of delays and their 95 % intervals over
-    days.
+    """Runs one process per policy and returns their results as `policies`, with ratios of delays
+    and their 95 % intervals over days.
 
-    `ratio`, `simulated_ratio`: measured and simulated delay relative to that of the first policy. `agreement`: measured divided
-    by simulated delay. `ratio_agreement`: `ratio` divided by `simulated_ratio`; measurement and simulation agree if 1 lies in its
-    interval.
+    `ratio`, `simulated_ratio`: measured and simulated delay relative to that of the first policy.
+    `agreement`: measured divided by simulated delay. `ratio_agreement`: `ratio` divided by
+    `simulated_ratio`; measurement and simulation agree if 1 lies in its interval.
     """
     if not options["data"]:
         raise CommandError("this bench needs --data DIR with event logs", returncode=2)
     logs = {path.name.split(".")[0]: path for path in sorted(Path(options["data"]).glob("*.csv*"))}
     name = options["log"] or next(iter(logs), "")
     if name not in logs:
-        raise CommandError(f"{options['data']}: no log {name!r}; there are {', '.join(logs) or 'none'}", returncode=2)
+        raise CommandError(
+            f"{options['data']}: no log {name!r}; there are {', '.join(logs) or 'none'}",
+            returncode=2,
+        )
     if options["start"]:
         date.fromisoformat(options["start"])
     found = [_side(logs[name], options, policy) for policy in options["policies"].split(",")]
     base = found[0]
     for row in found:
         row |= _compared(row, base)
-    return {"log": name, "days": options["days"], "visits_per_board": options["visits"], "policies": found}
+    return {
+        "log": name,
+        "days": options["days"],
+        "visits_per_board": options["visits"],
+        "policies": found,
+    }
 
 
 def _compared(row: dict[str, Any], base: dict[str, Any]) -> dict[str, float]:
-    """Compares the delays of a policy (`row`) and the first policy (`base`). Returns, each with a bootstrap interval:
-    `ratio`, measured delay of `row` to that of `base`; `simulated_ratio`, the same of simulated delays; `agreement`, measured to
-    simulated delay of `row`; `ratio_agreement`, `ratio` to `simulated_ratio`."""
+    """Compares the delays of a policy (`row`) and the first policy (`base`). Returns, each with a
+    bootstrap interval: `ratio`, measured delay of `row` to that of `base`; `simulated_ratio`, the
+    same of simulated delays; `agreement`, measured to simulated delay of `row`; `ratio_agreement`,
+    `ratio` to `simulated_ratio`."""
     daily, simulated = np.array(row["daily"]), np.array(row["simulated_daily"])
     base_daily, base_simulated = np.array(base["daily"]), np.array(base["simulated_daily"])
     found: dict[str, float] = {}
@@ -68,12 +85,16 @@ def _compared(row: dict[str, Any], base: dict[str, Any]) -> dict[str, float]:
         ("simulated_ratio", simulated, base_simulated),
         ("agreement", daily, simulated),
     ):
-        found[name], found[f"{name}_low"], found[f"{name}_high"] = bootstrap_ratio(over, under, np.random.default_rng(1))
+        found[name], found[f"{name}_low"], found[f"{name}_high"] = bootstrap_ratio(
+            over, under, np.random.default_rng(1)
+        )
     rows = np.random.default_rng(1).integers(0, len(daily), size=(2000, len(daily)))
     sums = [values[rows].sum(axis=1) for values in (daily, base_daily, simulated, base_simulated)]
     quotient = (sums[0] / sums[1]) / (sums[2] / sums[3])
     found["ratio_agreement"] = found["ratio"] / found["simulated_ratio"]
-    found["ratio_agreement_low"], found["ratio_agreement_high"] = map(float, np.quantile(quotient, [0.025, 0.975]))
+    found["ratio_agreement_low"], found["ratio_agreement_high"] = map(
+        float, np.quantile(quotient, [0.025, 0.975])
+    )
     return found
 
 
@@ -103,8 +124,18 @@ def _side(log: Path, options: dict[str, Any], policy: str) -> dict[str, Any]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """Formats the result as a text table with a row for each policy; ratios have 95 % intervals, computed over days."""
-    header = ["policy", "visits a day", "items", "found", "requests", "measured", "recomputed", "simulated"]
+    """Formats the result as a text table with a row for each policy; ratios have 95 % intervals,
+    computed over days."""
+    header = [
+        "policy",
+        "visits a day",
+        "items",
+        "found",
+        "requests",
+        "measured",
+        "recomputed",
+        "simulated",
+    ]
     header += ["measured / simulated", "ratio", "simulated ratio", "ratio / simulated ratio"]
     rows = [
         [

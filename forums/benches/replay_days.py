@@ -1,4 +1,5 @@
-"""Replays days of an event log: the dispatcher and the crawler run with a simulated clock, over HTTP, under one policy."""
+"""Replays days of an event log: the dispatcher and the crawler run with a simulated clock, over
+HTTP, under one policy."""
 
 from __future__ import annotations
 
@@ -26,17 +27,19 @@ from forums.services import dispatch, loops, plans, sites
 from forums.simulate import LOOPS, OBSERVES, Setup, Simulation
 
 OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0, "respect_robots": False}
-AFTER_DAYS = 3  # days replayed after the measured ones, so that posts of the last measured days are still fetched
+# days replayed after the measured ones, so that posts of the last measured days are still fetched
+AFTER_DAYS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The results of a replay. Delays are in weighted event-hours per day, over the posts that the log has in the replayed days.
+    """The results of a replay. Delays are in weighted event-hours per day, over the posts that the
+    log has in the replayed days.
 
-    items: number of these posts; found: how many of them were fetched. measured: delay from the visits' stored records.
-    recomputed: delay by eq. (4) of the forum paper from the times of the visits. daily: the measured delay of each day of
-    posting. simulated: the simulator's delay for the same policy, log and budget; simulated_daily: the same for each day of
-    posting.
+    items: number of these posts; found: how many of them were fetched. measured: delay from the
+    visits' stored records. recomputed: delay by eq. (4) of the forum paper from the times of the
+    visits. daily: the measured delay of each day of posting. simulated: the simulator's delay for
+    the same policy, log and budget; simulated_daily: the same for each day of posting.
     """
 
     policy: str
@@ -63,11 +66,11 @@ def replay(
     step_seconds: float = 60.0,
     pulse: Callable[[datetime], None] = lambda now: None,
 ) -> Replayed:
-    """Crawls the history of a served forum at `start`, then follows a plan for `days`; returns the measured and simulated delays.
-    Needs an empty database.
+    """Crawls the history of a served forum at `start`, then follows a plan for `days`; returns the
+    measured and simulated delays. Needs an empty database.
 
-    Uses the boards with an event in the 160 days before, as the simulator does. pulse: called with the simulated time before each
-    step.
+    Uses the boards with an event in the 160 days before, as the simulator does. pulse: called with
+    the simulated time before each step.
     """
     setup = Setup(start, history_days=history_days, test_days=days, theta=theta)
     simulation = Simulation(events, setup)
@@ -102,7 +105,8 @@ def replay(
 
 
 def _added(url: str, events: Events, history_days: int, now: datetime) -> Site:
-    """Stores the forum as if a user had added it; finding its boards is not part of the measurement."""
+    """Stores the forum as if a user had added it; finding its boards is not part of the
+    measurement."""
     site = Site.objects.create(
         name="Replay",
         url=url,
@@ -114,7 +118,9 @@ def _added(url: str, events: Events, history_days: int, now: datetime) -> Site:
     )
     for number, name in enumerate(events.boards):
         address = f"{url}board/{number}"
-        Board.objects.create(site=site, name=name, url=address, key=board_key(address), position=number)
+        Board.objects.create(
+            site=site, name=name, url=address, key=board_key(address), position=number
+        )
     return site
 
 
@@ -140,29 +146,34 @@ def _work(run: Run, clock: ManualClock) -> None:
 
 
 def _next(now: datetime, step_seconds: float, policy: str) -> datetime:
-    """Returns the next time at which the dispatcher has something to do; never later than the end of the day.
+    """Returns the next time at which the dispatcher has something to do; never later than the end
+    of the day.
 
-    For a timetable that is the next planned visit. For an adaptive policy it is the first step at which the policy would choose a
-    board or a source, but early enough that the policy does not treat the gap as a pause (`PAUSE_TICKS`). Calls of the dispatcher
-    in between would change nothing and cost time.
+    For a timetable that is the next planned visit. For an adaptive policy it is the first step at
+    which the policy would choose a board or a source, but early enough that the policy does not
+    treat the gap as a pause (`PAUSE_TICKS`). Calls of the dispatcher in between would change
+    nothing and cost time.
     """
     midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     before = midnight - timedelta(seconds=60)
     step = now + timedelta(seconds=step_seconds)
     if policy in LOOPS:
-        # an overview source was just read, so the policy ranks the boards again without waiting for the next step
+        # an overview source was just read, so the policy ranks the boards again without waiting for
+        # the next step
         if Look.objects.filter(read_at__gte=now - timedelta(seconds=1)).exists():
             return min(now + timedelta(seconds=60), before if now < before else midnight)
         step += timedelta(seconds=_idle_steps(now, step_seconds) * step_seconds)
     else:
-        planned = PlannedVisit.objects.filter(state=PlannedVisit.State.PLANNED, at__gt=now).order_by("at")
+        planned = PlannedVisit.objects.filter(
+            state=PlannedVisit.State.PLANNED, at__gt=now
+        ).order_by("at")
         step = planned.values_list("at", flat=True).first() or step
     return min(step, before if now < before else midnight)
 
 
 def _idle_steps(now: datetime, step_seconds: float) -> int:
-    """Returns the number of ranking steps after the next one that the replay can skip, because until then the policy learns
-    nothing new and chooses no board."""
+    """Returns the number of ranking steps after the next one that the replay can skip, because
+    until then the policy learns nothing new and chooses no board."""
     plan = Plan.objects.get()
     live = loops.load(plan, now)
     if live is None or live.loop.visiting.any():
@@ -177,10 +188,13 @@ def _idle_steps(now: datetime, step_seconds: float) -> int:
 def _figures(simulation: Simulation, policy: str, visits_per_board: int, requests: int) -> Replayed:
     setup, days = simulation.setup, simulation.setup.test_days
     number = {pk: int(position) for pk, position in Board.objects.values_list("pk", "position")}
-    visits = Visit.objects.filter(Q(planned__isnull=False) | Q(kind=Visit.Kind.TARGETED)).order_by("started")
+    visits = Visit.objects.filter(Q(planned__isnull=False) | Q(kind=Visit.Kind.TARGETED)).order_by(
+        "started"
+    )
     listed = np.array([visit.kind == Visit.Kind.LIST for visit in visits], dtype=bool)
     looks = Look.objects.filter(
-        at__gte=datetime.fromtimestamp(simulation.start, UTC), at__lt=datetime.fromtimestamp(simulation.stop, UTC)
+        at__gte=datetime.fromtimestamp(simulation.start, UTC),
+        at__lt=datetime.fromtimestamp(simulation.stop, UTC),
     )
     spent = sum(looks.values_list("cost", flat=True))
     board: Ints = np.array([number[visit.board_id] for visit in visits], dtype=np.int64)
@@ -191,8 +205,12 @@ def _figures(simulation: Simulation, policy: str, visits_per_board: int, request
             day = int((posted - simulation.start) // 86400)
             if 0 <= day < days and posted >= simulation.start:
                 found += 1
-                daily[day] += delay_of_sums(delay if opener else 0.0, 0.0 if opener else delay, setup.theta, 1.0)
-    delays = event_delays(simulation.test_board, simulation.test_times, board, moments, simulation.stop)
+                daily[day] += delay_of_sums(
+                    delay if opener else 0.0, 0.0 if opener else delay, setup.theta, 1.0
+                )
+    delays = event_delays(
+        simulation.test_board, simulation.test_times, board, moments, simulation.stop
+    )
     inside = (moments >= simulation.start) & (moments < simulation.stop)
     outcome = simulation.run(policy, visits_per_board)
     if outcome.daily is None:

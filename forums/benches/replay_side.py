@@ -27,10 +27,12 @@ def middle(events: Events) -> date:
 
 
 def main(log: str, start: str, policy: str, visits: str, days: str, step_seconds: str) -> None:
-    """Replays a log under one policy and prints the results as JSON; prints each replayed day to standard error.
+    """Replays a log under one policy and prints the results as JSON; prints each replayed day to
+    standard error.
 
-    The arguments are texts, as on a command line: path of the event log, first day to replay (ISO date; "" for the middle of the
-    log), name of the policy, visits per board and day, number of days, and seconds between two rankings of the policy.
+    The arguments are texts, as on a command line: path of the event log, first day to replay (ISO
+    date; "" for the middle of the log), name of the policy, visits per board and day, number of
+    days, and seconds between two rankings of the policy.
     """
     call_command("migrate", verbosity=0, interactive=False)
     events, _bad = read_events(Path(log))
@@ -43,7 +45,14 @@ def main(log: str, start: str, policy: str, visits: str, days: str, step_seconds
             sys.stderr.write(f"  {now.date()}\n")
 
     found = replay(
-        events, first, policy, int(visits), days=int(days), history_days=20, step_seconds=float(step_seconds), pulse=pulse
+        events,
+        first,
+        policy,
+        int(visits),
+        days=int(days),
+        history_days=20,
+        step_seconds=float(step_seconds),
+        pulse=pulse,
     )
     daily = {"daily": found.daily.tolist(), "simulated_daily": found.simulated_daily.tolist()}
     sys.stdout.write(json.dumps({"start": first.isoformat(), **asdict(found), **daily}) + "\n")

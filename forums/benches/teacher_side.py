@@ -1,5 +1,7 @@
-"""One measurement of `bench teacher`, run in an installation of its own: inspects sites, reads them in full and visits them again
-with the teacher (comparison of related pages) off or on, and compares what is stored with the truth."""
+"""One measurement of `bench teacher`, run in an installation of its own: inspects sites, reads them
+in full and visits them again with the teacher (comparison of related pages) off or on, and compares
+what is stored with the truth.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +34,13 @@ Truth = Mapping[str, Any]
 
 
 def place(url: str) -> str:
-    """Returns the path of an address, for comparing sites; with the query if that identifies the page, as for a script or the
-    site's root."""
+    """Returns the path of an address, for comparing sites; with the query if that identifies the
+    page, as for a script or the site's root."""
     parts = urlsplit(url)
     here = unquote(parts.path).rstrip("/")
-    asked = "&".join(sorted(f"{name}={value}" for name, value in parse_qsl(parts.query, keep_blank_values=True)))
+    asked = "&".join(
+        sorted(f"{name}={value}" for name, value in parse_qsl(parts.query, keep_blank_values=True))
+    )
     return f"{here}?{asked}" if asked and (not here or _SCRIPT.search(here)) else here
 
 
@@ -54,54 +58,92 @@ def worked(run: Run) -> Run:
 
 
 def crawled(url: str, teacher: bool) -> dict[str, Any]:
-    """Inspects a site, reads it in full and visits it again. Returns its id (`site`), the requests of inspection and full reading
-    (`requests`) and of the second visit (`idle_requests`), and the number of threads still to be fetched (`pending`). Raises
-    CommandError if no board was found."""
+    """Inspects a site, reads it in full and visits it again. Returns its id (`site`), the requests
+    of inspection and full reading (`requests`) and of the second visit (`idle_requests`), and the
+    number of threads still to be fetched (`pending`). Raises CommandError if no board was found."""
     now = datetime.now(UTC)
-    settings = {"delay_seconds": 0.0, "allow_private": ",".join(foreground.hosts_of([url])), "use_teacher": teacher}
+    settings = {
+        "delay_seconds": 0.0,
+        "allow_private": ",".join(foreground.hosts_of([url])),
+        "use_teacher": teacher,
+    }
     found = worked(sites.discover(url, {"settings": settings}, now=now, start=False))
     boards = [board["url"] for board in found.result.get("boards", [])]
     if not boards:
         raise CommandError("no board was found")
     site = sites.save(found, name="", timezone="", board_urls=boards, now=now)
-    first = worked(sites.crawl_now(site.pk, now=now, parameters={"history_days": HISTORY_DAYS}, start=False))
+    first = worked(
+        sites.crawl_now(site.pk, now=now, parameters={"history_days": HISTORY_DAYS}, start=False)
+    )
     again = worked(sites.crawl_now(site.pk, now=datetime.now(UTC), parameters={}, start=False))
     pending = Thread.objects.filter(site=site, pending=True).count()
-    return {"site": site.pk, "requests": found.requests + first.requests, "idle_requests": again.requests, "pending": pending}
+    return {
+        "site": site.pk,
+        "requests": found.requests + first.requests,
+        "idle_requests": again.requests,
+        "pending": pending,
+    }
 
 
 def compared(site: int, truth: Truth) -> dict[str, int]:
-    """Counts correct items of a site's stored data: boards and threads (compared by address), posts (by thread, author and
-    minute), threads with the right author and with the right number of replies. For each, `…_true` is the number in the truth;
-    `boards_other` and `threads_other` count stored ones that the truth does not contain."""
-    also = {place(board["threads_url"]): place(board["url"]) for board in truth["boards"] if board.get("threads_url")}
+    """Counts correct items of a site's stored data: boards and threads (compared by address), posts
+    (by thread, author and minute), threads with the right author and with the right number of
+    replies. For each, `…_true` is the number in the truth; `boards_other` and `threads_other` count
+    stored ones that the truth does not contain."""
+    also = {
+        place(board["threads_url"]): place(board["url"])
+        for board in truth["boards"]
+        if board.get("threads_url")
+    }
     needed = {place(board["url"]) for board in truth["boards"] if board["threads"]}
     known = {place(board["url"]) for board in truth["boards"]}
-    boards = {also.get(place(url), place(url)) for url in Board.objects.filter(site=site).values_list("url", flat=True)}
+    boards = {
+        also.get(place(url), place(url))
+        for url in Board.objects.filter(site=site).values_list("url", flat=True)
+    }
     wanted = {place(thread["url"]): thread for thread in truth["threads"]}
-    threads = {place(row[0]): row[1:] for row in Thread.objects.filter(site=site).values_list("url", "author", "replies")}
+    threads = {
+        place(row[0]): row[1:]
+        for row in Thread.objects.filter(site=site).values_list("url", "author", "replies")
+    }
     by_id = {thread["id"]: place(thread["url"]) for thread in truth["threads"]}
-    posts = {(by_id[post["thread"]], post["author"], minute(post["posted"])) for post in truth["posts"]}
+    posts = {
+        (by_id[post["thread"]], post["author"], minute(post["posted"])) for post in truth["posts"]
+    }
     rows = Post.objects.filter(thread__site=site).values_list("thread__url", "author", "posted")
     stored = {(place(url), author, minute(posted)) for url, author, posted in rows}
     both = threads.keys() & wanted.keys()
     return {
-        "boards": len(boards & needed), "boards_true": len(needed), "boards_other": len(boards - known),
-        "threads": len(both), "threads_true": len(wanted), "threads_other": len(threads.keys() - wanted.keys()),
-        "posts": len(stored & posts), "posts_true": len(posts),
-        "authors": sum(threads[at][0] == wanted[at]["author"] for at in both), "authors_true": len(wanted),
-        "replies": sum(threads[at][1] == wanted[at]["replies"] for at in both), "replies_true": len(wanted),
-    }  # fmt: skip
+        "boards": len(boards & needed),
+        "boards_true": len(needed),
+        "boards_other": len(boards - known),
+        "threads": len(both),
+        "threads_true": len(wanted),
+        "threads_other": len(threads.keys() - wanted.keys()),
+        "posts": len(stored & posts),
+        "posts_true": len(posts),
+        "authors": sum(threads[at][0] == wanted[at]["author"] for at in both),
+        "authors_true": len(wanted),
+        "replies": sum(threads[at][1] == wanted[at]["replies"] for at in both),
+        "replies_true": len(wanted),
+    }
 
 
 def main(file: Path, teacher: bool) -> None:
-    """Crawls the sites listed in `file` one after the other, with or without the `teacher` (consistency checks between pages),
-    and prints the numbers of requests and of correct items of each as JSON."""
+    """Crawls the sites listed in `file` one after the other, with or without the `teacher`
+    (consistency checks between pages), and prints the numbers of requests and of correct items of
+    each as JSON."""
     call_command("migrate", verbosity=0, interactive=False)
     result = {}
     for entry in json.loads(file.read_text(encoding="utf-8")):
         truth = json.loads((file.parent / entry["truth"]).read_text(encoding="utf-8"))
-        took: dict[str, Any] = {"site": 0, "requests": 0, "idle_requests": 0, "pending": 0, "failed": ""}
+        took: dict[str, Any] = {
+            "site": 0,
+            "requests": 0,
+            "idle_requests": 0,
+            "pending": 0,
+            "failed": "",
+        }
         try:
             took |= crawled(entry["url"], teacher)
         except CommandError as error:

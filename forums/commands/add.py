@@ -21,7 +21,10 @@ HELP = "look at a forum, find its boards and how its pages work, and save it"
 def add_arguments(parser: Any) -> None:
     parser.add_argument("url", help="any address of the forum")
     parser.add_argument("--name", help="name on the desk (default: the forum's own)")
-    parser.add_argument("--timezone", help="time zone of the forum's pages, such as Asia/Shanghai (default: guessed)")
+    parser.add_argument(
+        "--timezone",
+        help="time zone of the forum's pages, such as Asia/Shanghai (default: guessed)",
+    )
     add_web_arguments(parser)
 
 
@@ -35,7 +38,10 @@ def run(options: dict[str, Any]) -> Result:
     run = foreground.work(run, run.parameters["url"], by_nodes=options["by_nodes"])
     found = run.result.get("boards", [])
     if not found:
-        raise CommandError(f"No board was found at {run.parameters['url']}: {run.result.get('problem') or run.stopped_by}")
+        raise CommandError(
+            f"No board was found at {run.parameters['url']}:"
+            f" {run.result.get('problem') or run.stopped_by}"
+        )
     site = sites.save(
         run,
         name=options["name"] or "",
@@ -58,13 +64,23 @@ def run(options: dict[str, Any]) -> Result:
     ]
     unread = run.result["structure"].get("unread", [])
     document = {
-        "site": site.pk, "name": site.name, "engine": site.engine, "timezone": site.timezone, "boards": boards, "unread": unread
-    }  # fmt: skip
-    rows = [(b["board"], b["name"], b["threads_seen"], "yes" if b["has_last_reply"] else "no", b["url"]) for b in boards]
+        "site": site.pk,
+        "name": site.name,
+        "engine": site.engine,
+        "timezone": site.timezone,
+        "boards": boards,
+        "unread": unread,
+    }
+    rows = [
+        (b["board"], b["name"], b["threads_seen"], "yes" if b["has_last_reply"] else "no", b["url"])
+        for b in boards
+    ]
     head = f"Site {site.pk}: {site.name} ({site.engine}, {site.timezone})\n"
     for one in unread:
         head += f"Seen and not read: {one['name']} ({one['reason']}) {one['url']}\n"
-    return Result(document, head + table(("board", "name", "threads seen", "last replies", "address"), rows))
+    return Result(
+        document, head + table(("board", "name", "threads seen", "last replies", "address"), rows)
+    )
 
 
 def _begin(options: dict[str, Any], settings: dict[str, Any]) -> Run:

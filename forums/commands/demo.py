@@ -1,5 +1,5 @@
-"""The forum part of the command `demo`: inspects and reads the forum, visits it over a simulated day, and makes a plan. Visits
-are paused while the forum's pages are not served."""
+"""The forum part of the command `demo`: inspects and reads the forum, visits it over a simulated
+day, and makes a plan. Visits are paused while the forum's pages are not served."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from forums.services import loops, plan_days, plans, sites
 NAME = "Riverside forum 河畔 (demo)"
 TIMEZONE = "Asia/Shanghai"
 HISTORY_DAYS = 20
-# time between two visits of a board; over all boards of the demo's forum this makes one visit every twenty minutes
+# time between two visits of a board; over all boards of the demo's forum this makes one visit every
+# twenty minutes
 INTERVAL_SECONDS = 7200
 DAY = timedelta(days=1)
 STEP = timedelta(seconds=loops.RANK_SECONDS * 10)  # time between two rankings in the simulated day
@@ -32,8 +33,9 @@ STEP = timedelta(seconds=loops.RANK_SECONDS * 10)  # time between two rankings i
 class ForumDemo:
     """The part of the `demo` command that concerns forums (implements the demonstration's `Part`).
 
-    The forum is first read as of a day ago. Then that day is simulated on a fast clock, with visits as the adaptive policy
-    chooses them, so that their benefit is visible at once. The last visit is made at the present time.
+    The forum is first read as of a day ago. Then that day is simulated on a fast clock, with visits
+    as the adaptive policy chooses them, so that their benefit is visible at once. The last visit is
+    made at the present time.
     """
 
     def kept(self) -> Served | None:
@@ -70,8 +72,19 @@ class ForumDemo:
         sites.pause_site(site.pk, False, now)
         site.refresh_from_db()
         visits = Visit.objects.filter(board__site=site)
-        names = ("requests", "fetched", "changed", "arrived_new", "arrived_replies", "delay_new_seconds", "delay_replies_seconds")
-        sums = {name: value or 0 for name, value in visits.aggregate(**{name: Sum(name) for name in names}).items()}
+        names = (
+            "requests",
+            "fetched",
+            "changed",
+            "arrived_new",
+            "arrived_replies",
+            "delay_new_seconds",
+            "delay_replies_seconds",
+        )
+        sums = {
+            name: value or 0
+            for name, value in visits.aggregate(**{name: Sum(name) for name in names}).items()
+        }
         arrived = sums["arrived_new"] + sums["arrived_replies"]
         waited = sums["delay_new_seconds"] + sums["delay_replies_seconds"]
         return {
@@ -98,7 +111,8 @@ class ForumDemo:
         ]
 
     def leave(self, now: datetime) -> None:
-        """Pauses the forum's scheduled visits when the demonstration ends, since its pages are then no longer served."""
+        """Pauses the forum's scheduled visits when the demonstration ends, since its pages are then
+        no longer served."""
         site = _site()
         if site is not None:
             sites.pause_site(site.pk, True, now)
@@ -123,22 +137,37 @@ def _site() -> Site | None:
 def _only() -> Site:
     site = _site()
     if site is None:
-        raise CommandError("The demonstration's forum was taken away meanwhile; `demo` makes it anew.")
+        raise CommandError(
+            "The demonstration's forum was taken away meanwhile; `demo` makes it anew."
+        )
     return site
 
 
 def _found(url: str, began: datetime) -> Site:
     """Inspects the forum and saves it, with its scheduled visits paused until it has been read."""
     settings = {**demonstration.crawl_settings(url, began), "history_days": HISTORY_DAYS}
-    demonstration.own_runs().filter(kind="forum-discovery").delete()  # left by interrupted starts, perhaps at another address
-    run = sites.discover(url, {"settings": settings, "timezone": TIMEZONE}, now=CLOCK.now(), start=False)
+    demonstration.own_runs().filter(
+        kind="forum-discovery"
+    ).delete()  # left by interrupted starts, perhaps at another address
+    run = sites.discover(
+        url, {"settings": settings, "timezone": TIMEZONE}, now=CLOCK.now(), start=False
+    )
     run = foreground.work(run, "forum, boards", CLOCK)
     chosen = [board["url"] for board in run.result.get("boards", [])]
     if not chosen:
-        raise CommandError(f"No board was found at {url}: {run.result.get('problem') or run.stopped_by}")
+        raise CommandError(
+            f"No board was found at {url}: {run.result.get('problem') or run.stopped_by}"
+        )
     with transaction.atomic():
         now = CLOCK.now()
-        site = sites.save(run, name=NAME, timezone=TIMEZONE, board_urls=chosen, interval_seconds=INTERVAL_SECONDS, now=now)
+        site = sites.save(
+            run,
+            name=NAME,
+            timezone=TIMEZONE,
+            board_urls=chosen,
+            interval_seconds=INTERVAL_SECONDS,
+            now=now,
+        )
         sites.pause_site(site.pk, True, now)
     return site
 
@@ -148,9 +177,11 @@ def _visit(site: Site) -> None:
     _visited_now(site, None)
 
 
-def _visited_now(site: Site, board_ids: list[int] | None, planned: Sequence[PlannedVisit] = ()) -> None:
-    """Visits these boards, or all (None), and marks the planned visits as started. If a visit was interrupted before, it is
-    continued instead."""
+def _visited_now(
+    site: Site, board_ids: list[int] | None, planned: Sequence[PlannedVisit] = ()
+) -> None:
+    """Visits these boards, or all (None), and marks the planned visits as started. If a visit was
+    interrupted before, it is continued instead."""
 
     def begin() -> Run:
         with transaction.atomic():
@@ -165,23 +196,32 @@ def _visited_now(site: Site, board_ids: list[int] | None, planned: Sequence[Plan
 
 
 def _simulated_until(site: Site) -> datetime:
-    """Returns the time up to which the demonstration's day has been simulated: the end of the last visit; now without visits."""
-    last = Visit.objects.filter(board__site=site, finished__isnull=False).order_by("-finished").first()
+    """Returns the time up to which the demonstration's day has been simulated: the end of the last
+    visit; now without visits."""
+    last = (
+        Visit.objects.filter(board__site=site, finished__isnull=False).order_by("-finished").first()
+    )
     return last.finished if last is not None and last.finished is not None else SYSTEM.now()
 
 
 def _planned(site: Site) -> Plan:
-    """Creates the plan for the accelerated day and returns it; it is inactive, so that the dispatcher ignores it until the day
-    has passed."""
-    plan_values = {"visits_per_day": plans.of_intervals(site.pk), "history_days": float(HISTORY_DAYS), "active": False}
+    """Creates the plan for the accelerated day and returns it; it is inactive, so that the
+    dispatcher ignores it until the day has passed."""
+    plan_values = {
+        "visits_per_day": plans.of_intervals(site.pk),
+        "history_days": float(HISTORY_DAYS),
+        "active": False,
+    }
     plan = plans.save(site.pk, plan_values, now=CLOCK.now())
     plan_days.replan(plan, CLOCK.now(), "asked")
     return plan
 
 
 def _simulate_day(site: Site, plan: Plan) -> None:
-    """Simulates the day up to the present on the demonstration's clock, which is put forward by `STEP` at a time: at each step
-    the adaptive policy is given the results of visits, and chooses the boards that are visited next."""
+    """Simulates the day up to the present on the demonstration's clock, which is put forward by
+    `STEP` at a time: at each step the adaptive policy is given the results of visits, and chooses
+    the boards that are visited next.
+    """
     say("Forum: a day on a fast clock, visited as the closed loop asks …")
     while CLOCK.behind:
         now = CLOCK.now()
@@ -200,9 +240,14 @@ def _simulate_day(site: Site, plan: Plan) -> None:
 
 
 def _due(plan: Plan, live: loops.Live, place: int, now: datetime) -> PlannedVisit:
-    """Returns the planned visit (not saved) for a board that the adaptive policy has chosen, as the dispatcher would store it.
-    place: index of the board in `live.boards`."""
+    """Returns the planned visit (not saved) for a board that the adaptive policy has chosen, as the
+    dispatcher would store it. place: index of the board in `live.boards`."""
     values, waiting, rank = loops.figures(live, place, now)
     board = int(live.boards[place])
-    shown = {"code": "waiting", "figures": values, "expected_events": waiting, "expected_delay": rank}
+    shown = {
+        "code": "waiting",
+        "figures": values,
+        "expected_events": waiting,
+        "expected_delay": rank,
+    }
     return PlannedVisit(plan=plan, board_id=board, at=now, **shown)

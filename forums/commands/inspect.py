@@ -29,14 +29,25 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("page", nargs="?", help="a file or an address")
     parser.add_argument("--base-url", default="", help="the address that a file was saved from")
     parser.add_argument(
-        "--fetched-at", default="", help="when it was fetched, ISO 8601 (default: what the page's clock says, else now)"
+        "--fetched-at",
+        default="",
+        help="when it was fetched, ISO 8601 (default: what the page's clock says, else now)",
     )
-    parser.add_argument("--timezone", default="UTC", help="the site's zone, for times that do not say theirs")
     parser.add_argument(
-        "--batch", default="", metavar="FILE.jsonl", help='lines {"file", "base_url"}; paths are relative to the file'
+        "--timezone", default="UTC", help="the site's zone, for times that do not say theirs"
     )
-    parser.add_argument("--no-hints", action="store_true", help="read without what is known about engines")
-    parser.add_argument("--allow-private", action="store_true", help="even if it lies on a private network")
+    parser.add_argument(
+        "--batch",
+        default="",
+        metavar="FILE.jsonl",
+        help='lines {"file", "base_url"}; paths are relative to the file',
+    )
+    parser.add_argument(
+        "--no-hints", action="store_true", help="read without what is known about engines"
+    )
+    parser.add_argument(
+        "--allow-private", action="store_true", help="even if it lies on a private network"
+    )
 
 
 def run(options: dict[str, Any]) -> Result:
@@ -81,7 +92,11 @@ def _load(path: Path) -> bytes:
 
 def _fetch(url: str, allow_private: bool) -> tuple[str, str]:
     allowed = frozenset(foreground.hosts_of([url]) if allow_private else ())
-    fetcher = Fetcher(FetchSettings(user_agent=user_agent(), allow_private=allowed, private_only=not settings.CONTACT))
+    fetcher = Fetcher(
+        FetchSettings(
+            user_agent=user_agent(), allow_private=allowed, private_only=not settings.CONTACT
+        )
+    )
     try:
         response = fetcher.fetch(FetchRequest(url))
     finally:
@@ -94,11 +109,18 @@ def _fetch(url: str, allow_private: bool) -> tuple[str, str]:
 def _read(html: str | bytes, url: str, options: dict[str, Any]) -> PageReading:
     text = decode(html)[0] if isinstance(html, bytes) else html
     zone = options["timezone"]
-    return read_page(text, url, _fetched_at(text, options["fetched_at"], zone), timezone=zone, hints=not options["no_hints"])
+    return read_page(
+        text,
+        url,
+        _fetched_at(text, options["fetched_at"], zone),
+        timezone=zone,
+        hints=not options["no_hints"],
+    )
 
 
 def _fetched_at(html: str, given: str, zone: str) -> datetime:
-    """Returns the time at which a page was fetched: as given, otherwise from the clock shown on the page, otherwise now."""
+    """Returns the time at which a page was fetched: as given, otherwise from the clock shown on the
+    page, otherwise now."""
     if given:
         try:
             moment = datetime.fromisoformat(given)
@@ -114,10 +136,19 @@ def _show(reading: PageReading) -> str:
     rows = []
     for record in reading.records:
         if isinstance(record, PostRecord):
-            rows.append([record.author, record.posted.value.isoformat() if record.posted else None, record.text[:60]])
+            rows.append(
+                [
+                    record.author,
+                    record.posted.value.isoformat() if record.posted else None,
+                    record.text[:60],
+                ]
+            )
         else:
             last = record.last_reply.value.isoformat() if record.last_reply else None
-            rows.append([getattr(record, "title", None) or getattr(record, "name", ""), last, record.url])
-    return f"{reading.kind} ({reading.engine}, {reading.confidence:.2f}), next: {reading.next or '–'}\n" + table(
-        ["", "time", ""], rows
+            rows.append(
+                [getattr(record, "title", None) or getattr(record, "name", ""), last, record.url]
+            )
+    return (
+        f"{reading.kind} ({reading.engine}, {reading.confidence:.2f}), next:"
+        f" {reading.next or '–'}\n" + table(["", "time", ""], rows)
     )

@@ -21,7 +21,9 @@ def names_of(known: Sequence[str]) -> Callable[[str], list[str]]:
         names = [name.strip() for name in text.split(",") if name.strip()]
         unknown = [name for name in names if name not in known]
         if unknown or not names:
-            raise argparse.ArgumentTypeError(f"unknown policy {', '.join(unknown) or '(none)'}; known: {', '.join(known)}")
+            raise argparse.ArgumentTypeError(
+                f"unknown policy {', '.join(unknown) or '(none)'}; known: {', '.join(known)}"
+            )
         return names
 
     return read
@@ -55,7 +57,8 @@ def whole_number(text: str) -> int:
 
 
 def load(path: Path) -> tuple[Events, BadRows]:
-    """Loads an event log; rows left out are reported on standard error. Raises CommandError if the file cannot be used."""
+    """Loads an event log; rows left out are reported on standard error. Raises CommandError if the
+    file cannot be used."""
     try:
         events, bad = read_events(path)
     except EventsError as error:

@@ -28,11 +28,32 @@ ON_WHAT = {
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("site", type=int, nargs="?", help="number of the site (default: all sites within one budget)")
-    parser.add_argument("--policy", choices=Policy.values, help="how visits are chosen (default: as before, at first adaptive)")
-    parser.add_argument("--visits-per-day", type=int, metavar="M", help="visits a day in all (at first four a board)")
-    parser.add_argument("--theta", type=float, help="weight of a reply against a new thread, up to 1 (at first 0.5)")
-    parser.add_argument("--history-days", type=float, metavar="DAYS", help="days of posts to take rates from (at first 20)")
+    parser.add_argument(
+        "site",
+        type=int,
+        nargs="?",
+        help="number of the site (default: all sites within one budget)",
+    )
+    parser.add_argument(
+        "--policy",
+        choices=Policy.values,
+        help="how visits are chosen (default: as before, at first adaptive)",
+    )
+    parser.add_argument(
+        "--visits-per-day",
+        type=int,
+        metavar="M",
+        help="visits a day in all (at first four a board)",
+    )
+    parser.add_argument(
+        "--theta", type=float, help="weight of a reply against a new thread, up to 1 (at first 0.5)"
+    )
+    parser.add_argument(
+        "--history-days",
+        type=float,
+        metavar="DAYS",
+        help="days of posts to take rates from (at first 20)",
+    )
 
 
 def run(options: dict[str, Any]) -> Result:
@@ -88,13 +109,27 @@ def _result(plan: Plan, made: PlanDay, now: datetime) -> Result:
         "expected_only": plan.policy == Policy.ADAPTIVE,
         "boards": boards,
     }
-    rows = [(b["name"], round(b["weight"], 2), len(b["visits"]), " ".join(one[:5] for one in b["visits"])) for b in boards]
-    head = f"{stands.visits_per_day} visits a day; today {stands.used_today} used, {stands.left_today} left\n"
-    return Result(document, head + table(("board", "weight", "visits", f"{made.day} ({zone.key})"), rows))
+    rows = [
+        (
+            b["name"],
+            round(b["weight"], 2),
+            len(b["visits"]),
+            " ".join(one[:5] for one in b["visits"]),
+        )
+        for b in boards
+    ]
+    head = (
+        f"{stands.visits_per_day} visits a day; today {stands.used_today} used, {stands.left_today}"
+        " left\n"
+    )
+    return Result(
+        document, head + table(("board", "weight", "visits", f"{made.day} ({zone.key})"), rows)
+    )
 
 
 class _Visit(NamedTuple):
-    """One of the coming visits that are printed: id of the board, time, expected number of new posts by then, and its reason."""
+    """One of the coming visits that are printed: id of the board, time, expected number of new
+    posts by then, and its reason."""
 
     board: int
     at: datetime
@@ -116,8 +151,9 @@ def _source(one: SourceStanding) -> dict[str, Any]:
 
 
 def _board(row: BoardDay, visits: list[_Visit], zone: ZoneInfo, plan: Plan) -> dict[str, Any]:
-    """Returns a board's part of the printed document, with its upcoming visits. An adaptive plan has no fixed times: its visits
-    are forecasts, and the next visit is expected between `next_visit` and `next_until`."""
+    """Returns a board's part of the printed document, with its upcoming visits. An adaptive plan
+    has no fixed times: its visits are forecasts, and the next visit is expected between
+    `next_visit` and `next_until`."""
     board = row.board
     return {
         "board": row.board_id,
@@ -133,6 +169,11 @@ def _board(row: BoardDay, visits: list[_Visit], zone: ZoneInfo, plan: Plan) -> d
 
 
 def _visits(plan: Plan, start: datetime, end: datetime, now: datetime) -> list[_Visit]:
-    """Returns the visits to come between `start` and `end`: the planned ones, and those that the adaptive policy expects."""
+    """Returns the visits to come between `start` and `end`: the planned ones, and those that the
+    adaptive policy expects."""
     rows, _more = reads.coming(plan, now, MAX_VISITS)
-    return [_Visit(one.board.pk, one.expected_at, one.posts, one.reason) for one in rows if start <= one.expected_at < end]
+    return [
+        _Visit(one.board.pk, one.expected_at, one.posts, one.reason)
+        for one in rows
+        if start <= one.expected_at < end
+    ]

@@ -1,4 +1,5 @@
-"""`forum reread`: reads a forum's stored pages again with the current model, and corrects what was stored."""
+"""`forum reread`: reads a forum's stored pages again with the current model, and corrects what was
+stored."""
 
 from __future__ import annotations
 
@@ -15,7 +16,10 @@ from forums.commands.site_numbers import no_site
 from forums.models import Site
 from forums.services import rereads
 
-HELP = "read a site's stored pages again from the archive and mend what was stored; no page is asked for"
+HELP = (
+    "read a site's stored pages again from the archive and mend what was stored; no page is"
+    " asked for"
+)
 
 
 def add_arguments(parser: Any) -> None:
@@ -30,7 +34,9 @@ def run(options: dict[str, Any]) -> Result:
     run = foreground.work(_begin(site), site.name)
     told = {name: int(run.result.get(name, 0)) for name in ("pages", "posts", "threads", "added")}
     document = {"run": run.pk, "state": run.state, "stopped_by": run.stopped_by, **told}
-    changed = f"{told['posts']} posts and {told['threads']} threads changed, {told['added']} posts added"
+    changed = (
+        f"{told['posts']} posts and {told['threads']} threads changed, {told['added']} posts added"
+    )
     text = f"{told['pages']} stored pages read again: {changed}"
     return Result(document, text)
 
@@ -40,6 +46,12 @@ def _begin(site: Site) -> Run:
         return rereads.start(site, now=SYSTEM.now(), start=False)
     except runs.Busy as busy:
         if busy.run.kind != rereads.KIND:
-            raise CommandError(f"Run {busy.run.pk} is at work at {site.name}; stop it first or wait for it.") from None
+            raise CommandError(
+                f"Run {busy.run.pk} is at work at {site.name}; stop it first or wait for it."
+            ) from None
         say(f"Run {busy.run.pk} was begun before; it goes on where it stood.")
-        return runs.resume(busy.run.pk, SYSTEM.now(), start=False) if busy.run.state == "paused" else busy.run
+        return (
+            runs.resume(busy.run.pk, SYSTEM.now(), start=False)
+            if busy.run.state == "paused"
+            else busy.run
+        )

@@ -1,4 +1,5 @@
-"""`forum simulate`: simulates schedules (the forum paper's and others) on an event log, without database or network."""
+"""`forum simulate`: simulates schedules (the forum paper's and others) on an event log, without
+database or network."""
 
 from __future__ import annotations
 
@@ -17,13 +18,17 @@ from forums.bounds import THETA_BOUNDS, USUAL_THETA, checked_theta
 from forums.commands.log_arguments import day_of, load, names_of, whole_number, zone_of
 from forums.simulate import POLICIES, READINGS, Setup, SetupError, Simulation, latest_start, run_all
 
-HELP = "Try schedules on an event log (CSV board,thread,kind,ts) and tell the delay each would have had."
+HELP = (
+    "Try schedules on an event log (CSV board,thread,kind,ts) and tell the delay each would have"
+    " had."
+)
 DEFAULT_POLICIES = "era,wra,lra,bra,bra_literal,optimal,adaptive,clairvoyant"
 GRANULARITIES = {"15m": 96, "30m": 48, "1h": 24, "2h": 12, "3h": 8, "4h": 6, "6h": 4}
 
 
 def visits_of(text: str) -> list[int]:
-    """Parses a comma-separated list of numbers of visits, each at least 1. Raises ArgumentTypeError for anything else."""
+    """Parses a comma-separated list of numbers of visits, each at least 1. Raises ArgumentTypeError
+    for anything else."""
     try:
         numbers = [int(part) for part in text.split(",") if part.strip()]
     except ValueError as error:
@@ -34,7 +39,8 @@ def visits_of(text: str) -> list[int]:
 
 
 def theta_of(text: str) -> float:
-    """Parses θ, the weight of a reply relative to a new thread. Raises ArgumentTypeError if it is out of bounds."""
+    """Parses θ, the weight of a reply relative to a new thread. Raises ArgumentTypeError if it is
+    out of bounds."""
     try:
         return checked_theta(float(text))
     except ValueError as error:
@@ -43,27 +49,70 @@ def theta_of(text: str) -> float:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `forum simulate`."""
-    parser.add_argument("events", type=Path, metavar="EVENTS", help="CSV file board,thread,kind,ts (gzip if it ends in .gz)")
-    parser.add_argument("--policies", type=names_of(POLICIES), default=DEFAULT_POLICIES, help=f"of {','.join(POLICIES)}")
-    parser.add_argument("--visits-per-board", type=visits_of, default="4,5,6,7,8,9,10,11", help="visits per board and day")
-    parser.add_argument("--history-days", type=whole_number, default=20, help="days before the test that plans are made from")
-    parser.add_argument("--test-days", type=whole_number, default=10, help="days whose delays are counted")
-    parser.add_argument("--start", type=day_of, help="first day of the test (default: the last whole test window)")
-    parser.add_argument("--theta", type=theta_of, default=USUAL_THETA, help="weight of a reply against a new thread")
-    parser.add_argument("--timezone", type=zone_of, default="UTC", help="the site's time zone")
-    parser.add_argument("--reading", choices=READINGS, default="cyclic", help="how bra counts the visit at midnight")
-    parser.add_argument("--min-events", type=float, default=0.0, help="weighted events a board needs in the history")
-    parser.add_argument("--granularity", choices=sorted(GRANULARITIES), default="1h", help="bins of the daily profile")
     parser.add_argument(
-        "--glance-cost", type=whole_number, default=1, help="visits that a look at a page is charged as"
+        "events",
+        type=Path,
+        metavar="EVENTS",
+        help="CSV file board,thread,kind,ts (gzip if it ends in .gz)",
     )
-    parser.add_argument("--weights", type=Path, metavar="FILE", help="CSV board,weight: importance of boards")
-    parser.add_argument("--target-hours", type=float, default=1.0, help="a delay that counts as in time")
+    parser.add_argument(
+        "--policies",
+        type=names_of(POLICIES),
+        default=DEFAULT_POLICIES,
+        help=f"of {','.join(POLICIES)}",
+    )
+    parser.add_argument(
+        "--visits-per-board",
+        type=visits_of,
+        default="4,5,6,7,8,9,10,11",
+        help="visits per board and day",
+    )
+    parser.add_argument(
+        "--history-days",
+        type=whole_number,
+        default=20,
+        help="days before the test that plans are made from",
+    )
+    parser.add_argument(
+        "--test-days", type=whole_number, default=10, help="days whose delays are counted"
+    )
+    parser.add_argument(
+        "--start", type=day_of, help="first day of the test (default: the last whole test window)"
+    )
+    parser.add_argument(
+        "--theta", type=theta_of, default=USUAL_THETA, help="weight of a reply against a new thread"
+    )
+    parser.add_argument("--timezone", type=zone_of, default="UTC", help="the site's time zone")
+    parser.add_argument(
+        "--reading", choices=READINGS, default="cyclic", help="how bra counts the visit at midnight"
+    )
+    parser.add_argument(
+        "--min-events", type=float, default=0.0, help="weighted events a board needs in the history"
+    )
+    parser.add_argument(
+        "--granularity",
+        choices=sorted(GRANULARITIES),
+        default="1h",
+        help="bins of the daily profile",
+    )
+    parser.add_argument(
+        "--glance-cost",
+        type=whole_number,
+        default=1,
+        help="visits that a look at a page is charged as",
+    )
+    parser.add_argument(
+        "--weights", type=Path, metavar="FILE", help="CSV board,weight: importance of boards"
+    )
+    parser.add_argument(
+        "--target-hours", type=float, default=1.0, help="a delay that counts as in time"
+    )
 
 
 def read_weights(path: Path, boards: Sequence[str]) -> dict[str, float]:
-    """Reads the importance of boards, by name, from a CSV file (board,weight); invalid rows and boards that are not in `boards`
-    are reported on standard error and left out. Raises CommandError if the file cannot be read."""
+    """Reads the importance of boards, by name, from a CSV file (board,weight); invalid rows and
+    boards that are not in `boards` are reported on standard error and left out. Raises CommandError
+    if the file cannot be read."""
     weights: dict[str, float] = {}
     try:
         with open(path, encoding="utf-8-sig", newline="") as stream:
@@ -125,11 +174,32 @@ def run(options: dict[str, Any]) -> Result:
 
 def _text(document: dict[str, Any]) -> str:
     """Formats the result as a text table."""
-    header = ["policy", "observes", "visits a board", "used a day", "delay a day", "mean h", "median h", "p90 h", "in time"]
+    header = [
+        "policy",
+        "observes",
+        "visits a board",
+        "used a day",
+        "delay a day",
+        "mean h",
+        "median h",
+        "p90 h",
+        "in time",
+    ]
     header += ["to era"]
     names = [
-        "policy", "observes", "visits_per_board", "visits_used_per_day", "total_delay_per_day", "mean_delay_hours",
-        "median_delay_hours", "p90_delay_hours", "share_within_target", "ratio_to_era",
-    ]  # fmt: skip
+        "policy",
+        "observes",
+        "visits_per_board",
+        "visits_used_per_day",
+        "total_delay_per_day",
+        "mean_delay_hours",
+        "median_delay_hours",
+        "p90_delay_hours",
+        "share_within_target",
+        "ratio_to_era",
+    ]
     rows = [[row[name] for name in names] for row in document["results"]]
-    return f"{document['boards']} boards, {document['events']} events from {document['start']}\n" + table(header, rows)
+    return (
+        f"{document['boards']} boards, {document['events']} events from {document['start']}\n"
+        + table(header, rows)
+    )

@@ -1,5 +1,5 @@
-"""`forum simulate-fetch`: simulates finding changed threads on an event log, by lists or by prediction, without database or
-network."""
+"""`forum simulate-fetch`: simulates finding changed threads on an event log, by lists or by
+prediction, without database or network."""
 
 from __future__ import annotations
 
@@ -27,12 +27,16 @@ from forums.fetch_simulation import (
 from forums.simulate import latest_start
 from forums.simulated_lists import ListStyle
 
-HELP = "Try ways of finding changed threads on an event log (CSV board,thread,kind,ts), cycle by cycle."
+HELP = (
+    "Try ways of finding changed threads on an event log (CSV board,thread,kind,ts), cycle by"
+    " cycle."
+)
 COLUMNS = ("precision", "recall", "mean_delay_hours", "fetched", "changed", "list_pages")
 
 
 def cycle_of(text: str) -> float:
-    """Parses a number of hours between two visits, above 0 and at most 24. Raises ArgumentTypeError for anything else."""
+    """Parses a number of hours between two visits, above 0 and at most 24. Raises ArgumentTypeError
+    for anything else."""
     try:
         value = float(text)
     except ValueError as error:
@@ -56,19 +60,48 @@ def share_of(text: str) -> float:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `forum simulate-fetch`."""
     style = ListStyle()
-    parser.add_argument("events", type=Path, metavar="EVENTS", help="CSV file board,thread,kind,ts (gzip if it ends in .gz)")
-    parser.add_argument("--policies", type=names_of(POLICIES), default="bic,eic,hazard", help=f"of {','.join(POLICIES)}")
+    parser.add_argument(
+        "events",
+        type=Path,
+        metavar="EVENTS",
+        help="CSV file board,thread,kind,ts (gzip if it ends in .gz)",
+    )
+    parser.add_argument(
+        "--policies",
+        type=names_of(POLICIES),
+        default="bic,eic,hazard",
+        help=f"of {','.join(POLICIES)}",
+    )
     parser.add_argument("--cycle-hours", type=cycle_of, default=6.0, help="time between two cycles")
     parser.add_argument("--days", type=whole_number, default=31, help="length of the experiment")
-    parser.add_argument("--fetches-per-cycle", type=whole_number, metavar="B", help="threads that predictions may fetch a cycle")
-    parser.add_argument("--start", type=day_of, help="first day (default: so that it ends with the log)")
-    parser.add_argument("--timezone", type=zone_of, default="UTC", help="the site's time zone")
-    parser.add_argument("--interrupted", type=share_of, default=0.05, help="share of list visits that break off")
-    parser.add_argument("--deleted", type=share_of, default=style.deleted_share, help="share of replies deleted within two days")
     parser.add_argument(
-        "--relative-boards", type=share_of, default=style.relative_boards, help="share of boards that show relative times"
+        "--fetches-per-cycle",
+        type=whole_number,
+        metavar="B",
+        help="threads that predictions may fetch a cycle",
     )
-    parser.add_argument("--random-seed", type=int, default=1, help="seed of deletions, interruptions and samples")
+    parser.add_argument(
+        "--start", type=day_of, help="first day (default: so that it ends with the log)"
+    )
+    parser.add_argument("--timezone", type=zone_of, default="UTC", help="the site's time zone")
+    parser.add_argument(
+        "--interrupted", type=share_of, default=0.05, help="share of list visits that break off"
+    )
+    parser.add_argument(
+        "--deleted",
+        type=share_of,
+        default=style.deleted_share,
+        help="share of replies deleted within two days",
+    )
+    parser.add_argument(
+        "--relative-boards",
+        type=share_of,
+        default=style.relative_boards,
+        help="share of boards that show relative times",
+    )
+    parser.add_argument(
+        "--random-seed", type=int, default=1, help="seed of deletions, interruptions and samples"
+    )
 
 
 def run(options: dict[str, Any]) -> Result:
@@ -83,18 +116,29 @@ def run(options: dict[str, Any]) -> Result:
         cycle_hours=options["cycle_hours"],
         fetches=options["fetches_per_cycle"],
         zone=zone,
-        style=ListStyle(deleted_share=options["deleted"], relative_boards=options["relative_boards"]),
+        style=ListStyle(
+            deleted_share=options["deleted"], relative_boards=options["relative_boards"]
+        ),
         interrupted_share=options["interrupted"],
         seed=options["random_seed"],
     )
     posts = posts_per_day(events, setup)
     if not posts.sum() or setup.start <= events.times[0]:
-        raise CommandError(f"the log has no history before or no post in the {days} days from {start.isoformat()}")
+        raise CommandError(
+            f"the log has no history before or no post in the {days} days from {start.isoformat()}"
+        )
     rows: list[dict[str, Any]] = []
     totals: list[dict[str, Any]] = []
     for policy in options["policies"]:
         figures = simulate_fetch(events, setup, policy)
-        day_rows = [{"policy": policy, "day": (start + timedelta(days=row.day)).isoformat(), **_columns(row)} for row in figures]
+        day_rows = [
+            {
+                "policy": policy,
+                "day": (start + timedelta(days=row.day)).isoformat(),
+                **_columns(row),
+            }
+            for row in figures
+        ]
         rows += day_rows
         totals.append({"policy": policy, **_columns(summary(figures, posts))})
         say(f"{policy}: done")
@@ -109,10 +153,16 @@ def run(options: dict[str, Any]) -> Result:
         "summary": totals,
         "seconds": time.monotonic() - began,
     }
-    text = table(("policy", *COLUMNS), [[total["policy"], *(total[name] for name in COLUMNS)] for total in totals])
-    return Result(document, f"{days} days from {start.isoformat()}, {int(posts.sum())} posts\n{text}")
+    text = table(
+        ("policy", *COLUMNS),
+        [[total["policy"], *(total[name] for name in COLUMNS)] for total in totals],
+    )
+    return Result(
+        document, f"{days} days from {start.isoformat()}, {int(posts.sum())} posts\n{text}"
+    )
 
 
 def _columns(figures: DayFigures | FetchSummary) -> dict[str, Any]:
-    """Returns the figures that rows for a day and rows for a whole run have in common, by column name."""
+    """Returns the figures that rows for a day and rows for a whole run have in common, by column
+    name."""
     return {name: getattr(figures, name) for name in COLUMNS}

@@ -1,8 +1,9 @@
-"""Discovery: learns a forum's structure from a small sample of its pages, and checks during visits whether the structure still
-holds.
+"""Discovery: learns a forum's structure from a small sample of its pages, and checks during visits
+whether the structure still holds.
 
-Order of the modules: pages (facts of one page), explorer (which page to fetch next), candidates (which addresses are boards),
-build and model (the result); layout checks whether later pages still fit the model.
+Order of the modules: pages (facts of one page), explorer (which page to fetch next), candidates
+(which addresses are boards), build and model (the result); layout checks whether later pages still
+fit the model.
 """
 
 from forums.discovery.explorer import Explorer, ExplorerSettings, Wanted

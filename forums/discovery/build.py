@@ -9,7 +9,15 @@ from urllib.parse import urlsplit
 
 from crawlmgr.text.dates_zones import ZoneGuess
 from forums.discovery import evidence, feeds, layout, overviews
-from forums.discovery.candidates import START, Candidate, Candidates, all_boards, board_rows, clean_name, thread_rows
+from forums.discovery.candidates import (
+    START,
+    Candidate,
+    Candidates,
+    all_boards,
+    board_rows,
+    clean_name,
+    thread_rows,
+)
 from forums.discovery.model import BoardFound, BoardUnread, SiteModel
 from forums.discovery.pages import PageFacts
 from forums.discovery.shapes import board_identity, host, page_key, shape
@@ -21,12 +29,17 @@ ReadAgain = Callable[[PageFacts, str, bool | None], PageReading]
 
 
 def site_model(
-    candidates: Candidates, guess: ZoneGuess, start_url: str, read_again: ReadAgain, verdict: Verdict | None = None
+    candidates: Candidates,
+    guess: ZoneGuess,
+    start_url: str,
+    read_again: ReadAgain,
+    verdict: Verdict | None = None,
 ) -> SiteModel:
     """Returns the model of a site, from the candidates of a sample and the guessed time zone.
 
-    read_again: function that reads a page again, given its facts, the time zone and whether dates have the day first. verdict:
-    what the comparison of related pages showed, None if they were not compared.
+    read_again: function that reads a page again, given its facts, the time zone and whether dates
+    have the day first. verdict: what the comparison of related pages showed, None if they were not
+    compared.
     """
     pages = candidates.pages
     shapes = candidates.board_shapes()
@@ -37,7 +50,11 @@ def site_model(
     root_url = root.url if root is not None else start_url
     parents = _parents(chosen, candidates)
     boards = [
-        _board(candidate, parents.get(candidate.key), lambda page: read_again(page, guess.name, day_first))
+        _board(
+            candidate,
+            parents.get(candidate.key),
+            lambda page: read_again(page, guess.name, day_first),
+        )
         for candidate in chosen
     ]
     engines = Counter(page.reading.engine for page in pages if page.reading.engine != "unknown")
@@ -55,7 +72,9 @@ def site_model(
         patterns=_patterns(chosen, pages),
         list_flip=evidence.page_numbering(_chains(pages, PageKind.threadlist)),
         thread_flip=evidence.page_numbering(_chains(pages, PageKind.thread)),
-        posts_per_page=max((len(page.reading.records) for page in threads if page.reading.next), default=None),
+        posts_per_page=max(
+            (len(page.reading.records) for page in threads if page.reading.next), default=None
+        ),
         layouts=layout.learn(pages),
         pages_read=len(pages),
         counts_posts=evidence.counts_posts(pages),
@@ -71,12 +90,19 @@ def site_model(
 
 
 def accepted(candidates: Candidates, candidate: Candidate, shapes: frozenset[str]) -> bool:
-    """Tells whether a candidate is taken as a board: because of its page or, if that was not fetched, because an index lists it
-    and its address has the form of the site's other boards. shapes: the forms (see `shape`) of the boards' addresses."""
+    """Tells whether a candidate is taken as a board: because of its page or, if that was not
+    fetched, because an index lists it and its address has the form of the site's other boards.
+    shapes: the forms (see `shape`) of the boards' addresses.
+    """
     verdict = candidates.verdict(candidate, shapes)
     if verdict == "unknown":
         own_host = any(host(candidate.url) == host(page.url) for page in candidates.pages)
-        return own_host and candidate.sure and shape(candidate.url) in shapes and (candidate.counted or candidate.row is None)
+        return (
+            own_host
+            and candidate.sure
+            and shape(candidate.url) in shapes
+            and (candidate.counted or candidate.row is None)
+        )
     if verdict != "board":
         return False
     only_start = candidate.sources == {START}
@@ -86,8 +112,11 @@ def accepted(candidates: Candidates, candidate: Candidate, shapes: frozenset[str
 _LOGIN = frozenset(("http_401", "http_403", "login"))
 
 
-def _unread(candidates: Candidates, chosen: list[Candidate], shapes: frozenset[str]) -> Iterator[BoardUnread]:
-    """Yields the boards that an index or a list names but that were not accepted, each with the reason."""
+def _unread(
+    candidates: Candidates, chosen: list[Candidate], shapes: frozenset[str]
+) -> Iterator[BoardUnread]:
+    """Yields the boards that an index or a list names but that were not accepted, each with the
+    reason."""
     taken = {candidate.key for candidate in chosen}
     hosts = {host(page.url) for page in candidates.pages}
     for candidate in candidates.found.values():
@@ -100,13 +129,17 @@ def _unread(candidates: Candidates, chosen: list[Candidate], shapes: frozenset[s
         if not told and candidate.pages:
             status = candidate.pages[0].status
             told = f"http_{status}" if status >= 400 else "unreadable"
-        reason = "login" if told in _LOGIN else "robots" if told.startswith("robots") else told or "cut"
+        reason = (
+            "login" if told in _LOGIN else "robots" if told.startswith("robots") else told or "cut"
+        )
         yield BoardUnread(candidate.url, candidate.name or candidate.url, reason)
 
 
 def root_page(pages: list[PageFacts], start_url: str) -> PageFacts | None:
-    """Returns the forum's root page: the index with most boards among those that no other index lists as a board. If there is
-    no index, it is the list of the threads of all boards; without such a list, the start page (None if it was not fetched)."""
+    """Returns the forum's root page: the index with most boards among those that no other index
+    lists as a board. If there is no index, it is the list of the threads of all boards; without
+    such a list, the start page (None if it was not fetched).
+    """
     indexes = [page for page in pages if page.kind is PageKind.index and board_rows(page)]
     named = {page_key(row.url) for page in indexes for row in board_rows(page)}
     tops = [page for page in indexes if page.key not in named] or indexes
@@ -119,9 +152,10 @@ def root_page(pages: list[PageFacts], start_url: str) -> PageFacts | None:
 
 
 def _parents(chosen: list[Candidate], candidates: Candidates) -> dict[str, str]:
-    """Returns the address of the parent board of each sub-board, by the sub-board's key. A parent is found by an
-    index row, by the breadcrumb of the sub-board's page, as the only board whose page links to the sub-board, or as the only
-    board whose list of threads includes the sub-board's threads."""
+    """Returns the address of the parent board of each sub-board, by the sub-board's key. A parent
+    is found by an index row, by the breadcrumb of the sub-board's page, as the only board whose
+    page links to the sub-board, or as the only board whose list of threads includes the sub-board's
+    threads."""
     urls = {candidate.key: candidate.url for candidate in chosen}
     parents: dict[str, str] = {}
     for candidate in chosen:
@@ -131,17 +165,21 @@ def _parents(chosen: list[Candidate], candidates: Candidates) -> dict[str, str]:
             continue
         crumbs = [board_identity(crumb.url) for page in candidate.pages for crumb in page.crumbs]
         above = [key for key in crumbs if key in urls and key != candidate.key]
-        if above and (candidate.key not in crumbs or crumbs.index(candidate.key) > crumbs.index(above[-1])):
+        if above and (
+            candidate.key not in crumbs or crumbs.index(candidate.key) > crumbs.index(above[-1])
+        ):
             parents[candidate.key] = urls[above[-1]]
     _named_by_one(chosen, candidates, parents, urls)
     _listed_above(chosen, parents, urls)
     return {key: url for key, url in parents.items() if not _circle(key, parents)}
 
 
-def _named_by_one(chosen: list[Candidate], candidates: Candidates, parents: dict[str, str], urls: dict[str, str]) -> None:
-    """Adds to `parents` the parent of each board that only one other board's page links to, if no index or list of all boards
-    links to it. Links in thread rows and breadcrumbs do not count. Does nothing if fewer than four boards' pages are in the
-    sample. urls: addresses of boards by key."""
+def _named_by_one(
+    chosen: list[Candidate], candidates: Candidates, parents: dict[str, str], urls: dict[str, str]
+) -> None:
+    """Adds to `parents` the parent of each board that only one other board's page links to, if no
+    index or list of all boards links to it. Links in thread rows and breadcrumbs do not count. Does
+    nothing if fewer than four boards' pages are in the sample. urls: addresses of boards by key."""
     lists = {candidate.key: candidate.pages[0] for candidate in chosen if candidate.pages}
     if len(lists) < 4:
         return
@@ -160,12 +198,21 @@ def _named_by_one(chosen: list[Candidate], candidates: Candidates, parents: dict
 
 
 def _listed_above(chosen: list[Candidate], parents: dict[str, str], urls: dict[str, str]) -> None:
-    """Adds the parents of boards that are recognised as sub-boards by their threads: more than half of a board's threads are also
-    in the list of exactly one other board, its parent, and make up less than half of that list."""
-    rows = {c.key: {thread_key(row.url) for row in thread_rows(c.pages[0]) if not row.pinned} for c in chosen if c.pages}
+    """Adds the parents of boards that are recognised as sub-boards by their threads: more than half
+    of a board's threads are also in the list of exactly one other board, its parent, and make up
+    less than half of that list."""
+    rows = {
+        c.key: {thread_key(row.url) for row in thread_rows(c.pages[0]) if not row.pinned}
+        for c in chosen
+        if c.pages
+    }
     for key, own in rows.items():
         shared = {other: len(own & theirs) for other, theirs in rows.items() if other != key}
-        holders = [other for other, both in shared.items() if both >= 2 and both * 2 > len(own) and both * 2 < len(rows[other])]
+        holders = [
+            other
+            for other, both in shared.items()
+            if both >= 2 and both * 2 > len(own) and both * 2 < len(rows[other])
+        ]
         if len(holders) == 1 and key not in parents:
             parents[key] = urls[holders[0]]
 
@@ -189,28 +236,42 @@ def _circle(key: str, parents: dict[str, str]) -> bool:
     return False
 
 
-def _board(candidate: Candidate, parent_url: str | None, read_again: Callable[[PageFacts], PageReading]) -> BoardFound:
+def _board(
+    candidate: Candidate, parent_url: str | None, read_again: Callable[[PageFacts], PageReading]
+) -> BoardFound:
     page = candidate.pages[0] if candidate.pages else None
     reading = read_again(page) if page is not None and page.kind is PageKind.threadlist else None
-    rows = [row for row in reading.records if isinstance(row, ThreadRecord)] if reading is not None else []
-    has_last_reply = sum(row.last_reply is not None for row in rows) * 2 > len(rows) if rows else None
+    rows = (
+        [row for row in reading.records if isinstance(row, ThreadRecord)]
+        if reading is not None
+        else []
+    )
+    has_last_reply = (
+        sum(row.last_reply is not None for row in rows) * 2 > len(rows) if rows else None
+    )
     name = _name(candidate, page)
     return BoardFound(
-        url=page.url if page is not None and page.kind is PageKind.threadlist and _first_of(page) else candidate.url,
+        url=(
+            page.url
+            if page is not None and page.kind is PageKind.threadlist and _first_of(page)
+            else candidate.url
+        ),
         name=name,
         parent_url=parent_url,
         position=candidate.position,
         threads_seen=len(rows),
         has_last_reply=has_last_reply,
         sort=reading.sort if reading is not None else None,
-        per_page=sum(not row.pinned for row in rows) if reading is not None and reading.next else None,
+        per_page=(
+            sum(not row.pinned for row in rows) if reading is not None and reading.next else None
+        ),
         rows=tuple(_preview(row) for row in rows[:_PREVIEW_ROWS]),
     )
 
 
 def _name(candidate: Candidate, page: PageFacts | None) -> str:
-    """Returns the name of a board: the heading of its page if that is part of the link's text (or there is no link text),
-    otherwise the link's text; without both its address."""
+    """Returns the name of a board: the heading of its page if that is part of the link's text (or
+    there is no link text), otherwise the link's text; without both its address."""
     heading = clean_name(page.titles[0]) if page is not None and page.titles else ""
     if candidate.name and not (heading and heading in candidate.name):
         return candidate.name
@@ -233,7 +294,8 @@ def _preview(row: ThreadRecord) -> dict[str, Any]:
 
 
 def _once(boards: list[BoardFound]) -> list[BoardFound]:
-    """Returns the boards without duplicates: of several addresses with the same board id, the first is kept."""
+    """Returns the boards without duplicates: of several addresses with the same board id, the first
+    is kept."""
     return list({board_key(board.url): board for board in reversed(boards)}.values())[::-1]
 
 
@@ -242,7 +304,9 @@ def _in_order(boards: list[BoardFound]) -> list[BoardFound]:
     children: dict[str | None, list[BoardFound]] = {}
     known = {board.url for board in boards}
     for board in sorted(boards, key=lambda board: board.position):
-        children.setdefault(board.parent_url if board.parent_url in known else None, []).append(board)
+        children.setdefault(board.parent_url if board.parent_url in known else None, []).append(
+            board
+        )
     ordered: list[BoardFound] = []
 
     def place(parent: str | None) -> None:
@@ -255,8 +319,8 @@ def _in_order(boards: list[BoardFound]) -> list[BoardFound]:
 
 
 def _chains(pages: list[PageFacts], kind: PageKind) -> list[list[str]]:
-    """Returns the addresses of successive pages of one list or thread (its first page, page 2 and, if known, page 3), for each
-    first page of a kind in the sample; longest chain first."""
+    """Returns the addresses of successive pages of one list or thread (its first page, page 2 and,
+    if known, page 3), for each first page of a kind in the sample; longest chain first."""
     by_key = {page.key: page for page in pages} | {page.asked_key: page for page in pages}
     chains = []
     for page in pages:
@@ -269,9 +333,12 @@ def _chains(pages: list[PageFacts], kind: PageKind) -> list[list[str]]:
     return sorted(chains, key=len, reverse=True)
 
 
-def _patterns(chosen: list[Candidate], pages: list[PageFacts]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Returns pairs (kind of page, its up to four most frequent address shapes); the kinds are index, list, thread, and alias for
-    other addresses of threads (last post, unread). Kinds without addresses are missing."""
+def _patterns(
+    chosen: list[Candidate], pages: list[PageFacts]
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Returns pairs (kind of page, its up to four most frequent address shapes); the kinds are
+    index, list, thread, and alias for other addresses of threads (last post, unread). Kinds without
+    addresses are missing."""
     rows = [row for page in pages for row in thread_rows(page)]
     threads = Counter(shape(row.url) for row in rows)
     aliases = Counter(shape(row.last_post_url) for row in rows if row.last_post_url)
@@ -288,4 +355,8 @@ def _patterns(chosen: list[Candidate], pages: list[PageFacts]) -> tuple[tuple[st
         "thread": threads,
         "alias": Counter({form: n for form, n in aliases.items() if form not in threads}),
     }
-    return tuple((kind, tuple(form for form, _ in counts.most_common(4))) for kind, counts in found.items() if counts)
+    return tuple(
+        (kind, tuple(form for form, _ in counts.most_common(4)))
+        for kind, counts in found.items()
+        if counts
+    )

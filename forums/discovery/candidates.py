@@ -1,4 +1,5 @@
-"""Candidates for boards: addresses on the pages that discovery has fetched, where each was found, and what its own page shows."""
+"""Candidates for boards: addresses on the pages that discovery has fetched, where each was found,
+and what its own page shows."""
 
 from __future__ import annotations
 
@@ -9,7 +10,14 @@ from dataclasses import dataclass, field
 
 from forums.discovery import overview_pages
 from forums.discovery.pages import PageFacts, Seen
-from forums.discovery.shapes import board_identity, host, is_specific, never_requested, page_key, shape
+from forums.discovery.shapes import (
+    board_identity,
+    host,
+    is_specific,
+    never_requested,
+    page_key,
+    shape,
+)
 from forums.reading import BoardRecord, PageKind, ThreadRecord
 
 # Where a candidate was found, the most reliable first.
@@ -22,9 +30,10 @@ _ALIKE = 0.7
 class Candidate:
     """The address of a possible board, with what the pages fetched during discovery show about it.
 
-    `sources`: the places where it was found. `row`: its row in a list of boards. `pages`: the page fetched for it, or the list
-    of threads to which that page leads; [] if none was fetched. `overview`: the page fetched for it, if it shows no threads but
-    may link to the board's list of threads. `failed`: the page could not be fetched.
+    `sources`: the places where it was found. `row`: its row in a list of boards. `pages`: the page
+    fetched for it, or the list of threads to which that page leads; [] if none was fetched.
+    `overview`: the page fetched for it, if it shows no threads but may link to the board's list of
+    threads. `failed`: the page could not be fetched.
     """
 
     key: str
@@ -48,9 +57,11 @@ class Candidate:
 
     @property
     def counted(self) -> bool:
-        """True if the candidate's row in an index shows a number of threads or a last reply; a row without them may be only a
-        heading."""
-        return self.row is not None and (self.row.threads is not None or self.row.last_reply is not None)
+        """True if the candidate's row in an index shows a number of threads or a last reply; a row
+        without them may be only a heading."""
+        return self.row is not None and (
+            self.row.threads is not None or self.row.last_reply is not None
+        )
 
 
 def thread_rows(page: PageFacts) -> list[ThreadRecord]:
@@ -70,8 +81,8 @@ def mixed(page: PageFacts) -> bool:
 
 
 def own_list(page: PageFacts) -> bool:
-    """Tells whether a page is the list of one board: the rows do not name several boards, or some of them name the page's own
-    board."""
+    """Tells whether a page is the list of one board: the rows do not name several boards, or some
+    of them name the page's own board."""
     if page.kind is not PageKind.threadlist:
         return False
     keys = [board_identity(row.board_url) for row in thread_rows(page) if row.board_url]
@@ -79,18 +90,25 @@ def own_list(page: PageFacts) -> bool:
 
 
 def all_boards(page: PageFacts) -> bool:
-    """Tells whether a page lists threads of several boards without being the list of one of them."""
+    """Tells whether a page lists threads of several boards without being the list of one of
+    them."""
     return mixed(page) and not own_list(page)
 
 
 class Candidates:
-    """Collects candidates for boards from the pages of a sample, in the order in which the pages were fetched.
+    """Collects candidates for boards from the pages of a sample, in the order in which the pages
+    were fetched.
 
-    `found`: the candidates by key (see `board_identity`). `failed`: reason by address key for pages that could not be fetched.
+    `found`: the candidates by key (see `board_identity`). `failed`: reason by address key for pages
+    that could not be fetched.
     """
 
     def __init__(
-        self, pages: Iterable[PageFacts], failed: Mapping[str, str], start_key: str, pagers: Mapping[PageKind, str] | None = None
+        self,
+        pages: Iterable[PageFacts],
+        failed: Mapping[str, str],
+        start_key: str,
+        pagers: Mapping[PageKind, str] | None = None,
     ) -> None:
         self.pages = list(pages)
         self.pagers = dict(pagers or {})
@@ -120,7 +138,8 @@ class Candidates:
         self._attach_pages()
 
     def _above_threads(self) -> None:
-        """Adds boards from the breadcrumbs of threads' pages: the last link that does not lead to the thread itself."""
+        """Adds boards from the breadcrumbs of threads' pages: the last link that does not lead to
+        the thread itself."""
         for page in self.pages:
             if page.kind is PageKind.thread and page.crumbs:
                 above = [crumb for crumb in page.crumbs if page_key(crumb.url) != page.key]
@@ -149,20 +168,31 @@ class Candidates:
         return candidate
 
     def _attach_pages(self) -> None:
-        asked = {page.asked_key: page for page in self.pages} | {page.key: page for page in self.pages}
+        asked = {page.asked_key: page for page in self.pages} | {
+            page.key: page for page in self.pages
+        }
         lists: dict[str, PageFacts] = {}
         for page in self.pages:
             if page.kind is PageKind.threadlist and (page.reading.current or 1) == 1:
                 lists.setdefault(board_identity(page.url), page)
         for candidate in self.found.values():
             answer = asked.get(page_key(candidate.url)) or lists.get(candidate.key)
-            on = overview_pages.behind(answer, self.pages) if answer is not None and overview_pages.is_overview(answer) else None
+            on = (
+                overview_pages.behind(answer, self.pages)
+                if answer is not None and overview_pages.is_overview(answer)
+                else None
+            )
             candidate.pages = [on or answer] if answer is not None else []
-            candidate.overview = answer if on is not None or (answer is not None and overview_pages.is_overview(answer)) else None
+            candidate.overview = (
+                answer
+                if on is not None or (answer is not None and overview_pages.is_overview(answer))
+                else None
+            )
             candidate.failed = page_key(candidate.url) in self.failed
 
     def board_shapes(self) -> frozenset[str]:
-        """Returns the address shapes of the site's boards, except those that its threads have too."""
+        """Returns the address shapes of the site's boards, except those that its threads have
+        too."""
         threads = {shape(row.url) for page in self.pages for row in thread_rows(page)[:40]}
         counts = Counter(
             shape(candidate.url)
@@ -174,22 +204,30 @@ class Candidates:
         return frozenset(form for form in counts if form not in threads)
 
     def _links_alike(self) -> None:
-        """Adds the addresses that pages of the sample link and that have the same shape as the address of a known board."""
+        """Adds the addresses that pages of the sample link and that have the same shape as the
+        address of a known board."""
         shapes = self.board_shapes()
         if not shapes:
             return
-        others = {page_key(row.url) for page in self.pages for row in thread_rows(page)} | _further(self.pages)
+        others = {page_key(row.url) for page in self.pages for row in thread_rows(page)} | _further(
+            self.pages
+        )
         for page in self.pages:
             for link in page.links:
-                if shape(link.url) not in shapes or page_key(link.url) in others or not _names_a_board(link):
+                if (
+                    shape(link.url) not in shapes
+                    or page_key(link.url) in others
+                    or not _names_a_board(link)
+                ):
                     continue
                 known = self.found.get(board_identity(link.url))
                 if known is None or LINK in known.sources:
                     self._add(link.url, LINK, link.text, None)
 
     def verdict(self, candidate: Candidate, shapes: frozenset[str]) -> str:
-        """Returns the decision on a candidate: "board", "group" (a page that only contains boards), "no", or "unknown" while its
-        page has not been fetched. shapes: address shapes of the site's boards."""
+        """Returns the decision on a candidate: "board", "group" (a page that only contains boards),
+        "no", or "unknown" while its page has not been fetched. shapes: address shapes of the site's
+        boards."""
         if candidate.failed:
             return "no"
         if not candidate.pages:
@@ -201,8 +239,11 @@ class Candidates:
             return "board" if own_list(page) or candidate.sure else "no"
         if page.kind is PageKind.index:
             return "group"
-        if self._empty(candidate) or (shape(candidate.url) in shapes and candidate.counted and len(page.reading.records) <= 1):
-            # a board with one thread may be misread as a thread, but its row and address show that it is a board
+        if self._empty(candidate) or (
+            shape(candidate.url) in shapes and candidate.counted and len(page.reading.records) <= 1
+        ):
+            # a board with one thread may be misread as a thread, but its row and address show that
+            # it is a board
             return "board"
         if page.kind is PageKind.thread or shape(candidate.url) not in shapes:
             return "no"
@@ -210,33 +251,40 @@ class Candidates:
 
     @staticmethod
     def _empty(candidate: Candidate) -> bool:
-        """Tells whether the candidate's row says that the board has no threads; then it is a board whatever its page looks like.
-        """
+        """Tells whether the candidate's row says that the board has no threads; then it is a board
+        whatever its page looks like."""
         return candidate.row is not None and candidate.row.threads == 0
 
     def _like_a_board(self, page: PageFacts) -> bool:
-        """Tells whether a page without rows has nearly the same class names as the page of one of the site's boards, so that it
-        is taken for a board without threads."""
+        """Tells whether a page without rows has nearly the same class names as the page of one of
+        the site's boards, so that it is taken for a board without threads."""
         return any(
-            own_list(other) and other.marks and len(page.marks & other.marks) >= _ALIKE * len(page.marks | other.marks)
+            own_list(other)
+            and other.marks
+            and len(page.marks & other.marks) >= _ALIKE * len(page.marks | other.marks)
             for other in self.pages
         )
 
 
 def _further(pages: Iterable[PageFacts]) -> set[str]:
-    """Returns the keys of the addresses of further pages of thread lists; these belong to their board and are no boards
-    themselves."""
+    """Returns the keys of the addresses of further pages of thread lists; these belong to their
+    board and are no boards themselves."""
     lists = [page for page in pages if page.kind is PageKind.threadlist]
     return {
         page_key(url)
         for page in lists
-        for url in (page.reading.next, page.reading.last, *(url for _source, url in page.reading.next_links))
+        for url in (
+            page.reading.next,
+            page.reading.last,
+            *(url for _source, url in page.reading.next_links),
+        )
         if url and page_key(url) != page.key
     }
 
 
 def clean_name(name: str) -> str:
-    """Returns a board's name from the text of a link: spaces collapsed, without a number in brackets at its end."""
+    """Returns a board's name from the text of a link: spaces collapsed, without a number in
+    brackets at its end."""
     name = " ".join(name.split())
     return re.sub(r"\s*[(\[（]\s*\d[\d.,k]*\s*[)\]）]$", "", name)[:200]
 
@@ -249,4 +297,9 @@ def _own_name(page: PageFacts) -> str:
 
 def _names_a_board(link: Seen) -> bool:
     text = clean_name(link.text)
-    return bool(text) and not text.isdigit() and any(map(str.isalpha, text)) and not never_requested(link.url)
+    return (
+        bool(text)
+        and not text.isdigit()
+        and any(map(str.isalpha, text))
+        and not never_requested(link.url)
+    )

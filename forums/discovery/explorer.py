@@ -1,8 +1,8 @@
-"""Learns a forum from 20 to 60 of its pages: returns the pages to fetch next, is given the fetched pages, and returns the model
-that it learned.
+"""Learns a forum from 20 to 60 of its pages: returns the pages to fetch next, is given the fetched
+pages, and returns the model that it learned.
 
-It makes no requests itself; its caller fetches the pages. What to fetch next depends only on what was fetched: the same pages in
-the same order lead to the same plan.
+It makes no requests itself; its caller fetches the pages. What to fetch next depends only on what
+was fetched: the same pages in the same order lead to the same plan.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from forums.discovery.shapes import board_identity, host, never_requested, page_
 from forums.reading import PageKind, PageReading, read_page
 
 _FORUM_LINK = re.compile(
-    r"(?:board|forum|community) ?index|forums?|boards?|(?:all )?categories|community|discussions?|message ?boards?|论坛|論壇"
-    r"|论坛首页|(?:全部)?(?:版块|版塊|板块|分类|分類)|社区|社區|首页|フォーラム|掲示板|カテゴリ|포럼|게시판|foren|foren-?übersicht|forum-?index"
+    r"(?:board|forum|community) ?index|forums?|boards?|(?:all"
+    r" )?categories|community|discussions?|message ?boards?|论坛|論壇"
+    r"|论坛首页|(?:全部)?(?:版块|版塊|板块|分类|分類)|社区|社區|首页|フォーラム|掲示板|カテゴリ|포럼|게시판|foren|foren-?übersicht"
+    r"|forum-?index"
     r"|index du forum|foros?|índice|fórum|fóruns|форумы?|список форумов|index|home",
     re.I,
 )
@@ -37,11 +39,12 @@ _USUAL_PLACES = ("/forum/", "/forums/", "/bbs/", "/community/")
 class ExplorerSettings:
     """Limits of an exploration.
 
-    most_pages: pages fetched in all; of these, `reserve` are kept for threads and further pages, however many boards there are.
-    most_up: pages tried to find the index above the start page. most_mixed: pages read of a list that mixes the threads of all
-    boards. threads: number of long threads read; short_threads: number of threads read that fit on one page. hints: whether the
-    page reader may use its knowledge of forum software. teacher: whether related pages are compared and, where they disagree,
-    other readings are tried.
+    most_pages: pages fetched in all; of these, `reserve` are kept for threads and further pages,
+    however many boards there are. most_up: pages tried to find the index above the start page.
+    most_mixed: pages read of a list that mixes the threads of all boards. threads: number of long
+    threads read; short_threads: number of threads read that fit on one page. hints: whether the
+    page reader may use its knowledge of forum software. teacher: whether related pages are compared
+    and, where they disagree, other readings are tried.
     """
 
     most_pages: int = 60
@@ -55,8 +58,8 @@ class ExplorerSettings:
 
 
 class Wanted(NamedTuple):
-    """A page to fetch next and its purpose: start, up (an index above the start page), board, list (a further page of a list),
-    thread."""
+    """A page to fetch next and its purpose: start, up (an index above the start page), board, list
+    (a further page of a list), thread."""
 
     url: str
     why: str
@@ -65,8 +68,9 @@ class Wanted(NamedTuple):
 class Explorer:
     """The exploration of one site.
 
-    Until `done` is true, the caller fetches the pages that `wanted()` returns, and passes each result to `feed` or `failed`.
-    `site()` may be called at any time and returns what is known so far. If `timezone` (IANA name) is given, it is not guessed.
+    Until `done` is true, the caller fetches the pages that `wanted()` returns, and passes each
+    result to `feed` or `failed`. `site()` may be called at any time and returns what is known so
+    far. If `timezone` (IANA name) is given, it is not guessed.
     """
 
     def __init__(
@@ -102,7 +106,9 @@ class Explorer:
         key = page_key(page.url)
         if key in self._pages:
             return
-        reading = self._reader(page.html, page.final_url, page.fetched_at, hints=self.settings.hints)
+        reading = self._reader(
+            page.html, page.final_url, page.fetched_at, hints=self.settings.hints
+        )
         if page.status >= 400:
             reading = PageReading(PageKind.other)
         self._pages[key] = facts(page, reading)
@@ -115,7 +121,8 @@ class Explorer:
         self._plan = None
 
     def wanted(self) -> list[Wanted]:
-        """Returns the pages to fetch next, most informative first; empty if enough is known or the limit of pages is reached."""
+        """Returns the pages to fetch next, most informative first; empty if enough is known or the
+        limit of pages is reached."""
         if self._plan is None:
             room = max(0, self.settings.most_pages - self.asked)
             plan: dict[str, Wanted] = {}
@@ -141,8 +148,16 @@ class Explorer:
         rivals = [wanted for wanted in self._rivals() if self._is_new(wanted)]
         further = [wanted for wanted in self._further_mixed() if self._is_new(wanted)]
         yield from unsettled
-        behind = [] if unsettled else [wanted for wanted in self._behind(candidates) if self._is_new(wanted)]
-        yield from behind[:1]  # one address first: if it leads to a list, the other boards' lists have addresses of that form
+        behind = (
+            []
+            if unsettled
+            else [wanted for wanted in self._behind(candidates) if self._is_new(wanted)]
+        )
+        yield from behind[
+            :1
+            # one address first: if it leads to a list, the other boards' lists have addresses of
+            # that form
+        ]
         yield from rivals
         if not rivals:
             yield from further
@@ -153,22 +168,32 @@ class Explorer:
         return page_key(wanted.url) not in self._pages and page_key(wanted.url) not in self._failed
 
     def _rivals(self) -> Iterator[Wanted]:
-        """Yields the targets of all next-page links of pages that have several; the page behind a link shows whether it is the
-        right one."""
+        """Yields the targets of all next-page links of pages that have several; the page behind a
+        link shows whether it is the right one."""
         if self.settings.teacher:
             for url in pagers.untried(list(self._pages.values())):
                 yield Wanted(url, "list")
 
     def _behind(self, candidates: Candidates) -> Iterator[Wanted]:
-        """Yields the addresses of lists of threads to which boards' pages without threads of their own link."""
-        pages = [one.overview for one in candidates.found.values() if one.sure and one.overview is not None]
-        for url in overview_pages.wanted(pages, list(self._pages.values())) if self.settings.teacher else ():
+        """Yields the addresses of lists of threads to which boards' pages without threads of their
+        own link."""
+        pages = [
+            one.overview
+            for one in candidates.found.values()
+            if one.sure and one.overview is not None
+        ]
+        for url in (
+            overview_pages.wanted(pages, list(self._pages.values()))
+            if self.settings.teacher
+            else ()
+        ):
             yield Wanted(url, "board")
 
     @property
     def pages(self) -> list[PageFacts]:
-        """The pages fetched so far, in the order of fetching. If pages of one kind have several links that may lead to the next
-        page, `next` is the address of the one that was found to do so."""
+        """The pages fetched so far, in the order of fetching. If pages of one kind have several
+        links that may lead to the next page, `next` is the address of the one that was found to do
+        so."""
         return pagers.with_next_links(self._pages.values(), self._sources())
 
     def _sources(self) -> dict[PageKind, str]:
@@ -186,9 +211,11 @@ class Explorer:
                 yield Wanted(candidate.url, "board")
 
     def _ways_up(self, start: PageFacts) -> Iterator[Wanted]:
-        """Yields the next address that may be the index above the start page: at most one, because the page found there shows
-        whether to try another. Once that index is found, yields the pages above it instead (see `_above_index`). Yields nothing
-        if the limit of tries is reached or a page that was tried lists the threads of all boards."""
+        """Yields the next address that may be the index above the start page: at most one, because
+        the page found there shows whether to try another. Once that index is found, yields the
+        pages above it instead (see `_above_index`). Yields nothing if the limit of tries is reached
+        or a page that was tried lists the threads of all boards.
+        """
         for tried, url in enumerate(self._above(start)):
             key = page_key(url)
             page = self._pages.get(key)
@@ -203,9 +230,10 @@ class Explorer:
                 return
 
     def _above_index(self, index: PageFacts) -> Iterator[Wanted]:
-        """Yields the first page of an index's breadcrumb: `index` may list only the boards of one category. If it was read
-        already and is no forum page (kind `other`), also up to two links that seem to lead to the forum. Leaves out requested
-        pages, other hosts and `never_requested` addresses."""
+        """Yields the first page of an index's breadcrumb: `index` may list only the boards of one
+        category. If it was read already and is no forum page (kind `other`), also up to two links
+        that seem to lead to the forum. Leaves out requested pages, other hosts and
+        `never_requested` addresses."""
         ways = [crumb.url for crumb in index.crumbs[:1]]
         for page in self._pages.values():
             if page.kind is PageKind.other and page.key in map(page_key, ways):
@@ -226,14 +254,23 @@ class Explorer:
         crumbs = [crumb.url for crumb in start.crumbs]
         named = _forum_links(start)
         if start.kind is PageKind.index:
-            ways = crumbs[:1] if page_key(start.url) not in {page_key(url) for url in crumbs[:1]} else []
+            ways = (
+                crumbs[:1]
+                if page_key(start.url) not in {page_key(url) for url in crumbs[:1]}
+                else []
+            )
         elif all_boards(start):
             ways = [*crumbs[:2], *named[:3]]
         else:
             ways = [*crumbs[:4], *named[:4], *_ancestors(start.url)]
             if start.kind is PageKind.other:
                 ways += [urljoin(start.url, guess) for guess in _USUAL_PLACES]
-            ways += [url for page in self._pages.values() if page.kind is PageKind.other for url in _forum_links(page)[:3]]
+            ways += [
+                url
+                for page in self._pages.values()
+                if page.kind is PageKind.other
+                for url in _forum_links(page)[:3]
+            ]
         for url in ways:
             key = page_key(url)
             if key not in seen and host(url) == host(start.url) and not never_requested(url):
@@ -244,20 +281,24 @@ class Explorer:
     def _covers(index: PageFacts, start: PageFacts) -> bool:
         """Tells whether an index page covers the start page of the exploration.
 
-        If the start page is the list of one board, the index must link to that board or to one of the boards in its breadcrumb
-        (if the start page has no breadcrumb, any index does). Otherwise one board row is enough, or two if the start page is an
-        index itself.
+        If the start page is the list of one board, the index must link to that board or to one of
+        the boards in its breadcrumb (if the start page has no breadcrumb, any index does).
+        Otherwise one board row is enough, or two if the start page is an index itself.
         """
         rows = {board_identity(row.url) for row in board_rows(index)}
         if len(rows) < 2 and start.kind is PageKind.index:
             return False
         if start.kind is PageKind.threadlist and not mixed(start):
-            own = {board_identity(start.url), *(board_identity(crumb.url) for crumb in start.crumbs)}
+            own = {
+                board_identity(start.url),
+                *(board_identity(crumb.url) for crumb in start.crumbs),
+            }
             return bool(rows & own) or not start.crumbs
         return bool(rows)
 
     def _further_mixed(self) -> Iterator[Wanted]:
-        """Yields the next page of a list of all boards' threads, as long as further pages show new boards."""
+        """Yields the next page of a list of all boards' threads, as long as further pages show new
+        boards."""
         pages = [page for page in self.pages if all_boards(page)]
         if not pages or len(pages) >= self.settings.most_mixed:
             return
@@ -272,10 +313,16 @@ class Explorer:
             yield Wanted(follow, "list")
 
     def _samples(self, candidates: Candidates) -> Iterator[Wanted]:
-        """Yields pages that show how the site's pages are built: page 2 of one list, the thread with most replies in each of
-        several lists (those with most pages and rows first), short threads, and page 2 of one thread."""
+        """Yields pages that show how the site's pages are built: page 2 of one list, the thread
+        with most replies in each of several lists (those with most pages and rows first), short
+        threads, and page 2 of one thread.
+        """
         shapes = candidates.board_shapes()
-        lists = [c.pages[0] for c in candidates.found.values() if c.pages and candidates.verdict(c, shapes) == "board"]
+        lists = [
+            c.pages[0]
+            for c in candidates.found.values()
+            if c.pages and candidates.verdict(c, shapes) == "board"
+        ]
         lists = [page for page in lists if thread_rows(page)]
         lists.sort(key=lambda page: (page.reading.next is None, -len(thread_rows(page))))
         for page in lists[:1]:
@@ -287,18 +334,30 @@ class Explorer:
         if self.settings.teacher:
             yield from self._short(lists)
         for page in self.pages:
-            if page.kind is PageKind.thread and page.reading.next and (page.reading.current or 1) == 1:
+            if (
+                page.kind is PageKind.thread
+                and page.reading.next
+                and (page.reading.current or 1) == 1
+            ):
                 yield Wanted(page.reading.next, "thread")
                 return
 
     def _short(self, lists: list[PageFacts]) -> Iterator[Wanted]:
-        """Yields threads that fit on one page, so that the row of each can be compared with all its posts; from different boards
-        in turn, with different numbers of replies."""
+        """Yields threads that fit on one page, so that the row of each can be compared with all its
+        posts; from different boards in turn, with different numbers of replies."""
         counts: set[int | None] = set()
         for number in range(self.settings.short_threads):
             page = lists[number % len(lists)] if lists else None
-            rows = [row for row in thread_rows(page) if not row.pinned and row.replies is not None] if page else []
-            fit = [row for row in rows if 1 <= (row.replies or 0) <= SHORT and row.replies not in counts]
+            rows = (
+                [row for row in thread_rows(page) if not row.pinned and row.replies is not None]
+                if page
+                else []
+            )
+            fit = [
+                row
+                for row in rows
+                if 1 <= (row.replies or 0) <= SHORT and row.replies not in counts
+            ]
             if fit:
                 row = fit[number // len(lists) % len(fit)]
                 counts.add(row.replies)
@@ -319,8 +378,8 @@ class Explorer:
         return build.site_model(candidates, guess, self.start_url, self._read_again, verdict)
 
     def _read_again(self, page: PageFacts, timezone: str, day_first: bool | None) -> PageReading:
-        """Reads a page of the sample again for the preview, in the site's time zone and with its order of day and month
-        (`day_first`). Returns the reading, which is cached."""
+        """Reads a page of the sample again for the preview, in the site's time zone and with its
+        order of day and month (`day_first`). Returns the reading, which is cached."""
         key = (page.asked_key, timezone, day_first)
         if key not in self._readings:
             source = self._html[page.asked_key]

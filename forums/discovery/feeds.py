@@ -1,5 +1,5 @@
-"""Addresses of possible overview sources other than pages: feeds that the front pages link, and JSON lists of known forum
-software.
+"""Addresses of possible overview sources other than pages: feeds that the front pages link, and
+JSON lists of known forum software.
 
 Which boards such a source shows, if any, is known only after its first reading.
 """
@@ -18,7 +18,9 @@ from forums.reading.apis import api_address
 
 FEED, API = "feed", "api"
 MAX_FEEDS = 3
-_LISTS = {  # for each forum software, the paths of two pages whose JSON guests may read: the boards, the threads of all boards
+# for each forum software, the paths of two pages whose JSON guests may read: the boards, the
+# threads of all boards
+_LISTS = {
     "discourse": ("categories", "latest"),
     "nodebb": ("categories", "recent"),
     "flarum": ("tags", "all"),
@@ -26,14 +28,24 @@ _LISTS = {  # for each forum software, the paths of two pages whose JSON guests 
 
 
 def candidates(pages: Iterable[PageFacts], root: str, engine: str) -> tuple[SourceFound, ...]:
-    """Returns up to MAX_FEEDS feeds linked by the root page or by pages that show several boards, those of the root page first,
-    and the JSON lists of the forum software `engine`.
+    """Returns up to MAX_FEEDS feeds linked by the root page or by pages that show several boards,
+    those of the root page first, and the JSON lists of the forum software `engine`.
 
-    A feed linked by the page of one board is left out, because it covers that board only, and so is any feed on another host.
+    A feed linked by the page of one board is left out, because it covers that board only, and so is
+    any feed on another host.
     """
-    fronts = [page for page in pages if page.kind is PageKind.index or all_boards(page) or page.key == page_key(root)]
+    fronts = [
+        page
+        for page in pages
+        if page.kind is PageKind.index or all_boards(page) or page.key == page_key(root)
+    ]
     fronts.sort(key=lambda page: page.key != page_key(root))
-    feeds = {page_key(url): url for page in reversed(fronts) for url in reversed(page.feeds) if host(url) == host(root)}
+    feeds = {
+        page_key(url): url
+        for page in reversed(fronts)
+        for url in reversed(page.feeds)
+        if host(url) == host(root)
+    }
     found = [SourceFound(url, FEED) for url in list(feeds.values())[::-1][:MAX_FEEDS]]
     return (*found, *(SourceFound(url, API) for url in _lists(root, engine)))
 

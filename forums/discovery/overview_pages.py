@@ -1,7 +1,8 @@
-"""Overview pages of a single board: pages between the index and the board's list of threads, which link to that list.
+"""Overview pages of a single board: pages between the index and the board's list of threads, which
+link to that list.
 
-All boards of a site are built alike: the link has the same form below each board's address, so that what is found for one board
-applies to all.
+All boards of a site are built alike: the link has the same form below each board's address, so that
+what is found for one board applies to all.
 """
 
 from __future__ import annotations
@@ -20,23 +21,29 @@ _DIGITS = re.compile(r"\d")
 
 
 def is_overview(page: PageFacts) -> bool:
-    """Tells whether the page at a board's address may be an overview page that only links to the board's list of threads: it
-    could be fetched, and was recognised as no kind of forum page."""
+    """Tells whether the page at a board's address may be an overview page that only links to the
+    board's list of threads: it could be fetched, and was recognised as no kind of forum page."""
     return page.status < 400 and page.kind is PageKind.other
 
 
 def onward(page: PageFacts) -> list[str]:
-    """Returns the endings of the links to addresses below a page's own address: "threads" for a link to /board/7/threads on
-    the page /board/7. Endings without digits come first. Links to forms, files and the like are left out."""
+    """Returns the endings of the links to addresses below a page's own address: "threads" for a
+    link to /board/7/threads on the page /board/7. Endings without digits come first. Links to
+    forms, files and the like are left out.
+    """
     own = page.key + "/"
-    ends = [key.removeprefix(own) for link in page.links if (key := page_key(link.url)).startswith(own) and "?" not in key]
+    ends = [
+        key.removeprefix(own)
+        for link in page.links
+        if (key := page_key(link.url)).startswith(own) and "?" not in key
+    ]
     fit = [end for end in dict.fromkeys(ends) if end and not sends_or_asks(unquote(end))]
     return sorted(fit, key=lambda end: (bool(_DIGITS.search(end)), end.count("/")))
 
 
 def behind(page: PageFacts, pages: Iterable[PageFacts]) -> PageFacts | None:
-    """Returns the list of threads that an overview page links to, if it is in the sample; of several the one with a next page and
-    most rows. None if there is none."""
+    """Returns the list of threads that an overview page links to, if it is in the sample; of
+    several the one with a next page and most rows. None if there is none."""
     ends = set(onward(page))
     own = page.key + "/"
     lists = [
@@ -47,15 +54,19 @@ def behind(page: PageFacts, pages: Iterable[PageFacts]) -> PageFacts | None:
         and (other.reading.current or 1) == 1
         and any(isinstance(record, ThreadRecord) for record in other.reading.records)
     ]
-    return max(lists, key=lambda other: (other.reading.next is not None, len(other.reading.records)), default=None)
+    return max(
+        lists,
+        key=lambda other: (other.reading.next is not None, len(other.reading.records)),
+        default=None,
+    )
 
 
 def wanted(overviews: Sequence[PageFacts], pages: Sequence[PageFacts]) -> Iterator[str]:
     """Yields the addresses to fetch in order to find the lists behind overview pages.
 
-    If the sample has a list that an overview page links to, these are the links with the same ending (see `onward`) on all
-    overview pages. Otherwise they are up to MAX_TRIED links of the overview page with most links, whose endings occur on more
-    than half of the overview pages.
+    If the sample has a list that an overview page links to, these are the links with the same
+    ending (see `onward`) on all overview pages. Otherwise they are up to MAX_TRIED links of the
+    overview page with most links, whose endings occur on more than half of the overview pages.
 
     overviews: overview pages of boards; pages: all pages of the sample.
     """
@@ -77,5 +88,6 @@ def wanted(overviews: Sequence[PageFacts], pages: Sequence[PageFacts]) -> Iterat
 
 
 def _address(page: PageFacts, end: str) -> str:
-    """Returns the full address of the link from `page` to the page's own path plus "/" and `end`; there must be one."""
+    """Returns the full address of the link from `page` to the page's own path plus "/" and `end`;
+    there must be one."""
     return next(link.url for link in page.links if page_key(link.url) == f"{page.key}/{end}")

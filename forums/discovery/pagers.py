@@ -1,8 +1,9 @@
 """Decides which of several next-page links is the right one, from the pages behind them.
 
-A page may have several (a visible link, one in its head, one that only scripts use). The right one leads to a page of the same
-kind with new rows; one that leads to the same rows, to another kind of page or to no page is wrong. Links are distinguished
-by where on the page they were found, with the names of the sources in `PageReading.next_links`, such as "head".
+A page may have several (a visible link, one in its head, one that only scripts use). The right one
+leads to a page of the same kind with new rows; one that leads to the same rows, to another kind of
+page or to no page is wrong. Links are distinguished by where on the page they were found, with the
+names of the sources in `PageReading.next_links`, such as "head".
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from forums.discovery.shapes import page_key
 from forums.reading import PageKind, PageReading, PostRecord, ThreadRecord, thread_key
 
 KINDS = (PageKind.threadlist, PageKind.thread)
-MAX_TRIED = 2  # if pages have several next-page links, all of them are tried on at most this many pages of a kind
+# if pages have several next-page links, all of them are tried on at most this many pages of a kind
+MAX_TRIED = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """What a sample showed about the next-page links in one position (`source`) on pages of one kind: `kept` of the `tried` links
-    led to new rows."""
+    """What a sample showed about the next-page links in one position (`source`) on pages of one
+    kind: `kept` of the `tried` links led to new rows."""
 
     kind: PageKind
     source: str
@@ -30,20 +32,24 @@ class Pager:
 
 
 def row_keys(reading: PageReading) -> frozenset[str]:
-    """Returns keys by which the rows of a page are recognised on another one. Pinned rows have none, because they are repeated on
-    many pages."""
+    """Returns keys by which the rows of a page are recognised on another one. Pinned rows have
+    none, because they are repeated on many pages."""
     keys = []
     for record in reading.records:
         if isinstance(record, ThreadRecord) and not record.pinned:
             keys.append(thread_key(record.url))
         elif isinstance(record, PostRecord):
-            keys.append(record.post_id or f"{record.author} {record.posted and record.posted.value} {record.text[:200]}")
+            keys.append(
+                record.post_id
+                or f"{record.author} {record.posted and record.posted.value} {record.text[:200]}"
+            )
     return frozenset(keys)
 
 
 def tested(pages: Sequence[PageFacts]) -> list[Pager]:
-    """Returns for each kind of page and position of next-page links how often these links led to new rows, the best position of a
-    kind first. Only links between pages of the sample `pages` can be tested."""
+    """Returns for each kind of page and position of next-page links how often these links led to
+    new rows, the best position of a kind first. Only links between pages of the sample `pages` can
+    be tested."""
     asked = {page.asked_key: page for page in pages}
     counts: dict[tuple[PageKind, str], list[int]] = {}
     for page in pages:
@@ -61,8 +67,10 @@ def tested(pages: Sequence[PageFacts]) -> list[Pager]:
 
 
 def chosen(pages: Sequence[PageFacts]) -> dict[PageKind, Pager]:
-    """Returns for each kind of page the best place to take the next-page link from: page numbers, the word "next" or <head>.
-    Kinds for which it makes no difference are omitted: the links in all places, or in none, mostly lead to new rows."""
+    """Returns for each kind of page the best place to take the next-page link from: page numbers,
+    the word "next" or <head>. Kinds for which it makes no difference are omitted: the links in all
+    places, or in none, mostly lead to new rows.
+    """
     best: dict[PageKind, Pager] = {}
     ways = tested(pages)
     for kind in KINDS:
@@ -74,27 +82,41 @@ def chosen(pages: Sequence[PageFacts]) -> dict[PageKind, Pager]:
 
 
 def sources(pages: Sequence[PageFacts]) -> dict[PageKind, str]:
-    """Returns, by kind of page, the name of the best position of next-page links (see `chosen`), in the form that
-    `with_next_links` takes."""
+    """Returns, by kind of page, the name of the best position of next-page links (see `chosen`), in
+    the form that `with_next_links` takes."""
     return {kind: pager.source for kind, pager in chosen(pages).items()}
 
 
 def followed(reading: PageReading, source: str) -> PageReading:
-    """Returns the reading with `next` taken from the link at position `source`; `next` is None if the page has no link there.
-    Unchanged if `source` is ""."""
+    """Returns the reading with `next` taken from the link at position `source`; `next` is None if
+    the page has no link there. Unchanged if `source` is ""."""
     return replace(reading, next=dict(reading.next_links).get(source)) if source else reading
 
 
 def with_next_links(pages: Iterable[PageFacts], sources: Mapping[PageKind, str]) -> list[PageFacts]:
-    """Returns the pages, each with `next` taken from the link position that `sources` names for its kind, if it names one."""
-    return [replace(page, reading=followed(page.reading, sources[page.kind])) if page.kind in sources else page for page in pages]
+    """Returns the pages, each with `next` taken from the link position that `sources` names for its
+    kind, if it names one."""
+    return [
+        (
+            replace(page, reading=followed(page.reading, sources[page.kind]))
+            if page.kind in sources
+            else page
+        )
+        for page in pages
+    ]
 
 
 def untried(pages: Sequence[PageFacts]) -> Iterator[str]:
-    """Yields the addresses to fetch to find out which of several next-page links is right. For each kind of page that is still
-    undecided, these are the targets of all next-page links on the first two pages (MAX_TRIED) with different ones."""
+    """Yields the addresses to fetch to find out which of several next-page links is right. For each
+    kind of page that is still undecided, these are the targets of all next-page links on the first
+    two pages (MAX_TRIED) with different ones.
+    """
     for kind in KINDS:
-        several = [page for page in pages if page.kind is kind and len({page_key(url) for _, url in page.reading.next_links}) > 1]
+        several = [
+            page
+            for page in pages
+            if page.kind is kind and len({page_key(url) for _, url in page.reading.next_links}) > 1
+        ]
         for page in several[:MAX_TRIED]:
             if kind not in chosen(pages):
                 yield from (url for _source, url in page.reading.next_links)

@@ -1,4 +1,5 @@
-"""Facts of one fetched page that discovery needs besides its reading: links, breadcrumb, titles, evidence of the time zone."""
+"""Facts of one fetched page that discovery needs besides its reading: links, breadcrumb, titles,
+evidence of the time zone."""
 
 from __future__ import annotations
 
@@ -24,10 +25,16 @@ MAX_MARKS = 80
 MAX_FEEDS = 6
 _MAX_TEXTS = 20_000
 _MAX_BLOCKS = 40
-_CRUMBS = re.compile(r"crumb|navtree|nav_?path|linktree|pathway|location|position|(?:^|[\s_-])path(?:$|[\s_-])|\bpt\b", re.I)
+_CRUMBS = re.compile(
+    r"crumb|navtree|nav_?path|linktree|pathway|location|position|(?:^|[\s_-])path(?:$|[\s_-])"
+    r"|\bpt\b",
+    re.I,
+)
 _EMPTY = re.compile(
-    r"\bno (?:threads?|topics?|posts?|discussions?|messages?|questions?)\b|nothing (?:has been )?posted|keine (?:themen|beiträge)"
-    r"|aucun (?:sujet|message)|no hay (?:temas|mensajes)|nessun (?:argomento|messaggio)|нет (?:тем|сообщений)"
+    r"\bno (?:threads?|topics?|posts?|discussions?|messages?|questions?)\b|nothing (?:has been"
+    r" )?posted|keine (?:themen|beiträge)"
+    r"|aucun (?:sujet|message)|no hay (?:temas|mensajes)|nessun (?:argomento|messaggio)|нет"
+    r" (?:тем|сообщений)"
     r"|暂无|尚无|还没有|没有(?:主题|帖子)"
     r"|まだ(?:投稿|スレッド)|게시물이 없",
     re.I,
@@ -35,12 +42,20 @@ _EMPTY = re.compile(
 _STEP = re.compile(r"[»›>→/:|·\\-]|::|&gt;")
 _EXPLICIT = re.compile(r"[+-]\d\d:?\d\d$|Z$|GMT|UTC|^\d{10}(?:\d{3})?$")
 _FEED_TYPES = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml"))
-_TIME_ATTRIBUTES = ("datetime", "title", "data-time", "data-timestamp", "data-original-title", "data-title")
+_TIME_ATTRIBUTES = (
+    "datetime",
+    "title",
+    "data-time",
+    "data-timestamp",
+    "data-original-title",
+    "data-title",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedPage:
-    """A fetched page: `url` was requested, and the response came from `final_url`, after redirects."""
+    """A fetched page: `url` was requested, and the response came from `final_url`, after
+    redirects."""
 
     url: str
     final_url: str
@@ -51,8 +66,8 @@ class FetchedPage:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A link of a page: its address, how often it occurs on the page (`times`), and its text; if it occurs several times, the
-    first text that contains words."""
+    """A link of a page: its address, how often it occurs on the page (`times`), and its text; if it
+    occurs several times, the first text that contains words."""
 
     url: str
     text: str
@@ -63,10 +78,12 @@ class Seen:
 class PageFacts:
     """What discovery uses of one page of the sample.
 
-    `key` and `asked_key` identify the address that answered and the one requested (see `page_key`). `crumbs`: links of the
-    breadcrumb, top first. `titles`: texts of headings and title. `stated`: texts that state a UTC offset; `pairs`: times as shown
-    with the true time, for guessing the time zone. `day_first`: whether dates have the day before the month, None if not shown.
-    `marks`: frequent class names. `says_empty`: a text says that there are no threads. `feeds`: addresses of linked feeds.
+    `key` and `asked_key` identify the address that answered and the one requested (see `page_key`).
+    `crumbs`: links of the breadcrumb, top first. `titles`: texts of headings and title. `stated`:
+    texts that state a UTC offset; `pairs`: times as shown with the true time, for guessing the time
+    zone. `day_first`: whether dates have the day before the month, None if not shown. `marks`:
+    frequent class names. `says_empty`: a text says that there are no threads. `feeds`: addresses of
+    linked feeds.
     """
 
     url: str
@@ -104,12 +121,16 @@ def parse(html: str) -> HtmlElement | None:
 
 
 def facts(page: FetchedPage, reading: PageReading) -> PageFacts:
-    """Parses a fetched page and returns its `PageFacts`: links, titles, language and the like, with its `reading`."""
+    """Parses a fetched page and returns its `PageFacts`: links, titles, language and the like, with
+    its `reading`."""
     key, asked = page_key(page.final_url), page_key(page.url)
     root = parse(page.html)
     if root is None or page.status >= 400:
         return PageFacts(page.final_url, key, asked, page.status, page.fetched_at, reading)
-    base = next((urljoin(page.final_url, b.get("href")) for b in root.iter("base") if b.get("href")), page.final_url)
+    base = next(
+        (urljoin(page.final_url, b.get("href")) for b in root.iter("base") if b.get("href")),
+        page.final_url,
+    )
     texts = list(_texts(root))
     return PageFacts(
         page.final_url,
@@ -123,7 +144,9 @@ def facts(page: FetchedPage, reading: PageReading) -> PageFacts:
         titles=tuple(_titles(root)),
         site_name=_site_name(root),
         language=_language(root, texts),
-        stated=tuple(text for text in texts if len(text) < 300 and stated_offset(text) is not None)[:3],
+        stated=tuple(text for text in texts if len(text) < 300 and stated_offset(text) is not None)[
+            :3
+        ],
         pairs=tuple(_pairs(root, texts, page.fetched_at)),
         day_first=decide_day_first(text for text in texts if len(text) < 60),
         marks=frequent_class_names(root),
@@ -136,7 +159,12 @@ def _texts(root: HtmlElement) -> Iterator[str]:
     for count, element in enumerate(root.iter()):
         if count > _MAX_TEXTS:
             return
-        if not isinstance(element.tag, str) or element.tag in ("script", "style", "noscript", "textarea"):
+        if not isinstance(element.tag, str) or element.tag in (
+            "script",
+            "style",
+            "noscript",
+            "textarea",
+        ):
             continue
         for text in (element.text, element.tail):
             if text and not text.isspace():
@@ -153,7 +181,12 @@ def _words_of(element: HtmlElement) -> str:
 
 def _seen(element: HtmlElement, base: str) -> Seen | None:
     href = (element.get("href") or "").strip()
-    if not href or href[0] == "#" or href[:11].lower() == "javascript:" or href[:7].lower() == "mailto:":
+    if (
+        not href
+        or href[0] == "#"
+        or href[:11].lower() == "javascript:"
+        or href[:7].lower() == "mailto:"
+    ):
         return None
     try:
         url = urldefrag(urljoin(base, href)).url
@@ -163,7 +196,8 @@ def _seen(element: HtmlElement, base: str) -> Seen | None:
 
 
 def _links(root: HtmlElement, base: str) -> Iterator[Seen]:
-    """Yields the links of a page in order, each address once, with its first text that contains words."""
+    """Yields the links of a page in order, each address once, with its first text that contains
+    words."""
     known: dict[str, Seen] = {}
     for count, element in enumerate(root.iter("a")):
         if count >= MAX_LINKS:
@@ -172,19 +206,27 @@ def _links(root: HtmlElement, base: str) -> Iterator[Seen]:
         if seen is None:
             continue
         before = known.get(seen.url)
-        known[seen.url] = seen if before is None else Seen(seen.url, _telling(before.text, seen.text), before.times + 1)
+        known[seen.url] = (
+            seen
+            if before is None
+            else Seen(seen.url, _telling(before.text, seen.text), before.times + 1)
+        )
     yield from known.values()
 
 
 def _telling(first: str, second: str) -> str:
-    """Returns the first of two texts of one link that contains letters; the first one if none does."""
+    """Returns the first of two texts of one link that contains letters; the first one if none
+    does."""
     return first if any(map(str.isalpha, first)) or not any(map(str.isalpha, second)) else second
 
 
 def _feeds(root: HtmlElement, base: str) -> Iterator[str]:
     """Yields the addresses of the feeds named in a page's head (`link rel=alternate`), in order."""
     for element in root.iter("link"):
-        told = (element.get("rel") or "").lower().split(), (element.get("type") or "").strip().lower()
+        told = (
+            (element.get("rel") or "").lower().split(),
+            (element.get("type") or "").strip().lower(),
+        )
         if "alternate" in told[0] and told[1] in _FEED_TYPES:
             seen = _seen(element, base)
             if seen is not None:
@@ -192,11 +234,15 @@ def _feeds(root: HtmlElement, base: str) -> Iterator[str]:
 
 
 def _crumbs(root: HtmlElement, base: str) -> list[Seen]:
-    """Returns the breadcrumb of a page: the links from the forum's root to this page, top first. If several elements have names
-    typical of breadcrumbs, the first one with "crumb" in its name is used, otherwise the one with most links."""
+    """Returns the breadcrumb of a page: the links from the forum's root to this page, top first. If
+    several elements have names typical of breadcrumbs, the first one with "crumb" in its name is
+    used, otherwise the one with most links.
+    """
     best: list[Seen] = []
     tried = 0
-    for element in root.iter("nav", "div", "ul", "ol", "p", "td", "span", "section", "dl", "h1", "h2", "h3"):
+    for element in root.iter(
+        "nav", "div", "ul", "ol", "p", "td", "span", "section", "dl", "h1", "h2", "h3"
+    ):
         name = " ".join(element.get(key) or "" for key in ("class", "id", "aria-label", "itemtype"))
         if not name or not _CRUMBS.search(name):
             continue
@@ -205,7 +251,11 @@ def _crumbs(root: HtmlElement, base: str) -> list[Seen]:
             break
         links = [seen for a in element.iter("a") if (seen := _seen(a, base)) is not None]
         links = list({seen.url: seen for seen in reversed(links)}.values())[::-1]
-        if 1 <= len(links) <= 8 and len(_words_of(element)) < 400 and (len(links) > len(best) or "crumb" in name.lower()):
+        if (
+            1 <= len(links) <= 8
+            and len(_words_of(element)) < 400
+            and (len(links) > len(best) or "crumb" in name.lower())
+        ):
             best = links
             if "crumb" in name.lower():
                 break
@@ -213,20 +263,26 @@ def _crumbs(root: HtmlElement, base: str) -> list[Seen]:
 
 
 def _unnamed_crumbs(root: HtmlElement, base: str) -> list[Seen]:
-    """Returns a breadcrumb that no class name marks: two or more links in one block, with nothing between them but » or similar
-    characters."""
+    """Returns a breadcrumb that no class name marks: two or more links in one block, with nothing
+    between them but » or similar characters."""
     for count, element in enumerate(root.iter("a")):
         if count > 60:
             break
         parent = element.getparent()
         chain = [element]
         following = element
-        while (_STEP.fullmatch((following.tail or "").strip() or "x")) and following.getnext() is not None:
+        while (
+            _STEP.fullmatch((following.tail or "").strip() or "x")
+        ) and following.getnext() is not None:
             following = following.getnext()
             if following.tag != "a":
                 break
             chain.append(following)
-        if parent is not None and len(chain) >= 2 and "»›>→".find((element.tail or "").strip()[:1] or "x") >= 0:
+        if (
+            parent is not None
+            and len(chain) >= 2
+            and "»›>→".find((element.tail or "").strip()[:1] or "x") >= 0
+        ):
             return [seen for a in chain if (seen := _seen(a, base)) is not None]
     return []
 
@@ -241,7 +297,10 @@ def _titles(root: HtmlElement) -> Iterator[str]:
 
 def _site_name(root: HtmlElement) -> str:
     for element in root.iter("meta"):
-        if (element.get("property") or element.get("name") or "").lower() in ("og:site_name", "application-name"):
+        if (element.get("property") or element.get("name") or "").lower() in (
+            "og:site_name",
+            "application-name",
+        ):
             return (element.get("content") or "").strip()
     return ""
 
@@ -258,25 +317,39 @@ _ENGLISH_TIME = re.compile(
 
 
 def _language(root: HtmlElement, texts: list[str]) -> str:
-    """Returns the language of a page's interface; "" if unknown. It is the declared language; otherwise "en" if at least three
-    times are written in English; otherwise the language of a script that makes up more than a fifth of the letters in very short
-    texts (longer ones are by users, who may write in another language)."""
+    """Returns the language of a page's interface; "" if unknown. It is the declared language;
+    otherwise "en" if at least three times are written in English; otherwise the language of a
+    script that makes up more than a fifth of the letters in very short texts (longer ones are by
+    users, who may write in another language)."""
     for element in root.iter("html"):
-        told = (element.get("lang") or element.get("{http://www.w3.org/XML/1998/namespace}lang") or "").strip().lower()
+        told = (
+            (element.get("lang") or element.get("{http://www.w3.org/XML/1998/namespace}lang") or "")
+            .strip()
+            .lower()
+        )
         if told:
             return told
     if sum(len(text) <= 60 and _ENGLISH_TIME.search(text) is not None for text in texts) >= 3:
         return "en"
-    letters = "".join(character for text in texts if len(text) <= 12 for character in text.lower() if character.isalpha())
+    letters = "".join(
+        character
+        for text in texts
+        if len(text) <= 12
+        for character in text.lower()
+        if character.isalpha()
+    )
     for language, first, last in _SCRIPTS:
-        if letters and sum(first <= character <= last for character in letters) > 0.2 * len(letters):
+        if letters and sum(first <= character <= last for character in letters) > 0.2 * len(
+            letters
+        ):
             return language
     return ""
 
 
 def _pairs(root: HtmlElement, texts: Iterable[str], fetched_at: datetime) -> Iterator[Pair]:
-    """Yields evidence of the time zone: pairs of a time as the site shows it and the true time, from a clock on the page, from an
-    exact time next to "5 minutes ago", or from a stated UTC offset."""
+    """Yields evidence of the time zone: pairs of a time as the site shows it and the true time,
+    from a clock on the page, from an exact time next to "5 minutes ago", or from a stated UTC
+    offset."""
     context = DateContext(fetched_at)
     for text in texts:
         words = page_clock(text) if len(text) < 200 else None
@@ -284,7 +357,9 @@ def _pairs(root: HtmlElement, texts: Iterable[str], fetched_at: datetime) -> Ite
         if moment is not None and not moment.relative:
             yield Pair(_nearest_day(moment, fetched_at), fetched_at, 0)
     found = 0
-    for element in root.iter("time", "span", "abbr", "div", "td", "a", "p", "li", "small", "em", "i", "b"):
+    for element in root.iter(
+        "time", "span", "abbr", "div", "td", "a", "p", "li", "small", "em", "i", "b"
+    ):
         for name in _TIME_ATTRIBUTES:
             told = element.get(name)
             if not told or found > 60:
@@ -312,14 +387,19 @@ def _pair(relative: str, exact: Moment, shown: Moment | None) -> Pair | None:
 
 
 def _nearest_day(moment: Moment, fetched_at: datetime) -> datetime:
-    """Moves a time that was shown without a date to the day that brings it closest to the time of fetching."""
+    """Moves a time that was shown without a date to the day that brings it closest to the time of
+    fetching."""
     difference = (moment.value - fetched_at).total_seconds()
-    return moment.value - timedelta(days=round(difference / 86400)) if abs(difference) < 3 * 86400 else moment.value
+    return (
+        moment.value - timedelta(days=round(difference / 86400))
+        if abs(difference) < 3 * 86400
+        else moment.value
+    )
 
 
 def frequent_class_names(root: HtmlElement) -> frozenset[str]:
-    """Returns the class names that determine a page's looks, and that a new theme changes: the most frequent ones without digits.
-    """
+    """Returns the class names that determine a page's looks, and that a new theme changes: the most
+    frequent ones without digits."""
     counts: dict[str, int] = {}
     for element in root.iter():
         names = element.get("class") if isinstance(element.tag, str) else None

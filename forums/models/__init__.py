@@ -2,7 +2,17 @@
 
 from forums.models.doubts import Doubt
 from forums.models.logins import LoginMethod, LoginState, SiteLogin
-from forums.models.plans import ALL_SITES, TIMETABLES, Basis, BoardDay, LoopState, Plan, PlanDay, PlannedVisit, Policy
+from forums.models.plans import (
+    ALL_SITES,
+    TIMETABLES,
+    Basis,
+    BoardDay,
+    LoopState,
+    Plan,
+    PlanDay,
+    PlannedVisit,
+    Policy,
+)
 from forums.models.predictions import ReplyModel
 from forums.models.simulations import EventLog, Simulation, SimulationKind
 from forums.models.sites import (

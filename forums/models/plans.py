@@ -1,4 +1,5 @@
-"""Plans of visits: their scope, their policy, how each day was planned, and the visits themselves."""
+"""Plans of visits: their scope, their policy, how each day was planned, and the visits
+themselves."""
 
 from __future__ import annotations
 
@@ -29,31 +30,49 @@ class Basis(models.TextChoices):
     """The data on which a plan's rates are based."""
 
     HISTORY = "history", _("the boards' own history")
-    MIXED = "mixed", _("own history where there is some, otherwise the average rhythm of public forums")
+    MIXED = (
+        "mixed",
+        _("own history where there is some, otherwise the average rhythm of public forums"),
+    )
     PRIOR = "prior", _("the average rhythm of public forums: no history yet")
 
 
 class Plan(models.Model):
-    """How the boards of one site, or of all sites without a plan of their own, are visited within `visits_per_day`.
+    """How the boards of one site, or of all sites without a plan of their own, are visited within
+    `visits_per_day`.
 
-    `stale` is the code of what has changed since the last planning ("" for nothing): the dispatcher then plans again in its next
-    round. `ranked_at` is the time of the plan's last check by a dispatcher; the dispatcher that advances it first, by a
-    conditional UPDATE, makes the next check.
+    `stale` is the code of what has changed since the last planning ("" for nothing): the dispatcher
+    then plans again in its next round. `ranked_at` is the time of the plan's last check by a
+    dispatcher; the dispatcher that advances it first, by a conditional UPDATE, makes the next
+    check.
     """
 
     scope = models.CharField(max_length=32, unique=True)
     site = models.OneToOneField(
-        "forums.Site", models.CASCADE, null=True, blank=True, related_name="plan", verbose_name=_("forum")
+        "forums.Site",
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="plan",
+        verbose_name=_("forum"),
     )
-    policy = models.CharField(_("policy"), max_length=10, choices=Policy.choices, default=Policy.ADAPTIVE)
+    policy = models.CharField(
+        _("policy"), max_length=10, choices=Policy.choices, default=Policy.ADAPTIVE
+    )
     visits_per_day = models.PositiveIntegerField(
         _("visits per day"), validators=[MinValueValidator(1), MaxValueValidator(10_000_000)]
     )
     theta = models.FloatField(
-        _("weight of a reply"), default=USUAL_THETA, validators=[MinValueValidator(MIN_THETA), MaxValueValidator(MAX_THETA)]
+        _("weight of a reply"),
+        default=USUAL_THETA,
+        validators=[MinValueValidator(MIN_THETA), MaxValueValidator(MAX_THETA)],
     )
-    history_days = models.FloatField(_("history (days)"), default=20.0, validators=[MinValueValidator(1), MaxValueValidator(400)])
-    half_life_days = models.FloatField(_("half-life (days)"), null=True, blank=True, validators=[MinValueValidator(0.5)])
+    history_days = models.FloatField(
+        _("history (days)"), default=20.0, validators=[MinValueValidator(1), MaxValueValidator(400)]
+    )
+    half_life_days = models.FloatField(
+        _("half-life (days)"), null=True, blank=True, validators=[MinValueValidator(0.5)]
+    )
     bins = models.PositiveSmallIntegerField(
         _("parts of a day"), default=24, validators=[MinValueValidator(1), MaxValueValidator(96)]
     )
@@ -61,7 +80,9 @@ class Plan(models.Model):
     stale = models.CharField(max_length=20, blank=True, default="new")
     ranked_at = models.DateTimeField(null=True, blank=True)
     changed_at = models.DateTimeField(_("changed"))
-    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    changed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
 
     class Meta:
         verbose_name = _("visit plan")
@@ -73,11 +94,12 @@ class Plan(models.Model):
 
 
 class LoopState(models.Model):
-    """The stored state of an adaptive plan between two rankings of its boards, as packed arrays, and the time up to which visits
-    are included in it (`told_until`).
+    """The stored state of an adaptive plan between two rankings of its boards, as packed arrays,
+    and the time up to which visits are included in it (`told_until`).
 
-    `fixed` contains boards, rates and kernels and is written when the plan is made; `data` is written after each ranking that
-    changed something; `outlook` contains the visits expected in the future and is written by both.
+    `fixed` contains boards, rates and kernels and is written when the plan is made; `data` is
+    written after each ranking that changed something; `outlook` contains the visits expected in the
+    future and is written by both.
     """
 
     plan = models.OneToOneField(Plan, models.CASCADE, related_name="loop", primary_key=True)
@@ -89,11 +111,12 @@ class LoopState(models.Model):
 
 
 class PlanDay(models.Model):
-    """One day of a plan: the data it was planned from and the expected delays. Planning the day again replaces its figures.
+    """One day of a plan: the data it was planned from and the expected delays. Planning the day
+    again replaces its figures.
 
-    Delays are sums over all boards in weighted event-hours per day, importance included; None if a board gets no visit.
-    `expected_delay` assumes the plan's timetable (adaptive policy: the optimal one), `era_delay` equally frequent visits of all
-    boards, both at the same event rates.
+    Delays are sums over all boards in weighted event-hours per day, importance included; None if a
+    board gets no visit. `expected_delay` assumes the plan's timetable (adaptive policy: the optimal
+    one), `era_delay` equally frequent visits of all boards, both at the same event rates.
     """
 
     plan = models.ForeignKey(Plan, models.CASCADE, related_name="days")
@@ -123,8 +146,10 @@ class PlanDay(models.Model):
 
 
 class BoardDay(models.Model):
-    """One board in a planned day: its expected new threads Ng and replies Nr per day, their weighted number W (Ng + theta Nr) of
-    eq. (5) of the forum paper (`weight`), its visits, and the expected delay in weighted event-hours (None without visits)."""
+    """One board in a planned day: its expected new threads Ng and replies Nr per day, their
+    weighted number W (Ng + theta Nr) of eq. (5) of the forum paper (`weight`), its visits, and the
+    expected delay in weighted event-hours (None without visits).
+    """
 
     planned_day = models.ForeignKey(PlanDay, models.CASCADE, related_name="board_days")
     board = models.ForeignKey("forums.Board", models.CASCADE, related_name="planned_days")
@@ -135,15 +160,18 @@ class BoardDay(models.Model):
     expected_delay = models.FloatField(null=True, blank=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["planned_day", "board"], name="boardday_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["planned_day", "board"], name="boardday_once")
+        ]
 
 
 class PlannedVisit(models.Model):
     """A visit of a board at a time, past or future.
 
-    A visit is planned until a run makes it (started; `visit` is the actual visit), or until a later one of its board is also due
-    (missed). Planning again replaces planned visits, except `pinned` ones. A pinned visit with `daily` recurs every day at its
-    local time. `code` and `figures` give the reason for its time.
+    A visit is planned until a run makes it (started; `visit` is the actual visit), or until a later
+    one of its board is also due (missed). Planning again replaces planned visits, except `pinned`
+    ones. A pinned visit with `daily` recurs every day at its local time. `code` and `figures` give
+    the reason for its time.
     """
 
     class State(models.TextChoices):
@@ -161,8 +189,12 @@ class PlannedVisit(models.Model):
     figures = models.JSONField(default=dict, blank=True)
     expected_events = models.FloatField(null=True, blank=True)
     expected_delay = models.FloatField(null=True, blank=True)
-    visit = models.OneToOneField("forums.Visit", models.SET_NULL, null=True, blank=True, related_name="planned")
-    edited_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    visit = models.OneToOneField(
+        "forums.Visit", models.SET_NULL, null=True, blank=True, related_name="planned"
+    )
+    edited_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
 
     class Meta:
         verbose_name = _("planned visit")

@@ -6,12 +6,16 @@ from django.db import models
 
 
 class ReplyModel(models.Model):
-    """A site's hazard model of next replies, fitted on its own threads; `weights` is empty while there are too few replies.
+    """A site's hazard model of next replies, fitted on its own threads; `weights` is empty while
+    there are too few replies.
 
-    `activity` holds the number of the site's posts in each local hour of the day; operational hours are derived from it.
+    `activity` holds the number of the site's posts in each local hour of the day; operational hours
+    are derived from it.
     """
 
-    site = models.OneToOneField("forums.Site", models.CASCADE, related_name="reply_model", primary_key=True)
+    site = models.OneToOneField(
+        "forums.Site", models.CASCADE, related_name="reply_model", primary_key=True
+    )
     trained_at = models.DateTimeField()
     trained_on = models.PositiveIntegerField(default=0)
     weights = models.JSONField(default=list, blank=True)

@@ -14,15 +14,18 @@ DEFAULT_INTERVAL_SECONDS = 6 * 3600
 
 class Site(models.Model):
     """A forum. `settings` override the crawl settings.
-    - structure (learned from pages), rules (corrections by the operator): the site model; version: its number.
-    - layout: a detected layout change, {} for none: "at" (time), "run" (id), "kind" of page, "reasons" and missing "roles" (see
-      `LayoutChange`), "state" of learning the site again ("learning", "agreed" or "disagrees"), "verdict" (reasons against the
-      new model) and "version" (its number). "moved" is kept for ever once the site's addresses have changed: threads not seen
-      since are then searched under the new ones.
-    - evidence: for each claim of the model, in how many cases it held since it was learned: {claim: {"kept": held, "of": cases,
-      "at": time of the last visit that tested it, "last": [held, cases] in that visit}}.
-    - drop: {} unless far fewer posts come than usual; then {"items": posts of the last two days, "usual": their mean number on
-      the same weekdays of the four weeks before}.
+    - structure (learned from pages), rules (corrections by the operator): the site model; version:
+      its number.
+    - layout: a detected layout change, {} for none: "at" (time), "run" (id), "kind" of page,
+      "reasons" and missing "roles" (see `LayoutChange`), "state" of learning the site again
+      ("learning", "agreed" or "disagrees"), "verdict" (reasons against the new model) and "version"
+      (its number). "moved" is kept for ever once the site's addresses have changed: threads not
+      seen since are then searched under the new ones.
+    - evidence: for each claim of the model, in how many cases it held since it was learned: {claim:
+      {"kept": held, "of": cases, "at": time of the last visit that tested it, "last": [held, cases]
+      in that visit}}.
+    - drop: {} unless far fewer posts come than usual; then {"items": posts of the last two days,
+      "usual": their mean number on the same weekdays of the four weeks before}.
     """
 
     name = models.CharField(_("name"), max_length=200)
@@ -39,9 +42,13 @@ class Site(models.Model):
     evidence = models.JSONField(default=dict, blank=True)
     paused = models.BooleanField(_("scheduled visits paused"), default=False)
     importance = models.FloatField(
-        _("importance"), default=1.0, validators=[MinValueValidator(MIN_IMPORTANCE), MaxValueValidator(MAX_IMPORTANCE)]
+        _("importance"),
+        default=1.0,
+        validators=[MinValueValidator(MIN_IMPORTANCE), MaxValueValidator(MAX_IMPORTANCE)],
     )
-    requests_per_day = models.PositiveIntegerField(_("maximum requests per day"), null=True, blank=True)
+    requests_per_day = models.PositiveIntegerField(
+        _("maximum requests per day"), null=True, blank=True
+    )
     silent_since = models.DateTimeField(_("silent since"), null=True, blank=True)
     drop = models.JSONField(default=dict, blank=True)
     added = models.DateTimeField(_("added"))
@@ -60,23 +67,34 @@ class Site(models.Model):
 class Board(models.Model):
     """A board of a forum.
 
-    `watermark` and the stop tests refer to the last *complete* visit. `unfinished` is the position of an interrupted visit
-    ({"url", "page", "since"}), from which the next one continues after reading what is new at the top. Delays are measured for
-    posts made after `watched_since`. Threads without a reply since `read_since` were too old to be fetched (null: unknown).
-    `failures` visits in a row could not read the list; the adaptive policy then waits until `rests_until`. `next_visit`: time of
-    the next visit; if `next_until` is set, it is only likely between the two. `deadline_hours`: longest time that a post should
-    wait, null unless an operator sets it.
+    `watermark` and the stop tests refer to the last *complete* visit. `unfinished` is the position
+    of an interrupted visit ({"url", "page", "since"}), from which the next one continues after
+    reading what is new at the top. Delays are measured for posts made after `watched_since`.
+    Threads without a reply since `read_since` were too old to be fetched (null: unknown).
+    `failures` visits in a row could not read the list; the adaptive policy then waits until
+    `rests_until`. `next_visit`: time of the next visit; if `next_until` is set, it is only likely
+    between the two. `deadline_hours`: longest time that a post should wait, null unless an operator
+    sets it.
     """
 
     site = models.ForeignKey(Site, models.CASCADE, related_name="boards")
-    parent = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="children", verbose_name=_("parent"))
+    parent = models.ForeignKey(
+        "self",
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="children",
+        verbose_name=_("parent"),
+    )
     name = models.CharField(_("name"), max_length=200)
     url = models.TextField(_("address"))
     key = models.CharField(max_length=200)
     position = models.PositiveIntegerField(default=0)
     enabled = models.BooleanField(_("visited by schedule"), default=True)
     importance = models.FloatField(
-        _("importance"), default=1.0, validators=[MinValueValidator(MIN_IMPORTANCE), MaxValueValidator(MAX_IMPORTANCE)]
+        _("importance"),
+        default=1.0,
+        validators=[MinValueValidator(MIN_IMPORTANCE), MaxValueValidator(MAX_IMPORTANCE)],
     )
     interval_seconds = models.PositiveIntegerField(
         _("interval (s)"),
@@ -113,7 +131,14 @@ class Board(models.Model):
             models.Index(fields=["enabled", "next_visit"], name="board_due"),
             *(
                 models.Index(fields=[name, "id"], name=f"board_by_{name.removesuffix('_seconds')}")
-                for name in ("name", "threads", "posts", "interval_seconds", "next_visit", "last_visit")
+                for name in (
+                    "name",
+                    "threads",
+                    "posts",
+                    "interval_seconds",
+                    "next_visit",
+                    "last_visit",
+                )
             ),
         ]
 
@@ -122,11 +147,12 @@ class Board(models.Model):
 
 
 class Thread(models.Model):
-    """A thread, identified by the site's own id if shown, so that a moved thread is not stored twice.
+    """A thread, identified by the site's own id if shown, so that a moved thread is not stored
+    twice.
 
-    `signature` is the change signature of its row when last seen in a list. `pending` is set in the transaction that detects a
-    change and cleared in the one that stores the thread's last page, so that no detected change is lost. `misses`: failed fetches
-    since the last successful one.
+    `signature` is the change signature of its row when last seen in a list. `pending` is set in the
+    transaction that detects a change and cleared in the one that stores the thread's last page, so
+    that no detected change is lost. `misses`: failed fetches since the last successful one.
     """
 
     site = models.ForeignKey(Site, models.CASCADE, related_name="all_threads")
@@ -158,7 +184,9 @@ class Thread(models.Model):
             models.Index(fields=["board", "-last_reply", "-id"], name="thread_board_recent"),
             models.Index(fields=["site", "-last_reply", "-id"], name="thread_site_recent"),
             models.Index(fields=["board"], name="thread_pending", condition=models.Q(pending=True)),
-            models.Index(fields=["board"], name="thread_vanished", condition=models.Q(gone_at__isnull=False)),
+            models.Index(
+                fields=["board"], name="thread_vanished", condition=models.Q(gone_at__isnull=False)
+            ),
             models.Index(fields=["last_reply", "id"], name="thread_recent"),
             *(
                 models.Index(fields=["board", name, "id"], name=f"thread_board_{name}")
@@ -171,7 +199,8 @@ class Thread(models.Model):
 
 
 class Post(models.Model):
-    """A post; (thread, key) is unique. key: the site's own post id, or a digest of author, time and text if there is none."""
+    """A post; (thread, key) is unique. key: the site's own post id, or a digest of author, time and
+    text if there is none."""
 
     thread = models.ForeignKey(Thread, models.CASCADE, related_name="all_posts")
     key = models.CharField(max_length=80)
@@ -201,7 +230,8 @@ class Post(models.Model):
 
 
 class BoardHour(models.Model):
-    """Number of threads and replies of a board that were posted in one hour; charts and schedules read these sums."""
+    """Number of threads and replies of a board that were posted in one hour; charts and schedules
+    read these sums."""
 
     board = models.ForeignKey(Board, models.CASCADE, related_name="hours")
     hour = models.DateTimeField()
@@ -214,14 +244,15 @@ class BoardHour(models.Model):
 
 
 class Visit(models.Model):
-    """One visit of one board: of its list, or `targeted` at threads named by an overview source, which does not affect the
-    board's watermark and stop tests. `state` is the `VisitState` of `forums/incremental.py` between two pages; `precision` =
-    changed / fetched threads.
+    """One visit of one board: of its list, or `targeted` at threads named by an overview source,
+    which does not affect the board's watermark and stop tests. `state` is the `VisitState` of
+    `forums/incremental.py` between two pages; `precision` = changed / fetched threads.
 
-    The following fields cover the posts found by this visit that were made after `Board.watched_since`. `arrived_new` and
-    `arrived_replies` are the numbers of first posts and replies, `delay_new_seconds` and `delay_replies_seconds` the sums of
-    their delays. `arrivals` has an item [epoch seconds of posting, 1 for a first post or 0, delay in seconds] for each post, up
-    to a maximum.
+    The following fields cover the posts found by this visit that were made after
+    `Board.watched_since`. `arrived_new` and `arrived_replies` are the numbers of first posts and
+    replies, `delay_new_seconds` and `delay_replies_seconds` the sums of their delays. `arrivals`
+    has an item [epoch seconds of posting, 1 for a first post or 0, delay in seconds] for each post,
+    up to a maximum.
     """
 
     class Kind(models.TextChoices):

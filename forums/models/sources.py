@@ -1,4 +1,5 @@
-"""Overview sources of a site: pages that show many boards at once, and the readings of them (looks)."""
+"""Overview sources of a site: pages that show many boards at once, and the readings of them
+(looks)."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ from forums.bounds import FIRST_DOUBT
 
 
 class SourceKind(models.TextChoices):
-    """The kind of an overview source: a page with an index of boards; a site-wide list of threads, newest first; a feed; a JSON
-    list of the forum software; or a sitemap that gives times of change."""
+    """The kind of an overview source: a page with an index of boards; a site-wide list of threads,
+    newest first; a feed; a JSON list of the forum software; or a sitemap that gives times of
+    change."""
 
     INDEX = "index", _("index page")
     NEWEST = "newest", _("list of newest threads")
@@ -21,14 +23,15 @@ class SourceKind(models.TextChoices):
 
 
 class OverviewSource(models.Model):
-    """A page that covers many boards of a site: it shows figures of the boards or, with `names_threads`, the threads changed most
-    recently.
+    """A page that covers many boards of a site: it shows figures of the boards or, with
+    `names_threads`, the threads changed most recently.
 
-    `boards`: the ids of the boards that it has shown. `shown`: the figures shown last, {board id: [threads, posts, epoch seconds
-    of the last post]}, null where one is not shown. A source is `enabled` once a reading succeeded. `cost`: what a reading is
-    charged, in visits. Learned from visits: `lag_seconds` by which the figures are late, `doubt` (share in [0, 1], see
-    `Overview.doubts`) and `believed` (number of boards whose figures are trusted). After `failures` failed readings in a row it
-    is not read before `rests_until`.
+    `boards`: the ids of the boards that it has shown. `shown`: the figures shown last, {board id:
+    [threads, posts, epoch seconds of the last post]}, null where one is not shown. A source is
+    `enabled` once a reading succeeded. `cost`: what a reading is charged, in visits. Learned from
+    visits: `lag_seconds` by which the figures are late, `doubt` (share in [0, 1], see
+    `Overview.doubts`) and `believed` (number of boards whose figures are trusted). After `failures`
+    failed readings in a row it is not read before `rests_until`.
     """
 
     site = models.ForeignKey("forums.Site", models.CASCADE, related_name="sources")
@@ -41,7 +44,9 @@ class OverviewSource(models.Model):
     boards = models.JSONField(default=list, blank=True)
     shown = models.JSONField(default=dict, blank=True)
     read_at = models.DateTimeField(_("read"), null=True, blank=True)
-    cost = models.PositiveSmallIntegerField(_("cost (visits)"), default=1, validators=[MinValueValidator(1)])
+    cost = models.PositiveSmallIntegerField(
+        _("cost (visits)"), default=1, validators=[MinValueValidator(1)]
+    )
     lag_seconds = models.FloatField(default=0.0)
     doubt = models.FloatField(default=FIRST_DOUBT)
     believed = models.PositiveIntegerField(default=0)
@@ -59,15 +64,17 @@ class OverviewSource(models.Model):
 
 
 class Look(models.Model):
-    """One reading of an overview source. It is requested by the adaptive policy (or to test whether an address can serve as a
-    source), then becomes done (the page was read and, for a newest list, its changed threads were requested) or failed, with a
-    reason.
+    """One reading of an overview source. It is requested by the adaptive policy (or to test whether
+    an address can serve as a source), then becomes done (the page was read and, for a newest list,
+    its changed threads were requested) or failed, with a reason.
 
-    `shown`: the figures, in the form of `OverviewSource.shown`. `threads`: the number of changed threads that a newest list
-    named.
+    `shown`: the figures, in the form of `OverviewSource.shown`. `threads`: the number of changed
+    threads that a newest list named.
     """
 
-    CUT = "cut"  # reason of a completed reading whose list does not reach back to the previous reading
+    CUT = (  # reason of a completed reading whose list does not reach back to the previous reading
+        "cut"
+    )
     STOPPED = "stopped"  # reason of a failed reading: its run ended before the page was read
 
     class State(models.TextChoices):
@@ -76,7 +83,9 @@ class Look(models.Model):
         FAILED = "failed", _("failed")
 
     source = models.ForeignKey(OverviewSource, models.CASCADE, related_name="looks")
-    run = models.ForeignKey("crawlmgr.Run", models.SET_NULL, null=True, blank=True, related_name="looks")
+    run = models.ForeignKey(
+        "crawlmgr.Run", models.SET_NULL, null=True, blank=True, related_name="looks"
+    )
     at = models.DateTimeField(_("time"))
     read_at = models.DateTimeField(null=True, blank=True)
     state = models.CharField(_("state"), max_length=6, choices=State.choices, default=State.ASKED)
@@ -90,7 +99,10 @@ class Look(models.Model):
         verbose_name = _("overview fetch")
         verbose_name_plural = _("overview fetches")
         ordering = ("-id",)
-        indexes = [models.Index(fields=["source", "-at"], name="look_source"), models.Index(fields=["read_at"], name="look_read")]
+        indexes = [
+            models.Index(fields=["source", "-at"], name="look_source"),
+            models.Index(fields=["read_at"], name="look_read"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.source} {self.at:%Y-%m-%d %H:%M}"

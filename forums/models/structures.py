@@ -1,4 +1,5 @@
-"""Tables of the versions of what is known about a site's structure (its site model), and who made each."""
+"""Tables of the versions of what is known about a site's structure (its site model), and who made
+each."""
 
 from __future__ import annotations
 
@@ -16,19 +17,23 @@ class Origin(models.TextChoices):
 
 
 class StructureVersion(models.Model):
-    """One complete version of a site's model: the learned structure and the operator's rules, so that any version can be
-    restored.
+    """One complete version of a site's model: the learned structure and the operator's rules, so
+    that any version can be restored.
 
-    A newly learned version that disagrees with stored data is kept with `proposed` set, for the operator to decide. `changes` are
-    lists of texts [what, before, after].
+    A newly learned version that disagrees with stored data is kept with `proposed` set, for the
+    operator to decide. `changes` are lists of texts [what, before, after].
     """
 
     site = models.ForeignKey("forums.Site", models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField(_("version"))
     at = models.DateTimeField(_("time"))
     origin = models.CharField(_("origin"), max_length=12, choices=Origin.choices)
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
-    run = models.ForeignKey("crawlmgr.Run", models.SET_NULL, null=True, blank=True, related_name="+")
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    run = models.ForeignKey(
+        "crawlmgr.Run", models.SET_NULL, null=True, blank=True, related_name="+"
+    )
     proposed = models.BooleanField(default=False)
     changes = models.JSONField(default=list, blank=True)
     structure = models.JSONField(default=dict)

@@ -1,13 +1,15 @@
-"""Reads the pages of any forum by their content: `read_page` returns the kind of a page, its records and its next pages.
+"""Reads the pages of any forum by their content: `read_page` returns the kind of a page, its
+records and its next pages.
 
-Order of the modules: `document` (element tree and links) and `pagetimes` (times); `rows`, `heads` (header cells), `lists` and
-`posts` (candidate records); `kinds` (choice between the candidates); `threadrows`, `boardrows` and
-`postrows` (fields of the chosen records).
+Order of the modules: `document` (element tree and links) and `pagetimes` (times); `rows`, `heads`
+(header cells), `lists` and `posts` (candidate records); `kinds` (choice between the candidates);
+`threadrows`, `boardrows` and `postrows` (fields of the chosen records).
 
-Terms: a page is a tree of elements. A node is an element by its number in document order. A piece is a single text by its
-number in page order. A column is a key for a position inside a record: elements of two records that have the same column
-correspond to each other. The role of a value is the field that it belongs to (replies, views, last reply …), as suggested by
-the words beside the value, its class names and the header above it.
+Terms: a page is a tree of elements. A node is an element by its number in document order. A piece
+is a single text by its number in page order. A column is a key for a position inside a record:
+elements of two records that have the same column correspond to each other. The role of a value is
+the field that it belongs to (replies, views, last reply …), as suggested by the words beside the
+value, its class names and the header above it.
 """
 
 from forums.reading.addresses import board_key, first_page, thread_key

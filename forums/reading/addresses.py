@@ -1,5 +1,5 @@
-"""What an address alone shows: the site's own id of a thread or board, whether it is a user's profile, and the address of the
-first page of a thread or list."""
+"""What an address alone shows: the site's own id of a thread or board, whether it is a user's
+profile, and the address of the first page of a thread or list."""
 
 from __future__ import annotations
 
@@ -7,34 +7,213 @@ import re
 from functools import lru_cache
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-_THREAD_PARAMETERS = ("tid", "t", "topic", "topicid", "topic_id", "thread", "threadid", "thread_id", "showtopic", "tl", "ptid")
+_THREAD_PARAMETERS = (
+    "tid",
+    "t",
+    "topic",
+    "topicid",
+    "topic_id",
+    "thread",
+    "threadid",
+    "thread_id",
+    "showtopic",
+    "tl",
+    "ptid",
+)
 _BOARD_PARAMETERS = (
-    "fid", "f", "forum", "forumid", "forum_id", "board", "boardid", "board_id", "showforum", "kw", "category", "cat", "cid",
-    "c", "node",
-)  # fmt: skip
+    "fid",
+    "f",
+    "forum",
+    "forumid",
+    "forum_id",
+    "board",
+    "boardid",
+    "board_id",
+    "showforum",
+    "kw",
+    "category",
+    "cat",
+    "cid",
+    "c",
+    "node",
+)
 _SESSION = re.compile(r"^(?:sid|s|phpsessid|jsessionid|osc?sid|sessionid|sessid)$", re.I)
 PAGE_PARAMETERS = frozenset(
-    ["page", "pg", "p", "start", "st", "offset", "pagenumber", "pagenum", "pagenr", "pn", "o", "from", "cursor", "after", "before", "view", "goto", "show", "do", "highlight", "hl", "sort", "order", "sortby", "orderby", "dir", "desc", "asc", "prefixid", "daysprune", "sk", "sd", "action", "post", "pid", "extra", "mode", "print", "printer", "archive", "lastpage", "last", "unread", "new", "newpost", "lastpost", "ref", "ref_src", "source", "from", "share", "utm_source", "utm_medium", "utm_campaign"]
+    [
+        "page",
+        "pg",
+        "p",
+        "start",
+        "st",
+        "offset",
+        "pagenumber",
+        "pagenum",
+        "pagenr",
+        "pn",
+        "o",
+        "from",
+        "cursor",
+        "after",
+        "before",
+        "view",
+        "goto",
+        "show",
+        "do",
+        "highlight",
+        "hl",
+        "sort",
+        "order",
+        "sortby",
+        "orderby",
+        "dir",
+        "desc",
+        "asc",
+        "prefixid",
+        "daysprune",
+        "sk",
+        "sd",
+        "action",
+        "post",
+        "pid",
+        "extra",
+        "mode",
+        "print",
+        "printer",
+        "archive",
+        "lastpage",
+        "last",
+        "unread",
+        "new",
+        "newpost",
+        "lastpost",
+        "ref",
+        "ref_src",
+        "source",
+        "from",
+        "share",
+        "utm_source",
+        "utm_medium",
+        "utm_campaign",
+    ]
 )
 THREAD_WORDS = frozenset(
-    ["topic", "topics", "thread", "threads", "discussion", "discussions", "t", "d", "tid", "showthread", "viewtopic", "topicshow", "viewthread", "read", "question", "questions", "comments", "conversation", "conversations", "sujet", "tema", "temas", "thema", "post", "posts", "p", "m", "msg", "item", "s", "story", "story_show", "messages", "message", "tiezi", "tie", "article", "showtopic", "showflat", "showthreaded", "topicview", "threadview", "readtopic"]
+    [
+        "topic",
+        "topics",
+        "thread",
+        "threads",
+        "discussion",
+        "discussions",
+        "t",
+        "d",
+        "tid",
+        "showthread",
+        "viewtopic",
+        "topicshow",
+        "viewthread",
+        "read",
+        "question",
+        "questions",
+        "comments",
+        "conversation",
+        "conversations",
+        "sujet",
+        "tema",
+        "temas",
+        "thema",
+        "post",
+        "posts",
+        "p",
+        "m",
+        "msg",
+        "item",
+        "s",
+        "story",
+        "story_show",
+        "messages",
+        "message",
+        "tiezi",
+        "tie",
+        "article",
+        "showtopic",
+        "showflat",
+        "showthreaded",
+        "topicview",
+        "threadview",
+        "readtopic",
+    ]
 )
-STRONG_THREAD = THREAD_WORDS - {"m", "s", "post", "posts", "msg", "message", "messages", "read", "article", "item"}
+STRONG_THREAD = THREAD_WORDS - {
+    "m",
+    "s",
+    "post",
+    "posts",
+    "msg",
+    "message",
+    "messages",
+    "read",
+    "article",
+    "item",
+}
 BOARD_WORDS = frozenset(
-    ["forum", "forums", "board", "boards", "category", "categories", "c", "f", "fid", "forumdisplay", "viewforum", "node", "nodes", "go", "bbs", "tag", "section", "sections", "room", "rooms", "subforum", "forumid", "groups", "group", "b", "kategorie", "foro", "foren", "thread-htm-fid", "showforum", "showboard", "viewboard", "boardid", "list", "postlist", "threadlist", "topiclist"]
+    [
+        "forum",
+        "forums",
+        "board",
+        "boards",
+        "category",
+        "categories",
+        "c",
+        "f",
+        "fid",
+        "forumdisplay",
+        "viewforum",
+        "node",
+        "nodes",
+        "go",
+        "bbs",
+        "tag",
+        "section",
+        "sections",
+        "room",
+        "rooms",
+        "subforum",
+        "forumid",
+        "groups",
+        "group",
+        "b",
+        "kategorie",
+        "foro",
+        "foren",
+        "thread-htm-fid",
+        "showforum",
+        "showboard",
+        "viewboard",
+        "boardid",
+        "list",
+        "postlist",
+        "threadlist",
+        "topiclist",
+    ]
 )
 _USER_NAMES = (
-    r"u|uid|user|users|member|members|memberlist|profile|profiles|profil|people|person|author|authors|space|home|userinfo|useruid|membre|membres|"
-    r"mitglied|benutzer|usuario|usuarios|utente|uzytkownik|viewprofile|showuser|account|accounts|userdetails|userid|viewpro|personal|un|suid|"
+    r"u|uid|user|users|member|members|memberlist|profile|profiles|profil|people|person|author"
+    r"|authors|space|home|userinfo|useruid|membre|membres|"
+    r"mitglied|benutzer|usuario|usuarios|utente|uzytkownik|viewprofile|showuser|account|accounts"
+    r"|userdetails|userid|viewpro|personal|un|suid|"
     r"perfil|profilo|kullanici|poster|viewprofilepage|user-?profile|profilepage"
 )
 _USER_SEGMENT = re.compile(
-    rf"^(?:(?:{_USER_NAMES})(?:\.(?:php|html?|aspx?|jsp|cgi|pl))?|(?:user|userinfo|member|profile?|membre|mitglied|space|uid|u|suid)[-_,.]?"
-    r"(?:uid|username|id|name)?[-_,.]?\d[\w.-]*|[a-z]{2,12}[-_]?profile\d*\.(?:php|html?|aspx?|jsp|cgi|pl|do)|(?:space|user)-(?:uid|username)-.*|User-.+|[~@].+)$",
+    rf"^(?:(?:{_USER_NAMES})(?:\.(?:php|html?|aspx?|jsp|cgi|pl))?|(?:user|userinfo|member|profile?"
+    rf"|membre|mitglied|space|uid|u|suid)[-_,.]?"
+    r"(?:uid|username|id|name)?[-_,.]?\d[\w.-]*|[a-z]{2,12}[-_]?profile\d*\.(?:php|html?|aspx?|jsp"
+    r"|cgi|pl|do)|(?:space|user)-(?:uid|username)-.*|User-.+|[~@].+)$",
     re.I,
 )
 _USER_QUERY = re.compile(
-    rf"(?:^|[&;])(?:(?:{_USER_NAMES})(?:_?id|_?name)?=|(?:mode|action|act|mod|do|a|page|p|view)=(?:{_USER_NAMES}|space|getinfo)\b|t=usrinfo\b)|^/?(?:user|profile|member)s?/", re.I
+    rf"(?:^|[&;])(?:(?:{_USER_NAMES})(?:_?id|_?name)?=|(?:mode|action|act|mod|do|a|page|p"
+    rf"|view)=(?:{_USER_NAMES}|space|getinfo)\b|t=usrinfo\b)|^/?(?:user|profile|member)s?/",
+    re.I,
 )
 # Addresses such as /space/7/entry/400: each is one of many entries of a user, not the profile.
 _BELOW_USER = re.compile(r"/[a-z]+/\d+/(?!page|p/|pg)[a-z]+/\d+(?:-[^/]*)?/?$", re.I)
@@ -42,9 +221,11 @@ _BELOW_USER = re.compile(r"/[a-z]+/\d+/(?!page|p/|pg)[a-z]+/\d+(?:-[^/]*)?/?$", 
 
 @lru_cache(maxsize=16_384)
 def names_user(url: str) -> bool:
-    """Tells whether an address has the form of a user's profile: a word for users in its path or its parameters.
+    """Tells whether an address has the form of a user's profile: a word for users in its path or
+    its parameters.
 
-    >>> names_user("https://a.org/members/anna.7/"), names_user("https://a.org/my-new-profile-picture/")
+    >>> names_user("https://a.org/members/anna.7/"), \
+names_user("https://a.org/my-new-profile-picture/")
     (True, False)
     """
     try:
@@ -58,12 +239,15 @@ def names_user(url: str) -> bool:
 
 
 TAIL = re.compile(
-    r"^(?:page[-_]?\d+|p\d+|pg\d+|page|latest|unread|last|lastpost|newpost|new|print|post-\d+|reply|\d+|"
+    r"^(?:page[-_]?\d+|p\d+|pg\d+|page|latest|unread|last|lastpost|newpost|new|print|post-\d+|reply"
+    r"|\d+|"
     r"oldest|first|newest|getnewpost|getlastpost|view|find-new|preview)$",
     re.I,
 )
 _NAMED_ID = re.compile(
-    r"(?:^|[-_/,.])(?:t|tid|topic|thread|sujet|tema|thema|showthread|showtopic|viewthread|viewtopic|read|htm-tid|topicid)[-_,/=]?(\d+)", re.I
+    r"(?:^|[-_/,.])(?:t|tid|topic|thread|sujet|tema|thema|showthread|showtopic|viewthread|viewtopic"
+    r"|read|htm-tid|topicid)[-_,/=]?(\d+)",
+    re.I,
 )
 _DISCUZ = re.compile(r"(?:^|/)(thread|topic|forum|viewthread)-(\d+)-(\d+)(-\d+)?(?=\.|$)", re.I)
 LEADING_ID = re.compile(r"^(\d+)(?=[-_.,]|$)")
@@ -82,8 +266,9 @@ def _query(query: str) -> list[tuple[str, str]]:
 
 @lru_cache(maxsize=8_192)
 def split_address(url: str) -> tuple[str, list[str], list[tuple[str, str]]]:
-    """Returns host (without "www."), unquoted path segments and query parameters of an address, without session ids; a path
-    written in the query (`index.php?/topic/5`) is part of the path. The result is cached, so callers must not change its lists.
+    """Returns host (without "www."), unquoted path segments and query parameters of an address,
+    without session ids; a path written in the query (`index.php?/topic/5`) is part of the path. The
+    result is cached, so callers must not change its lists.
     """
     try:
         parts = urlsplit(url)
@@ -94,7 +279,11 @@ def split_address(url: str) -> tuple[str, list[str], list[tuple[str, str]]]:
     if query.startswith("/"):
         inner, _, rest = query.partition("&")
         path, query = path + inner, rest
-    elif query and "=" not in query.split("&")[0] and re.match(r"^\d+[-_]|^(?:topic|thread|forum|board)s?[-_/]", query):
+    elif (
+        query
+        and "=" not in query.split("&")[0]
+        and re.match(r"^\d+[-_]|^(?:topic|thread|forum|board)s?[-_/]", query)
+    ):
         inner, _, rest = query.partition("&")
         path, query = path + "/" + inner, rest
     segments = [unquote(segment) for segment in path.split("/") if segment]
@@ -102,14 +291,17 @@ def split_address(url: str) -> tuple[str, list[str], list[tuple[str, str]]]:
 
 
 _NO_IDS = frozenset(
-    """publish new create add reply edit search active latest popular unread unanswered top hot recent mine my all feed rss
-    delete move lock mark-read markread moderate""".split()
+    """
+        publish new create add reply edit search active latest popular unread unanswered top hot
+        recent mine my all feed rss delete move lock mark-read markread moderate
+    """.split()
 )
 
 
 def _id_after(segments: list[str], words: frozenset[str]) -> str | None:
-    """Returns the id in the path that follows the last of the `words` in it: 12 in `/topic/12-x` and `/threads/x.12/`, also in
-    `/t/slug/12/3`; a slug if there is no number. None if no such word is followed by an id."""
+    """Returns the id in the path that follows the last of the `words` in it: 12 in `/topic/12-x`
+    and `/threads/x.12/`, also in `/t/slug/12/3`; a slug if there is no number. None if no such word
+    is followed by an id."""
     for at in range(len(segments) - 2, -1, -1):
         bare = segments[at].lower().rsplit(".", 1)[0]
         if bare not in words:
@@ -134,8 +326,10 @@ def _id_after(segments: list[str], words: frozenset[str]) -> str | None:
 
 
 def _id_in_board(segments: list[str]) -> str | None:
-    """Returns the thread's id in an address such as `/thread/10/18064.html`, where the id of the board precedes it: the second
-    number, if it is larger than the first (a smaller one may be a page number). None for other forms."""
+    """Returns the thread's id in an address such as `/thread/10/18064.html`, where the id of the
+    board precedes it: the second number, if it is larger than the first (a smaller one may be a
+    page number). None for other forms.
+    """
     if len(segments) < 3 or segments[-3].lower() not in STRONG_THREAD or not segments[-2].isdigit():
         return None
     number = _NUMBERED_FILE.fullmatch(segments[-1])
@@ -154,14 +348,20 @@ def _parameter(query: list[tuple[str, str]], names: tuple[str, ...], digits: boo
     return None
 
 
-def _plain(host: str, segments: list[str], query: list[tuple[str, str]], keep_page: bool = False) -> str:
+def _plain(
+    host: str, segments: list[str], query: list[tuple[str, str]], keep_page: bool = False
+) -> str:
     while len(segments) > 1 and TAIL.match(segments[-1]) and not segments[-1].isdigit():
         segments = segments[:-1]
-    script = bool(segments) and re.search(r"\.(?:php|cgi|asp|aspx|jsp|pl|cfm|do)$", segments[-1], re.I)
+    script = bool(segments) and re.search(
+        r"\.(?:php|cgi|asp|aspx|jsp|pl|cfm|do)$", segments[-1], re.I
+    )
     left = [
         (name, value)
         for name, value in query
-        if keep_page or name.lower() not in PAGE_PARAMETERS or (script and name.lower() in ("p", "pid", "post", "mode", "action"))
+        if keep_page
+        or name.lower() not in PAGE_PARAMETERS
+        or (script and name.lower() in ("p", "pid", "post", "mode", "action"))
     ]
     text = "&".join(f"{name}={value}" for name, value in sorted(left))
     return f"{host}/{'/'.join(segments)}" + (f"?{text}" if text else "")
@@ -169,12 +369,15 @@ def _plain(host: str, segments: list[str], query: list[tuple[str, str]], keep_pa
 
 @lru_cache(maxsize=16_384)
 def thread_key(url: str) -> str:
-    """Returns the key of the thread that `url` leads to: "host t:ID" with the site's own id if the address names one as that of a
-    thread; "host #NUMBER" if the last part of the path only begins with a number (`/12-some-title`); otherwise the address
-    without page, session and anchor. All addresses of one thread (further pages, last post, print version, another board's slug)
-    have the same key, as far as the address alone shows it; an address with only a post's id has a key of its own.
+    """Returns the key of the thread that `url` leads to: "host t:ID" with the site's own id if the
+    address names one as that of a thread; "host #NUMBER" if the last part of the path only begins
+    with a number (`/12-some-title`); otherwise the address without page, session and anchor. All
+    addresses of one thread (further pages, last post, print version, another board's slug) have the
+    same key, as far as the address alone shows it; an address with only a post's id has a key of
+    its own.
 
-    >>> thread_key("https://a.org/viewtopic.php?f=2&t=31&start=25") == thread_key("https://a.org/viewtopic.php?t=31#p9")
+    >>> thread_key("https://a.org/viewtopic.php?f=2&t=31&start=25") == \
+thread_key("https://a.org/viewtopic.php?t=31#p9")
     True
     """
     host, segments, query = split_address(url)
@@ -185,7 +388,9 @@ def thread_key(url: str) -> str:
             found = discuz.group(2)
     found = found or _id_in_board(segments) or _id_after(segments, frozenset(STRONG_THREAD))
     if not found and segments:
-        named = _NAMED_ID.search(segments[-1]) or (len(segments) > 1 and _NAMED_ID.search("/".join(segments[-2:])))
+        named = _NAMED_ID.search(segments[-1]) or (
+            len(segments) > 1 and _NAMED_ID.search("/".join(segments[-2:]))
+        )
         found = named.group(1) if named else None
     if not found and segments:
         leading = re.match(r"^(\d{2,})-[^\d]", segments[-1])
@@ -194,18 +399,34 @@ def thread_key(url: str) -> str:
     return f"{host} t:{found}" if found else _plain(host, segments, query)
 
 
-_BOARD_SORTS = {"category": "c", "categories": "c", "cat": "c", "c": "c", "cid": "c", "kategorie": "c", "group": "g", "groups": "g",
-                "node": "n", "nodes": "n", "go": "n", "tag": "t", "section": "s", "sections": "s"}  # fmt: skip
+_BOARD_SORTS = {
+    "category": "c",
+    "categories": "c",
+    "cat": "c",
+    "c": "c",
+    "cid": "c",
+    "kategorie": "c",
+    "group": "g",
+    "groups": "g",
+    "node": "n",
+    "nodes": "n",
+    "go": "n",
+    "tag": "t",
+    "section": "s",
+    "sections": "s",
+}
 _BOARD_ID = re.compile(r" [a-z]:.")
 
 
 @lru_cache(maxsize=4_096)
 def board_key(url: str) -> str:
-    """Returns the key of the board that `url` leads to: "host b:ID" with the site's own id if the address contains one, otherwise
-    the address without page and session. The letter is "b" for a forum or board; it is "c" if the address calls the board a
-    category, "g" a group, "n" a node, "s" a section and "t" a tag, since a site may number each of these separately.
+    """Returns the key of the board that `url` leads to: "host b:ID" with the site's own id if the
+    address contains one, otherwise the address without page and session. The letter is "b" for a
+    forum or board; it is "c" if the address calls the board a category, "g" a group, "n" a node,
+    "s" a section and "t" a tag, since a site may number each of these separately.
 
-    >>> board_key("https://a.org/forum-12-1.html") == board_key("https://a.org/forum.php?mod=forumdisplay&fid=12&page=2")
+    >>> board_key("https://a.org/forum-12-1.html") == \
+board_key("https://a.org/forum.php?mod=forumdisplay&fid=12&page=2")
     True
     """
     host, segments, query = split_address(url)
@@ -229,7 +450,8 @@ def board_key(url: str) -> str:
 
 
 def names_board(key: str) -> bool:
-    """Tells whether a key made by `board_key` contains the id that the site gives the board, as in "host b:12"."""
+    """Tells whether a key made by `board_key` contains the id that the site gives the board, as in
+    "host b:12"."""
     return bool(_BOARD_ID.search(key))
 
 
@@ -244,15 +466,20 @@ _FIRST_PAGE = (
     (re.compile(r"(-(?:t|f)\d+)-\d+(?=\.html?)"), r"\1"),
 )
 _PAGE_PARAMETER = re.compile(
-    r"(?:(?<=\?)|[&;])(?:page|start|st|offset|pg|pn|pagenumber|goto|view|action|do|pid|post|sid|s|highlight|extra)="
+    r"(?:(?<=\?)|[&;])(?:page|start|st|offset|pg|pn|pagenumber|goto|view|action|do|pid|post|sid|s"
+    r"|highlight|extra)="
     r"[^&;#]*"
 )
-_KEEP = re.compile(r"[?&;](?:action|do|view|mod)=(?:viewthread|display|show|thread|topic|forumdisplay|viewtopic)\b", re.I)
+_KEEP = re.compile(
+    r"[?&;](?:action|do|view|mod)=(?:viewthread|display|show|thread|topic|forumdisplay"
+    r"|viewtopic)\b",
+    re.I,
+)
 
 
 def first_page(url: str) -> str:
-    """Returns the address of the first page of the thread or list to which `url` belongs: without page number, post and
-    anchor.
+    """Returns the address of the first page of the thread or list to which `url` belongs: without
+    page number, post and anchor.
 
     >>> first_page("https://a.org/topic/7-x?page=3#p9")
     'https://a.org/topic/7-x'
@@ -262,7 +489,9 @@ def first_page(url: str) -> str:
     if mark and not _KEEP.search("?" + query):
         query = _PAGE_PARAMETER.sub("", "?" + query)[1:].lstrip("&;")
     elif mark:
-        query = re.sub(r"(?:(?<=^)|[&;])(?:page|start|st|offset|goto|pid|extra|highlight)=[^&;#]*", "", query).lstrip("&;")
+        query = re.sub(
+            r"(?:(?<=^)|[&;])(?:page|start|st|offset|goto|pid|extra|highlight)=[^&;#]*", "", query
+        ).lstrip("&;")
     url = f"{head}?{query}" if query else head
     for pattern, replacement in _FIRST_PAGE:
         shorter = pattern.sub(replacement, url)

@@ -1,5 +1,5 @@
-"""Addresses and reading of Discourse's JSON for guests: the categories, the latest topics of a category, and the posts of a
-topic."""
+"""Addresses and reading of Discourse's JSON for guests: the categories, the latest topics of a
+category, and the posts of a topic."""
 
 from __future__ import annotations
 
@@ -12,15 +12,19 @@ from forums.reading.apis_fields import markup_text, moment, number, rows, table,
 from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, ThreadRecord
 
 POSTS_A_PAGE = 20
-_SPOKEN = (1, 2)  # types of posts that are read: ordinary and moderator's posts, not small actions and whispers
+_SPOKEN = (
+    1,
+    2,
+)  # types of posts that are read: ordinary and moderator's posts, not small actions and whispers
 _ADDRESS = re.compile(
-    r"^(?P<mount>.*?)/(?:(?P<home>categories|latest)?|c/(?P<board>(?:[^/]+/){0,3}\d+)(?:/l/latest)?|t/(?:[^/]+/)?(?P<topic>\d+))/?$"
+    r"^(?P<mount>.*?)/(?:(?P<home>categories|latest)?|c/(?P<board>(?:[^/]+/){0,3}\d+)(?:/l/latest)?"
+    r"|t/(?:[^/]+/)?(?P<topic>\d+))/?$"
 )
 
 
 def address(path: str, query: str, root: str) -> str | None:
-    """Returns path and query of the JSON for the path and query of a page; None for a page without JSON. `root` is the path of
-    the forum's front page."""
+    """Returns path and query of the JSON for the path and query of a page; None for a page without
+    JSON. `root` is the path of the forum's front page."""
     found = _ADDRESS.match(path)
     if not found:
         return None
@@ -40,11 +44,13 @@ def address(path: str, query: str, root: str) -> str | None:
 
 
 def read(answer: Mapping[str, Any], url: str) -> PageReading | None:
-    """Returns what a JSON response of Discourse (boards, threads or posts) shows, as a reading of a page; None for any other
-    JSON. `url` is the address of the response, not that of the page."""
+    """Returns what a JSON response of Discourse (boards, threads or posts) shows, as a reading of a
+    page; None for any other JSON. `url` is the address of the response, not that of the page."""
     base = re.split(r"/(?:t|c|categories|latest)(?:[/.]|$)", url, maxsplit=1)[0]
     if "category_list" in answer:
-        return PageReading(PageKind.index, tuple(_boards(table(answer["category_list"]).get("categories"), base)))
+        return PageReading(
+            PageKind.index, tuple(_boards(table(answer["category_list"]).get("categories"), base))
+        )
     if "topic_list" in answer:
         return _topics(answer, base, url)
     return _posts(answer, base, url) if "post_stream" in answer else None
@@ -65,7 +71,9 @@ def _boards(found: object, base: str, above: tuple[str, str] = ("", "")) -> list
                 text(row["name"]),
                 threads=number(row.get("topic_count")),
                 posts=number(row.get("post_count")),
-                last_reply=max((time for time in newest if time), key=lambda time: time.value, default=None),
+                last_reply=max(
+                    (time for time in newest if time), key=lambda time: time.value, default=None
+                ),
                 description=text(row.get("description_text")),
                 parent=parent or None,
             )
@@ -75,7 +83,9 @@ def _boards(found: object, base: str, above: tuple[str, str] = ("", "")) -> list
 
 
 def _topics(answer: Mapping[str, Any], base: str, url: str) -> PageReading:
-    people = {number(user.get("id")): text(user.get("username")) for user in rows(answer.get("users"))}
+    people = {
+        number(user.get("id")): text(user.get("username")) for user in rows(answer.get("users"))
+    }
     found = table(answer["topic_list"])
     board = _board_of(url)
     threads = []
@@ -117,8 +127,8 @@ def _topics(answer: Mapping[str, Any], base: str, url: str) -> PageReading:
 
 
 def _board_of(url: str) -> str | None:
-    """Returns the page address of a category from `url`, the address of a JSON response that lists its topics; None if `url` is
-    not the address of a category."""
+    """Returns the page address of a category from `url`, the address of a JSON response that lists
+    its topics; None if `url` is not the address of a category."""
     head = url.split("?", 1)[0]
     return head.removesuffix(".json") if "/c/" in head else None
 
@@ -131,12 +141,16 @@ def _posts(answer: Mapping[str, Any], base: str, url: str) -> PageReading:
             text(row.get("username")) or None,
             moment(row.get("created_at")),
             markup_text(row.get("cooked")),
-            post_id=str(number(row.get("post_number"))),  # the number that also occurs in the addresses of posts
+            post_id=str(
+                number(row.get("post_number"))
+            ),  # the number that also occurs in the addresses of posts
             url=f"{about}/{number(row.get('post_number'))}",
             number=number(row.get("post_number")),
         )
         for row in rows(stream.get("posts"))
-        if row.get("post_type", 1) in _SPOKEN and row.get("user_deleted") is not True and number(row.get("post_number"))
+        if row.get("post_type", 1) in _SPOKEN
+        and row.get("user_deleted") is not True
+        and number(row.get("post_number"))
     )
     ids = stream.get("stream")
     count = len(ids) if isinstance(ids, list) else number(answer.get("posts_count")) or len(posts)
@@ -149,7 +163,11 @@ def _posts(answer: Mapping[str, Any], base: str, url: str) -> PageReading:
         pages=tuple(about if at == 1 else f"{about}?page={at}" for at in range(1, last + 1)),
         title=text(answer.get("title")),
         thread_id=str(number(answer.get("id")) or "") or None,
-        board_url=f"{base}/c/{number(answer.get('category_id'))}" if number(answer.get("category_id")) else None,
+        board_url=(
+            f"{base}/c/{number(answer.get('category_id'))}"
+            if number(answer.get("category_id"))
+            else None
+        ),
         last=f"{about}?page={last}" if last > 1 else None,
         current=page,
     )

@@ -1,4 +1,5 @@
-"""Reads RSS and Atom feeds and sitemaps as lists of threads: one small response shows what is new on a whole forum."""
+"""Reads RSS and Atom feeds and sitemaps as lists of threads: one small response shows what is new
+on a whole forum."""
 
 from __future__ import annotations
 
@@ -19,31 +20,40 @@ _CHANGED = ("updated", "modified", "date", "lastBuildDate")
 
 
 def read(body: bytes, url: str) -> PageReading | None:
-    """Returns the threads of a feed or sitemap, in its order, as the reading of a list of threads; None if the body is neither
-    or is empty. `url` is its own address.
+    """Returns the threads of a feed or sitemap, in its order, as the reading of a list of threads;
+    None if the body is neither or is empty. `url` is its own address.
 
-    A feed hardly ever contains the whole list: the reading has no next page, and "feed" or "sitemap" as evidence. `created` is
-    the time at which an item was published, `last_reply` the time at which it was updated; a single time is taken as `created`.
-    An item's first category is its board: the text is the board's name, the scheme or domain its address. A sitemap's `lastmod`
+    A feed hardly ever contains the whole list: the reading has no next page, and "feed" or
+    "sitemap" as evidence. `created` is the time at which an item was published, `last_reply` the
+    time at which it was updated; a single time is taken as `created`. An item's first category is
+    its board: the text is the board's name, the scheme or domain its address. A sitemap's `lastmod`
     is the last reply, and its titles are empty.
     """
     listed = parse_sitemap(body, url)
     if listed.kind == "urlset":
         threads = tuple(
-            ThreadRecord(entry.url, "", last_reply=Moment(entry.lastmod, 1) if entry.lastmod else None)
+            ThreadRecord(
+                entry.url, "", last_reply=Moment(entry.lastmod, 1) if entry.lastmod else None
+            )
             for entry in listed.entries
         )
         return PageReading(PageKind.threadlist, threads, evidence=("sitemap",)) if threads else None
     if listed.kind not in ("rss", "atom") or listed.cut:
         return None
     try:
-        root = etree.fromstring(body, etree.XMLParser(resolve_entities=False, no_network=True, recover=True))
+        root = etree.fromstring(
+            body, etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
+        )
     except (etree.XMLSyntaxError, ValueError):
         return None
     if root is None:
         return None
     threads = tuple(_threads(root, url))
-    return PageReading(PageKind.threadlist, threads, title=_title(root), evidence=("feed",)) if threads else None
+    return (
+        PageReading(PageKind.threadlist, threads, title=_title(root), evidence=("feed",))
+        if threads
+        else None
+    )
 
 
 def _local(element: etree._Element) -> str:
@@ -69,8 +79,10 @@ def _time(fields: dict[str, str], names: tuple[str, ...]) -> Moment | None:
 
 
 def _board_url(scheme: str, url: str) -> str | None:
-    """Returns `scheme`, the value of the attribute "scheme" (Atom) or "domain" (RSS) of an item's category, as an absolute
-    address if it has the host of `url`, the feed's address, and is not its start page; otherwise None."""
+    """Returns `scheme`, the value of the attribute "scheme" (Atom) or "domain" (RSS) of an item's
+    category, as an absolute address if it has the host of `url`, the feed's address, and is not its
+    start page; otherwise None.
+    """
     try:
         found = urlsplit(urljoin(url, scheme))
     except ValueError:
@@ -87,7 +99,11 @@ def _threads(root: etree._Element, url: str) -> Iterator[ThreadRecord]:
         for child in item:
             name, told = _local(child), " ".join("".join(child.itertext()).split())
             if name == "link":
-                told = (child.get("href") or told) if child.get("rel", "alternate") == "alternate" else ""
+                told = (
+                    (child.get("href") or told)
+                    if child.get("rel", "alternate") == "alternate"
+                    else ""
+                )
             elif name == "category":
                 told = told or child.get("label") or child.get("term") or ""
                 fields.setdefault("board", child.get("scheme") or child.get("domain") or "")
@@ -101,7 +117,9 @@ def _threads(root: etree._Element, url: str) -> Iterator[ThreadRecord]:
             urljoin(url, fields["link"]),
             text(fields.get("title")),
             author=text(fields.get("creator")) or text(fields.get("author")) or None,
-            replies=number(fields.get("comments")) if fields.get("comments", "").isdecimal() else None,
+            replies=(
+                number(fields.get("comments")) if fields.get("comments", "").isdecimal() else None
+            ),
             created=_time(fields, _WRITTEN) or _time(fields, _CHANGED),
             last_reply=_time(fields, _CHANGED) if _time(fields, _WRITTEN) else None,
             board_url=_board_url(fields.get("board", ""), url),

@@ -1,5 +1,5 @@
-"""Addresses and reading of Flarum's JSON:API for guests: tags as boards, discussions as threads, and the posts of a discussion
-in order."""
+"""Addresses and reading of Flarum's JSON:API for guests: tags as boards, discussions as threads,
+and the posts of a discussion in order."""
 
 from __future__ import annotations
 
@@ -12,20 +12,27 @@ from forums.reading.apis_fields import markup_text, moment, number, rows, table,
 from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, ThreadRecord
 
 ROWS_A_PAGE = 20
-_ADDRESS = re.compile(r"^(?P<mount>.*?)/(?:(?P<all>all|tags)?|t/(?P<tag>[^/]+)|d/(?P<thread>\d+)[^/]*)/?$")
+_ADDRESS = re.compile(
+    r"^(?P<mount>.*?)/(?:(?P<all>all|tags)?|t/(?P<tag>[^/]+)|d/(?P<thread>\d+)[^/]*)/?$"
+)
 _Included = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
 def address(path: str, query: str, root: str) -> str | None:
-    """Returns path and query of the JSON for the path and query of a page; None for a page without JSON. `root` is the path of
-    the forum's front page."""
+    """Returns path and query of the JSON for the path and query of a page; None for a page without
+    JSON. `root` is the path of the forum's front page."""
     found, page = _ADDRESS.match(path), parse_qs(query).get("page", ["1"])[0]
     if not found or not page.isdecimal() or (query and list(parse_qs(query)) != ["page"]):
         return None
-    offset = f"page%5Boffset%5D={ROWS_A_PAGE * (max(1, int(page)) - 1)}&page%5Blimit%5D={ROWS_A_PAGE}"
+    offset = (
+        f"page%5Boffset%5D={ROWS_A_PAGE * (max(1, int(page)) - 1)}&page%5Blimit%5D={ROWS_A_PAGE}"
+    )
     api = f"{found['mount']}/api"
     if found["thread"]:
-        return f"{api}/posts?filter%5Bdiscussion%5D={found['thread']}&sort=createdAt&include=user,discussion&{offset}"
+        return (
+            f"{api}/posts?filter%5Bdiscussion%5D={found['thread']}&sort=createdAt&include=user,"
+            f"discussion&{offset}"
+        )
     if found["all"] == "tags":
         return f"{api}/tags"
     if not found["tag"] and not found["all"] and path.rstrip("/") != root.rstrip("/"):
@@ -35,7 +42,8 @@ def address(path: str, query: str, root: str) -> str | None:
 
 
 def read(answer: Mapping[str, Any], url: str) -> PageReading | None:
-    """Returns the reading of a response of this API; None if it has another form. `url` is the response's own address."""
+    """Returns the reading of a response of this API; None if it has another form. `url` is the
+    response's own address."""
     data = answer.get("data")
     if not isinstance(data, list) or "/api/" not in url:
         return None
@@ -68,7 +76,10 @@ def _identity(row: Mapping[str, Any]) -> tuple[str, str]:
 
 def _related(row: Mapping[str, Any], name: str, included: _Included) -> list[Mapping[str, Any]]:
     data = table(table(row.get("relationships")).get(name)).get("data")
-    return [included.get(_identity(one), {}) for one in (rows(data) if isinstance(data, list) else [table(data)])]
+    return [
+        included.get(_identity(one), {})
+        for one in (rows(data) if isinstance(data, list) else [table(data)])
+    ]
 
 
 def _named(row: Mapping[str, Any], name: str, included: _Included) -> str | None:
@@ -90,8 +101,8 @@ def _board(row: Mapping[str, Any], base: str, included: _Included) -> BoardRecor
 
 
 def _address_of(row: Mapping[str, Any], base: str) -> str:
-    """Returns the page address of the discussion `row`; `base` is the forum's address. Newer responses include the discussion's
-    number in its slug, older ones do not."""
+    """Returns the page address of the discussion `row`; `base` is the forum's address. Newer
+    responses include the discussion's number in its slug, older ones do not."""
     key, slug = text(row.get("id")), text(table(row.get("attributes")).get("slug"))
     return f"{base}/d/{slug if slug.split('-')[0] == key else f'{key}-{slug}' if slug else key}"
 

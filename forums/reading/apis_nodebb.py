@@ -1,4 +1,5 @@
-"""Addresses and reading of NodeBB's JSON for guests: every page is also available as JSON below /api."""
+"""Addresses and reading of NodeBB's JSON for guests: every page is also available as JSON below
+/api."""
 
 from __future__ import annotations
 
@@ -10,12 +11,15 @@ from urllib.parse import parse_qs
 from forums.reading.apis_fields import markup_text, moment, number, rows, table, text
 from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, ThreadRecord
 
-_ADDRESS = re.compile(r"^(?P<mount>.*?)(?P<page>/(?:categories|recent|category/\d+(?:/[^/]+)?|topic/\d+(?:/[^/]+)?))/?$")
+_ADDRESS = re.compile(
+    r"^(?P<mount>.*?)(?P<page>/(?:categories|recent|category/\d+(?:/[^/]+)?"
+    r"|topic/\d+(?:/[^/]+)?))/?$"
+)
 
 
 def address(path: str, query: str, root: str) -> str | None:
-    """Returns path and query of the JSON for the path and query of a page; None for a page without JSON. `root` is the path of
-    the forum's front page."""
+    """Returns path and query of the JSON for the path and query of a page; None for a page without
+    JSON. `root` is the path of the forum's front page."""
     page = parse_qs(query).get("page", [""])[0]
     if query and (not page.isdecimal() or len(parse_qs(query)) > 1):
         return None
@@ -23,11 +27,14 @@ def address(path: str, query: str, root: str) -> str | None:
     found = _ADDRESS.match(path)
     if found:
         return f"{found['mount']}/api{found['page']}{tail}"
-    return f"{root.rstrip('/')}/api/categories{tail}" if path.rstrip("/") == root.rstrip("/") else None
+    return (
+        f"{root.rstrip('/')}/api/categories{tail}" if path.rstrip("/") == root.rstrip("/") else None
+    )
 
 
 def read(answer: Mapping[str, Any], url: str) -> PageReading | None:
-    """Returns the reading of a response of this API; None if it has another form. `url` is the response's own address."""
+    """Returns the reading of a response of this API; None if it has another form. `url` is the
+    response's own address."""
     base = url.split("/api/", 1)[0]
     if isinstance(answer.get("posts"), list) and "tid" in answer:
         return _posts(answer, base)
@@ -51,7 +58,9 @@ def _boards(found: object, base: str, parent: str | None) -> list[BoardRecord]:
                 text(row["name"]),
                 threads=number(row.get("totalTopicCount", row.get("topic_count"))),
                 posts=number(row.get("totalPostCount", row.get("post_count"))),
-                last_reply=max((time for time in newest if time), key=lambda time: time.value, default=None),
+                last_reply=max(
+                    (time for time in newest if time), key=lambda time: time.value, default=None
+                ),
                 description=text(row.get("description")),
                 parent=parent,
             )
@@ -72,7 +81,9 @@ def _name(user: object) -> str | None:
 def _pages(answer: Mapping[str, Any], about: str) -> dict[str, Any]:
     pager = table(answer.get("pagination"))
     current, last = number(pager.get("currentPage")) or 1, number(pager.get("pageCount")) or 1
-    pages = tuple(about if at == 1 else f"{about}?page={at}" for at in range(1, min(last, 2_000) + 1))
+    pages = tuple(
+        about if at == 1 else f"{about}?page={at}" for at in range(1, min(last, 2_000) + 1)
+    )
     return {
         "current": current,
         "pages": pages if last > 1 else (),
@@ -88,7 +99,11 @@ def _topics(answer: Mapping[str, Any], base: str) -> PageReading:
     for row in rows(answer["topics"]):
         if not row.get("slug") or row.get("deleted") or not row.get("title"):
             continue
-        category, teaser, posts = table(row.get("category")), table(row.get("teaser")), number(row.get("postcount"))
+        category, teaser, posts = (
+            table(row.get("category")),
+            table(row.get("teaser")),
+            number(row.get("postcount")),
+        )
         above = f"{base}/category/{text(category['slug'])}" if category.get("slug") else board
         threads.append(
             ThreadRecord(

@@ -1,4 +1,5 @@
-"""Clock times below day headings such as "Monday, 12 May": each gets the date of the heading above it."""
+"""Clock times below day headings such as "Monday, 12 May": each gets the date of the heading above
+it."""
 
 from __future__ import annotations
 
@@ -17,17 +18,19 @@ _DAY_SECONDS = 86_400
 
 
 class Days(NamedTuple):
-    """The day headings and clock times of a page. `headings` are the indices, in the page's list of texts, of the day headings;
-    `clocks` maps the index of each clock time below a heading to the full time."""
+    """The day headings and clock times of a page. `headings` are the indices, in the page's list of
+    texts, of the day headings; `clocks` maps the index of each clock time below a heading to the
+    full time."""
 
     headings: frozenset[int]
     clocks: dict[int, Moment]
 
 
 def days_of(page: Outline, dates: DateContext) -> Days:
-    """Returns the day headings of a page (headings or wide table cells with a date and at least one digit) and the clock times
-    below them. Both are empty if the page has fewer than two clock times, or if a clock time comes before the first heading or
-    does not form a full time with it: then the page is not grouped by days."""
+    """Returns the day headings of a page (headings or wide table cells with a date and at least one
+    digit) and the clock times below them. Both are empty if the page has fewer than two clock
+    times, or if a clock time comes before the first heading or does not form a full time with it:
+    then the page is not grouped by days."""
     none = Days(frozenset(), {})
     if sum(1 for piece in page.pieces if _CLOCK.fullmatch(piece.text)) < 2:
         return none
@@ -48,19 +51,26 @@ def days_of(page: Outline, dates: DateContext) -> Days:
 
 
 def below_days(days: Days, times: list[Time]) -> list[Time]:
-    """Returns the times of a page, with clock times completed by the day of the heading above them, and without the times of
-    the headings themselves."""
+    """Returns the times of a page, with clock times completed by the day of the heading above them,
+    and without the times of the headings themselves."""
     if not days.clocks:
         return times
     shown = [time for time in times if time.is_attribute or time.piece not in days.headings]
     return [
-        time._replace(moment=days.clocks[time.piece]) if not time.is_attribute and time.piece in days.clocks else time
+        (
+            time._replace(moment=days.clocks[time.piece])
+            if not time.is_attribute and time.piece in days.clocks
+            else time
+        )
         for time in shown
     ]
 
 
 def _is_heading(page: Outline, node: int) -> bool:
-    """Tells whether a node is a heading, or a table cell that spans several columns, or a child of one."""
+    """Tells whether a node is a heading, or a table cell that spans several columns, or a child of
+    one."""
     above = [at for at in (node, page.parents[node]) if at >= 0]
-    wide = any(page.tags[at] == "td" and (page.elements[at].get("colspan") or "1") != "1" for at in above)
+    wide = any(
+        page.tags[at] == "td" and (page.elements[at].get("colspan") or "1") != "1" for at in above
+    )
     return wide or any(page.tags[at] in _HEADINGS for at in above)

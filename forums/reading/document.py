@@ -1,5 +1,5 @@
-"""A parsed page as the page reader uses it: the outline of its elements, its times, and its links with the patterns and keys
-of their addresses."""
+"""A parsed page as the page reader uses it: the outline of its elements, its times, and its links
+with the patterns and keys of their addresses."""
 
 from __future__ import annotations
 
@@ -27,30 +27,36 @@ from forums.reading.textlines import part_lines
 from forums.reading.words import class_roles, is_profile_line
 
 MAX_LINKS = 3_000
-_PLURAL_SLUG = re.compile(r"/(?:questions|topics|threads|discussions|conversations)/[^/\d]+/?$", re.I)
+_PLURAL_SLUG = re.compile(
+    r"/(?:questions|topics|threads|discussions|conversations)/[^/\d]+/?$", re.I
+)
 _ID_DIGITS = re.compile(r"[\d]+")
 _SIDE = re.compile(
     r"(?:^|\s)(?!\S*(?:content|main|layout-|message|post|has-|with-|no-))\S*?"
-    r"(?:side-?bar|side-?col(?:umn)?|(?:left|right)-?(?:bar|column|col|rail)|(?<!\w)side(?!\w)|(?<![a-z])widgets?)(?:[-_]?(?:left|right|box|inner))?(?=$|\s)",
+    r"(?:side-?bar|side-?col(?:umn)?|(?:left|right)-?(?:bar|column|col|rail)|(?<!\w)side(?!\w)"
+    r"|(?<![a-z])widgets?)(?:[-_]?(?:left|right|box|inner))?(?=$|\s)",
     re.I,
 )
 _AUTHORITY = re.compile(r"https?://[^/?#\s]*(?=[/?#]|$)")  # scheme and host of an address
 _NO_PAGE = re.compile(r"(?:javascript|mailto|tel|data|about):", re.I)
-# Addresses that `urljoin` returns unchanged (_WHOLE), and paths that only need scheme and host before them (_ROOTED).
+# Addresses that `urljoin` returns unchanged (_WHOLE), and paths that only need scheme and host
+# before them (_ROOTED).
 _WHOLE = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d+)?/[^\s?#;\\]*(?:\?[^\s#]+)?(?:#\S+)?")
 _ROOTED = re.compile(r"/(?![/.])(?:(?!/\.)[^\s?#;\\])*(?:\?[^\s#]+)?(?:#\S+)?")
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d+)?(?=/)")
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,200}\?>")
-_CARD = 12  # if the text of a link is longer (in characters), the link may be a box that contains more than a title
+# if the text of a link is longer (in characters), the link may be a box that contains more than a
+# title
+_CARD = 12
 _TITLE = re.compile(r"(?<![a-z])(?:title|subject)(?![a-z])", re.I)
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 
 
 class Link(NamedTuple):
-    """A link of the page. `node` is the element whose text names the link, `url` its absolute address without the fragment,
-    `key` identifies the thread that it leads to (see `thread_key`), `pattern` is the form of its address, learned from all
-    addresses of the page (see `patterns`). `is_user`: the link leads to a user's profile. `is_local`: it leads to the page's
-    own host."""
+    """A link of the page. `node` is the element whose text names the link, `url` its absolute
+    address without the fragment, `key` identifies the thread that it leads to (see `thread_key`),
+    `pattern` is the form of its address, learned from all addresses of the page (see `patterns`).
+    `is_user`: the link leads to a user's profile. `is_local`: it leads to the page's own host."""
 
     node: int
     url: str
@@ -65,16 +71,24 @@ class Link(NamedTuple):
 class Page(TimedPage):
     """One parsed page. Links, times, titles and other derived values are computed when first used.
 
-    `is_cut`: only the beginning was parsed, because the page exceeds the limits of `bounded_markup`. `key`, `board_key` and
-    `pattern` are those of the page's own address (see `thread_key`, `board_key`, `patterns`). `is_thread_address`: that address
-    has the form of a thread's.
+    `is_cut`: only the beginning was parsed, because the page exceeds the limits of
+    `bounded_markup`. `key`, `board_key` and `pattern` are those of the page's own address (see
+    `thread_key`, `board_key`, `patterns`). `is_thread_address`: that address has the form of a
+    thread's.
     """
 
     def __init__(
-        self, html: str | bytes, url: str, fetched_at: datetime, timezone: str = "UTC", day_first: bool | None = None
+        self,
+        html: str | bytes,
+        url: str,
+        fetched_at: datetime,
+        timezone: str = "UTC",
+        day_first: bool | None = None,
     ) -> None:
         self.url = url
-        self.source, self.is_cut = bounded_markup(decode(html)[0] if isinstance(html, bytes) else html, READ_TAGS)
+        self.source, self.is_cut = bounded_markup(
+            decode(html)[0] if isinstance(html, bytes) else html, READ_TAGS
+        )
         self.root = parse(self.source)
         self.base = self._base()
         part_lines(self.root, self.base)
@@ -88,9 +102,13 @@ class Page(TimedPage):
         self.board_key = board_key(url)
         # The address is that of a script called with a thread's number, as in viewtopic.php?t=7.
         asked = "#" in self.pattern.partition("?")[2] and leads_to(self.pattern) == "thread"
-        self.is_thread_address = (" t:" in self.key and not _PLURAL_SLUG.search(urlsplit(url).path)) or asked
+        self.is_thread_address = (
+            " t:" in self.key and not _PLURAL_SLUG.search(urlsplit(url).path)
+        ) or asked
         self._asides: dict[int, bool] = {}
-        self.row_cells: dict[int, list[int]] = {}  # cache of `Heads.cells`: nodes of the cells of a table row, by the row's node
+        self.row_cells: dict[
+            int, list[int]
+        ] = {}  # cache of `Heads.cells`: nodes of the cells of a table row, by the row's node
         # cache of `posts_bodies._place`: relation of an element to the text of a post, by node
         self.text_places: dict[int, int] = {}
 
@@ -113,21 +131,25 @@ class Page(TimedPage):
     def headings(self) -> list[str]:
         """The texts of up to twelve headings (h1 to h3), those of the highest level first."""
         page = self.outline
-        found = [(page.tags[n], page.text(n)) for n in range(len(page)) if page.tags[n] in ("h1", "h2", "h3")]
+        found = [
+            (page.tags[n], page.text(n))
+            for n in range(len(page))
+            if page.tags[n] in ("h1", "h2", "h3")
+        ]
         return [text for _, text in sorted(found, key=lambda pair: pair[0]) if text][:12]
 
     @cached_property
     def own_titles(self) -> set[str]:
-        """The page's own titles: the texts of all h1 headings, and of the other headings that the document's `<title>`
-        contains."""
+        """The page's own titles: the texts of all h1 headings, and of the other headings that the
+        document's `<title>` contains."""
         page = self.outline
         firsts = {page.text(node) for node in range(len(page)) if page.tags[node] == "h1"}
         return firsts | {text for text in self.headings if len(text) > 8 and text in self.title}
 
     @cached_property
     def links(self) -> list[Link]:
-        """The first 3,000 links to pages, in order. Left out are links to anchors of this page, to scripts and to mail
-        addresses, and addresses of more than 2,048 characters."""
+        """The first 3,000 links to pages, in order. Left out are links to anchors of this page, to
+        scripts and to mail addresses, and addresses of more than 2,048 characters."""
         page, raw = self.outline, []
         own = self.url.split("#", 1)[0]
         for node, tag in enumerate(page.tags):
@@ -146,35 +168,57 @@ class Page(TimedPage):
             if len(raw) >= MAX_LINKS:
                 break
         found = patterns(url for _, url, _ in raw)
-        host, boards, called = _host(self.base), board_spaces(page, raw), called_users(page, raw, found)
+        host, boards, called = (
+            _host(self.base),
+            board_spaces(page, raw),
+            called_users(page, raw, found),
+        )
         made = []
         for node, url, fragment in raw:
             local = _host(url) == host
-            user = local and url not in boards and (found[url] in called or leads_to_user(url, found[url]))
+            user = (
+                local
+                and url not in boards
+                and (found[url] in called or leads_to_user(url, found[url]))
+            )
             named = self._heading_in(node)
-            made.append(Link(named, url, fragment, page.text(named), found[url], thread_key(url), user, local))
+            made.append(
+                Link(
+                    named, url, fragment, page.text(named), found[url], thread_key(url), user, local
+                )
+            )
         return made
 
     def _heading_in(self, node: int) -> int:
-        """Returns the node of the element whose text is the name of a link: the heading, or an element with a title class, inside
-        a link that is a box with several texts; the link itself if there is none or the link has only one text."""
+        """Returns the node of the element whose text is the name of a link: the heading, or an
+        element with a title class, inside a link that is a box with several texts; the link itself
+        if there is none or the link has only one text.
+        """
         page = self.outline
         if page.piece_to[node] - page.piece_from[node] < 2:
             return node
-        inside = [at for at in range(node + 1, page.ends[node]) if page.piece_from[at] < page.piece_to[at]]
+        inside = [
+            at for at in range(node + 1, page.ends[node]) if page.piece_from[at] < page.piece_to[at]
+        ]
         heading = next((at for at in inside if page.tags[at] in _HEADINGS), node)
         if heading == node:
             called = [at for at in inside if _TITLE.search(page.classes[at])]
-            is_card = page.text_length(node) > _CARD or called and self._counts_beside(node, called[0])
+            is_card = (
+                page.text_length(node) > _CARD or called and self._counts_beside(node, called[0])
+            )
             heading = called[0] if len(called) == 1 and is_card else node
         return heading
 
     def _counts_beside(self, node: int, title: int) -> bool:
-        """Tells whether all texts inside the link `node` but outside its title (node `title`) are numbers; False if there are
-        none."""
+        """Tells whether all texts inside the link `node` but outside its title (node `title`) are
+        numbers; False if there are none."""
         page = self.outline
         own = range(page.piece_from[title], page.piece_to[title])
-        rest = [page.pieces[at].text for at in range(page.piece_from[node], page.piece_to[node]) if at not in own]
+        rest = [
+            page.pieces[at].text
+            for at in range(page.piece_from[node], page.piece_to[node])
+            if at not in own
+        ]
         return bool(rest) and all(text.isdigit() for text in rest)
 
     @cached_property
@@ -187,12 +231,14 @@ class Page(TimedPage):
         return [link.node for link in self.links]
 
     def links_in(self, start: int, end: int) -> list[Link]:
-        """Returns the links whose nodes are in the range from `start` (included) to `end` (excluded)."""
+        """Returns the links whose nodes are in the range from `start` (included) to `end`
+        (excluded)."""
         return self.links[bisect_left(self._link_nodes, start) : bisect_left(self._link_nodes, end)]
 
     @cached_property
     def piece_link(self) -> dict[int, Link]:
-        """The link around each text, by the index of the text in `outline.pieces`; texts outside links are left out."""
+        """The link around each text, by the index of the text in `outline.pieces`; texts outside
+        links are left out."""
         inside: dict[int, Link] = {}
         page = self.outline
         for link in self.links:
@@ -201,33 +247,40 @@ class Page(TimedPage):
         return inside
 
     def roles_of(self, node: int) -> frozenset[str]:
-        """Returns the roles (fields such as "replies" or "author") that the class names and the id of an element suggest."""
+        """Returns the roles (fields such as "replies" or "author") that the class names and the id
+        of an element suggest."""
         identity = self.outline.elements[node].get("id") or ""
         return class_roles(
-            f"{self.outline.classes[node]} {_ID_DIGITS.sub('', identity)}" if identity else self.outline.classes[node]
+            f"{self.outline.classes[node]} {_ID_DIGITS.sub('', identity)}"
+            if identity
+            else self.outline.classes[node]
         )
 
     def is_aside(self, node: int) -> bool:
-        """Tells whether a node is in a side column: in an element whose tag, class or id names it as one and that contains
-        less than 80 % of the page's text."""
+        """Tells whether a node is in a side column: in an element whose tag, class or id names it
+        as one and that contains less than 80 % of the page's text."""
         page, climbed = self.outline, []
         while node >= 0 and node not in self._asides:
             climbed.append(node)
             node = page.parents[node]
         found = node >= 0 and self._asides[node]
         for inner in reversed(climbed):
-            found = found or self._is_side(inner) and page.text_length(inner) < 0.8 * self.text_total
+            found = (
+                found or self._is_side(inner) and page.text_length(inner) < 0.8 * self.text_total
+            )
             self._asides[inner] = found
         return found
 
     def _is_side(self, node: int) -> bool:
         """Tells whether an element is a side column by its tag or by its classes and id."""
         page = self.outline
-        return page.tags[node] == "aside" or _names_side(f"{page.classes[node]} {page.elements[node].get('id') or ''}")
+        return page.tags[node] == "aside" or _names_side(
+            f"{page.classes[node]} {page.elements[node].get('id') or ''}"
+        )
 
     def roles_above(self, node: int, top: int) -> str:
-        """Returns the class names of `node` and its ancestors up to node `top`, nearest first, joined into one string that can
-        be passed to `class_roles`."""
+        """Returns the class names of `node` and its ancestors up to node `top`, nearest first,
+        joined into one string that can be passed to `class_roles`."""
         page, found = self.outline, []
         while node >= top:
             if page.classes[node]:
@@ -237,9 +290,14 @@ class Page(TimedPage):
 
     @cached_property
     def member_lines(self) -> list[int]:
-        """The numbers of texts that begin a line and describe a member (number of posts, location and the like), in order."""
+        """The numbers of texts that begin a line and describe a member (number of posts, location
+        and the like), in order."""
         pieces = self.outline.pieces
-        return [at for at, piece in enumerate(pieces) if pieces[at - 1].line != piece.line and is_profile_line(piece.text)]
+        return [
+            at
+            for at, piece in enumerate(pieces)
+            if pieces[at - 1].line != piece.line and is_profile_line(piece.text)
+        ]
 
     @cached_property
     def text_total(self) -> int:
@@ -248,9 +306,14 @@ class Page(TimedPage):
 
     @cached_property
     def is_dense(self) -> bool:
-        """Tells whether at least about a quarter of the page's text is in a script that needs few characters, such as Chinese,
-        Japanese or Korean."""
-        dense = sum(char >= "\u2e80" for piece in self.outline.pieces if not piece.text.isascii() for char in piece.text[:200])
+        """Tells whether at least about a quarter of the page's text is in a script that needs few
+        characters, such as Chinese, Japanese or Korean."""
+        dense = sum(
+            char >= "\u2e80"
+            for piece in self.outline.pieces
+            if not piece.text.isascii()
+            for char in piece.text[:200]
+        )
         return dense > 0.25 * min(self.text_total, 200 * len(self.outline.pieces))
 
 
@@ -274,8 +337,8 @@ def _host_of(start: str) -> str:
 
 
 def _join(base: str, href: str) -> str:
-    """Returns the absolute address of a link; "" for a malformed one. The most frequent forms are joined without parsing, for
-    speed."""
+    """Returns the absolute address of a link; "" for a malformed one. The most frequent forms are
+    joined without parsing, for speed."""
     if _WHOLE.fullmatch(href):
         return href
     origin = _ORIGIN.match(base) if _ROOTED.fullmatch(href) else None
@@ -292,12 +355,14 @@ _ONE_CLASS = etree.ElementDefaultClassLookup(element=HtmlElement)
 
 
 def parse(text: str) -> HtmlElement:
-    """Returns the root element of a page; an empty document if there is nothing to parse. Never raises for a page's contents.
-    """
+    """Returns the root element of a page; an empty document if there is nothing to parse. Never
+    raises for a page's contents."""
     text = _XML_DECLARATION.sub("", text.replace("\x00", ""), count=1)
     parser = HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
     parser.set_element_class_lookup(_ONE_CLASS)
     try:
-        return document_fromstring(text.encode("utf-8", "replace"), parser=parser, ensure_head_body=False)
+        return document_fromstring(
+            text.encode("utf-8", "replace"), parser=parser, ensure_head_body=False
+        )
     except (etree.ParserError, etree.XMLSyntaxError, ValueError, AssertionError):
         return document_fromstring(b"<html><body></body></html>")

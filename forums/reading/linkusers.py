@@ -1,5 +1,5 @@
-"""Recognises links to users' profiles by their addresses, by words such as "by" before them, and, for the ambiguous
-`/space/7`, by whether they are headings."""
+"""Recognises links to users' profiles by their addresses, by words such as "by" before them, and,
+for the ambiguous `/space/7`, by whether they are headings."""
 
 from __future__ import annotations
 
@@ -21,23 +21,32 @@ _SPACE = re.compile(r"/spaces?/\d+/?")  # a user's own pages on some sites, boar
 def leads_to_user(url: str, pattern: str) -> bool:
     """Tells whether an address of the page's own site is that of a user's profile. `pattern` is its
     address pattern (see `patterns`)."""
-    return names_user(url) and (leads_to(pattern) != "thread" or names_user(url.rstrip("/").rsplit("/", 1)[-1]))
+    return names_user(url) and (
+        leads_to(pattern) != "thread" or names_user(url.rstrip("/").rsplit("/", 1)[-1])
+    )
 
 
 def board_spaces(page: Outline, links: Sequence[tuple[int, str, str]]) -> frozenset[str]:
-    """Returns the addresses of the form `/space/7` that are boards on this page: all addresses of that form or none. They are
-    boards if at least three of them, and at least two thirds, are linked only once and in a heading. `links` are (node, address,
-    fragment)."""
+    """Returns the addresses of the form `/space/7` that are boards on this page: all addresses of
+    that form or none. They are boards if at least three of them, and at least two thirds, are
+    linked only once and in a heading. `links` are (node, address, fragment)."""
     found = [(node, url) for node, url, _ in links if _SPACE.fullmatch(urlsplit(url).path)]
     times = Counter(url for _, url in found)
     heading = {url for node, url in found if times[url] == 1 and _in_heading(page, node)}
-    return frozenset(times) if len(heading) >= 3 and 3 * len(heading) >= 2 * len(times) else frozenset()
+    return (
+        frozenset(times)
+        if len(heading) >= 3 and 3 * len(heading) >= 2 * len(times)
+        else frozenset()
+    )
 
 
-def called_users(page: Outline, links: Sequence[tuple[int, str, str]], found: Mapping[str, str]) -> frozenset[str]:
-    """Finds address patterns of users by words such as "by" before links. A pattern is returned if such a word precedes links to
-    at least two of its addresses and at least two fifths of its links, and if all its links have as text a name of at most 40
-    characters. links: (node, address, fragment); found: the pattern of each address."""
+def called_users(
+    page: Outline, links: Sequence[tuple[int, str, str]], found: Mapping[str, str]
+) -> frozenset[str]:
+    """Finds address patterns of users by words such as "by" before links. A pattern is returned if
+    such a word precedes links to at least two of its addresses and at least two fifths of its
+    links, and if all its links have as text a name of at most 40 characters. links: (node, address,
+    fragment); found: the pattern of each address."""
     said: dict[str, set[str]] = defaultdict(set)
     named: dict[str, list[int]] = defaultdict(list)
     count: Counter[str] = Counter()
@@ -46,13 +55,19 @@ def called_users(page: Outline, links: Sequence[tuple[int, str, str]], found: Ma
         if first == page.piece_to[node]:
             continue  # The link is on an image and has no text.
         named[pattern].append(node)
-        if first and page.pieces[first - 1].line == page.pieces[first].line and ends_by(page.pieces[first - 1].text):
+        if (
+            first
+            and page.pieces[first - 1].line == page.pieces[first].line
+            and ends_by(page.pieces[first - 1].text)
+        ):
             said[pattern].add(url)
             count[pattern] += 1
     people = {
         pattern
         for pattern, urls in said.items()
-        if len(urls) >= 2 and 5 * count[pattern] >= 2 * len(named[pattern]) and leads_to(pattern) != "thread"
+        if len(urls) >= 2
+        and 5 * count[pattern] >= 2 * len(named[pattern])
+        and leads_to(pattern) != "thread"
         if all(len(text) <= 40 and is_name(text) for text in map(page.text, named[pattern]))
     }
     return frozenset(pattern for pattern in found.values() if _VARIED.sub("*", pattern) in people)

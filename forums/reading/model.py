@@ -1,4 +1,5 @@
-"""Data types for the contents of a forum page: its boards, threads and posts, and the result of reading a page."""
+"""Data types for the contents of a forum page: its boards, threads and posts, and the result of
+reading a page."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from crawlmgr.text.dates import Moment
 
 
 class PageKind(StrEnum):
-    """The kind of a forum page: an index (list of boards), a list of threads, a thread (list of posts), or anything else."""
+    """The kind of a forum page: an index (list of boards), a list of threads, a thread (list of
+    posts), or anything else."""
 
     index = "index"  # type: ignore[assignment]  # str.index is never called on a kind
     threadlist = "threadlist"
@@ -21,8 +23,8 @@ class PageKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BoardRecord:
-    """One board in an index of boards. `threads` and `posts` are the counts shown for it, `parent` is the address of the board
-    that contains it; None if the page does not show them."""
+    """One board in an index of boards. `threads` and `posts` are the counts shown for it, `parent`
+    is the address of the board that contains it; None if the page does not show them."""
 
     url: str
     name: str
@@ -37,10 +39,11 @@ class BoardRecord:
 class ThreadRecord:
     """One thread in a list of threads. A field is None if the list does not show it.
 
-    `replies` excludes the first post. `counts_posts` says what the number in the list counts: True for posts (`replies` is that
-    number minus one), False for replies, None if unknown (`replies` is that number). `created` is the time of the first post,
-    `author` its author; `last_reply`, `last_author` and `last_post_url` belong to the newest post. `board_url` and `board_name`
-    are set in lists that mix threads of several boards.
+    `replies` excludes the first post. `counts_posts` says what the number in the list counts: True
+    for posts (`replies` is that number minus one), False for replies, None if unknown (`replies` is
+    that number). `created` is the time of the first post, `author` its author; `last_reply`,
+    `last_author` and `last_post_url` belong to the newest post. `board_url` and `board_name` are
+    set in lists that mix threads of several boards.
     """
 
     url: str
@@ -61,8 +64,9 @@ class ThreadRecord:
 
 @dataclass(frozen=True, slots=True)
 class PostRecord:
-    """One post of a thread. `number` is its position in the whole thread as shown on the page (1 is the first post), `url` its
-    permalink, `post_id` the site's own id of it. A field is None if the page does not show it."""
+    """One post of a thread. `number` is its position in the whole thread as shown on the page (1 is
+    the first post), `url` its permalink, `post_id` the site's own id of it. A field is None if the
+    page does not show it."""
 
     author: str | None
     posted: Moment | None
@@ -76,9 +80,9 @@ Records = tuple[BoardRecord, ...] | tuple[ThreadRecord, ...] | tuple[PostRecord,
 
 
 class Shapes(NamedTuple):
-    """Shapes of links (pattern of the address and markup around the link, see `title_shape`) on a site's lists of threads:
-    `titles` are the shapes of the title links of threads, `others` those of other links, unless a title link has the same
-    shape."""
+    """Shapes of links (pattern of the address and markup around the link, see `title_shape`) on a
+    site's lists of threads: `titles` are the shapes of the title links of threads, `others` those
+    of other links, unless a title link has the same shape."""
 
     titles: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()
@@ -88,15 +92,17 @@ class Shapes(NamedTuple):
 class PageReading:
     """The result of `read_page`.
 
-    `records` are of the type that belongs to `kind`. `complete` is False if records may be missing; `doubts` are the reasons
-    for doubt in words. `next`, `last` and `pages` are the addresses of the next, the last and all linked pages of the same list
-    or thread, `current` is this page's number. `next_links` are (source, address) pairs of all links that may lead to the next
-    page; the source is `numbers`, `word` or `head` (`<head>` of the document). `boards` are sub-boards, on an index or above a
-    list of threads. `board_url` is the address of the board whose threads the page lists. `confidence` in [0, 1] is the
-    probability that exactly the right records were found. `sort` is "last_reply" or "created" if the list's order shows it,
-    otherwise None. `evidence` holds short codes of what decided the reading. `utc_offsets` gives, for each time written with a
-    UTC offset, that offset in seconds: the site's own time, for display and for guessing its zone. `shapes` are the shapes of
-    the links on a list of threads (see `shapes_of`).
+    `records` are of the type that belongs to `kind`. `complete` is False if records may be missing;
+    `doubts` are the reasons for doubt in words. `next`, `last` and `pages` are the addresses of the
+    next, the last and all linked pages of the same list or thread, `current` is this page's number.
+    `next_links` are (source, address) pairs of all links that may lead to the next page; the source
+    is `numbers`, `word` or `head` (`<head>` of the document). `boards` are sub-boards, on an index
+    or above a list of threads. `board_url` is the address of the board whose threads the page
+    lists. `confidence` in [0, 1] is the probability that exactly the right records were found.
+    `sort` is "last_reply" or "created" if the list's order shows it, otherwise None. `evidence`
+    holds short codes of what decided the reading. `utc_offsets` gives, for each time written with a
+    UTC offset, that offset in seconds: the site's own time, for display and for guessing its zone.
+    `shapes` are the shapes of the links on a list of threads (see `shapes_of`).
     """
 
     kind: PageKind

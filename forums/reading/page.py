@@ -20,7 +20,15 @@ from forums.reading.learned.doubts import doubt_of
 from forums.reading.learned.second import TwoReadings
 from forums.reading.learned.weights import shipped
 from forums.reading.lists import RowSet
-from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, Records, Shapes, ThreadRecord
+from forums.reading.model import (
+    BoardRecord,
+    PageKind,
+    PageReading,
+    PostRecord,
+    Records,
+    Shapes,
+    ThreadRecord,
+)
 from forums.reading.postrows import PostRows, opening_post
 from forums.reading.posts_set import PostSet
 from forums.reading.rows import Row
@@ -29,7 +37,8 @@ from forums.reading.threadrows import ThreadRows, board_address, sort_of
 from forums.reading.titleshapes import shapes_of
 
 _NO_SHAPES = Shapes()
-CUT = "cut"  # evidence code of a page that exceeds the size limits, of which only the beginning was read
+# evidence code of a page that exceeds the size limits, of which only the beginning was read
+CUT = "cut"
 
 
 class Read(NamedTuple):
@@ -55,16 +64,20 @@ def read_page(
     """Reads the page at `url`, fetched at `fetched_at` (aware). Never raises for a page's contents.
 
     - hints: if False, the forum software is not recognised and not used as a hint.
-    - timezone (IANA name) and day_first: the site's, for times without zone and dates such as 3/4/2026.
-    - expect: the kind of page that the site's model expects at this address; it decides close cases.
+    - timezone (IANA name) and day_first: the site's, for times without zone and dates such as
+      3/4/2026.
+    - expect: the kind of page that the site's model expects at this address; it decides close
+      cases.
     - rules: the operator's corrections.
-    - counts_posts: whether the numbers in the site's lists are posts (True) or replies (False); None if not known.
-    - known: the shapes of links on the site's other lists (see `shapes_of`), used only if `expect` is a list of threads. They
-      tell which groups of links are thread titles and which are not.
+    - counts_posts: whether the numbers in the site's lists are posts (True) or replies (False);
+      None if not known.
+    - known: the shapes of links on the site's other lists (see `shapes_of`), used only if `expect`
+      is a list of threads. They tell which groups of links are thread titles and which are not.
 
-    The kind of page is chosen by the scores of hand-written rules and trained models (see `TwoReadings`). If the page exceeds the
-    limits of `bounded_markup`, its beginning is read. A page that takes more than about 1.5 seconds of CPU is of kind `other`
-    with the evidence "over_budget"."""
+    The kind of page is chosen by the scores of hand-written rules and trained models (see
+    `TwoReadings`). If the page exceeds the limits of `bounded_markup`, its beginning is read. A
+    page that takes more than about 1.5 seconds of CPU is of kind `other` with the evidence
+    "over_budget"."""
     return read_regions(
         html,
         url,
@@ -93,17 +106,33 @@ def read_regions(
     known: Shapes = _NO_SHAPES,
     seconds: float = PAGE_SECONDS,
 ) -> tuple[PageReading, tuple[HtmlElement, ...]]:
-    """Reads a page as `read_page` does, within `seconds` of CPU time, and also returns the element of each record.
+    """Reads a page as `read_page` does, within `seconds` of CPU time, and also returns the element
+    of each record.
 
-    Returns (reading, elements). The elements are in the order of the records and belong to one tree: the row of a thread or
-    board (the first element if several form one record), or the element around a post.
+    Returns (reading, elements). The elements are in the order of the records and belong to one
+    tree: the row of a thread or board (the first element if several form one record), or the
+    element around a post.
     """
     try:
         with cpu_budget(seconds):
-            return _regions(html, url, fetched_at, hints, timezone, day_first, expect, rules, counts_posts, known)
+            return _regions(
+                html,
+                url,
+                fetched_at,
+                hints,
+                timezone,
+                day_first,
+                expect,
+                rules,
+                counts_posts,
+                known,
+            )
     except OverBudget:
         doubts = ("The page takes too long to read.",)
-        return PageReading(PageKind.other, complete=False, doubts=doubts, evidence=(OVER_BUDGET,)), ()
+        return (
+            PageReading(PageKind.other, complete=False, doubts=doubts, evidence=(OVER_BUDGET,)),
+            (),
+        )
 
 
 def _regions(
@@ -123,14 +152,20 @@ def _regions(
     engine = engine_of(page, page.source) if hints else "unknown"
     stated = rules.kind_of(url) if rules else None
     expected = expect or expected_kind(engine, url)
-    second = TwoReadings(page, shipped(), known=known if expect is PageKind.threadlist else _NO_SHAPES)
+    second = TwoReadings(
+        page, shipped(), known=known if expect is PageKind.threadlist else _NO_SHAPES
+    )
     shares = second.kind_shares(expected)
     kind = stated or second.agreed(expect) or second.final_kind(shares, expected)
     evidence = ("stated",) if stated else _by_shapes(second) if kind is expect else ()
     read = read_as(second, kind, rules.for_kind(kind) if rules else None)
     doubt = doubt_of(second, shares, read.reading, bool(evidence))
     if counts_posts is not None and kind is PageKind.threadlist:
-        read = read._replace(reading=replace(read.reading, records=tuple(_counted(read.reading.records, counts_posts))))
+        read = read._replace(
+            reading=replace(
+                read.reading, records=tuple(_counted(read.reading.records, counts_posts))
+            )
+        )
     links = find_pages(page.root, url, _own_pages(kind, url))
     reading = replace(
         read.reading,
@@ -142,7 +177,11 @@ def _regions(
         engine=engine,
         confidence=doubt.confidence,
         complete=doubt.complete and not page.is_cut,
-        doubts=(*doubt.doubts, "Only the beginning of the page was read.") if page.is_cut else doubt.doubts,
+        doubts=(
+            (*doubt.doubts, "Only the beginning of the page was read.")
+            if page.is_cut
+            else doubt.doubts
+        ),
         evidence=(*evidence, CUT) if page.is_cut else evidence,
         utc_offsets=tuple(sorted(page.offsets.items())),
     )
@@ -150,15 +189,22 @@ def _regions(
 
 
 def _by_shapes(second: TwoReadings) -> tuple[str, ...]:
-    """Returns the evidence code saying that the shapes of links on the site's other lists decided the reading, as a tuple of
-    one; () if they decided nothing."""
-    return ("known_titles",) if second.has_known_titles else ("known_others",) if second.has_only_others else ()
+    """Returns the evidence code saying that the shapes of links on the site's other lists decided
+    the reading, as a tuple of one; () if they decided nothing."""
+    return (
+        ("known_titles",)
+        if second.has_known_titles
+        else ("known_others",)
+        if second.has_only_others
+        else ()
+    )
 
 
 def _own_pages(kind: PageKind, url: str) -> Callable[[str], bool]:
-    """Returns a function that tells whether an address may be a further page of the page at `url`. If the page is a thread
-    whose id is in its address, only addresses with this id pass, so that page links of the board shown above are not taken for
-    the thread's. Otherwise all addresses pass."""
+    """Returns a function that tells whether an address may be a further page of the page at `url`.
+    If the page is a thread whose id is in its address, only addresses with this id pass, so that
+    page links of the board shown above are not taken for the thread's. Otherwise all addresses
+    pass."""
     own = thread_key(url)
     if kind is not PageKind.thread or " t:" not in own:
         return lambda _other: True
@@ -166,9 +212,11 @@ def _own_pages(kind: PageKind, url: str) -> Callable[[str], bool]:
 
 
 def read_as(second: TwoReadings, kind: PageKind, rules: KindRules | None = None) -> Read:
-    """Reads the page as one kind, whether or not it is of that kind, and applies the operator's `rules` for this kind.
+    """Reads the page as one kind, whether or not it is of that kind, and applies the operator's
+    `rules` for this kind.
 
-    `second` holds the page and its candidate readings. The reading has no records if none were found or `kind` is `other`.
+    `second` holds the page and its candidate readings. The reading has no records if none were
+    found or `kind` is `other`.
     """
     page = second.page
     base = PageReading(kind, title=_title(page))
@@ -183,7 +231,10 @@ def read_as(second: TwoReadings, kind: PageKind, rules: KindRules | None = None)
             posts = corrected(page, rules, PostRecord(None, None, ""), posts)
         records = tuple(post for _, post in posts)
         thread_id = thread_key(page.url).partition(" ")[2] or None
-        return Read(replace(base, records=records, thread_id=thread_id), tuple(element for element, _ in posts))
+        return Read(
+            replace(base, records=records, thread_id=thread_id),
+            tuple(element for element, _ in posts),
+        )
     return Read(base, ())
 
 
@@ -192,17 +243,27 @@ def _index(page: Page, found: RowSet | None, base: PageReading, rules: KindRules
     pairs = list(zip(_elements(page, rows.rows), rows.records(), strict=True)) if rows else []
     if rules:
         pairs = corrected(page, rules, BoardRecord("", ""), pairs)
-    reading = replace(base, records=tuple(board for _, board in pairs), boards=tuple(rows.sub_boards()) if rows else ())
+    reading = replace(
+        base,
+        records=tuple(board for _, board in pairs),
+        boards=tuple(rows.sub_boards()) if rows else (),
+    )
     return Read(reading, tuple(element for element, _ in pairs))
 
 
 def _counted(records: Records, counts_posts: bool) -> Iterator[ThreadRecord]:
-    """Yields the thread records with `replies` recomputed for a site whose lists are known to count posts (`counts_posts`
-    True) or replies (False). Knowledge of the whole site overrides what the single page suggested."""
+    """Yields the thread records with `replies` recomputed for a site whose lists are known to count
+    posts (`counts_posts` True) or replies (False). Knowledge of the whole site overrides what the
+    single page suggested.
+    """
     for record in records:
         if isinstance(record, ThreadRecord) and record.replies is not None:
             shown = record.replies + bool(record.counts_posts)
-            record = replace(record, replies=max(0, shown - 1) if counts_posts else shown, counts_posts=counts_posts)
+            record = replace(
+                record,
+                replies=max(0, shown - 1) if counts_posts else shown,
+                counts_posts=counts_posts,
+            )
         if isinstance(record, ThreadRecord):
             yield record
 
@@ -213,11 +274,19 @@ def _elements(page: Page, rows: list[Row]) -> list[HtmlElement]:
 
 def _thread_list(second: TwoReadings, base: PageReading, rules: KindRules | None) -> Read:
     page, found, rows = second.page, second.lists, second.threads
-    pairs = list(zip(_elements(page, rows.rows), ThreadRows(rows).records(), strict=True)) if rows else []
+    pairs = (
+        list(zip(_elements(page, rows.rows), ThreadRows(rows).records(), strict=True))
+        if rows
+        else []
+    )
     if rules:
         pairs = corrected(page, rules, ThreadRecord("", ""), pairs)
     boards: list[BoardRecord] = []
-    if found.boards and found.boards.quality >= MIN_QUALITY and not (rows and inside(found.boards, rows)):
+    if (
+        found.boards
+        and found.boards.quality >= MIN_QUALITY
+        and not (rows and inside(found.boards, rows))
+    ):
         boards = BoardRows(found.boards).records()
     records = tuple(record for _, record in pairs)
     reading = replace(
@@ -241,10 +310,12 @@ def _posts(page: Page, found: BestCandidates) -> list[tuple[HtmlElement, PostRec
 
 
 def _only_reply(page: Page, found: BestCandidates) -> PostSet | None:
-    """Returns the single reply on a page whose first post has a different structure; None if there is none.
+    """Returns the single reply on a page whose first post has a different structure; None if there
+    is none.
 
-    Candidates are the sets of a single post that come after the first post and have at least 60 % of its quality. The post must
-    certainly have an author, or a class or id that calls it a post. The first of these sets in page order is returned.
+    Candidates are the sets of a single post that come after the first post and have at least 60 %
+    of its quality. The post must certainly have an author, or a class or id that calls it a post.
+    The first of these sets in page order is returned.
     """
     assert found.posts is not None  # noqa: S101 - asked only for a page with posts
     end, best = found.posts.spans[0].end, 0.6 * found.posts.quality
@@ -255,19 +326,30 @@ def _only_reply(page: Page, found: BestCandidates) -> PostSet | None:
         and posts.spans[0].start >= end
         and posts.quality >= best
         and posts.plain_share >= 0.5
-        and (posts.is_sure(0) or posts.has_byline(0) and posts.writers[0] is not None or _is_marked_post(page, posts))
+        and (
+            posts.is_sure(0)
+            or posts.has_byline(0)
+            and posts.writers[0] is not None
+            or _is_marked_post(page, posts)
+        )
     ]
     return min(later, key=lambda posts: posts.spans[0].start, default=None)
 
 
 def _is_marked_post(page: Page, posts: PostSet) -> bool:
-    """Tells whether the class or id of the only post's element, or of that element's parent, says comment, reply or post."""
+    """Tells whether the class or id of the only post's element, or of that element's parent, says
+    comment, reply or post."""
     node = posts.spans[0].start
-    return any(page.roles_of(at) & {"comments", "replies", "posts"} for at in (node, page.outline.parents[node]) if at >= 0)
+    return any(
+        page.roles_of(at) & {"comments", "replies", "posts"}
+        for at in (node, page.outline.parents[node])
+        if at >= 0
+    )
 
 
 def _title(page: Page) -> str:
-    """Returns the title of the page: the first heading that the document's `<title>` contains, otherwise that `<title>`."""
+    """Returns the title of the page: the first heading that the document's `<title>` contains,
+    otherwise that `<title>`."""
     for heading in page.headings:
         if 2 < len(heading) <= 200 and heading.casefold() in page.title.casefold():
             return heading

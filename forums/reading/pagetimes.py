@@ -1,5 +1,5 @@
-"""Finds all times on a page: in attributes, in single texts, spread over several texts of a line, and clock times below day
-headings."""
+"""Finds all times on a page: in attributes, in single texts, spread over several texts of a line,
+and clock times below day headings."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ _OFFSET = re.compile(r"\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)? ?([+-])(\d\d):?(\d\d
 
 
 class Time(NamedTuple):
-    """A time on the page. `node` and `piece` are the numbers of its element and of its (first) text, `line` is the number of
-    the displayed line (-1 if the element has no text), `moment` the time itself. `is_attribute`: it comes from an attribute
-    such as a tooltip. `label` is the text before it on its line, `own_label` the text before it in its own piece of text; each
-    may be empty."""
+    """A time on the page. `node` and `piece` are the numbers of its element and of its (first)
+    text, `line` is the number of the displayed line (-1 if the element has no text), `moment` the
+    time itself. `is_attribute`: it comes from an attribute such as a tooltip. `label` is the text
+    before it on its line, `own_label` the text before it in its own piece of text; each may be
+    empty."""
 
     node: int
     piece: int
@@ -40,8 +41,8 @@ class Time(NamedTuple):
 
 
 class TimedPage:
-    """The times of a page, computed when first used. `offsets`: for each time that an attribute gives with a UTC offset, that
-    offset in seconds."""
+    """The times of a page, computed when first used. `offsets`: for each time that an attribute
+    gives with a UTC offset, that offset in seconds."""
 
     outline: Outline
     dates: DateContext
@@ -53,13 +54,14 @@ class TimedPage:
 
     @cached_property
     def times(self) -> list[Time]:
-        """All times on the page in page order, except those in the text of lines of more than 220 characters; a time in an
-        attribute precedes those in its element's text."""
+        """All times on the page in page order, except those in the text of lines of more than 220
+        characters; a time in an attribute precedes those in its element's text."""
         return self._times[0]
 
     @cached_property
     def date_parts(self) -> Set[int]:
-        """The numbers of texts that are parts of dates whose day and month are in separate elements."""
+        """The numbers of texts that are parts of dates whose day and month are in separate
+        elements."""
         return self._times[1]
 
     @cached_property
@@ -67,11 +69,21 @@ class TimedPage:
         first, end, pieces = self.outline.piece_from, self.outline.piece_to, self.outline.pieces
         told = [self._with_clock(time) for time in self._attribute_times()]
         found = [time for time, _used in told]
-        covered = {piece for time, used in told for piece in range(first[time.node], max(end[time.node], time.piece + used))}
+        covered = {
+            piece
+            for time, used in told
+            for piece in range(first[time.node], max(end[time.node], time.piece + used))
+        }
         split = split_times(self.outline, covered, self.dates)
-        found += [Time(pieces[at].node, at, pieces[at].line, moment, False, "") for at, moment in split.moments.items()]
+        found += [
+            Time(pieces[at].node, at, pieces[at].line, moment, False, "")
+            for at, moment in split.moments.items()
+        ]
         found += self._text_times(covered | split.parts)
-        return below_days(self.days, sorted(found, key=lambda time: (time.node, time.piece))), split.parts
+        return (
+            below_days(self.days, sorted(found, key=lambda time: (time.node, time.piece))),
+            split.parts,
+        )
 
     @cached_property
     def days(self) -> Days:
@@ -79,7 +91,8 @@ class TimedPage:
         return days_of(self.outline, self.dates)
 
     def times_in(self, start: int, end: int) -> list[Time]:
-        """Returns the times of the page whose nodes are in the range from `start` (included) to `end` (excluded)."""
+        """Returns the times of the page whose nodes are in the range from `start` (included) to
+        `end` (excluded)."""
         return self.times[bisect_left(self._time_nodes, start) : bisect_left(self._time_nodes, end)]
 
     @cached_property
@@ -100,15 +113,19 @@ class TimedPage:
         return [time for time in found if not self._is_inner(time, found)]
 
     def _with_clock(self, time: Time) -> tuple[Time, int]:
-        """Adds the time of day to a date from an attribute, such as the tooltip of "Yesterday" in "Yesterday 06:47 AM". It is
-        searched for from the text "Yesterday" on, in the same line. Returns the time and the number of texts used;
-        (`time`, 0) if no time of day fits the date."""
+        """Adds the time of day to a date from an attribute, such as the tooltip of "Yesterday" in
+        "Yesterday 06:47 AM". It is searched for from the text "Yesterday" on, in the same line.
+        Returns the time and the number of texts used; (`time`, 0) if no time of day fits the date.
+        """
         if time.moment.precision_seconds < 86_400 or time.line not in self.line_range:
             return time, 0
         moment, used = self._time_at(time.piece, self.line_range[time.line][1], set())
         if moment is None or moment.precision_seconds >= time.moment.precision_seconds:
             return time, 0
-        if abs((moment.value - time.moment.value).total_seconds()) >= 86_400 + moment.precision_seconds:
+        if (
+            abs((moment.value - time.moment.value).total_seconds())
+            >= 86_400 + moment.precision_seconds
+        ):
             return time, 0
         return time._replace(moment=moment, is_attribute=False), used
 
@@ -134,9 +151,17 @@ class TimedPage:
             if name in ("title", "aria-label") and value.isdigit():
                 continue
             moment = parse_time(value, self.dates)
-            if moment is None and name == "title" and (self.outline.tags[node] != "a" or self._shows_a_time(node)):
+            if (
+                moment is None
+                and name == "title"
+                and (self.outline.tags[node] != "a" or self._shows_a_time(node))
+            ):
                 moment = find_time(value, self.dates)
-            if moment is not None and (best is None or moment.precision_seconds < best.precision_seconds or name == "datetime"):
+            if moment is not None and (
+                best is None
+                or moment.precision_seconds < best.precision_seconds
+                or name == "datetime"
+            ):
                 best = moment
                 offset = _OFFSET.search(value)
                 if offset:
@@ -145,13 +170,17 @@ class TimedPage:
         return best
 
     def _shows_a_time(self, node: int) -> bool:
-        """Tells whether a link's text is only a time. A time in its title attribute is then the same time, more exact."""
+        """Tells whether a link's text is only a time. A time in its title attribute is then the
+        same time, more exact."""
         first, end = self.outline.piece_from[node], self.outline.piece_to[node]
-        return end - first == 1 and parse_time(self.outline.pieces[first].text, self.dates) is not None
+        return (
+            end - first == 1 and parse_time(self.outline.pieces[first].text, self.dates) is not None
+        )
 
     @cached_property
     def lines(self) -> list[tuple[int, int]]:
-        """The displayed lines of the page in order, each as a range of text numbers: (first text, text after the last)."""
+        """The displayed lines of the page in order, each as a range of text numbers: (first text,
+        text after the last)."""
         pieces, made, start = self.outline.pieces, [], 0
         for at in range(1, len(pieces) + 1):
             if at == len(pieces) or pieces[at].line != pieces[start].line:
@@ -161,7 +190,8 @@ class TimedPage:
 
     @cached_property
     def line_range(self) -> dict[int, tuple[int, int]]:
-        """The range of text numbers of each line, (first text, text after the last), by the number of the line."""
+        """The range of text numbers of each line, (first text, text after the last), by the number
+        of the line."""
         return {self.outline.pieces[start].line: (start, end) for start, end in self.lines}
 
     def _label(self, piece: int, line: int) -> str:
@@ -186,15 +216,19 @@ class TimedPage:
                     label = " ".join(pieces[before].text for before in range(start, at))[-80:]
                     inner = inner_times(pieces[at].text, self.moment) if used == 1 else []
                     for told, said in inner or [(moment, "")]:
-                        found.append(Time(pieces[at].node, at, pieces[at].line, told, False, label, said))
+                        found.append(
+                            Time(pieces[at].node, at, pieces[at].line, told, False, label, said)
+                        )
                     covered.update(range(end, at + used))
                 at += used
         return found
 
     def _time_at(self, at: int, end: int, covered: set[int]) -> tuple[Moment | None, int]:
-        """Returns the time that begins in text number `at`, and its number of texts; (None, 1) if there is none. "Yesterday" and
-        "10:15" in two successive texts are one time. It extends neither into texts in `covered`, which belong to other times, nor
-        beyond its line, which ends before text `end`; except that a clock time on the next line may belong to it."""
+        """Returns the time that begins in text number `at`, and its number of texts; (None, 1) if
+        there is none. "Yesterday" and "10:15" in two successive texts are one time. It extends
+        neither into texts in `covered`, which belong to other times, nor beyond its line, which
+        ends before text `end`; except that a clock time on the next line may belong to it.
+        """
         pieces = self.outline.pieces
         text = pieces[at].text
         if not any(map(str.isdigit, text)) and (len(text) > 30 or not any(map(str.isalpha, text))):
@@ -214,16 +248,23 @@ class TimedPage:
                 ):
                     break
                 whole = parse_time(joined, self.dates) if moment is None else self.moment(joined)
-                if moment is None and whole is not None and whole == self.moment(pieces[after].text):
+                if (
+                    moment is None
+                    and whole is not None
+                    and whole == self.moment(pieces[after].text)
+                ):
                     break  # text `at` is only a label such as "Last post:" before the time
-                if whole is not None and (moment is None or whole.precision_seconds < moment.precision_seconds):
+                if whole is not None and (
+                    moment is None or whole.precision_seconds < moment.precision_seconds
+                ):
                     moment, used = whole, after - at + 1
         return moment, used
 
     def _with_clock_below(self, at: int, end: int) -> int:
-        """Returns the number of the text before which a time that begins in text `at` must end: `end`, where the line ends, or
-        `end + 1` if text `end` is a time of day that belongs to the date. It must be in the same element, after a line break, or
-        in the next element if the page writes all its dates so."""
+        """Returns the number of the text before which a time that begins in text `at` must end:
+        `end`, where the line ends, or `end + 1` if text `end` is a time of day that belongs to the
+        date. It must be in the same element, after a line break, or in the next element if the page
+        writes all its dates so."""
         pieces = self.outline.pieces
         if not (end == at + 1 < len(pieces) and CLOCK.fullmatch(pieces[end].text)):
             return end
@@ -232,26 +273,40 @@ class TimedPage:
 
     @cached_property
     def _clocks_apart(self) -> bool:
-        """Tells whether the page has elements with a date, each directly followed by an element with only a time of day."""
+        """Tells whether the page has elements with a date, each directly followed by an element
+        with only a time of day."""
         pieces = self.outline.pieces
-        seconds = [pieces[at + 1].text for at in range(len(pieces) - 1) if self._is_date_beside(at, at + 1)]
+        seconds = [
+            pieces[at + 1].text for at in range(len(pieces) - 1) if self._is_date_beside(at, at + 1)
+        ]
         return bool(seconds) and all(CLOCK.fullmatch(text) for text in seconds)
 
     def _is_date_beside(self, at: int, other: int) -> bool:
-        """Tells whether text number `at` is a date without time of day, and text number `other`, in the element directly after
-        it, is a time."""
+        """Tells whether text number `at` is a date without time of day, and text number `other`, in
+        the element directly after it, is a time."""
         texts = [self.outline.pieces[one].text for one in (at, other)]
         if any(len(text) > 40 or not any(map(str.isdigit, text)) for text in texts):
             return False
         mine, its = self._alone_in(at), self._alone_in(other)
-        if self.outline.parents[mine] != self.outline.parents[its] or self.outline.ends[mine] != its:
+        if (
+            self.outline.parents[mine] != self.outline.parents[its]
+            or self.outline.ends[mine] != its
+        ):
             return False
         day, time = parse_time(texts[0], self.dates), parse_time(texts[1], self.dates)
-        return day is not None and time is not None and day.precision_seconds >= 86_400 and not day.relative
+        return (
+            day is not None
+            and time is not None
+            and day.precision_seconds >= 86_400
+            and not day.relative
+        )
 
     def _alone_in(self, at: int) -> int:
         """Returns the outermost element that contains text number `at` and no other text."""
         page, node = self.outline, self.outline.pieces[at].node
-        while page.parents[node] >= 0 and page.piece_to[page.parents[node]] - page.piece_from[page.parents[node]] == 1:
+        while (
+            page.parents[node] >= 0
+            and page.piece_to[page.parents[node]] - page.piece_from[page.parents[node]] == 1
+        ):
             node = page.parents[node]
         return node

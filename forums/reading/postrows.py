@@ -1,5 +1,5 @@
-"""Converts the records of a thread to posts: text without quotes and signature, ids, numbers; and finds a first post whose
-structure differs from the replies'."""
+"""Converts the records of a thread to posts: text without quotes and signature, ids, numbers; and
+finds a first post whose structure differs from the replies'."""
 
 from __future__ import annotations
 
@@ -23,19 +23,23 @@ from forums.reading.posts_texts import own_lines, text_of, without_last_of_all
 from forums.reading.words import ADVERTISERS
 
 _POST_PREFIX = re.compile(
-    r"^(?:p|pid|post|msg|message|comment|c|reply|entry|m|item|node|postid|post_message|pcr?|r|floor|tid|id|t)$", re.I
+    r"^(?:p|pid|post|msg|message|comment|c|reply|entry|m|item|node|postid|post_message|pcr?|r|floor"
+    r"|tid|id|t)$",
+    re.I,
 )
 _ID = re.compile(r"^(.*?)[-_]?(\d{1,19})$")
 _UUID = re.compile(r"^(.*?)[-_]?([0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12})$", re.I)
 _OPAQUE = re.compile(r"^(?:[a-z]+[-_])?(?=[A-Za-z0-9]*\d)[A-Za-z0-9]{6,40}$")
 _NUMBER = re.compile(
-    r"^(?:#|№|nr\.?|no\.?|post\s*#?|reply\s*#?|message\s*#?|第)\s*(\d{1,7})\s*(?:楼|樓|#)?$|^(\d{1,7})\s*(?:楼|樓|#|F)$", re.I
+    r"^(?:#|№|nr\.?|no\.?|post\s*#?|reply\s*#?|message\s*#?|第)\s*(\d{1,7})\s*(?:楼|樓|#)?$"
+    r"|^(\d{1,7})\s*(?:楼|樓|#|F)$",
+    re.I,
 )
 
 
 class PostRows:
-    """Extracts the fields of the posts of a page. Ids and numbers are chosen for all posts together, because every post has them
-    in the same place of its markup."""
+    """Extracts the fields of the posts of a page. Ids and numbers are chosen for all posts
+    together, because every post has them in the same place of its markup."""
 
     def __init__(self, posts: PostSet) -> None:
         self.posts = posts
@@ -47,14 +51,24 @@ class PostRows:
         return frozenset(people[0][0] for people in self.posts.people if people)
 
     def text(self, at: int) -> str:
-        """Returns the text of post number `at` on the page, without quotes unless nothing else remains; "" if it has none."""
+        """Returns the text of post number `at` on the page, without quotes unless nothing else
+        remains; "" if it has none."""
         body = self.posts.bodies[at]
         if body is None:
             return ""
         people = self.posts.people[at]
         nodes = paragraphs(self.posts, at, body, people[0][1] if people else None)
-        parts = [(self.page.outline.elements[node], *left_out(self.page, node, self._authors)) for node in nodes]
-        own = own_lines("\n".join(filter(None, (text_of(element, others, quotes) for element, quotes, others in parts))))
+        parts = [
+            (self.page.outline.elements[node], *left_out(self.page, node, self._authors))
+            for node in nodes
+        ]
+        own = own_lines(
+            "\n".join(
+                filter(
+                    None, (text_of(element, others, quotes) for element, quotes, others in parts)
+                )
+            )
+        )
         if not own.strip() and any(quotes for _, quotes, _ in parts):
             own = own_lines("\n".join(text_of(element, others) for element, _, others in parts))
         first, _, rest = own.partition("\n")
@@ -65,9 +79,10 @@ class PostRows:
 
     @cached_property
     def _ids(self) -> list[tuple[str, str] | None]:
-        """For each post a pair: its id with the text before it in the attribute ("post|123"), and the id alone ("123"). All are
-        from the one attribute (or link) that looks most like an id, which at least half of the posts have, each with a different
-        value. None for posts without it."""
+        """For each post a pair: its id with the text before it in the attribute ("post|123"), and
+        the id alone ("123"). All are from the one attribute (or link) that looks most like an id,
+        which at least half of the posts have, each with a different value. None for posts without
+        it."""
         found: dict[str, dict[int, str]] = defaultdict(dict)
         for at, span in enumerate(self.spans):
             for prefix, value in self._id_candidates(span):
@@ -76,10 +91,16 @@ class PostRows:
         best, points = "", 0.0
         for prefix, values in found.items():
             if len(set(values.values())) < len(values) or len(values) * 2 < n:
-                continue  # An attribute of less than half of the posts, or with repeated values, is not their id.
+                # An attribute of less than half of the posts, or with repeated values, is not their
+                # id.
+                continue
             name = prefix.partition(":")[2]
             digits = sum(value.isdigit() for value in values.values())
-            score = 2.0 * len(values) / n + (0.5 if _POST_PREFIX.match(name.strip("-_")) else 0.0) + 0.3 * digits / len(values)
+            score = (
+                2.0 * len(values) / n
+                + (0.5 if _POST_PREFIX.match(name.strip("-_")) else 0.0)
+                + 0.3 * digits / len(values)
+            )
             if sequential(list(values.values()), not prefix.startswith("data")):
                 score -= 1.2
             if "number" in name or "index" in name:
@@ -98,7 +119,10 @@ class PostRows:
         nodes = list(self.posts.nodes(span))[:120]
         node = outline.parents[span.start]
         for _ in range(2):
-            if node < 0 or any(other is not span and node <= other.start < outline.ends[node] for other in self.spans):
+            if node < 0 or any(
+                other is not span and node <= other.start < outline.ends[node]
+                for other in self.spans
+            ):
                 break
             nodes.insert(0, node)
             node = outline.parents[node]
@@ -129,14 +153,19 @@ class PostRows:
                 match = _UUID.match(link.fragment) or _ID.match(link.fragment)
                 if match:
                     yield f"link:{match.group(1)}", match.group(2)
-                match = re.search(r"(?:[?&](?:p|pid|post|postid)=|/(?:posts?|comments?|findpost|message)/)(\d+)", link.url)
+                match = re.search(
+                    r"(?:[?&](?:p|pid|post|postid)=|/(?:posts?|comments?|findpost|message)/)(\d+)",
+                    link.url,
+                )
                 if match and not link.is_user:
                     yield "link:post", match.group(1)
 
     def _permalink(self, at: int, post_id: str | None) -> str | None:
-        """Returns the address of post number `at` on the page: of the links outside its text, the one that looks most like a
-        permalink. The signs are: its address contains the post's id (`post_id`), it is on the post's time, its text is the post's
-        number or "permalink", its address has the form of a post's. None if no link has enough of them."""
+        """Returns the address of post number `at` on the page: of the links outside its text, the
+        one that looks most like a permalink. The signs are: its address contains the post's id
+        (`post_id`), it is on the post's time, its text is the post's number or "permalink", its
+        address has the form of a post's. None if no link has enough of them.
+        """
         span, outline = self.spans[at], self.page.outline
         best, points = None, 0.0
         body = self.posts.bodies[at]
@@ -149,13 +178,25 @@ class PostRows:
             value = 0.0
             if post_id and re.search(rf"(?<!\d){re.escape(post_id)}(?!\d)", whole):
                 value += 1.0
-            if outline.contains(link.node, span.anchor.node) or outline.contains(span.anchor.node, link.node):
+            if outline.contains(link.node, span.anchor.node) or outline.contains(
+                span.anchor.node, link.node
+            ):
                 value += 1.0
-            if _NUMBER.match(link.text) or link.text in ("#", "¶", "permalink", "Permalink", "link"):
+            if _NUMBER.match(link.text) or link.text in (
+                "#",
+                "¶",
+                "permalink",
+                "Permalink",
+                "link",
+            ):
                 value += 0.7
             if link.key == self.page.key and link.fragment:
                 value += 0.4
-            if re.search(r"reply|quote|report|edit|delete|posting|action=|mode=|like|share|vote", link.url, re.I):
+            if re.search(
+                r"reply|quote|report|edit|delete|posting|action=|mode=|like|share|vote",
+                link.url,
+                re.I,
+            ):
                 value -= 1.5
             if leads_to(link.pattern) == "post":
                 value += 0.3
@@ -171,7 +212,11 @@ class PostRows:
             body = self.posts.bodies[at]
             for piece in range(outline.piece_from[span.start], self.posts.last_piece(span)):
                 text, node, _ = outline.pieces[piece]
-                if len(text) > 16 or not span.holds(node) or (body is not None and outline.contains(body, node)):
+                if (
+                    len(text) > 16
+                    or not span.holds(node)
+                    or (body is not None and outline.contains(body, node))
+                ):
                     continue
                 match = _NUMBER.match(text)
                 if match:
@@ -192,8 +237,8 @@ class PostRows:
         return found if len(set(known)) == len(known) else [None] * len(found)
 
     def records(self) -> list[tuple[HtmlElement, PostRecord]]:
-        """Returns the posts in page order, each as (element that contains most of it, record). Posts of advertisers are left
-        out."""
+        """Returns the posts in page order, each as (element that contains most of it, record).
+        Posts of advertisers are left out."""
         made = []
         texts = without_last_of_all([self.text(at) for at in range(len(self.spans))])
         for at in range(len(self.spans)):
@@ -215,9 +260,10 @@ class PostRows:
 
     @cached_property
     def blocks(self) -> list[int]:
-        """The node of each post's element; the largest of several siblings, such as an anchor and the post after it. If most of
-        these elements have the same tag and class, a post whose element differs gets its nearest ancestor with that tag and
-        class, unless the ancestor contains another post."""
+        """The node of each post's element; the largest of several siblings, such as an anchor and
+        the post after it. If most of these elements have the same tag and class, a post whose
+        element differs gets its nearest ancestor with that tag and class, unless the ancestor
+        contains another post."""
         outline = self.page.outline
         blocks = [self._largest(span) for span in self.spans]
         looks = [self._look(node) for node in blocks]
@@ -242,13 +288,18 @@ class PostRows:
         outline = self.page.outline
         if outline.ends[span.start] >= span.end or outline.parents[span.start] < 0:
             return span.start
-        beside = [node for node in outline.children(outline.parents[span.start]) if span.start <= node < span.end]
+        beside = [
+            node
+            for node in outline.children(outline.parents[span.start])
+            if span.start <= node < span.end
+        ]
         return max(beside, key=lambda node: (outline.ends[node] - node, -node), default=span.start)
 
 
 def sequential(values: list[str], is_place: bool) -> bool:
-    """Tells whether ids only number the posts on the page: 1, 2, 3 … or, if the attribute may hold a position (`is_place`), at
-    least three successive numbers from one that ends in 1: 21, 22, 23 …"""
+    """Tells whether ids only number the posts on the page: 1, 2, 3 … or, if the attribute may hold
+    a position (`is_place`), at least three successive numbers from one that ends in 1: 21, 22, 23 …
+    """
     numbers = [int(value) for value in values if value.isdigit()]
     return (
         len(numbers) == len(values)
@@ -258,13 +309,17 @@ def sequential(values: list[str], is_place: bool) -> bool:
 
 
 def _repeats(page: Page, other: PostSet, posts: PostSet) -> bool:
-    """Tells whether the supposed first post `other` is not a post of its own: its text is only a title of the page, or it has
-    the author and time (within a minute) of the first of `posts`."""
+    """Tells whether the supposed first post `other` is not a post of its own: its text is only a
+    title of the page, or it has the author and time (within a minute) of the first of `posts`."""
     text = page.outline.text(other.bodies[0]) if other.bodies[0] is not None else ""
-    if text and any(text.casefold() == heading.casefold() for heading in (*page.headings, page.title)):
+    if text and any(
+        text.casefold() == heading.casefold() for heading in (*page.headings, page.title)
+    ):
         return True
     first, announced = posts.spans[0].anchor.moment.value, other.spans[0].anchor.moment.value
-    same = bool(posts.people[0] and other.people[0] and posts.people[0][0][0] == other.people[0][0][0])
+    same = bool(
+        posts.people[0] and other.people[0] and posts.people[0][0][0] == other.people[0][0][0]
+    )
     return same and abs((first - announced).total_seconds()) < 60
 
 
@@ -272,23 +327,34 @@ _PICTURE_NAME = re.compile(r"[a-z]+(?:_[a-z]+)*")
 
 
 def _written(page: Page, body: int | None) -> int:
-    """Returns the number of letters in the text in element `body`, without icons: those of icon fonts are written as names
-    such as "chat_bubble_outline". 0 if `body` is None."""
+    """Returns the number of letters in the text in element `body`, without icons: those of icon
+    fonts are written as names such as "chat_bubble_outline". 0 if `body` is None."""
     outline, letters = page.outline, 0
-    for text, node, _ in outline.pieces[outline.piece_from[body] : outline.piece_to[body]] if body is not None else ():
-        if not (_PICTURE_NAME.fullmatch(text) and ("_" in text or "icon" in outline.classes[node].lower())):
+    for text, node, _ in (
+        outline.pieces[outline.piece_from[body] : outline.piece_to[body]]
+        if body is not None
+        else ()
+    ):
+        if not (
+            _PICTURE_NAME.fullmatch(text)
+            and ("_" in text or "icon" in outline.classes[node].lower())
+        ):
             letters += sum(map(str.isalpha, text))
     return letters
 
 
-_FEWEST = 6  # least length in characters of a first post, if its element's class or id names it as a post's text
+# least length in characters of a first post, if its element's class or id names it as a post's text
+_FEWEST = 6
 
 
 def opening_post(page: Page, posts: PostSet) -> PostSet | None:
-    """Returns the first post of a thread if its markup differs from that of the replies `posts`; None if no such post is found.
+    """Returns the first post of a thread if its markup differs from that of the replies `posts`;
+    None if no such post is found.
 
-    It is the element with the longest text among those that contain a time and an author and come before the replies; if there
-    is none, a text below a page header that holds the post's author and time (see `_below_head`)."""
+    It is the element with the longest text among those that contain a time and an author and come
+    before the replies; if there is none, a text below a page header that holds the post's author
+    and time (see `_below_head`).
+    """
     first, outline = posts.spans[0], page.outline
     best: PostSet | None = None
     least = 8 if page.is_dense else 20
@@ -296,12 +362,15 @@ def opening_post(page: Page, posts: PostSet) -> PostSet | None:
         if not is_post_time(page, time):
             continue
         node = time.node
-        while (above := outline.parents[node]) >= 0 and not outline.contains(above, first.anchor.node):
+        while (above := outline.parents[node]) >= 0 and not outline.contains(
+            above, first.anchor.node
+        ):
             node = above
             if outline.text_length(node) < least or node > time.node:
                 continue
             if best is not None and outline.text_length(node) <= 1.1 * best.body_lengths[0]:
-                continue  # To replace the longest text so far, a text must be more than 10 % longer.
+                # To replace the longest text so far, a text must be more than 10 % longer.
+                continue
             other = PostSet(page, [Span(node, outline.ends[node], time)])
             if not other.people[0]:
                 continue
@@ -320,8 +389,9 @@ def opening_post(page: Page, posts: PostSet) -> PostSet | None:
 
 
 def _below_head(page: Page, posts: PostSet, least: int) -> PostSet | None:
-    """Returns the first post of a thread if its author and time are in the page's header and its text comes separately, before
-    the first reply; None if there is none. `least`: smallest number of characters of the text."""
+    """Returns the first post of a thread if its author and time are in the page's header and its
+    text comes separately, before the first reply; None if there is none. `least`: smallest number
+    of characters of the text."""
     first, outline = posts.spans[0], page.outline
     for time in page.times_in(0, first.start):
         apart = abs((first.anchor.moment.value - time.moment.value).total_seconds()) >= 60
@@ -331,7 +401,9 @@ def _below_head(page: Page, posts: PostSet, least: int) -> PostSet | None:
         for _ in range(4):
             other = PostSet(page, [Span(node, first.start, time)])
             if other.people[0] and other.has_byline(0):
-                written = other.body_lengths[0] >= least and _written(page, other.bodies[0]) >= least // 2
+                written = (
+                    other.body_lengths[0] >= least and _written(page, other.bodies[0]) >= least // 2
+                )
                 if written and other.plain_share >= 0.8 and not _repeats(page, other, posts):
                     return other
                 break

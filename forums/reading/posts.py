@@ -1,5 +1,5 @@
-"""Finds the posts of a thread: elements around the times on a page are grouped to sets of records, and the set is chosen whose
-records most often have an author, a time and a text."""
+"""Finds the posts of a thread: elements around the times on a page are grouped to sets of records,
+and the set is chosen whose records most often have an author, a time and a text."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from forums.reading.posts_spans import Span, agree
 _MAX_SETS = 6
 _OWN_LEVELS = 4
 _NUMBER = re.compile(r"\d+")
-# Elements at one level around the times are accepted as posts at once if at least this share of their text is outside links and
-# buttons; otherwise nested posts are tried too.
+# Elements at one level around the times are accepted as posts at once if at least this share of
+# their text is outside links and buttons; otherwise nested posts are tried too.
 _PLAIN_SHARE = 0.2
 
 
@@ -36,24 +36,30 @@ def _local_shape(page: Outline, node: int) -> tuple[str, ...]:
 
 
 def post_sets(page: Page, apart: Sequence[tuple[int, int]] = ()) -> list[PostSet]:
-    """Returns the sets of records of a page that may be its posts, best first. Each set consists of records around times in
-    similar elements. Times inside the node ranges `apart` (start, end; ascending) are not used, since these nodes belong to
-    something else."""
+    """Returns the sets of records of a page that may be its posts, best first. Each set consists of
+    records around times in similar elements. Times inside the node ranges `apart` (start, end;
+    ascending) are not used, since these nodes belong to something else."""
     grouped: dict[tuple[str, ...], list[Time]] = defaultdict(list)
-    accepted = [time for time in page.times if is_post_time(page, time) and not is_within(time.node, apart)]
+    accepted = [
+        time for time in page.times if is_post_time(page, time) and not is_within(time.node, apart)
+    ]
     for time in _with_edit_times(page, accepted, apart):
         grouped[_local_shape(page.outline, time.node)].append(time)
-    ranked = sorted(_merged(page.outline, list(grouped.values())), key=len, reverse=True)[:_MAX_SETS]
+    ranked = sorted(_merged(page.outline, list(grouped.values())), key=len, reverse=True)[
+        :_MAX_SETS
+    ]
     made = [candidate for times in ranked for candidate in _sets(page, _distinct(page, times))]
-    made.sort(key=lambda posts: posts.quality * min(1.0, 0.6 + 0.1 * len(posts.spans)), reverse=True)
+    made.sort(
+        key=lambda posts: posts.quality * min(1.0, 0.6 + 0.1 * len(posts.spans)), reverse=True
+    )
     inner = next((other for other in made[1:] if _repeats_header(other, made[0])), None)
     return [inner, *(posts for posts in made if posts is not inner)] if inner else _united(made)
 
 
 def _united(made: list[PostSet]) -> list[PostSet]:
-    """Returns the sets of records, best first. The first one is united with all others whose elements have ids of the same form,
-    such as "post_7", because replies at different depths form separate sets; not if fewer than 70 % of the united records would
-    have an author and a text."""
+    """Returns the sets of records, best first. The first one is united with all others whose
+    elements have ids of the same form, such as "post_7", because replies at different depths form
+    separate sets; not if fewer than 70 % of the united records would have an author and a text."""
     first = _id_shape(made[0]) if made else ""
     spans: dict[str, Span] = {}
     rest = []
@@ -75,32 +81,39 @@ def _ids(posts: PostSet) -> list[str]:
 
 
 def _id_shape(posts: PostSet) -> str:
-    """Returns the form that the ids of a set's elements have in common, with # for numbers; "" if the ids differ otherwise or
-    contain no number."""
+    """Returns the form that the ids of a set's elements have in common, with # for numbers; "" if
+    the ids differ otherwise or contain no number."""
     shapes = {_NUMBER.sub("#", name) for name in _ids(posts)}
     shape = shapes.pop() if len(shapes) == 1 else ""
     return shape if "#" in shape else ""
 
 
 def _without_inner(span: Span, spans: Sequence[Span]) -> Span:
-    inner = tuple((other.start, other.end) for other in spans if span.start < other.start < span.end)
+    inner = tuple(
+        (other.start, other.end) for other in spans if span.start < other.start < span.end
+    )
     return replace(span, nested=inner)
 
 
 def _repeats_header(inner: PostSet, outer: PostSet) -> bool:
-    """Tells whether a single post `inner` is inside the single post `outer` and repeats its author and time: then `inner` is
-    the post without the header around it."""
+    """Tells whether a single post `inner` is inside the single post `outer` and repeats its author
+    and time: then `inner` is the post without the header around it."""
     if len(inner.spans) != 1 or len(outer.spans) != 1 or not inner.people[0] or not outer.people[0]:
         return False
     one, other = inner.spans[0], outer.spans[0]
-    if not (other.start < one.start and one.end <= other.end and agree(one.anchor.moment, other.anchor.moment)):
+    if not (
+        other.start < one.start
+        and one.end <= other.end
+        and agree(one.anchor.moment, other.anchor.moment)
+    ):
         return False
     same = inner.people[0][0][0] == outer.people[0][0][0] and one.anchor.node != other.anchor.node
     return same and inner.plain_share >= outer.plain_share and inner.body_lengths[0] > 0
 
 
 def is_within(node: int, ranges: Sequence[tuple[int, int]]) -> bool:
-    """Tells whether a node is inside one of several node ranges (start, end), which are in ascending order."""
+    """Tells whether a node is inside one of several node ranges (start, end), which are in
+    ascending order."""
     at = bisect_left(ranges, (node + 1, 0)) - 1
     return at >= 0 and node < ranges[at][1]
 
@@ -109,15 +122,16 @@ _INLINE = frozenset("span em b strong i small font a time abbr u".split())
 
 
 def _block(page: Outline, node: int) -> int:
-    """Returns the nearest ancestor of a node, or the node itself, that is not just formatting (<b>, <span> …)."""
+    """Returns the nearest ancestor of a node, or the node itself, that is not just formatting (<b>,
+    <span> …)."""
     while page.parents[node] >= 0 and page.tags[node] in _INLINE:
         node = page.parents[node]
     return node
 
 
 def _merged(page: Outline, groups: list[list[Time]]) -> list[list[Time]]:
-    """Returns the groups of times, merged if they differ only in formatting elements and never occur in the same element: the
-    exact time of recent posts is often in an additional element."""
+    """Returns the groups of times, merged if they differ only in formatting elements and never
+    occur in the same element: the exact time of recent posts is often in an additional element."""
     kept: dict[tuple[str, ...], list[list[Time]]] = defaultdict(list)
     for group in sorted(groups, key=len, reverse=True):
         blocks = {_block(page, time.node) for time in group}
@@ -133,11 +147,14 @@ def _merged(page: Outline, groups: list[list[Time]]) -> list[list[Time]]:
 
 
 def _with_variants(page: Outline, groups: list[list[Time]]) -> list[list[Time]]:
-    """Merges groups of times that are variants of each other: the ancestors of their elements differ only in additional class
-    names of one ancestor, as in posts by moderators or in the first post."""
+    """Merges groups of times that are variants of each other: the ancestors of their elements
+    differ only in additional class names of one ancestor, as in posts by moderators or in the first
+    post."""
     made: list[list[Time]] = []
     for group in sorted(groups, key=len, reverse=True):
-        other = next((known for known in made if _is_variant(page, known[0].node, group[0].node)), None)
+        other = next(
+            (known for known in made if _is_variant(page, known[0].node, group[0].node)), None
+        )
         if other is None:
             made.append(group)
         else:
@@ -160,10 +177,14 @@ def _is_variant(page: Outline, one: int, other: int) -> bool:
     return False
 
 
-def _with_edit_times(page: Page, accepted: list[Time], apart: Sequence[tuple[int, int]]) -> list[Time]:
-    """Returns the times `accepted` (possible times of posts) and further times such as those of edits, in page order, because
-    some posts show only the time of their last edit. A time is added if its element has the tags and classes of an accepted
-    time's element, and its parent contains no accepted time. Times in the node ranges `apart` and joining dates are not added."""
+def _with_edit_times(
+    page: Page, accepted: list[Time], apart: Sequence[tuple[int, int]]
+) -> list[Time]:
+    """Returns the times `accepted` (possible times of posts) and further times such as those of
+    edits, in page order, because some posts show only the time of their last edit. A time is added
+    if its element has the tags and classes of an accepted time's element, and its parent contains
+    no accepted time. Times in the node ranges `apart` and joining dates are not added.
+    """
     outline, kept = page.outline, {id(time) for time in accepted}
     shapes = {_local_shape(outline, time.node) for time in accepted}
     nodes = [time.node for time in accepted]
@@ -184,8 +205,9 @@ def _with_edit_times(page: Page, accepted: list[Time], apart: Sequence[tuple[int
 
 
 def _distinct(page: Page, times: list[Time]) -> list[Time]:
-    """Returns the times of posts without repetitions. Two successive times are one if they agree and fewer than six characters
-    of text are between them; the more precise one is kept, such as a clock time after its date."""
+    """Returns the times of posts without repetitions. Two successive times are one if they agree
+    and fewer than six characters of text are between them; the more precise one is kept, such as a
+    clock time after its date."""
     pieces = page.outline.pieces
     kept: list[Time] = []
     last = 0  # index of the piece of text that follows the previous time
@@ -234,17 +256,24 @@ def _sets(page: Page, times: list[Time]) -> Iterator[PostSet]:
 
 def _is_whole(posts: PostSet) -> bool:
     """Tells whether at least 70 % of the records have an author and a text."""
-    whole = sum(1 for people, length in zip(posts.people, posts.body_lengths, strict=True) if people and length)
+    whole = sum(
+        1
+        for people, length in zip(posts.people, posts.body_lengths, strict=True)
+        if people and length
+    )
     return whole >= 0.7 * len(posts.spans)
 
 
 def _nested(page: Page, times: Sequence[Time], level: int) -> PostSet | None:
-    """Returns the set of posts for a page on which replies are nested in the posts they reply to: the element around each time is
-    `level` + 1 or `level` + 2 levels above it and may contain the times of replies. None if less than 70 % of the records thus
-    made have an author and a text, or their texts are mostly links."""
+    """Returns the set of posts for a page on which replies are nested in the posts they reply to:
+    the element around each time is `level` + 1 or `level` + 2 levels above it and may contain the
+    times of replies. None if less than 70 % of the records thus made have an author and a text, or
+    their texts are mostly links."""
     for higher in (level + 1, level + 2):
         posts = _at_level(page, times, higher)
-        if len({span.start for span in posts.spans}) < len(posts.spans) or not any(span.nested for span in posts.spans):
+        if len({span.start for span in posts.spans}) < len(posts.spans) or not any(
+            span.nested for span in posts.spans
+        ):
             return None
         if _is_whole(posts) and posts.plain_share >= 0.5:
             return posts
@@ -252,8 +281,9 @@ def _nested(page: Page, times: Sequence[Time], level: int) -> PostSet | None:
 
 
 def _pair(page: Page, times: Sequence[Time]) -> PostSet | None:
-    """Returns a set of two posts, each of which consists of several sibling elements: the first of the elements from the first
-    time up to the second, the other of the same number from the second time on. None if a post lacks an author or a text.
+    """Returns a set of two posts, each of which consists of several sibling elements: the first of
+    the elements from the first time up to the second, the other of the same number from the second
+    time on. None if a post lacks an author or a text.
     """
     outline, tops = page.outline, [time.node for time in times]
     while outline.parents[tops[0]] != outline.parents[tops[1]]:
@@ -274,8 +304,9 @@ def _pair(page: Page, times: Sequence[Time]) -> PostSet | None:
 
 
 def _origins(page: Outline, times: Sequence[Time]) -> list[int]:
-    """Returns for each time the element at level 0, from which ancestors are counted: the one that contains the time. If some
-    times are inside additional formatting elements, it is the first ancestor that is not a formatting element.
+    """Returns for each time the element at level 0, from which ancestors are counted: the one that
+    contains the time. If some times are inside additional formatting elements, it is the first
+    ancestor that is not a formatting element.
     """
     own = [time.node for time in times]
     blocks = [_block(page, node) for node in own]

@@ -1,5 +1,5 @@
-"""Finds the text of each post: the elements in corresponding positions (a column) that hold most text and contain neither time
-nor name."""
+"""Finds the text of each post: the elements in corresponding positions (a column) that hold most
+text and contain neither time nor name."""
 
 from __future__ import annotations
 
@@ -18,23 +18,27 @@ from forums.reading.words import FOOTER, class_roles, is_profile_line, text_role
 
 
 def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int | None]:
-    """Returns the node of each post's own text; None for a post without one. names: (name, node) candidates of each post, best
-    first."""
+    """Returns the node of each post's own text; None for a post without one. names: (name, node)
+    candidates of each post, best first."""
     people = [{node for _, node in found[:1]} for found in names]
     columns = _columns(posts, people)
     chosen = _most_like_text(posts, columns)
     if not chosen:
         return [None] * len(posts.spans)
     chosen = _narrowed(posts, columns, chosen)
-    return [_whole(posts, at, _body_at(posts, columns, chosen, at), people[at]) for at in range(len(posts.spans))]
+    return [
+        _whole(posts, at, _body_at(posts, columns, chosen, at), people[at])
+        for at in range(len(posts.spans))
+    ]
 
 
 def _columns(posts: PostSpans, people: list[set[int]]) -> dict[str, dict[int, int]]:
-    """Returns the elements that may be a post's text, by column (key of a position in a post) and number of the post. Elements
-    that contain the post's time or name are left out. people: the nodes of the names of each post.
+    """Returns the elements that may be a post's text, by column (key of a position in a post) and
+    number of the post. Elements that contain the post's time or name are left out. people: the
+    nodes of the names of each post.
 
-    An element is listed under its exact column and under the column without sibling indices (its key ends in LOOSE), because
-    additional elements shift the positions in some posts.
+    An element is listed under its exact column and under the column without sibling indices (its
+    key ends in LOOSE), because additional elements shift the positions in some posts.
     """
     places, ends = posts.page.text_places, posts.page.outline.ends
     columns: dict[str, dict[int, int]] = defaultdict(dict)
@@ -63,9 +67,9 @@ _APART, _NONE, _TEXT = range(3)
 
 
 def _place(posts: PostSpans, node: int) -> int:
-    """Returns how a node is related to the text of a post: `_TEXT` if it may be the text, `_NONE` if it is not but elements
-    inside it may be, `_APART` if nothing in it is (quote, signature, attachments). The result is the same for every post that
-    contains the node."""
+    """Returns how a node is related to the text of a post: `_TEXT` if it may be the text, `_NONE`
+    if it is not but elements inside it may be, `_APART` if nothing in it is (quote, signature,
+    attachments). The result is the same for every post that contains the node."""
     page, outline = posts.page, posts.page.outline
     if _is_apart(outline.tags[node], class_and_role(page, node)):
         return _APART
@@ -82,11 +86,16 @@ def _place(posts: PostSpans, node: int) -> int:
 
 
 def _most_like_text(posts: PostSpans, columns: dict[str, dict[int, int]]) -> str:
-    """Returns the column (elements at one position of all posts) that looks most like the texts of posts, the first in ties; ""
-    if there are no columns. Columns are scored by decreasing length of text, until no other can reach the best score."""
+    """Returns the column (elements at one position of all posts) that looks most like the texts of
+    posts, the first in ties; "" if there are no columns. Columns are scored by decreasing length of
+    text, until no other can reach the best score.
+    """
     weights = [0.85 if column.endswith(LOOSE) else 1.0 for column in columns]
     texts = [_text_value(posts, found) for found in columns.values()]
-    names, order = list(columns), sorted(range(len(columns)), key=lambda at: -texts[at] * weights[at])
+    names, order = (
+        list(columns),
+        sorted(range(len(columns)), key=lambda at: -texts[at] * weights[at]),
+    )
     best, chosen = 0.0, -1
     for at in order:
         if texts[at] * weights[at] * _MAX_FACTOR < best:
@@ -111,22 +120,28 @@ _PARTS = frozenset({"span", "font"})
 
 
 def _whole(posts: PostSpans, at: int, body: int | None, names: set[int]) -> int | None:
-    """Returns the node of the whole text of post number `at`: if its parts before and after a quote or signature are in separate
-    formatting elements, the element around them; otherwise `body`, which may be None. names: the nodes of the post's names."""
+    """Returns the node of the whole text of post number `at`: if its parts before and after a quote
+    or signature are in separate formatting elements, the element around them; otherwise `body`,
+    which may be None. names: the nodes of the post's names.
+    """
     outline, span = posts.page.outline, posts.spans[at]
     if body is None or outline.tags[body] not in _PARTS or outline.parents[body] < span.start:
         return body
     around = outline.parents[body]
     if (
         outline.ends[around] > span.end
-        or sum(outline.shapes[node] == outline.shapes[body] for node in outline.children(around)) < 2
+        or sum(outline.shapes[node] == outline.shapes[body] for node in outline.children(around))
+        < 2
     ):
         return body
     apart = span.anchor.node, *names, *(start for start, _ in span.nested)
     return body if any(outline.contains(around, node) for node in apart) else around
 
 
-_LONGEST_DATE, _LONGEST_LINE = 30, 150  # largest numbers of characters of a date, and of a title or footer line
+_LONGEST_DATE, _LONGEST_LINE = (
+    30,
+    150,
+)  # largest numbers of characters of a date, and of a title or footer line
 # labelled counts: "Number of replies: 0", "4 replies"
 _COUNTED = re.compile(r"^(?:([^\d:：]{3,30})[:：]\s*[\d.,]+|[\d.,]+k? ?([^\W\d_]{2,20}))$")
 # lines of counts: "705 views · 2 likes"
@@ -138,8 +153,11 @@ _LOOKS = re.compile(
 
 
 def is_called_text(page: Page, node: int) -> bool:
-    """Tells whether the class or id of an element says that it is the text of a post (body, content, message …)."""
-    return "body" in page.roles_of(node) and ("text-" not in page.outline.classes[node] or _is_text_apart_from_looks(page, node))
+    """Tells whether the class or id of an element says that it is the text of a post (body,
+    content, message …)."""
+    return "body" in page.roles_of(node) and (
+        "text-" not in page.outline.classes[node] or _is_text_apart_from_looks(page, node)
+    )
 
 
 def _is_text_apart_from_looks(page: Page, node: int) -> bool:
@@ -149,28 +167,39 @@ def _is_text_apart_from_looks(page: Page, node: int) -> bool:
 
 @lru_cache(maxsize=8_192)
 def _is_apart(tag: str, classes: str) -> bool:
-    """Tells whether an element is not the author's text, by its tag and class names: a quote, a signature, a list of files.
-    Some forums put the post itself into a blockquote whose class says so: `<blockquote class="postMessage">`."""
+    """Tells whether an element is not the author's text, by its tag and class names: a quote, a
+    signature, a list of files. Some forums put the post itself into a blockquote whose class says
+    so: `<blockquote class="postMessage">`.
+    """
     roles = class_roles(classes)
     if tag == "blockquote" and is_own_blockquote(classes):
         return False
     return (
-        "quote" in roles or "signature" in roles and "body" not in roles or tag == "blockquote" or bool(ATTACHED.search(classes))
+        "quote" in roles
+        or "signature" in roles
+        and "body" not in roles
+        or tag == "blockquote"
+        or bool(ATTACHED.search(classes))
     )
 
 
 def _is_label(posts: PostSpans, node: int) -> bool:
-    """Tells whether the short text of an element is a time, a count, or labels of fields, so that it is not the text of a
-    post. False if it consists of the user's own words and a note of an edit (see `_has_words`)."""
+    """Tells whether the short text of an element is a time, a count, or labels of fields, so that
+    it is not the text of a post. False if it consists of the user's own words and a note of an edit
+    (see `_has_words`)."""
     text = posts.page.outline.text(node)
     return (_is_field(text) or posts.page.moment(text) is not None) and not _has_words(posts, node)
 
 
 def _has_words(posts: PostSpans, node: int) -> bool:
-    """Tells whether the short text of an element consists of a note of an edit and, on separate lines, words of the user."""
+    """Tells whether the short text of an element consists of a note of an edit and, on separate
+    lines, words of the user."""
     outline = posts.page.outline
     pieces = outline.pieces[outline.piece_from[node] : outline.piece_to[node]]
-    lines = [" ".join(piece.text for piece in line) for _, line in groupby(pieces, key=lambda piece: piece.line)]
+    lines = [
+        " ".join(piece.text for piece in line)
+        for _, line in groupby(pieces, key=lambda piece: piece.line)
+    ]
     own = [line for line in lines if not is_edit_line(line)]
     if not own or len(own) == len(lines) or is_profile_line(own[0]) or _is_field(own[0]):
         return False
@@ -181,7 +210,13 @@ def _has_words(posts: PostSpans, node: int) -> bool:
 def _is_field(text: str) -> bool:
     numbered = NUMBERED.match(text) and any(map(str.isdigit, text))
     labelled = _COUNTED.match(text)
-    if labelled and text_roles(labelled[1] or labelled[2]) & {"replies", "comments", "posts", "topics", "views"}:
+    if labelled and text_roles(labelled[1] or labelled[2]) & {
+        "replies",
+        "comments",
+        "posts",
+        "topics",
+        "views",
+    }:
         return True
     if FOOTER.match(text) or count(text) is not None or numbered or not any(map(str.isalnum, text)):
         return True
@@ -189,16 +224,18 @@ def _is_field(text: str) -> bool:
 
 
 def _describes(posts: PostSpans, node: int) -> bool:
-    """Tells whether an element contains lines that describe a member, such as the date of joining."""
+    """Tells whether an element contains lines that describe a member, such as the date of
+    joining."""
     outline, lines = posts.page.outline, posts.page.member_lines
     at = bisect_left(lines, outline.piece_from[node])
     return at < len(lines) and lines[at] < outline.piece_to[node]
 
 
 def _is_rather_text(posts: PostSpans, node: int, known: int) -> bool:
-    """Tells whether `node` is a better candidate for the text of a post than `known`, which has the same position in the markup.
-    If `node` comes after `known` and exactly one of them contains lines that describe a member, the one without such lines is
-    better; otherwise the one with the longer text."""
+    """Tells whether `node` is a better candidate for the text of a post than `known`, which has the
+    same position in the markup. If `node` comes after `known` and exactly one of them contains
+    lines that describe a member, the one without such lines is better; otherwise the one with the
+    longer text."""
     outline = posts.page.outline
     if outline.ends[known] <= node:
         facts, known_facts = _describes(posts, node), _describes(posts, known)
@@ -214,14 +251,20 @@ _MAX_FACTOR = (_ALIKE + _VARIED) * _CALLED_TEXT * 1.000001
 
 
 def _text_value(posts: PostSpans, found: dict[int, int]) -> float:
-    """Returns how much text a column holds: the mean length of its texts (each counted up to 600 characters) times the share
-    of posts that have one. found: the column's nodes by number of the post."""
+    """Returns how much text a column holds: the mean length of its texts (each counted up to 600
+    characters) times the share of posts that have one. found: the column's nodes by number of the
+    post."""
     n = len(posts.spans)
-    return sum(min(600, posts.page.outline.text_length(node)) for node in found.values()) / n * (len(found) / n)
+    return (
+        sum(min(600, posts.page.outline.text_length(node)) for node in found.values())
+        / n
+        * (len(found) / n)
+    )
 
 
 def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
-    """Returns a score of how much a column looks like the texts of posts. found: the column's nodes by number of the post."""
+    """Returns a score of how much a column looks like the texts of posts. found: the column's nodes
+    by number of the post."""
     outline = posts.page.outline
     texts = {outline.text(node)[:80] for node in found.values()}
     varied = _VARIED * len(texts) / len(found)
@@ -241,14 +284,18 @@ def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
         factor *= 0.2  # An input form is not the text of a post.
     if sum(_describes(posts, inner) for inner in found.values()) >= 0.6 * len(found):
         factor *= 0.2  # Lines that describe a member are not the text of a post.
-    if ("author" in roles or "title" in roles or outline.tags[node][:1] == "h") and "body" not in roles:
+    if (
+        "author" in roles or "title" in roles or outline.tags[node][:1] == "h"
+    ) and "body" not in roles:
         factor *= 0.3
     return _text_value(posts, found) * (_ALIKE + varied) * factor
 
 
 def _narrowed(posts: PostSpans, columns: dict[str, dict[int, int]], column: str) -> str:
-    """Returns the innermost column below `column` that holds nearly all (92 %) of its text, or at least 45 % if its class names
-    mark it as the text of a post; `column` itself if there is none. columns: by key, the nodes at one position of all posts."""
+    """Returns the innermost column below `column` that holds nearly all (92 %) of its text, or at
+    least 45 % if its class names mark it as the text of a post; `column` itself if there is none.
+    columns: by key, the nodes at one position of all posts.
+    """
     outline = posts.page.outline
     while True:
         size = sum(outline.text_length(node) for node in columns[column].values())
@@ -265,7 +312,9 @@ def _narrowed(posts: PostSpans, columns: dict[str, dict[int, int]], column: str)
             if is_called_text(posts.page, next(iter(found.values()))) and text >= 0.45 * size
         ]
         nearly = [
-            (text, name) for text, name, found in inner if text >= 0.92 * size and outline.tags[next(iter(found.values()))] != "p"
+            (text, name)
+            for text, name, found in inner
+            if text >= 0.92 * size and outline.tags[next(iter(found.values()))] != "p"
         ]
         if marked:
             column = max(marked)[1]
@@ -281,7 +330,9 @@ def _is_below(name: str, column: str) -> bool:
     return name.startswith(column + "/") and not name.endswith(LOOSE)
 
 
-def _body_at(posts: PostSpans, columns: dict[str, dict[int, int]], column: str, at: int) -> int | None:
+def _body_at(
+    posts: PostSpans, columns: dict[str, dict[int, int]], column: str, at: int
+) -> int | None:
     found = columns[column].get(at)
     if found is not None:
         return found
@@ -295,7 +346,11 @@ def _body_at(posts: PostSpans, columns: dict[str, dict[int, int]], column: str, 
     if same and "." in shape:
         return max(same, key=outline.text_length)
     path = ORDINAL.sub("", column.removesuffix(LOOSE))
-    empty = [node for node in posts.nodes(posts.spans[at]) if ORDINAL.sub("", posts.column(posts.spans[at], node)) == path]
+    empty = [
+        node
+        for node in posts.nodes(posts.spans[at])
+        if ORDINAL.sub("", posts.column(posts.spans[at], node)) == path
+    ]
     if empty:
         return empty[0]  # The post's text consists only of images.
     others = [nodes[at] for name, nodes in columns.items() if at in nodes]
@@ -308,13 +363,18 @@ _WITHIN_TEXTS = frozenset({"p", "ul", "ol", "pre"})
 
 
 def paragraphs(posts: PostSpans, at: int, body: int, name: int | None) -> list[int]:
-    """Returns the nodes of the text of post number `at`: only `body`, unless this is one of several paragraphs without an element
-    around them. Then similar siblings belong to it too, in both directions up to the first that is no paragraph or contains the
-    post's time or its author's name (node `name`); quotes are left out."""
+    """Returns the nodes of the text of post number `at`: only `body`, unless this is one of several
+    paragraphs without an element around them. Then similar siblings belong to it too, in both
+    directions up to the first that is no paragraph or contains the post's time or its author's name
+    (node `name`); quotes are left out."""
     outline, span = posts.page.outline, posts.spans[at]
     if outline.tags[body] != "p" or not span.start < body:
         return [body]
-    beside = [node for node in outline.children(outline.parents[body]) if span.holds(node) and outline.ends[node] <= span.end]
+    beside = [
+        node
+        for node in outline.children(outline.parents[body])
+        if span.holds(node) and outline.ends[node] <= span.end
+    ]
     own = beside.index(body)
     found = [body]
     for way in (beside[:own][::-1], beside[own + 1 :]):

@@ -1,5 +1,5 @@
-"""Finds the only post of a page, or the only one with its structure: an element around its time, extended until it contains an
-author's name and a text."""
+"""Finds the only post of a page, or the only one with its structure: an element around its time,
+extended until it contains an author's name and a text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from forums.reading.posts_set import PostSet, is_post_time
 from forums.reading.posts_spans import Span, agree
 from forums.reading.words import class_roles
 
-_PLAIN_SHARE = 0.3  # a post's element is accepted without looking at larger ones if this share of its text is outside links
+# a post's element is accepted without looking at larger ones if this share of its text is outside
+# links
+_PLAIN_SHARE = 0.3
 
 
 def lone(page: Page, time: Time) -> PostSet | None:
-    """Returns a single post that belongs to `time`: the smallest element around the time with an author's name and a text. A
-    larger element is used instead if it contains no other post's time and yields a text at least 1.3 times as long. None if
-    there is no such element."""
+    """Returns a single post that belongs to `time`: the smallest element around the time with an
+    author's name and a text. A larger element is used instead if it contains no other post's time
+    and yields a text at least 1.3 times as long. None if there is no such element."""
     posts = _smallest(page, time)
     if posts is None:
         return None
@@ -32,7 +34,12 @@ def lone(page: Page, time: Time) -> PostSet | None:
         if node < 0 or outline.tags[node] in ("body", "html"):
             break
         others = _others(page, node, time)
-        if len(others) > 1 or any(is_post_time(page, one) for one in others) or step >= 3 and best.body_lengths[0] >= 12:
+        if (
+            len(others) > 1
+            or any(is_post_time(page, one) for one in others)
+            or step >= 3
+            and best.body_lengths[0] >= 12
+        ):
             break
         wider = PostSet(page, [Span(node, outline.ends[node], time)])
         if wider.people[0] and wider.body_lengths[0] > 1.3 * best.body_lengths[0]:
@@ -41,9 +48,10 @@ def lone(page: Page, time: Time) -> PostSet | None:
 
 
 def _smallest(page: Page, time: Time) -> PostSet | None:
-    """Returns the smallest element around a time that contains an author's name and a text, as a set of one post; None if
-    there is none. If the text is only a link (such as one to the post itself in its header), a larger element with plain text
-    is preferred, unless it contains another post's time."""
+    """Returns the smallest element around a time that contains an author's name and a text, as a
+    set of one post; None if there is none. If the text is only a link (such as one to the post
+    itself in its header), a larger element with plain text is preferred, unless it contains another
+    post's time."""
     outline, node = page.outline, time.node
     linked: PostSet | None = None
     for step in range(13):
@@ -63,16 +71,20 @@ def _smallest(page: Page, time: Time) -> PostSet | None:
 
 
 def _others(page: Page, node: int, time: Time) -> list[Time]:
-    """Returns the times in the element `node` that do not belong to the post with the given `time`. Repetitions of that time,
-    and its date and clock time in two elements, belong to it."""
+    """Returns the times in the element `node` that do not belong to the post with the given `time`.
+    Repetitions of that time, and its date and clock time in two elements, belong to it."""
     at = time.moment
-    return [one for one in page.times_in(node, page.outline.ends[node]) if one is not time and not agree(one.moment, at)]
+    return [
+        one
+        for one in page.times_in(node, page.outline.ends[node])
+        if one is not time and not agree(one.moment, at)
+    ]
 
 
 def _with_writer(page: Page, posts: PostSet) -> PostSet:
-    """If the single post's author is neither a link to a user nor marked by a class, extends the post to the nearest larger
-    element with such an author. Returns it unchanged if that element also contains another post's time, or would yield a much
-    shorter text."""
+    """If the single post's author is neither a link to a user nor marked by a class, extends the
+    post to the nearest larger element with such an author. Returns it unchanged if that element
+    also contains another post's time, or would yield a much shorter text."""
     outline, span = page.outline, posts.spans[0]
     node = span.start
     if span.end != outline.ends[node] or posts.names_writer(0):
@@ -90,8 +102,9 @@ def _with_writer(page: Page, posts: PostSet) -> PostSet:
 
 
 def _with_text_below(page: Page, posts: PostSet) -> PostSet:
-    """Returns the page's single post, extended if its element contains nothing but a heading: by the following siblings up to
-    the first one with a text. Unchanged if none of the next three has a text."""
+    """Returns the page's single post, extended if its element contains nothing but a heading: by
+    the following siblings up to the first one with a text. Unchanged if none of the next three has
+    a text."""
     span, outline = posts.spans[0], page.outline
     body = posts.bodies[0]
     if body is not None and not _is_heading(outline, body):

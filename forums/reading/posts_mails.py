@@ -1,5 +1,5 @@
-"""Wraps header and text of posts that have the form of mails ("From: anna", "Date: …", an empty line, text) into elements, so
-that later steps find a header with a time above a text."""
+"""Wraps header and text of posts that have the form of mails ("From: anna", "Date: …", an empty
+line, text) into elements, so that later steps find a header with a time above a text."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ _INLINE = frozenset("a b i em strong u s span font small big tt code img q abbr 
 
 
 def part_heads(root: HtmlElement) -> None:
-    """Splits each block of lines that begins with a mail header into an element for the header and one for the text. A header
-    consists of two to seven labelled lines, of which one names the sender and one has a time of day. Modifies the tree."""
+    """Splits each block of lines that begins with a mail header into an element for the header and
+    one for the text. A header consists of two to seven labelled lines, of which one names the
+    sender and one has a time of day. Modifies the tree.
+    """
     breaks: Counter[HtmlElement] = Counter(element.getparent() for element in root.iter("br"))
     for block, number in breaks.items():
         if block is not None and number > _MIN_LINES:
@@ -39,13 +41,15 @@ def _is_head(lines: list[str]) -> bool:
     labels = [found[1] for line in lines if (found := _LABELLED.match(line.strip()))]
     if not _MIN_LINES <= len(lines) <= _MAX_LINES or len(labels) < len(lines):
         return False
-    told = any(_FROM.match("".join(label.split())) or _FROM.match(label.strip()) for label in labels)
+    told = any(
+        _FROM.match("".join(label.split())) or _FROM.match(label.strip()) for label in labels
+    )
     return told and any(_CLOCK.search(line) for line in lines)
 
 
 def _end_of_head(block: HtmlElement) -> int | None:
-    """Returns the index of the child (a line break) after which the empty line below a block's header begins; None if the
-    block does not begin with a header."""
+    """Returns the index of the child (a line break) after which the empty line below a block's
+    header begins; None if the block does not begin with a header."""
     line, lines = block.text or "", []
     for at, child in enumerate(block):
         if child.tag != "br":

@@ -1,5 +1,5 @@
-"""Finds parts of a post's text that its author did not write there: quotes, by their tags, classes or introducing lines;
-signatures; notes of edits."""
+"""Finds parts of a post's text that its author did not write there: quotes, by their tags, classes
+or introducing lines; signatures; notes of edits."""
 
 from __future__ import annotations
 
@@ -10,33 +10,64 @@ from lxml.html import HtmlElement
 from forums.reading.document import Page
 from forums.reading.words import EDIT_LINE, NOT_NAMES, QUOTED, class_roles
 
-_BOXES = frozenset({"div", "table", "fieldset", "details", "section", "aside", "pre", "dl", "figure", "center", "ul"})
+_BOXES = frozenset(
+    {
+        "div",
+        "table",
+        "fieldset",
+        "details",
+        "section",
+        "aside",
+        "pre",
+        "dl",
+        "figure",
+        "center",
+        "ul",
+    }
+)
 _SIGNED = re.compile(r"(?:^|[\s_-])sig(?:nature)?(?:$|\s)", re.I)
 _SAID = (
-    r"(?:(?:has |hat |ha |a )?(?:wrote|written|writes|said|says|posted|schrieb|geschrieben|écrit|dit|escribió|dijo|scritto|"
-    r"escreveu|disse|писал\(?а?\)?|написал\(?а?\)?|сказал\(?а?\)?|napisał\(?a?\)?|schreef|skrev|kirjoitti|yazdı)|"
+    r"(?:(?:has |hat |ha |a"
+    r" )?(?:wrote|written|writes|said|says|posted|schrieb|geschrieben|écrit|dit|escribió|dijo"
+    r"|scritto|"
+    r"escreveu|disse|писал\(?а?\)?|написал\(?а?\)?|сказал\(?а?\)?|napisał\(?a?\)?|schreef|skrev"
+    r"|kirjoitti|yazdı)|"
     r"写[道到]|寫[道到]|说|說|说道|发表[的于]?|發表於?|さんは書きました|님이 작성)"
 )
-_WORDS = r"(?:quot(?:e|ed|ing)|zitat|citation|cita|citação|citazione|citat|citaat|cytat|цитата|alıntı|lainaus|引用|引文|인용)"
+_WORDS = (
+    r"(?:quot(?:e|ed|ing)|zitat|citation|cita|citação|citazione|citat|citaat|cytat|цитата"
+    r"|alıntı|lainaus|引用|引文|인용)"
+)
 _BY = (
-    r"(?:(?:originally )?(?:posted|written) by|original(?:ly)? (?:von|de|by)|(?:ursprünglich )?geschrieben von|ursprünglich von|"
-    r"zitat von|envoyé par|escrito originalmente por|сообщение от|原帖由|原文由|reply to|replying to|antwort (?:auf|an)|"
+    r"(?:(?:originally )?(?:posted|written) by|original(?:ly)? (?:von|de|by)|(?:ursprünglich"
+    r" )?geschrieben von|ursprünglich von|"
+    r"zitat von|envoyé par|escrito originalmente por|сообщение от|原帖由|原文由|reply to|replying"
+    r" to|antwort (?:auf|an)|"
     r"ответ для|回[复覆] ?(?:第|(?=@)))"
 )
-_MARKED = (
-    r"\s*[:：(（@#\[\d第\"“].{0,100}$"  # what may follow a word for quotes: punctuation or a number, then any text
+_MARKED = (  # what may follow a word for quotes: punctuation or a number, then any text
+    r"\s*[:：(（@#\[\d第\"“].{0,100}$"
 )
 _FROM = r"\s*(?:from|by|von|de|от|di|av|van)\b.{1,60}$"
 _WHEN = r"\W{0,3}(?:(?:on|am|le|el|at)\s)?(?:\w{2,9}[., ]+){0,2}\d[^!?]{0,40}$"
 _HEADS = (
-    re.compile(rf"^\W{{0,3}}{_WORDS}(?:\s\w{{2,12}}(?=\s*\())?(?:\W{{0,4}}$|{_MARKED}|{_FROM}|.{{1,60}}[:：]$)", re.I),
+    re.compile(
+        rf"^\W{{0,3}}{_WORDS}(?:\s\w{{2,12}}(?=\s*\())?(?:\W{{0,4}}$|{_MARKED}|{_FROM}"
+        rf"|.{{1,60}}[:：]$)",
+        re.I,
+    ),
     re.compile(rf"^\W{{0,3}}{_BY}\s*\S+(?: \S+){{0,9}}$", re.I),
-    re.compile(rf"^(?:[^.!?]|\.(?=\d)){{1,90}}?[\s,]{_SAID}(?:\s?\W{{0,3}}$|[^.!?]{{0,60}}[:：]$|{_WHEN})", re.I),
+    re.compile(
+        rf"^(?:[^.!?]|\.(?=\d)){{1,90}}?[\s,]{_SAID}(?:\s?\W{{0,3}}$|[^.!?]{{0,60}}[:：]$|{_WHEN})",
+        re.I,
+    ),
     re.compile(rf"^\S{{1,24}}\s*{_SAID}\s*[:：]?$", re.I),
     re.compile(r"^【\s*在\s.{1,80}提到\s*[:：]?\s*】$"),
 )
 LONGEST_HEAD = 140
-ATTACHED = re.compile(r"(?:^|[\s_-])attach(?:ments?|ed)?(?![a-z])|(?:^|\s)file-?(?:s|list|info)(?:$|\s)", re.I)
+ATTACHED = re.compile(
+    r"(?:^|[\s_-])attach(?:ments?|ed)?(?![a-z])|(?:^|\s)file-?(?:s|list|info)(?:$|\s)", re.I
+)
 
 
 def is_head(line: str) -> bool:
@@ -46,7 +77,8 @@ def is_head(line: str) -> bool:
 
 
 def _first_line(page: Page, node: int) -> tuple[str, int]:
-    """Returns the first line of an element's text, and the index in `outline.pieces` of the first text piece after it."""
+    """Returns the first line of an element's text, and the index in `outline.pieces` of the first
+    text piece after it."""
     outline = page.outline
     at, end = outline.piece_from[node], outline.piece_to[node]
     first = outline.pieces[at].line
@@ -57,7 +89,8 @@ def _first_line(page: Page, node: int) -> tuple[str, int]:
 
 
 def _begins_as_quote(page: Page, node: int) -> bool:
-    """Tells whether an element begins with a line that introduces a quote and has more text after it."""
+    """Tells whether an element begins with a line that introduces a quote and has more text after
+    it."""
     outline = page.outline
     if outline.tags[node] not in _BOXES or outline.piece_from[node] == outline.piece_to[node]:
         return False
@@ -70,19 +103,31 @@ def _begins_as_quote(page: Page, node: int) -> bool:
 
 
 def _stands_below_head(page: Page, node: int, body: int) -> bool:
-    """Tells whether an element such as a <div> or table comes right after a line that introduces a quote, and is followed by
-    more of the post's text (node `body`): then the element is the quote."""
+    """Tells whether an element such as a <div> or table comes right after a line that introduces a
+    quote, and is followed by more of the post's text (node `body`): then the element is the quote.
+    """
     outline = page.outline
     before, after = outline.piece_from[node] - 1, outline.piece_to[node]
-    if outline.tags[node] not in _BOXES or before < outline.piece_from[body] or after >= outline.piece_to[body]:
+    if (
+        outline.tags[node] not in _BOXES
+        or before < outline.piece_from[body]
+        or after >= outline.piece_to[body]
+    ):
         return False
     start = page.line_range.get(outline.pieces[before].line, (before, before))[0]
-    return is_head(" ".join(piece.text for piece in outline.pieces[max(start, outline.piece_from[body]) : before + 1]))
+    return is_head(
+        " ".join(
+            piece.text
+            for piece in outline.pieces[max(start, outline.piece_from[body]) : before + 1]
+        )
+    )
 
 
 def _begins_with_author(page: Page, node: int, body: int, authors: frozenset[str]) -> bool:
-    """Tells whether an element such as a <div> is a quote of the form "anna: what she wrote": its first text is the name of
-    one of the `authors` with a colon, it contains more text, and the post (node `body`) has further text after it."""
+    """Tells whether an element such as a <div> is a quote of the form "anna: what she wrote": its
+    first text is the name of one of the `authors` with a colon, it contains more text, and the post
+    (node `body`) has further text after it.
+    """
     outline = page.outline
     first, end = outline.piece_from[node], outline.piece_to[node]
     if outline.tags[node] not in _BOXES or end - first < 2 or end >= outline.piece_to[body]:
@@ -98,18 +143,19 @@ def class_and_role(page: Page, node: int) -> str:
 
 
 def is_own_blockquote(classes: str) -> bool:
-    """Tells whether the first class of a blockquote says that it is the post's own text, as "messageText" or "postMessage" do.
-    """
+    """Tells whether the first class of a blockquote says that it is the post's own text, as
+    "messageText" or "postMessage" do."""
     first = class_roles(classes.split(maxsplit=1)[0]) if classes.strip() else frozenset()
     return "body" in first and "quote" not in first
 
 
 def is_quote(page: Page, node: int, body: int, authors: frozenset[str]) -> bool:
-    """Tells whether an element inside a post's text (node `body`) is a quote: by its tag or class, by a line before it that
-    introduces a quote, or because it begins with such a line or with one of the `authors`.
+    """Tells whether an element inside a post's text (node `body`) is a quote: by its tag or class,
+    by a line before it that introduces a quote, or because it begins with such a line or with one
+    of the `authors`.
 
-    If several nested elements begin with the same introducing line, the innermost that contains more than that line is the
-    quote; the outer ones contain the reply too.
+    If several nested elements begin with the same introducing line, the innermost that contains
+    more than that line is the quote; the outer ones contain the reply too.
     """
     outline = page.outline
     roles = class_roles(outline.classes[node])
@@ -131,18 +177,23 @@ def is_quote(page: Page, node: int, body: int, authors: frozenset[str]) -> bool:
     below = outline.pieces[after].node if after < whole else node
     while outline.parents[below] > node:
         below = outline.parents[below]
-    return not (below > node and _stands_below_head(page, below, node) and not _begins_as_quote(page, below))
+    return not (
+        below > node and _stands_below_head(page, below, node) and not _begins_as_quote(page, below)
+    )
 
 
 def is_edit_line(text: str) -> bool:
-    """Tells whether a text of less than 200 characters begins as a note that the post was edited."""
+    """Tells whether a text of less than 200 characters begins as a note that the post was
+    edited."""
     return len(text) < 200 and bool(EDIT_LINE.match(text))
 
 
-def left_out(page: Page, body: int, authors: frozenset[str]) -> tuple[set[HtmlElement], set[HtmlElement]]:
-    """Returns the elements inside a post's text (node `body`) that are not its author's words: (quotes, others): quotes of other
-    posts; and signatures, edit notes, attachments, and links for replying and similar actions. `authors` are the names of the
-    authors on the page."""
+def left_out(
+    page: Page, body: int, authors: frozenset[str]
+) -> tuple[set[HtmlElement], set[HtmlElement]]:
+    """Returns the elements inside a post's text (node `body`) that are not its author's words:
+    (quotes, others): quotes of other posts; and signatures, edit notes, attachments, and links for
+    replying and similar actions. `authors` are the names of the authors on the page."""
     outline, quotes, others = page.outline, set(), set()
     whole = outline.piece_from[body], outline.piece_to[body]
     node = body + 1
@@ -171,7 +222,9 @@ def left_out(page: Page, body: int, authors: frozenset[str]) -> tuple[set[HtmlEl
 
 
 _OFFERS = re.compile(
-    r"repl(?:y|ies)|quot|report|edit|delete|post(?:ing)?[/_=]?(?:add|new)|respond|action=|mode=|like|share|vote|flag", re.I
+    r"repl(?:y|ies)|quot|report|edit|delete|post(?:ing)?[/_=]?(?:add|new)|respond|action=|mode="
+    r"|like|share|vote|flag",
+    re.I,
 )
 
 
@@ -184,7 +237,10 @@ def _action_links(page: Page, body: int) -> set[HtmlElement]:
             link is None
             or link.node <= body
             or len(link.text) > 30
-            or not (link.text.lower() in NOT_NAMES or _OFFERS.search(link.url.partition("//")[2].partition("/")[2]))
+            or not (
+                link.text.lower() in NOT_NAMES
+                or _OFFERS.search(link.url.partition("//")[2].partition("/")[2])
+            )
         ):
             break
         found.add(outline.elements[link.node])

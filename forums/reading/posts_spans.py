@@ -1,5 +1,5 @@
-"""Records of a page that may be posts: where each begins and ends, and which nodes have the same position in different
-records."""
+"""Records of a page that may be posts: where each begins and ends, and which nodes have the same
+position in different records."""
 
 from __future__ import annotations
 
@@ -18,21 +18,26 @@ _TITLE_MARKS = re.compile(r"\s+[-–—|·•:»«>/]+\s+|\s*[|»«]\s*|:\s+")
 
 @lru_cache(maxsize=64)
 def title_parts(title: str) -> frozenset[str]:
-    """Returns the parts of a document's title, such as the thread's subject, its board and its site, which are not names of
-    users."""
+    """Returns the parts of a document's title, such as the thread's subject, its board and its
+    site, which are not names of users."""
     return frozenset(_TITLE_MARKS.split(title)) if title else frozenset()
 
 
 def agree(one: Moment, other: Moment) -> bool:
-    """Tells whether two times may be the same: less than a minute apart, or on the same day if one has no time of day."""
+    """Tells whether two times may be the same: less than a minute apart, or on the same day if one
+    has no time of day."""
     days = max(one.precision_seconds, other.precision_seconds) >= 86_400
-    return one.value.date() == other.value.date() if days else abs((one.value - other.value).total_seconds()) < 60
+    return (
+        one.value.date() == other.value.date()
+        if days
+        else abs((one.value - other.value).total_seconds()) < 60
+    )
 
 
 @dataclass(frozen=True)
 class Span:
-    """The nodes of one post: from `start` (included) to `end` (excluded), without the posts nested in it, whose node ranges
-    are `nested`; `anchor` is the time of the post."""
+    """The nodes of one post: from `start` (included) to `end` (excluded), without the posts nested
+    in it, whose node ranges are `nested`; `anchor` is the time of the post."""
 
     start: int
     end: int
@@ -41,12 +46,14 @@ class Span:
 
     def holds(self, node: int) -> bool:
         """Tells whether a node belongs to this post, not to a post nested in it."""
-        return self.start <= node < self.end and not (self.nested and any(start <= node < end for start, end in self.nested))
+        return self.start <= node < self.end and not (
+            self.nested and any(start <= node < end for start, end in self.nested)
+        )
 
 
 class PostSpans:
-    """A set of records around times in corresponding positions of a page, which may be posts. Author and text are found by
-    `PostSet`."""
+    """A set of records around times in corresponding positions of a page, which may be posts.
+    Author and text are found by `PostSet`."""
 
     def __init__(self, page: Page, spans: list[Span]) -> None:
         self.page = page
@@ -54,29 +61,38 @@ class PostSpans:
         self._last_pieces: dict[tuple[int, int], int] = {}
 
     def column(self, span: Span, node: int) -> str:
-        """Returns the column of a node: a key for its position inside its record, equal for corresponding nodes of similar
-        records."""
+        """Returns the column of a node: a key for its position inside its record, equal for
+        corresponding nodes of similar records."""
         outline, top = self.page.outline, span.start
         if not outline.contains(top, node):
             top = node
             while outline.parents[top] != outline.parents[span.start] and outline.parents[top] >= 0:
                 top = outline.parents[top]
-            between = sum(1 for child in outline.children(outline.parents[span.start]) if span.start <= child < top)
+            between = sum(
+                1
+                for child in outline.children(outline.parents[span.start])
+                if span.start <= child < top
+            )
             return f"{between}:{outline.relative(node, top)}"
         return f"0:{outline.relative(node, top)}"
 
     def is_title(self, text: str) -> bool:
-        """Tells whether a text is a title of the page, or a part of it, possibly after "Re:": then it is the subject line of a
-        post."""
+        """Tells whether a text is a title of the page, or a part of it, possibly after "Re:": then
+        it is the subject line of a post."""
         bare = REPLY.sub("", text).strip() if ":" in text[:14] or "：" in text[:14] else text
         if bare in self.page.own_titles:
             return True
         if len(bare) < (4 if self.page.is_dense else 8):
             return False
-        return self.page.title.startswith(bare) or self.page.title.endswith(bare) or bare in title_parts(self.page.title)
+        return (
+            self.page.title.startswith(bare)
+            or self.page.title.endswith(bare)
+            or bare in title_parts(self.page.title)
+        )
 
     def nodes(self, span: Span) -> Iterator[int]:
-        """Yields the nodes whose elements are wholly inside a post, without those of posts nested in it."""
+        """Yields the nodes whose elements are wholly inside a post, without those of posts nested
+        in it."""
         ends, node = self.page.outline.ends, span.start
         if not span.nested:
             yield from (node for node in range(span.start, span.end) if ends[node] <= span.end)

@@ -1,5 +1,5 @@
-"""Finds the candidate lists of a page: links whose addresses have the same pattern and whose elements have corresponding
-positions in the tree, each with the row around it."""
+"""Finds the candidate lists of a page: links whose addresses have the same pattern and whose
+elements have corresponding positions in the tree, each with the row around it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MAX_GROUPS = 40
 
 
 class Group:
-    """The rows of one candidate list. Each row has a title link, which names the thread or board; most addresses of these
-    links have the pattern `pattern`."""
+    """The rows of one candidate list. Each row has a title link, which names the thread or board;
+    most addresses of these links have the pattern `pattern`."""
 
     def __init__(self, page: Page, pattern: str, rows: list[Row]) -> None:
         self.page = page
@@ -32,8 +32,8 @@ class Group:
 
     @cached_property
     def labels_first(self) -> bool | None:
-        """Tells whether labels come before their values in the rows (True) or after them (False); None if the first 30 rows
-        have as many of either kind."""
+        """Tells whether labels come before their values in the rows (True) or after them (False);
+        None if the first 30 rows have as many of either kind."""
         votes = sum(row.label_votes for row in self.rows[:30])
         return votes > 0 if votes else None
 
@@ -48,14 +48,14 @@ class Group:
         return min(1.0, sum(len(row.text) for row in self.rows) / max(1, self.page.text_total))
 
     def share(self, test: str) -> float:
-        """Returns the share of the rows, in [0, 1], that contain at least one of the named items: "times", "counts" or
-        "links"."""
+        """Returns the share of the rows, in [0, 1], that contain at least one of the named items:
+        "times", "counts" or "links"."""
         return sum(1 for row in self.rows if getattr(row, test)) / len(self.rows)
 
 
 def _names(link: Link, page: Page) -> bool:
-    """Tells whether a link's text can name a thread or a board: not a number, not a time, at most 300 characters, with
-    letters."""
+    """Tells whether a link's text can name a thread or a board: not a number, not a time, at most
+    300 characters, with letters."""
     text = link.text
     if not text or count(text) is not None or len(text) > 300:
         return False
@@ -65,13 +65,16 @@ def _names(link: Link, page: Page) -> bool:
 
 
 def _cell_path(page: Page, node: int) -> tuple[int, str]:
-    """Returns a node's position in the tree as two values: the number of its tag path, and the column numbers of the cells of
-    tables or definition lists that contain it, innermost first, joined by "/"."""
+    """Returns a node's position in the tree as two values: the number of its tag path, and the
+    column numbers of the cells of tables or definition lists that contain it, innermost first,
+    joined by "/"."""
     outline, at, cells = page.outline, node, []
     while at >= 0:
         if outline.tags[at] in ("td", "th", "dd"):
             row = outline.parents[at]
-            column = sum(1 for other in outline.children(row) if other < at) + outline.rowspan_counts.get(row, 0)
+            column = sum(
+                1 for other in outline.children(row) if other < at
+            ) + outline.rowspan_counts.get(row, 0)
             cells.append(str(column))
         at = outline.parents[at]
     return outline.paths[node], "/".join(cells)
@@ -81,25 +84,36 @@ LONGEST_LONE = 500
 
 
 def _can_be_only_row(page: Page) -> Callable[[int], bool]:
-    """Returns a function that tells whether an element can be the only row of a list: by its tag, and because it contains one or
-    two times, links to at most four targets and at most LONGEST_LONE characters of text."""
+    """Returns a function that tells whether an element can be the only row of a list: by its tag,
+    and because it contains one or two times, links to at most four targets and at most LONGEST_LONE
+    characters of text."""
 
     def enough(node: int) -> bool:
         tag = page.outline.tags[node]
         if tag not in ("tr", "li", "article", "dl", "div", "section", "p") and "-" not in tag:
             return False
         times = page.times_in(node, page.outline.ends[node])
-        if page.outline.tags[node] in ("div", "section") and any(enough(above) for above in _row_above(page, node)):
+        if page.outline.tags[node] in ("div", "section") and any(
+            enough(above) for above in _row_above(page, node)
+        ):
             return False
-        keys = {link.key for link in page.links_in(node, page.outline.ends[node]) if not link.is_user and link.text}
-        return 1 <= len(times) <= 2 and len(keys) <= 4 and page.outline.text_length(node) <= LONGEST_LONE
+        keys = {
+            link.key
+            for link in page.links_in(node, page.outline.ends[node])
+            if not link.is_user and link.text
+        }
+        return (
+            1 <= len(times) <= 2
+            and len(keys) <= 4
+            and page.outline.text_length(node) <= LONGEST_LONE
+        )
 
     return enough
 
 
 def _row_above(page: Page, node: int) -> Iterator[int]:
-    """Yields the nearest ancestor of a node, within six levels, that is a row or an item by its tag; nothing if there is none.
-    """
+    """Yields the nearest ancestor of a node, within six levels, that is a row or an item by its
+    tag; nothing if there is none."""
     for _ in range(6):
         node = page.outline.parents[node]
         if node < 0:
@@ -119,34 +133,47 @@ def _rows(page: Page, links: list[Link]) -> list[Row]:
 
 
 def _below_day(page: Page, record: Record, title: Link) -> Record:
-    """Returns the record without day headings such as "Monday, 12 May" before its `title`, as they belong to all records of a
-    day."""
+    """Returns the record without day headings such as "Monday, 12 May" before its `title`, as they
+    belong to all records of a day."""
     first, at = page.outline.piece_from, 0
-    while at + 1 < len(record) and first[record[at]] in page.days.headings and record[at + 1] <= title.node:
+    while (
+        at + 1 < len(record)
+        and first[record[at]] in page.days.headings
+        and record[at + 1] <= title.node
+    ):
         at += 1
     return record[at:]
 
 
 def groups(page: Page) -> list[Group]:
-    """Returns the candidate lists of a page: links whose addresses have the same pattern and whose elements have the same
-    position in the tree, with the record around each link. The 40 combinations of pattern and position with most targets are
-    examined."""
+    """Returns the candidate lists of a page: links whose addresses have the same pattern and whose
+    elements have the same position in the tree, with the record around each link. The 40
+    combinations of pattern and position with most targets are examined."""
     timed = {time.node for time in page.times if time.is_attribute}
     named = [link for link in page.links if _names(link, page)]
     places: dict[tuple[str, str, tuple[int, str]], list[Link]] = defaultdict(list)
     for link in named:
-        places[loose_pattern(link.pattern), page.outline.shapes[link.node], _cell_path(page, link.node)].append(link)
+        places[
+            loose_pattern(link.pattern), page.outline.shapes[link.node], _cell_path(page, link.node)
+        ].append(link)
     for key in [key for key in places if "?" in key[0] and "#" in key[0].partition("?")[0]]:
         bare = (key[0].partition("?")[0], *key[1:])
         if bare in places:
-            # one list: its addresses may have a query for some threads only, as /thread/7 and /thread/9?lastmod=1234
+            # one list: its addresses may have a query for some threads only, as /thread/7 and
+            # /thread/9?lastmod=1234
             places[bare].extend(places.pop(key))
-    places = {place: kept for place, links in places.items() if (kept := _without_times(links, timed))}
-    ranked = sorted(places.items(), key=lambda item: -len({link.key for link in item[1]}))[:MAX_GROUPS]
+    places = {
+        place: kept for place, links in places.items() if (kept := _without_times(links, timed))
+    }
+    ranked = sorted(places.items(), key=lambda item: -len({link.key for link in item[1]}))[
+        :MAX_GROUPS
+    ]
     made = []
     for links in (links for _, links in ranked):
         pattern = Counter(link.pattern for link in links).most_common(1)[0][0]
-        if not _varied(links) or (len({link.key for link in links}) == 1 and not _can_be_alone(page, links[0])):
+        if not _varied(links) or (
+            len({link.key for link in links}) == 1 and not _can_be_alone(page, links[0])
+        ):
             continue
         rows = _joined(page, pattern, _rows(page, links), named)
         if rows and not (len(rows) == 1 and _holds_others(rows[0])):
@@ -155,8 +182,8 @@ def groups(page: Page) -> list[Group]:
 
 
 def _without_times(links: list[Link], timed: set[int]) -> list[Link]:
-    """Removes from the links of a candidate list those that show a short time ("2 h ago") instead of a title. `timed` are the
-    nodes with a full time in an attribute, such as a tooltip."""
+    """Removes from the links of a candidate list those that show a short time ("2 h ago") instead
+    of a title. `timed` are the nodes with a full time in an attribute, such as a tooltip."""
     told = [link for link in links if link.node in timed]
     letters = sum(len(link.text) + sum(char >= "\u2e80" for char in link.text) for link in told)
     if not told or letters >= 14 * len(told):
@@ -165,25 +192,33 @@ def _without_times(links: list[Link], timed: set[int]) -> list[Link]:
 
 
 def _holds_others(row: Row) -> bool:
-    """Tells whether a supposed single row contains more links with the same form of address as its title link: then it is
-    itself a list of rows."""
+    """Tells whether a supposed single row contains more links with the same form of address as its
+    title link: then it is itself a list of rows."""
     own = loose_pattern(row.title.pattern)
     return any(
-        link.key != row.title.key and not link.is_user and not link.fragment and loose_pattern(link.pattern) == own
+        link.key != row.title.key
+        and not link.is_user
+        and not link.fragment
+        and loose_pattern(link.pattern) == own
         for link in row.links
     )
 
 
 def _sorts(page: Page, link: Link) -> bool:
-    """Tells whether a link's address is the page's own address with further parameters without digits, as for sorting and
-    filtering."""
-    return link.url.startswith(f"{page.url}&") and not any(char.isdigit() for char in link.url[len(page.url) :])
+    """Tells whether a link's address is the page's own address with further parameters without
+    digits, as for sorting and filtering."""
+    return link.url.startswith(f"{page.url}&") and not any(
+        char.isdigit() for char in link.url[len(page.url) :]
+    )
 
 
 def _has_id(link: Link) -> bool:
-    """Tells whether a link's address contains the id of a thread or board or has the form of a thread's. A list with a single
-    row is accepted only if its title link does so, or if the row is wide (`_in_wide_row`)."""
-    return " t:" in link.key or names_board(board_key(link.url)) or leads_to(link.pattern) == "thread"
+    """Tells whether a link's address contains the id of a thread or board or has the form of a
+    thread's. A list with a single row is accepted only if its title link does so, or if the row is
+    wide (`_in_wide_row`)."""
+    return (
+        " t:" in link.key or names_board(board_key(link.url)) or leads_to(link.pattern) == "thread"
+    )
 
 
 def _can_be_alone(page: Page, link: Link) -> bool:
@@ -191,7 +226,8 @@ def _can_be_alone(page: Page, link: Link) -> bool:
 
 
 def _in_wide_row(page: Page, link: Link) -> bool:
-    """Tells whether a link is in a table row with at least four cells, as in tables with a heading for each column."""
+    """Tells whether a link is in a table row with at least four cells, as in tables with a heading
+    for each column."""
     node, outline = link.node, page.outline
     while node >= 0 and outline.tags[node] != "tr":
         node = outline.parents[node]
@@ -199,29 +235,36 @@ def _in_wide_row(page: Page, link: Link) -> bool:
 
 
 def _varied(links: list[Link]) -> bool:
-    """Tells whether the links name different things: at least half as many different texts as targets, or at least four different
-    texts and ids of threads in the first five addresses. Always False if there are several targets and every text is a known
-    button label, such as "reply"."""
+    """Tells whether the links name different things: at least half as many different texts as
+    targets, or at least four different texts and ids of threads in the first five addresses. Always
+    False if there are several targets and every text is a known button label, such as "reply"."""
     texts = {link.text for link in links}
     keys = {link.key for link in links}
     if len(keys) > 1 and all(text.lower() in NOT_NAMES for text in texts):
         return False  # A few texts that recur with different targets are buttons.
-    return len(texts) >= 0.5 * len(keys) or (len(texts) >= 4 and all(" t:" in link.key for link in links[:5]))
+    return len(texts) >= 0.5 * len(keys) or (
+        len(texts) >= 4 and all(" t:" in link.key for link in links[:5])
+    )
 
 
 @lru_cache(maxsize=8_192)
 def loose_pattern(pattern: str) -> str:
-    """Returns a pattern in which slugs with and without a number, and with and without ".html", are written alike, so that
-    patterns that differ only in this are equal."""
+    """Returns a pattern in which slugs with and without a number, and with and without ".html", are
+    written alike, so that patterns that differ only in this are equal."""
     return re.sub(r"\*\.html?(?=$|\?)", "*", re.sub(r"\*[-_]#|#[-_]\*", "*", pattern))
 
 
 def _joined(page: Page, pattern: str, rows: list[Row], named: list[Link]) -> list[Row]:
-    """Adds to the rows of a list those whose title link is nested differently, for example in a heading; returns all in page
-    order. An added row has the parent, tag path and depth of a row of the list, and contains a link of `named` (links that can be
-    titles) whose address matches `pattern`."""
+    """Adds to the rows of a list those whose title link is nested differently, for example in a
+    heading; returns all in page order. An added row has the parent, tag path and depth of a row of
+    the list, and contains a link of `named` (links that can be titles) whose address matches
+    `pattern`."""
     outline = page.outline
-    levels = {(outline.paths[row.start], outline.depths[row.start]) for row in rows if len(row.record) == 1}
+    levels = {
+        (outline.paths[row.start], outline.depths[row.start])
+        for row in rows
+        if len(row.record) == 1
+    }
     if not levels or len(rows) < 2:
         return rows
     parents = {outline.parents[row.start] for row in rows}

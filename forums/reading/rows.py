@@ -1,4 +1,5 @@
-"""One row of a list: the elements around its title link, and the counts, times and links inside these elements."""
+"""One row of a list: the elements around its title link, and the counts, times and links inside
+these elements."""
 
 from __future__ import annotations
 
@@ -25,9 +26,9 @@ COUNTED = frozenset({"replies", "comments", "posts", "topics", "views"})
 
 
 class Count(NamedTuple):
-    """A number in a row that counts something: the value, its column (key of its position in the row), the roles that its
-    surroundings suggest, and its node. The roles include "label" if words beside the number, not only class names, suggest
-    them."""
+    """A number in a row that counts something: the value, its column (key of its position in the
+    row), the roles that its surroundings suggest, and its node. The roles include "label" if words
+    beside the number, not only class names, suggest them."""
 
     value: int
     column: str
@@ -38,11 +39,16 @@ class Count(NamedTuple):
 def count_columns(rows: list[Row]) -> dict[str, dict[int, Count]]:
     """Groups the counts of all rows by column: {column: {index of the row: count}}.
 
-    If most rows label a count with the same role, the role becomes part of its column's key: an icon before the count, as in
-    pinned rows, changes its position but not its label.
+    If most rows label a count with the same role, the role becomes part of its column's key: an
+    icon before the count, as in pinned rows, changes its position but not its label.
     """
-    told = [[(found, found.roles & _COUNT_ROLES - {"last"}) for found in row.counts] for row in rows]
-    labels = [{next(iter(roles)) for found, roles in each if "label" in found.roles and len(roles) == 1} for each in told]
+    told = [
+        [(found, found.roles & _COUNT_ROLES - {"last"}) for found in row.counts] for row in rows
+    ]
+    labels = [
+        {next(iter(roles)) for found, roles in each if "label" in found.roles and len(roles) == 1}
+        for each in told
+    ]
     votes = Counter(role for roles in labels for role in roles)
     columns: dict[str, dict[int, Count]] = defaultdict(dict)
     for at, each in enumerate(told):
@@ -55,8 +61,8 @@ def count_columns(rows: list[Row]) -> dict[str, dict[int, Count]]:
         while (shorter := _INSIDE.sub("", outer)) != outer:
             outer = shorter
             if outer in columns and not columns[outer].keys() & columns[inner].keys():
-                # In some rows the number is inside an additional element, for example a rounded one: these rows belong to the
-                # same column.
+                # In some rows the number is inside an additional element, for example a rounded
+                # one: these rows belong to the same column.
                 columns[outer].update(columns.pop(inner))
                 break
     return columns
@@ -66,8 +72,10 @@ _INSIDE = re.compile(r"/(?:span|b|strong|em|i|a|font|abbr|small|bdi)\b[^/]*$")
 
 
 class Row:
-    """One row of a list: the sibling elements `record` (usually one) and the title link `title`, which names the thread or
-    board. `start` and `end` are the range of its nodes; `group` is the candidate list that contains the row."""
+    """One row of a list: the sibling elements `record` (usually one) and the title link `title`,
+    which names the thread or board. `start` and `end` are the range of its nodes; `group` is the
+    candidate list that contains the row.
+    """
 
     def __init__(self, page: Page, record: Record, title: Link) -> None:
         self.page = page
@@ -78,8 +86,8 @@ class Row:
         self.end = page.outline.ends[record[-1]]
 
     def column(self, node: int) -> str:
-        """Returns the column of a node: a key for its position in the row, equal for corresponding nodes of rows with the same
-        markup."""
+        """Returns the column of a node: a key for its position in the row, equal for corresponding
+        nodes of rows with the same markup."""
         at = max(0, bisect_left(self.record, node + 1) - 1)
         return f"{at}:{self.page.outline.relative(node, self.record[at])}"
 
@@ -96,15 +104,20 @@ class Row:
 
     @cached_property
     def times(self) -> list[Time]:
-        """The times in the row outside its title. Times inside the text of another link, such as a date in the title of a
-        board's last thread, are used only if there is no other time."""
+        """The times in the row outside its title. Times inside the text of another link, such as a
+        date in the title of a board's last thread, are used only if there is no other time."""
         inside = range(self.title.node, self.page.outline.ends[self.title.node])
-        found = [time for time in self.page.times_in(self.start, self.end) if time.node not in inside or time.is_attribute]
+        found = [
+            time
+            for time in self.page.times_in(self.start, self.end)
+            if time.node not in inside or time.is_attribute
+        ]
         plain = [time for time in found if time.is_attribute or not self._in_title_of_other(time)]
         return plain or found
 
     def _in_title_of_other(self, time: Time) -> bool:
-        """Tells whether a time is only part of the text of a link, such as a date in the title of a board's last thread."""
+        """Tells whether a time is only part of the text of a link, such as a date in the title of a
+        board's last thread."""
         link = self.page.piece_link.get(time.piece)
         return link is not None and parse_time(link.text, self.page.dates) is None
 
@@ -115,7 +128,8 @@ class Row:
 
     @cached_property
     def counts(self) -> list[Count]:
-        """The counts of the row outside its title: texts that are numbers, and numbers in short labels such as "12 replies"."""
+        """The counts of the row outside its title: texts that are numbers, and numbers in short
+        labels such as "12 replies"."""
         found: list[Count] = []
         timed = {time.piece for time in self.times if not time.is_attribute}
         page = self.page.outline
@@ -127,8 +141,9 @@ class Row:
         return found
 
     def _labelled_counts(self, at: int) -> list[Count]:
-        """Returns the counts inside text number `at` that have a word for their role directly before or after them, as in "(3
-        replies, last 2014-3-1 10:15)". Digits of the text's time are left out."""
+        """Returns the counts inside text number `at` that have a word for their role directly
+        before or after them, as in "(3 replies, last 2014-3-1 10:15)". Digits of the text's time
+        are left out."""
         text, node, _ = self.page.outline.pieces[at]
         found = []
         taken = time_words(text, self.page.moment) or (0, 0)
@@ -140,7 +155,14 @@ class Row:
             for told in (after, before):
                 roles = text_roles(told.group(1)) & _COUNT_ROLES - {"last"} if told else frozenset()
                 if roles:
-                    found.append(Count(value, f"{self.column(node)}/{'+'.join(sorted(roles))}", roles | {"label"}, node))
+                    found.append(
+                        Count(
+                            value,
+                            f"{self.column(node)}/{'+'.join(sorted(roles))}",
+                            roles | {"label"},
+                            node,
+                        )
+                    )
                     break
         return found
 
@@ -161,24 +183,38 @@ class Row:
                 return []
             exact, title_roles = self._attribute(node, top)
             tooltip: list[Count] = []
-            if title_roles and exact is not None and text.isdigit() and not str(exact).startswith(text):
-                # A tooltip such as "Views: 6877" on the number of replies describes the number inside it, not the one
-                # displayed.
+            if (
+                title_roles
+                and exact is not None
+                and text.isdigit()
+                and not str(exact).startswith(text)
+            ):
+                # A tooltip such as "Views: 6877" on the number of replies describes the number
+                # inside it, not the one displayed.
                 tooltip = [Count(exact, f"{column}/title", title_roles | {"label"}, node)]
                 exact, title_roles = None, frozenset()
-            if exact is not None and (exact == value or len(str(exact)) > len(str(value)) or not text.isdigit()):
+            if exact is not None and (
+                exact == value or len(str(exact)) > len(str(value)) or not text.isdigit()
+            ):
                 value = exact
             # Words in a tooltip take precedence over class names.
             hints = self._roles(node, top) if not title_roles else title_roles | {"label"}
             told = self._beside(at)
             if told & COUNTED:
-                hints -= COUNTED  # Adjacent words take precedence over class names, which may apply to all counts of the row.
+                # Adjacent words take precedence over class names, which may apply to all counts of
+                # the row.
+                hints -= COUNTED
             return [Count(value, column, hints | told, node), *tooltip]
         both = pair(text)
         if both:
             roles = self._roles(node, top)
-            return [Count(both[0], column + "/0", roles, node), Count(both[1], column + "/1", roles, node)]
-        if self.page.moment(text) is not None or (at in self.page.piece_link and not text[0].isdigit()):
+            return [
+                Count(both[0], column + "/0", roles, node),
+                Count(both[1], column + "/1", roles, node),
+            ]
+        if self.page.moment(text) is not None or (
+            at in self.page.piece_link and not text[0].isdigit()
+        ):
             return []  # Numbers in the title of another thread are not counts.
         return self._labelled(text, node, column)
 
@@ -194,8 +230,18 @@ class Row:
             before = end
             roles = text_roles(label) & COUNTED
             if roles and len(label) <= 40:
-                found.append(Count(value, f"{column}/{at}/{'+'.join(sorted(roles))}", roles | {"label"}, node))
-            elif len(inner) == 1 and not leads and start == 0 and 0 < len(label.split()) <= 2 and label.strip().isalpha():
+                found.append(
+                    Count(
+                        value, f"{column}/{at}/{'+'.join(sorted(roles))}", roles | {"label"}, node
+                    )
+                )
+            elif (
+                len(inner) == 1
+                and not leads
+                and start == 0
+                and 0 < len(label.split()) <= 2
+                and label.strip().isalpha()
+            ):
                 found.append(Count(value, f"{column}/{label.strip()}", frozenset(), node))
         return found
 
@@ -216,29 +262,38 @@ class Row:
         return None, frozenset()
 
     def _roles(self, node: int, top: int) -> frozenset[str]:
-        """Returns what a number in the element `node` may count (roles such as "replies" or "views"), by the class names and
-        icons of `node` and its ancestors below node `top`. The search upwards ends at the first element that suggests a role,
-        after four elements at most, since higher ancestors name groups of fields."""
+        """Returns what a number in the element `node` may count (roles such as "replies" or
+        "views"), by the class names and icons of `node` and its ancestors below node `top`. The
+        search upwards ends at the first element that suggests a role, after four elements at most,
+        since higher ancestors name groups of fields."""
         page, found, steps = self.page.outline, frozenset[str](), 0
         while node > top and steps < 4 and not found & _COUNT_ROLES:
             hints = class_roles(page.classes[node])
             # "post_subject" is a class of a title's cell and does not mean a count of posts.
             found |= hints - _TITLED if "title" in hints else hints
-            icons = [child for child in page.children(node) if page.tags[child] in ("i", "svg", "img", "use", "span")]
+            icons = [
+                child
+                for child in page.children(node)
+                if page.tags[child] in ("i", "svg", "img", "use", "span")
+            ]
             for icon in icons[:2]:
                 if page.piece_from[icon] == page.piece_to[icon]:
                     element = page.elements[icon]
                     named = " ".join(filter(None, (element.get("title"), element.get("alt"))))
-                    found |= (class_roles(page.classes[icon]) & _COUNT_ROLES) | (text_roles(named) & _COUNT_ROLES)
+                    found |= (class_roles(page.classes[icon]) & _COUNT_ROLES) | (
+                        text_roles(named) & _COUNT_ROLES
+                    )
             node = page.parents[node]
             steps += 1
         return found & (_COUNT_ROLES | {"likes", "avatar"})
 
     def _beside(self, at: int) -> frozenset[str]:
-        """Returns the roles named by the label of the value in text number `at`, and also "label"; empty if there is no label.
+        """Returns the roles named by the label of the value in text number `at`, and also "label";
+        empty if there is no label.
 
-        A label is a text before the value ("Replies:" 5) or after it (5 "replies"), see `labels`. If there are both, the markup
-        decides (see `_pairs_first`), otherwise the side on which most labels of the list are.
+        A label is a text before the value ("Replies:" 5) or after it (5 "replies"), see `labels`.
+        If there are both, the markup decides (see `_pairs_first`), otherwise the side on which most
+        labels of the list are.
         """
         before, after = self.labels(at)
         if before and after:
@@ -250,15 +305,20 @@ class Row:
         return told | {"label"} if told else told
 
     def labels(self, at: int) -> tuple[frozenset[str], frozenset[str]]:
-        """Returns the roles of the labels before and after text number `at`, as (before, after). A label is a short adjacent text
-        that names a kind of count, such as "Replies"; without one the set is empty."""
+        """Returns the roles of the labels before and after text number `at`, as (before, after). A
+        label is a short adjacent text that names a kind of count, such as "Replies"; without one
+        the set is empty."""
         pieces, ends = self.page.outline.pieces, self.page.outline.piece_to
         before = after = frozenset[str]()
         if at - 1 in self.pieces and len(pieces[at - 1].text) <= 24 and at != ends[self.title.node]:
             roles = text_roles(pieces[at - 1].text) & _COUNT_ROLES
             if roles and (pieces[at - 1].line == pieces[at].line or self._is_term(at - 1)):
                 before = roles
-        if at + 1 in self.pieces and len(pieces[at + 1].text) <= 24 and not any(map(str.isdigit, pieces[at + 1].text)):
+        if (
+            at + 1 in self.pieces
+            and len(pieces[at + 1].text) <= 24
+            and not any(map(str.isdigit, pieces[at + 1].text))
+        ):
             roles = text_roles(pieces[at + 1].text) & _COUNT_ROLES
             if roles and (pieces[at + 1].line == pieces[at].line or self._is_beside(at, at + 1)):
                 after = roles
@@ -266,8 +326,8 @@ class Row:
 
     @property
     def label_votes(self) -> int:
-        """The number of counts and times in the row with a label before them, minus the number of those with a label after
-        them."""
+        """The number of counts and times in the row with a label before them, minus the number of
+        those with a label after them."""
         votes, timed = 0, {time.piece for time in self.times}
         for at in self.pieces:
             if at in timed or count(self.page.outline.pieces[at].text) is not None:
@@ -277,9 +337,9 @@ class Row:
         return votes
 
     def _pairs_first(self, at: int) -> bool | None:
-        """Tells whether the label of the value in text number `at` is the text before it (True) or after it (False), by markup
-        alone: a <dt> or <th>, a colon at its end, or an element that contains only the two texts. None if the markup does not
-        show it."""
+        """Tells whether the label of the value in text number `at` is the text before it (True) or
+        after it (False), by markup alone: a <dt> or <th>, a colon at its end, or an element that
+        contains only the two texts. None if the markup does not show it."""
         page = self.page.outline
         label, value = page.pieces[at - 1], page.pieces[at]
         if page.tags[label.node] in ("dt", "th") or label.text.endswith((":", "：")):
@@ -298,33 +358,46 @@ class Row:
         return node
 
     def text_before(self, at: int) -> str:
-        """Returns the text that precedes text number `at` on the same line, at most its last 80 characters. It begins after
-        the row's title and after the nearest preceding time. If it is empty, returns text number `at` - 1 if that has at most
-        30 characters and is the label of text `at` (see `_is_named_by`), otherwise ""."""
+        """Returns the text that precedes text number `at` on the same line, at most its last 80
+        characters. It begins after the row's title and after the nearest preceding time. If it is
+        empty, returns text number `at` - 1 if that has at most 30 characters and is the label of
+        text `at` (see `_is_named_by`), otherwise ""."""
         page, title = self.page.outline, self.page.outline.piece_to[self.title.node]
         first, _ = self.page.line_range.get(page.pieces[at].line, (at, at))
         first = max(first, self.pieces.start, title if title <= at else 0)
         first = max([first, *(end for time in self.times if (end := self.time_end(time)) <= at)])
         if first < at:
             return " ".join(page.pieces[before].text for before in range(first, at))[-80:]
-        if at - 1 in self.pieces and at - 1 >= title and len(page.pieces[at - 1].text) <= 30 and self._is_named_by(at):
+        if (
+            at - 1 in self.pieces
+            and at - 1 >= title
+            and len(page.pieces[at - 1].text) <= 30
+            and self._is_named_by(at)
+        ):
             return page.pieces[at - 1].text
         return ""
 
     def time_end(self, time: Time) -> int:
         """Returns the number of the first text after a time."""
-        return max(time.piece, self.page.outline.piece_to[time.node]) if time.is_attribute else time.piece + 1
+        return (
+            max(time.piece, self.page.outline.piece_to[time.node])
+            if time.is_attribute
+            else time.piece + 1
+        )
 
     def _is_named_by(self, at: int) -> bool:
-        """Tells whether the text before text number `at` is its label, because the two are in adjacent elements such as a term
-        and its definition."""
+        """Tells whether the text before text number `at` is its label, because the two are in
+        adjacent elements such as a term and its definition."""
         page = self.page.outline
         term, node = page.pieces[at - 1].node, page.pieces[at].node
         if page.tags[term] in ("dt", "th"):
             return True
         parent = page.parents[term]
         beside = page.parents[node] == parent and page.ends[term] == node
-        return beside and (page.piece_to[parent] - page.piece_from[parent] == 2 or bool(self.group and self.group.labels_first))
+        return beside and (
+            page.piece_to[parent] - page.piece_from[parent] == 2
+            or bool(self.group and self.group.labels_first)
+        )
 
     def _is_term(self, at: int) -> bool:
         page = self.page.outline
@@ -332,14 +405,15 @@ class Row:
         return page.pieces[at].text.endswith((":", "：")) or page.tags[node] in _TERMS
 
     def _is_beside(self, at: int, other: int) -> bool:
-        """Tells whether text number `other` has the same parent element as text `at`, or is in a child of its element, as in
-        <b>5</b><span>replies</span>."""
+        """Tells whether text number `other` has the same parent element as text `at`, or is in a
+        child of its element, as in <b>5</b><span>replies</span>."""
         page = self.page.outline
         mine, its = page.pieces[at].node, page.pieces[other].node
         return page.parents[mine] == page.parents[its] or page.parents[its] == mine
 
     def _is_pager(self, at: int) -> bool:
-        """Tells whether the number in text `at` belongs to the short list of page links beside a thread's title."""
+        """Tells whether the number in text `at` belongs to the short list of page links beside a
+        thread's title."""
         page, node = self.page.outline, self.page.outline.pieces[at].node
         while node > self.start and not page.contains(node, self.title.node):
             if "pager" in class_roles(page.classes[node]):
@@ -352,13 +426,17 @@ class Row:
         others = {
             other.url
             for other in self.links
-            if other.key == link.key and parents[other.node] == parents[link.node] and count(other.text) is not None
+            if other.key == link.key
+            and parents[other.node] == parents[link.node]
+            and count(other.text) is not None
         }
         return len(others) > 1 or bool(_PAGE_MARK.search(link.url))
 
 
 _PAGE_MARK = re.compile(
-    r"[?&;](?:page|start|st|offset|pg|p)=\d|/p(?:age)?[-_/]?\d+|topic[=,]\d+\.\d|-\d+-[2-9]\d*-\d+\.html?", re.I
+    r"[?&;](?:page|start|st|offset|pg|p)=\d|/p(?:age)?[-_/]?\d+|topic[=,]\d+\.\d"
+    r"|-\d+-[2-9]\d*-\d+\.html?",
+    re.I,
 )
 _TERMS = frozenset("dt th label span em strong b i small div dfn".split())
 _COUNT_ROLES = COUNTED | {"last"}

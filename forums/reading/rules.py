@@ -1,4 +1,5 @@
-"""An operator's corrections of how a site's pages are read: selectors (CSS or XPath) for their records and fields."""
+"""An operator's corrections of how a site's pages are read: selectors (CSS or XPath) for their
+records and fields."""
 
 from __future__ import annotations
 
@@ -20,18 +21,21 @@ AnyRecord = TypeVar("AnyRecord", BoardRecord, ThreadRecord, PostRecord)
 _COUNTS = frozenset({"replies", "views", "threads", "posts", "number"})
 _TIMES = frozenset({"created", "last_reply", "posted"})
 _LINKS = frozenset({"url", "last_post_url", "board_url", "parent"})
-NOTHING = "./self::nothing"  # a selector that matches nothing, for a field that is empty on this site
+NOTHING = (  # a selector that matches nothing, for a field that is empty on this site
+    "./self::nothing"
+)
 _FLAGS = frozenset({"pinned", "locked"})
 
 
 @dataclass(frozen=True, slots=True)
 class KindRules:
-    """Corrections for one kind of page: a selector for the records (`records`; empty to keep the records found) and selectors
-    for single fields inside a record, as (role, selector).
+    """Corrections for one kind of page: a selector for the records (`records`; empty to keep the
+    records found) and selectors for single fields inside a record, as (role, selector).
 
-    A selector is CSS (with `::text` and `::attr(name)` as in parsel), or XPath if it starts with `/`, `./` or `(`. Roles are
-    the field names of the record types. `learned` are selectors learned from the site's own pages: the value that such a
-    selector finds replaces the one read; if it finds nothing, the value read stays.
+    A selector is CSS (with `::text` and `::attr(name)` as in parsel), or XPath if it starts with
+    `/`, `./` or `(`. Roles are the field names of the record types. `learned` are selectors learned
+    from the site's own pages: the value that such a selector finds replaces the one read; if it
+    finds nothing, the value read stays.
     """
 
     records: str = ""
@@ -41,8 +45,8 @@ class KindRules:
 
 @dataclass(frozen=True, slots=True)
 class SiteRules:
-    """The corrections of a site for each kind of page (`kinds`), and regular expressions of addresses whose kind the operator
-    states (`addresses`)."""
+    """The corrections of a site for each kind of page (`kinds`), and regular expressions of
+    addresses whose kind the operator states (`addresses`)."""
 
     kinds: tuple[tuple[PageKind, KindRules], ...] = ()
     addresses: tuple[tuple[str, PageKind], ...] = ()
@@ -61,15 +65,19 @@ class SiteRules:
         return next((kind for pattern, kind in self.addresses if re.search(pattern, url)), None)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns a JSON-ready form that `from_json` reads. It does not contain learned selectors."""
+        """Returns a JSON-ready form that `from_json` reads. It does not contain learned
+        selectors."""
         return {
-            "kinds": {str(kind): {"records": rules.records, "fields": dict(rules.fields)} for kind, rules in self.kinds},
+            "kinds": {
+                str(kind): {"records": rules.records, "fields": dict(rules.fields)}
+                for kind, rules in self.kinds
+            },
             "addresses": [[pattern, str(kind)] for pattern, kind in self.addresses],
         }
 
     def over(self, learned: SiteRules | None) -> SiteRules:
-        """Returns these corrections with the fields of `learned` added as learned selectors, except for fields that the
-        operator corrected."""
+        """Returns these corrections with the fields of `learned` added as learned selectors, except
+        for fields that the operator corrected."""
         taught = dict(learned.kinds) if learned else {}
         own = dict(self.kinds)
         kinds = []
@@ -77,30 +85,42 @@ class SiteRules:
             rules = own.get(kind, KindRules())
             corrected_roles = dict(rules.fields)
             fields = taught[kind].fields if kind in taught else ()
-            kept = tuple((role, selector) for role, selector in fields if role not in corrected_roles)
+            kept = tuple(
+                (role, selector) for role, selector in fields if role not in corrected_roles
+            )
             kinds.append((kind, KindRules(rules.records, rules.fields, kept)))
         return SiteRules(tuple(kinds), self.addresses)
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> SiteRules:
-        """Restores rules from what `to_json` returns. Raises KeyError, TypeError, ValueError, AttributeError or re.error for
-        other values."""
+        """Restores rules from what `to_json` returns. Raises KeyError, TypeError, ValueError,
+        AttributeError or re.error for other values."""
         kinds = tuple(
-            (PageKind(kind), KindRules(str(rules["records"]), tuple((str(a), str(b)) for a, b in rules["fields"].items())))
+            (
+                PageKind(kind),
+                KindRules(
+                    str(rules["records"]),
+                    tuple((str(a), str(b)) for a, b in rules["fields"].items()),
+                ),
+            )
             for kind, rules in value.get("kinds", {}).items()
         )
-        addresses = tuple((str(pattern), PageKind(kind)) for pattern, kind in value.get("addresses", []))
+        addresses = tuple(
+            (str(pattern), PageKind(kind)) for pattern, kind in value.get("addresses", [])
+        )
         for pattern, _ in addresses:
             re.compile(pattern)
         return SiteRules(kinds, addresses)
 
 
 def select(element: HtmlElement, selector: str) -> list[Any]:
-    """Returns what a selector finds below an element: elements, or texts for `::text` and `::attr(name)`. Raises ValueError if
-    it is neither valid CSS nor valid XPath."""
+    """Returns what a selector finds below an element: elements, or texts for `::text` and
+    `::attr(name)`. Raises ValueError if it is neither valid CSS nor valid XPath."""
     try:
         path = (
-            selector if selector.startswith(("/", "./", "(")) else HTMLTranslator().css_to_xpath(selector, "descendant-or-self::")
+            selector
+            if selector.startswith(("/", "./", "("))
+            else HTMLTranslator().css_to_xpath(selector, "descendant-or-self::")
         )
         found = element.xpath(path)
     except (SelectorError, etree.XPathError) as error:
@@ -109,12 +129,16 @@ def select(element: HtmlElement, selector: str) -> list[Any]:
 
 
 def _text(found: Any) -> str:
-    return " ".join((found.text_content() if isinstance(found, HtmlElement) else str(found)).split())
+    return " ".join(
+        (found.text_content() if isinstance(found, HtmlElement) else str(found)).split()
+    )
 
 
 def value_of(page: Page, role: str, found: list[Any]) -> Any:
-    """Converts what the selector of the field `role` found to the field's value: an address, time, number or text; None if
-    nothing was found or it is not a valid value. For a flag (pinned, locked), returns whether anything was found."""
+    """Converts what the selector of the field `role` found to the field's value: an address, time,
+    number or text; None if nothing was found or it is not a valid value. For a flag (pinned,
+    locked), returns whether anything was found.
+    """
     if role in _FLAGS:
         return bool(found)
     if not found:
@@ -124,8 +148,15 @@ def value_of(page: Page, role: str, found: list[Any]) -> Any:
         href = first.get("href", "") if isinstance(first, HtmlElement) else str(first)
         return page.absolute(href) if href else None
     if role in _TIMES:
-        told = [first.get(name, "") for name in ("datetime", "title")] if isinstance(first, HtmlElement) else []
-        return next((moment for text in (*told, _text(first)) if text and (moment := page.moment(text))), None)
+        told = (
+            [first.get(name, "") for name in ("datetime", "title")]
+            if isinstance(first, HtmlElement)
+            else []
+        )
+        return next(
+            (moment for text in (*told, _text(first)) if text and (moment := page.moment(text))),
+            None,
+        )
     text = _text(first)
     if role in _COUNTS:
         inner = inner_counts(text)
@@ -138,8 +169,9 @@ def corrected(
 ) -> list[tuple[HtmlElement, AnyRecord]]:
     """Returns the records of a page with their elements, as changed by the rules.
 
-    `found` are the (element, record) pairs read without rules, `empty` is the record to fill for elements that only the rules
-    select. Records left with neither an address nor an author are dropped."""
+    `found` are the (element, record) pairs read without rules, `empty` is the record to fill for
+    elements that only the rules select. Records left with neither an address nor an author are
+    dropped."""
     known = {field.name for field in fields(empty)}
     if rules.records:
         own = {id(element): record for element, record in found}
@@ -152,8 +184,16 @@ def corrected(
         pairs = found
     made = []
     for element, record in pairs:
-        changes = {role: value_of(page, role, select(element, selector)) for role, selector in rules.fields if role in known}
-        kept = {role: value for role, value in changes.items() if value is not None or getattr(empty, role) is None}
+        changes = {
+            role: value_of(page, role, select(element, selector))
+            for role, selector in rules.fields
+            if role in known
+        }
+        kept = {
+            role: value
+            for role, value in changes.items()
+            if value is not None or getattr(empty, role) is None
+        }
         for role, selector in rules.learned:
             value = value_of(page, role, select(element, selector))
             if value not in (None, "") or (selector == NOTHING and getattr(empty, role) is None):

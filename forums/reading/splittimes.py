@@ -1,5 +1,5 @@
-"""Dates drawn like a page of a tear-off calendar, with day, month and year in separate elements, and the time of day elsewhere
-in the same record."""
+"""Dates drawn like a page of a tear-off calendar, with day, month and year in separate elements,
+and the time of day elsewhere in the same record."""
 
 from __future__ import annotations
 
@@ -15,16 +15,22 @@ _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th|[.日号])?,?", re.I)
 _YEAR = re.compile(r"((?:19|20)\d\d)年?|['’](\d\d)")
 _MONTH = re.compile(r"(?:[^\W\d_]{3,12}\.?|\d{1,2}月),?")
 _WEEKDAY = re.compile(r"[^\W\d_]{1,12}[.,]?")
-CLOCK = re.compile(r"(?:(?:at|um|à|в) |@ ?)?\d{1,2}[:.h]\d\d(?:[:.]\d\d)?(?: ?[ap]\.?m\.?)?(?: Uhr)?", re.I)
+CLOCK = re.compile(
+    r"(?:(?:at|um|à|в) |@ ?)?\d{1,2}[:.h]\d\d(?:[:.]\d\d)?(?: ?[ap]\.?m\.?)?(?: Uhr)?", re.I
+)
 _MAX_PARTS = 5
-_LEVELS = 3  # number of levels from the element of the day's number up to the element of the whole date
-_RECORD_LEVELS = 6  # number of levels that are searched from the date upwards for an element that also contains its time of day
+_LEVELS = (
+    3  # number of levels from the element of the day's number up to the element of the whole date
+)
+# number of levels that are searched from the date upwards for an element that also contains its
+# time of day
+_RECORD_LEVELS = 6
 _DAY_SECONDS = 86_400
 
 
 class SplitDate(NamedTuple):
-    """A date in separate elements: the node of the element that contains it, its range of text numbers from `first` to before
-    `end`, and the date as one text, such as "12 May 2024"."""
+    """A date in separate elements: the node of the element that contains it, its range of text
+    numbers from `first` to before `end`, and the date as one text, such as "12 May 2024"."""
 
     node: int
     first: int
@@ -33,18 +39,28 @@ class SplitDate(NamedTuple):
 
 
 class SplitTimes(NamedTuple):
-    """The times of a page that consist of several texts each: `moments` by the number of their first text, and the numbers of
-    all texts that are parts of them."""
+    """The times of a page that consist of several texts each: `moments` by the number of their
+    first text, and the numbers of all texts that are parts of them."""
 
     moments: dict[int, Moment]
     parts: frozenset[int]
 
 
 def split_times(page: Outline, used: Set[int], dates: DateContext) -> SplitTimes:
-    """Returns the dates of a page that are in separate elements (see `SplitDate`), each with the time of day that
-    belongs to it, if there is one (see `_clock_of`). The texts in `used` are parts of other times and are not used."""
+    """Returns the dates of a page that are in separate elements (see `SplitDate`), each with the
+    time of day that belongs to it, if there is one (see `_clock_of`). The texts in `used` are parts
+    of other times and are not used.
+    """
     leaves = [leaf for leaf in _leaves(page, dates) if used.isdisjoint(range(leaf.first, leaf.end))]
-    clocks = [at for at, piece in enumerate(page.pieces) if at not in used and CLOCK.fullmatch(piece.text)] if leaves else []
+    clocks = (
+        [
+            at
+            for at, piece in enumerate(page.pieces)
+            if at not in used and CLOCK.fullmatch(piece.text)
+        ]
+        if leaves
+        else []
+    )
     moments: dict[int, Moment] = {}
     parts: set[int] = set()
     for leaf in leaves:
@@ -61,7 +77,8 @@ def split_times(page: Outline, used: Set[int], dates: DateContext) -> SplitTimes
 
 
 def _leaves(page: Outline, dates: DateContext) -> list[SplitDate]:
-    """Returns the dates of a page that have day, month and year in separate elements, in page order."""
+    """Returns the dates of a page that have day, month and year in separate elements, in page
+    order."""
     found: list[SplitDate] = []
     for at, (text, node, _) in enumerate(page.pieces):
         if len(text) > 5 or not _DAY.fullmatch(text) or (found and at < found[-1].end):
@@ -71,7 +88,10 @@ def _leaves(page: Outline, dates: DateContext) -> list[SplitDate]:
             node = page.parents[node]
             if node < 0 or page.piece_to[node] - page.piece_from[node] > _MAX_PARTS:
                 break
-            day = _day_of([piece.text for piece in page.pieces[page.piece_from[node] : page.piece_to[node]]], dates)
+            day = _day_of(
+                [piece.text for piece in page.pieces[page.piece_from[node] : page.piece_to[node]]],
+                dates,
+            )
             best = SplitDate(node, page.piece_from[node], page.piece_to[node], day) if day else best
         if best:
             found.append(best)
@@ -79,8 +99,9 @@ def _leaves(page: Outline, dates: DateContext) -> list[SplitDate]:
 
 
 def _day_of(texts: list[str], dates: DateContext) -> str:
-    """Returns the date that several texts form, each of which is one part of it: day, month, possibly year and weekday; with
-    the time of day if it is among them. "" if they do not form a date."""
+    """Returns the date that several texts form, each of which is one part of it: day, month,
+    possibly year and weekday; with the time of day if it is among them. "" if they do not form a
+    date."""
     number = year = month = clock = weekday = ""
     for text in texts:
         day_found, year_found = _DAY.fullmatch(text), _YEAR.fullmatch(text.rstrip(","))
@@ -114,11 +135,16 @@ def _is_day(text: str, dates: DateContext) -> bool:
     return moment is not None and moment.precision_seconds == _DAY_SECONDS
 
 
-def _clock_of(page: Outline, leaf: SplitDate, leaves: list[SplitDate], clocks: list[int]) -> int | None:
-    """Returns the number of the text with the time of day of the date `leaf`; None if none is certain. The smallest element
-    around the date that contains times of day must contain only one, and no other date of `leaves`.
+def _clock_of(
+    page: Outline, leaf: SplitDate, leaves: list[SplitDate], clocks: list[int]
+) -> int | None:
+    """Returns the number of the text with the time of day of the date `leaf`; None if none is
+    certain. The smallest element around the date that contains times of day must contain only one,
+    and no other date of `leaves`.
 
-    leaves: all dates with separate parts, in page order; clocks: the numbers of all texts that are times of day, ascending."""
+    leaves: all dates with separate parts, in page order; clocks: the numbers of all texts that are
+    times of day, ascending.
+    """
     node = leaf.node
     own = bisect_left(leaves, leaf)
     for _ in range(_RECORD_LEVELS):

@@ -1,5 +1,6 @@
-"""Wraps records that are separated only by line breaks or rules (<hr>) into elements, so that later steps find them as rows
-and posts. Such records are lines of text around links, and successive messages of mail archives."""
+"""Wraps records that are separated only by line breaks or rules (<hr>) into elements, so that later
+steps find them as rows and posts. Such records are lines of text around links, and successive
+messages of mail archives."""
 
 from __future__ import annotations
 
@@ -25,11 +26,13 @@ _BREAKS = frozenset({"br", "hr"})
 
 
 def part_lines(root: HtmlElement, base: str) -> None:
-    """Wraps each record of a block of lines in an element, and the fields of its text in further elements. Modifies the tree.
+    """Wraps each record of a block of lines in an element, and the fields of its text in further
+    elements. Modifies the tree.
 
-    A block qualifies if at least FEWEST of its lines contain links of one address pattern and most of these have numbers beside
-    the link; other blocks stay unchanged. Messages separated only by rules (<hr>) are wrapped too (see `part_messages`). `base`
-    is the address to which relative links refer.
+    A block qualifies if at least FEWEST of its lines contain links of one address pattern and most
+    of these have numbers beside the link; other blocks stay unchanged. Messages separated only by
+    rules (<hr>) are wrapped too (see `part_messages`). `base` is the address to which relative
+    links refer.
     """
     part_messages(root)
     for block in _blocks(root):
@@ -40,9 +43,12 @@ def part_lines(root: HtmlElement, base: str) -> None:
 
 
 def _blocks(root: HtmlElement) -> list[HtmlElement]:
-    """Returns the elements that may hold a list as lines of text: <pre> or at least two line breaks, and at least two links."""
+    """Returns the elements that may hold a list as lines of text: <pre> or at least two line
+    breaks, and at least two links."""
     breaks: Counter[HtmlElement] = Counter(element.getparent() for element in root.iter("br", "hr"))
-    found = [element for element, number in breaks.items() if element is not None and number >= FEWEST]
+    found = [
+        element for element, number in breaks.items() if element is not None and number >= FEWEST
+    ]
     for element in root.iter("pre"):
         while len(element) == 1 and element[0].tag != "a" and not (element.text or "").strip():
             element = element[0]
@@ -52,7 +58,8 @@ def _blocks(root: HtmlElement) -> list[HtmlElement]:
 
 
 def _lines(block: HtmlElement) -> list[Line]:
-    """Returns the lines of a block: what is between its line breaks, each line as a list of texts and child elements."""
+    """Returns the lines of a block: what is between its line breaks, each line as a list of texts
+    and child elements."""
     kept = any(above.tag == "pre" for above in (block, *block.iterancestors()))
     lines: list[Line] = [[]]
 
@@ -75,7 +82,8 @@ def _lines(block: HtmlElement) -> list[Line]:
 
 
 def _link(line: Line) -> HtmlElement | None:
-    """Returns the first link in a line that has an address and a letter in its text; None if there is none."""
+    """Returns the first link in a line that has an address and a letter in its text; None if there
+    is none."""
     for part in line:
         if isinstance(part, str):
             continue
@@ -90,8 +98,9 @@ def _text(element: HtmlElement) -> str:
 
 
 def _heads(lines: list[Line], base: str) -> list[int]:
-    """Returns the indices of the lines that begin a record: those whose first link has the most frequent address pattern. Empty
-    if these are fewer than FEWEST, or if fewer than 80 % of them lead to different pages."""
+    """Returns the indices of the lines that begin a record: those whose first link has the most
+    frequent address pattern. Empty if these are fewer than FEWEST, or if fewer than 80 % of them
+    lead to different pages."""
     found: dict[int, str] = {}
     for at, line in enumerate(lines):
         link = _link(line)
@@ -109,30 +118,43 @@ def _heads(lines: list[Line], base: str) -> list[int]:
 
 
 def _are_records(lines: list[Line], heads: list[int]) -> bool:
-    """Tells whether lines are records that begin at the indices `heads`: most have a number beside their link, they have at most
-    LONGEST characters on average, and at most a tenth of their parts are already in block elements."""
+    """Tells whether lines are records that begin at the indices `heads`: most have a number beside
+    their link, they have at most LONGEST characters on average, and at most a tenth of their parts
+    are already in block elements.
+    """
     numbered = total = 0
     for at, end in _spans(lines, heads):
         link = _link(lines[at])
-        whole = " ".join(part if isinstance(part, str) else _text(part) for line in lines[at:end] for part in line)
+        whole = " ".join(
+            part if isinstance(part, str) else _text(part)
+            for line in lines[at:end]
+            for part in line
+        )
         rest = whole.replace(_text(link), " ", 1) if link is not None else whole
         numbered += any(map(str.isdigit, rest))
         total += len(rest)
-    within = sum(isinstance(part, str) or part.tag not in _BLOCKS for at in heads for part in lines[at])
+    within = sum(
+        isinstance(part, str) or part.tag not in _BLOCKS for at in heads for part in lines[at]
+    )
     parts = sum(len(lines[at]) for at in heads)
     enough = 0.6 * len(heads) if len(heads) > 3 else len(heads)
     return numbered >= enough and total <= LONGEST * len(heads) and within >= 0.9 * parts
 
 
-_BLOCKS = frozenset({"table", "div", "ul", "ol", "dl", "form", "section", "article", "p", "td", "tr"})
+_BLOCKS = frozenset(
+    {"table", "div", "ul", "ol", "dl", "form", "section", "article", "p", "td", "tr"}
+)
 
 
 def _spans(lines: list[Line], heads: list[int]) -> list[tuple[int, int]]:
-    """Returns the line range (start, end) of each record: from its index in `heads` to the next one, at most MAX_LINES; for
-    the last record the median length of the other ones."""
+    """Returns the line range (start, end) of each record: from its index in `heads` to the next
+    one, at most MAX_LINES; for the last record the median length of the other ones."""
     gaps = sorted(b - a for a, b in zip(heads, heads[1:], strict=False))
     usual = min(gaps[len(gaps) // 2], MAX_LINES)
-    ends = [*(min(b, a + MAX_LINES) for a, b in zip(heads, heads[1:], strict=False)), heads[-1] + usual]
+    ends = [
+        *(min(b, a + MAX_LINES) for a, b in zip(heads, heads[1:], strict=False)),
+        heads[-1] + usual,
+    ]
     return [(at, min(end, len(lines))) for at, end in zip(heads, ends, strict=True)]
 
 
@@ -163,8 +185,8 @@ def _wrap(block: HtmlElement, lines: list[Line], heads: list[int]) -> None:
 
 
 def _fill(element: HtmlElement, line: Line, fields: bool) -> None:
-    """Puts the parts of a line into an element; with `fields`, each field of a text (separated by bars, tabs, brackets and the
-    like) into a span of its own."""
+    """Puts the parts of a line into an element; with `fields`, each field of a text (separated by
+    bars, tabs, brackets and the like) into a span of its own."""
     for part in line:
         if not isinstance(part, str):
             element.append(part)
@@ -193,13 +215,15 @@ def _append(element: HtmlElement, text: str) -> None:
 
 
 LONGEST_HEAD_LINE = 160
-_INLINE = frozenset("a b i em strong u s span font small big tt code sub sup img br cite q abbr time".split())
+_INLINE = frozenset(
+    "a b i em strong u s span font small big tt code sub sup img br cite q abbr time".split()
+)
 
 
 def part_messages(root: HtmlElement) -> None:
-    """Gives elements of their own to messages that a block contains only as bare text separated by rules (<hr>), as in mail
-    archives: an element for each message, and in it one for the header (short lines) and one for the text (which follows an
-    empty line). Modifies the tree."""
+    """Gives elements of their own to messages that a block contains only as bare text separated by
+    rules (<hr>), as in mail archives: an element for each message, and in it one for the header
+    (short lines) and one for the text (which follows an empty line). Modifies the tree."""
     rules: Counter[HtmlElement] = Counter(element.getparent() for element in root.iter("hr"))
     for block, number in rules.items():
         if block is None or number < FEWEST:
@@ -211,8 +235,8 @@ def part_messages(root: HtmlElement) -> None:
 
 
 def _runs(block: HtmlElement) -> list[tuple[HtmlElement, list[HtmlElement]]]:
-    """Returns a pair for each `<hr>` in a block: the `<hr>` itself, and the inline elements and `<br>`s that follow it up to the
-    first block element."""
+    """Returns a pair for each `<hr>` in a block: the `<hr>` itself, and the inline elements and
+    `<br>`s that follow it up to the first block element."""
     runs: list[tuple[HtmlElement, list[HtmlElement]]] = []
     open_run = False
     for child in block:
@@ -226,9 +250,13 @@ def _runs(block: HtmlElement) -> list[tuple[HtmlElement, list[HtmlElement]]]:
     return runs
 
 
-def _message(run: tuple[HtmlElement, list[HtmlElement]]) -> tuple[HtmlElement, list[HtmlElement], list[HtmlElement]] | None:
-    """Splits one result of `_runs` into the `<hr>`, the elements of the header (up to the `<br>` that begins the empty line
-    after it), and the elements of the text; None if it is not a message with a header that contains digits."""
+def _message(
+    run: tuple[HtmlElement, list[HtmlElement]],
+) -> tuple[HtmlElement, list[HtmlElement], list[HtmlElement]] | None:
+    """Splits one result of `_runs` into the `<hr>`, the elements of the header (up to the `<br>`
+    that begins the empty line after it), and the elements of the text; None if it is not a message
+    with a header that contains digits.
+    """
     rule, children = run
     line, lines = rule.tail or "", []
     for at, child in enumerate(children):
@@ -241,7 +269,9 @@ def _message(run: tuple[HtmlElement, list[HtmlElement]]) -> tuple[HtmlElement, l
             told = any(char.isdigit() for head in lines for char in head)
             if not told or len(lines) > MAX_LINES or max(map(len, lines)) > LONGEST_HEAD_LINE:
                 return None
-            written = (child.tail or "").strip() or any(_text(part) or (part.tail or "").strip() for part in children[at + 1 :])
+            written = (child.tail or "").strip() or any(
+                _text(part) or (part.tail or "").strip() for part in children[at + 1 :]
+            )
             return (rule, children[: at + 1], children[at + 1 :]) if written else None
     return None
 

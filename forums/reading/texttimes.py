@@ -14,9 +14,10 @@ Find = Callable[[str], Moment | None]
 
 
 def inner_times(text: str, find: Find) -> list[tuple[Moment, str]]:
-    """Returns the first times in a text (at most three), in order, as (time, text before it). The text before a time begins after
-    the last separator between fields, such as a bar. The search ends when the rest contains no word for creation or last reply.
-    Empty if there is no time or the text has more than 40 words.
+    """Returns the first times in a text (at most three), in order, as (time, text before it). The
+    text before a time begins after the last separator between fields, such as a bar. The search
+    ends when the rest contains no word for creation or last reply. Empty if there is no time or the
+    text has more than 40 words.
 
     `find` returns the first time of a text, or None."""
     found: list[tuple[Moment, str]] = []
@@ -34,8 +35,10 @@ def inner_times(text: str, find: Find) -> list[tuple[Moment, str]]:
 
 
 def time_words(text: str, find: Find) -> tuple[int, int] | None:
-    """Returns where the first time of a text begins and ends, as character positions in the text with white space collapsed; None
-    if there is none or the text has more than 40 words. `find` returns the first time of a text, or None."""
+    """Returns where the first time of a text begins and ends, as character positions in the text
+    with white space collapsed; None if there is none or the text has more than 40 words. `find`
+    returns the first time of a text, or None.
+    """
     words = text.split()
     span = _span(words, find) if len(words) <= MAX_WORDS else None
     if span is None:
@@ -45,7 +48,8 @@ def time_words(text: str, find: Find) -> tuple[int, int] | None:
 
 
 def _span(words: list[str], find: Find) -> tuple[Moment, int, int] | None:
-    """Returns the first time among words, and the range (start, end) of the words that form it; None if there is none."""
+    """Returns the first time among words, and the range (start, end) of the words that form it;
+    None if there is none."""
     moment = find(" ".join(words))
     if moment is None:
         return None

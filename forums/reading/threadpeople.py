@@ -17,13 +17,18 @@ from forums.reading.threadfields import ThreadFields
 from forums.reading.values import clean_name, count, ends_by, is_name, starts_by
 from forums.reading.words import NOT_NAMES, PINNED, class_roles, text_roles
 
-_AUTHOR = re.compile(r"(?:author|autor[aei]?|auteur|автор|作者|楼主|樓主|作成者|投稿者|yazar)(?:\s*[:：]\s*|\s+|$)", re.I)
-_TALLY = re.compile(r"\d[\d.,]*\s+[^\W\d_]+$")  # a number followed by one word, such as "273 points"
+_AUTHOR = re.compile(
+    r"(?:author|autor[aei]?|auteur|автор|作者|楼主|樓主|作成者|投稿者|yazar)(?:\s*[:：]\s*|\s+|$)",
+    re.I,
+)
+_TALLY = re.compile(
+    r"\d[\d.,]*\s+[^\W\d_]+$"
+)  # a number followed by one word, such as "273 points"
 
 
 class Person(NamedTuple):
-    """A person named in a row: the name, the node of its element, and the roles (author, created, last) that its surroundings
-    suggest."""
+    """A person named in a row: the name, the node of its element, and the roles (author, created,
+    last) that its surroundings suggest."""
 
     name: str
     node: int
@@ -31,8 +36,8 @@ class Person(NamedTuple):
 
 
 class ThreadPeople(ThreadFields):
-    """Finds the people named in a list of threads, and tells the author of a thread from that of its last reply by the words,
-    header cells and class names around each name."""
+    """Finds the people named in a list of threads, and tells the author of a thread from that of
+    its last reply by the words, header cells and class names around each name."""
 
     def _people(self, row: Row) -> list[Person]:
         found: list[Person] = []
@@ -45,24 +50,31 @@ class ThreadPeople(ThreadFields):
                 name = link.text or self._image_name(link.node)
                 told = whole.get(link.url, "")
                 if len(name) == 1 or (not link.text and told and told in name):
-                    name = told  # The letter or tooltip of an avatar is not used, because another link has the whole name.
+                    # The letter or tooltip of an avatar is not used, because another link has the
+                    # whole name.
+                    name = told
                 name = clean_name(name)
                 if name and is_name(name) and not self._again(row, found, name, link.node):
-                    roles = self._person_roles(row, link.node, self.page.outline.piece_from[link.node])
+                    roles = self._person_roles(
+                        row, link.node, self.page.outline.piece_from[link.node]
+                    )
                     found.append(Person(name, link.node, roles))
         named = [person for person in found if self.page.outline.text_length(person.node)]
         if len({person.name for person in named}) >= len({person.name for person in found}):
             found = named
         cell = self.heads.cell(row, row.title.node)
-        if any(self.heads.cell(row, person.node) <= cell or person.roles & {"author", "created"} for person in found):
+        if any(
+            self.heads.cell(row, person.node) <= cell or person.roles & {"author", "created"}
+            for person in found
+        ):
             return found
         known = {person.name for person in found}
         others = [person for person in self._unlinked_people(row) if person.name not in known]
         return sorted(found + others, key=lambda person: person.node)
 
     def _again(self, row: Row, people: list[Person], name: str, node: int) -> bool:
-        """Tells whether `name` at `node` repeats the last of `people`, which is just before it in the same cell: for example an
-        avatar's alternative text and the name beside it."""
+        """Tells whether `name` at `node` repeats the last of `people`, which is just before it in
+        the same cell: for example an avatar's alternative text and the name beside it."""
         if not people or people[-1].name != name or node - people[-1].node > 6:
             return False
         outline = self.page.outline
@@ -78,7 +90,11 @@ class ThreadPeople(ThreadFields):
             element = outline.elements[inside]
             name = element.get("title") or element.get("alt") or ""
             if name:
-                if len(own) > 1 and name.startswith(own) and not name[len(own) : len(own) + 1].isalnum():
+                if (
+                    len(own) > 1
+                    and name.startswith(own)
+                    and not name[len(own) : len(own) + 1].isalnum()
+                ):
                     return own  # the title is a sentence such as "anna started this on Monday"
                 return re.split(r"\s+[-–|]\s+|'s avatar| 的头像|,", name)[0]
         return ""
@@ -86,42 +102,68 @@ class ThreadPeople(ThreadFields):
     def _unlinked_people(self, row: Row) -> list[Person]:
         found = self._said_people(row)
         cell = self.heads.cell(row, row.title.node)
-        told = any(self.heads.cell(row, person.node) <= cell or person.roles & {"author", "created"} for person in found)
+        told = any(
+            self.heads.cell(row, person.node) <= cell or person.roles & {"author", "created"}
+            for person in found
+        )
         if self._name_column and not told:
             pieces, (by_shape, column) = self.page.outline.pieces, self._name_column
             texts = [at for at in reversed(row.pieces) if self._may_be_name(row, at)]
             named = {self._place(row, pieces[at].node, by_shape): at for at in texts}
             at = named.get(column)
-            # An icon before the name (in pinned rows) shifts its sibling index: compare positions without these indices.
+            # An icon before the name (in pinned rows) shifts its sibling index: compare positions
+            # without these indices.
             if at is None:
                 alike = [other for other in named if _bare(other) == _bare(column)]
                 at = named[alike[0]] if len(alike) == 1 else None
             if at is not None:
                 text, node, _ = pieces[at]
-                return [Person(clean_name(text), node, frozenset()), *(other for other in found if other.node != node)]
+                return [
+                    Person(clean_name(text), node, frozenset()),
+                    *(other for other in found if other.node != node),
+                ]
         return found
 
     def _may_be_name(self, row: Row, at: int) -> bool:
         text, node, _ = self.page.outline.pieces[at]
-        title = range(self.page.outline.piece_from[row.title.node], self.page.outline.piece_to[row.title.node])
-        if at in title or at in self.page.piece_link or not is_name(text) or len(text) > 30 or count(text) is not None:
+        title = range(
+            self.page.outline.piece_from[row.title.node], self.page.outline.piece_to[row.title.node]
+        )
+        if (
+            at in title
+            or at in self.page.piece_link
+            or not is_name(text)
+            or len(text) > 30
+            or count(text) is not None
+        ):
             return False
-        if any(char in "()[]:" for char in clean_name(text)) or not any(map(str.isalpha, text)) or _TALLY.match(text):
+        if (
+            any(char in "()[]:" for char in clean_name(text))
+            or not any(map(str.isalpha, text))
+            or _TALLY.match(text)
+        ):
             return False
         if self.page.moment(text) is not None or PINNED.search(text):
             return False
-        if text.lower() in NOT_NAMES or starts_by(text) or not (text[0].isalnum() or text[0] in "_-.~("):
+        if (
+            text.lower() in NOT_NAMES
+            or starts_by(text)
+            or not (text[0].isalnum() or text[0] in "_-.~(")
+        ):
             return False
         return not text_roles(text) & {"replies", "views", "posts", "topics", "last"}
 
     def _place(self, row: Row, node: int, by_shape: bool) -> str:
-        """Returns the column of a node in its row; with `by_shape`, the shape of its element (tag and class names) instead."""
+        """Returns the column of a node in its row; with `by_shape`, the shape of its element (tag
+        and class names) instead."""
         return self.page.outline.shapes[node] if by_shape else row.column(node)
 
     @cached_property
     def _name_column(self) -> tuple[bool, str] | None:
-        """The position of names without label or link in the rows, as (by_shape, key): `key` is a column or, if `by_shape`
-        because the rows differ in structure, the shape of the names' elements. None if there are no such names."""
+        """The position of names without label or link in the rows, as (by_shape, key): `key` is a
+        column or, if `by_shape` because the rows differ in structure, the shape of the names'
+        elements. None if there are no such names.
+        """
         for by_shape in (False, True):
             column = self._column_of_names(by_shape)
             if column is not None:
@@ -129,9 +171,11 @@ class ThreadPeople(ThreadFields):
         return None
 
     def _column_of_names(self, by_shape: bool) -> str | None:
-        """Returns the column in which at least 80 % of the rows have a text that can be a name, and not always the same one;
-        None if there is none. Of several, the column with the best position relative to the title (rank of `_name_places`)
-        is taken, of equal rank the first. With `by_shape`, texts in elements of the same shape count as one column."""
+        """Returns the column in which at least 80 % of the rows have a text that can be a name, and
+        not always the same one; None if there is none. Of several, the column with the best
+        position relative to the title (rank of `_name_places`) is taken, of equal rank the first.
+        With `by_shape`, texts in elements of the same shape count as one column.
+        """
         names: dict[str, list[str]] = defaultdict(list)
         places: dict[str, Counter[int]] = defaultdict(Counter)
         for row in self.rows:
@@ -147,13 +191,18 @@ class ThreadPeople(ThreadFields):
         return min(found)[2] if found else None
 
     def _name_places(self, row: Row, by_shape: bool) -> Iterator[tuple[int, int]]:
-        """Yields (text number, rank) of those texts of a row that can be a person's name: the first one of each column or, with
-        `by_shape`, of each shape of element. The rank tells where the text is, 0 being best. 0: in the title's cell, after the
-        title. 1: after the title, in another cell that does not hold the last reply. 2: before the title, in another cell.
-        3: after the title, in the cell of the last reply but not next to a time; only in lists without a header."""
+        """Yields (text number, rank) of those texts of a row that can be a person's name: the first
+        one of each column or, with `by_shape`, of each shape of element. The rank tells where the
+        text is, 0 being best. 0: in the title's cell, after the title. 1: after the title, in
+        another cell that does not hold the last reply. 2: before the title, in another cell. 3:
+        after the title, in the cell of the last reply but not next to a time; only in lists without
+        a header.
+        """
         cell, seen = self.heads.cell(row, row.title.node), set()
         end = self.page.outline.piece_to[row.title.node]
-        lasts = {self.heads.cell(row, time.node) for time in row.times if self._role(row, time) == "last"} - {cell}
+        lasts = {
+            self.heads.cell(row, time.node) for time in row.times if self._role(row, time) == "last"
+        } - {cell}
         for at in row.pieces:
             node = self.page.outline.pieces[at].node
             column = self._place(row, node, by_shape)
@@ -167,8 +216,15 @@ class ThreadPeople(ThreadFields):
                 yield at, 1
             elif at < end and own != cell:
                 yield at, 2
-            elif at >= end and not self.heads.roles and all(abs(time.piece - at) > 1 for time in row.times):
-                yield at, 3  # the text is in the same cell as a time, but other texts are between them
+            elif (
+                at >= end
+                and not self.heads.roles
+                and all(abs(time.piece - at) > 1 for time in row.times)
+            ):
+                yield (
+                    at,
+                    3,
+                )  # the text is in the same cell as a time, but other texts are between them
 
     def _said_people(self, row: Row) -> list[Person]:
         outline, found = self.page.outline, []
@@ -178,13 +234,24 @@ class ThreadPeople(ThreadFields):
             if at in title:
                 continue
             text, node, line = outline.pieces[at]
-            previous = outline.pieces[at - 1] if at - 1 in row.pieces and at - 1 not in title else None
-            follows = previous is not None and ends_by(previous.text) and (previous.line == line or ends_by(row.text_before(at)))
+            previous = (
+                outline.pieces[at - 1] if at - 1 in row.pieces and at - 1 not in title else None
+            )
+            follows = (
+                previous is not None
+                and ends_by(previous.text)
+                and (previous.line == line or ends_by(row.text_before(at)))
+            )
             name = ""
             after = self._after_time(row, at) if at in timed else []
             if after:
                 name = self._before_time(text) if starts_by(text) else ""
-                if name and is_name(name) and count(name) is None and self.page.moment(name) is None:
+                if (
+                    name
+                    and is_name(name)
+                    and count(name) is None
+                    and self.page.moment(name) is None
+                ):
                     found.append(Person(name, node, self._person_roles(row, node, at)))
                 found.extend(after)
                 continue
@@ -201,8 +268,8 @@ class ThreadPeople(ThreadFields):
         return found
 
     def _after_time(self, row: Row, at: int) -> list[Person]:
-        """Returns the name after "by" that follows the only time in text number `at`, as in "Last post: 2014-3-1 10:15 by
-        anna", as a list of one person; empty if there is none."""
+        """Returns the name after "by" that follows the only time in text number `at`, as in "Last
+        post: 2014-3-1 10:15 by anna", as a list of one person; empty if there is none."""
         text, node, _ = self.page.outline.pieces[at]
         times = [time for time in row.times if time.piece == at and not time.is_attribute]
         span = time_words(text, self.page.moment) if len(times) == 1 and len(text) <= 90 else None
@@ -211,7 +278,9 @@ class ThreadPeople(ThreadFields):
         if not name or not is_name(name) or count(name) is not None:
             return []
         role = self._role(row, times[0])
-        return [Person(name, node, frozenset({role}) if role in ("last", "created") else frozenset())]
+        return [
+            Person(name, node, frozenset({role}) if role in ("last", "created") else frozenset())
+        ]
 
     def _is_person_cell(self, row: Row, node: int) -> bool:
         outline, at, steps, head = self.page.outline, node, 0, self.heads.of(row, node)
@@ -227,13 +296,17 @@ class ThreadPeople(ThreadFields):
         return False
 
     def _before_time(self, text: str) -> str:
-        """Returns the name at the beginning of texts such as "by anna » Tue Mar 04" or "Started by anna, 3 days ago", without
-        words such as "by"."""
+        """Returns the name at the beginning of texts such as "by anna » Tue Mar 04" or "Started by
+        anna, 3 days ago", without words such as "by"."""
         name = clean_name(text)
         span = time_words(name, self.page.moment) if any(map(str.isdigit, name)) else None
         if span and span[0]:
             name = clean_name(" ".join(name.split())[: span[0]])
-        parts = re.split(r"\s*[»«,|·•@(（]\s*|\s+[-–—]\s+|\s+(?:on|am|le|el|at|il|em|op|vor|il y a|hace)\s+(?=\S*\d)", name)
+        parts = re.split(
+            r"\s*[»«,|·•@(（]\s*|\s+[-–—]\s+|\s+(?:on|am|le|el|at|il|em|op|vor|il y"
+            r" a|hace)\s+(?=\S*\d)",
+            name,
+        )
         for end in range(len(parts), 0, -1):
             if end == len(parts) and self.page.moment(name) is not None:
                 continue
@@ -242,7 +315,11 @@ class ThreadPeople(ThreadFields):
 
     def _person_roles(self, row: Row, node: int, at: int) -> frozenset[str]:
         outline = self.page.outline
-        if at in row.pieces and "last" not in self.heads.of(row, node) and self._is_called_author(row, at):
+        if (
+            at in row.pieces
+            and "last" not in self.heads.of(row, node)
+            and self._is_called_author(row, at)
+        ):
             return frozenset({"author"})
         told = self._role_after_time(row, at)
         if not told and at in row.pieces:
@@ -260,44 +337,61 @@ class ThreadPeople(ThreadFields):
         return frozenset({"last"}) if "last" in told else told
 
     def _belongs_to(self, row: Row, person: Person, last: Time) -> bool:
-        """Tells whether the only name of a row belongs to `last`, the time of the last reply: the header cell above the name says
-        "last", or name and time are neighbours with at most separators or a word such as "by" between them."""
+        """Tells whether the only name of a row belongs to `last`, the time of the last reply: the
+        header cell above the name says "last", or name and time are neighbours with at most
+        separators or a word such as "by" between them.
+        """
         if "last" in self.heads.of(row, person.node):
             return True
         pieces, at = self.page.outline.pieces, self.page.outline.piece_from[person.node]
         if at < last.piece:
             return not last.own_label and last.piece - at <= 1
         between = pieces[row.time_end(last) : at]
-        return all(len(piece.text) < 12 and (ends_by(piece.text) or not piece.text.strip("·|•- ")) for piece in between)
+        return all(
+            len(piece.text) < 12 and (ends_by(piece.text) or not piece.text.strip("·|•- "))
+            for piece in between
+        )
 
     def _is_called_author(self, row: Row, at: int) -> bool:
-        """Tells whether text number `at` begins with, or directly follows, a label such as "Author"; "by" is not enough."""
+        """Tells whether text number `at` begins with, or directly follows, a label such as
+        "Author"; "by" is not enough."""
         pieces = self.page.outline.pieces
         if _AUTHOR.match(pieces[at].text):
             outline, node = self.page.outline, pieces[at].node
-            # In a definition list, "Last reply": 10:15 作者 anna names the author of the last reply, not of the thread.
+            # In a definition list, "Last reply": 10:15 作者 anna names the author of the last
+            # reply, not of the thread.
             defined = "dd" in (outline.tags[node], outline.tags[outline.parents[node]])
             return not (defined and "last" in self._role_after_time(row, at))
-        return at - 1 in row.pieces and bool(row.text_before(at)) and bool(_AUTHOR.fullmatch(pieces[at - 1].text))
+        return (
+            at - 1 in row.pieces
+            and bool(row.text_before(at))
+            and bool(_AUTHOR.fullmatch(pieces[at - 1].text))
+        )
 
     def _role_after_time(self, row: Row, at: int) -> frozenset[str]:
-        """Returns the role ("last" or "created") of the time before text number `at` on its line, with at most a word such as
-        "by" between, as in "2014-3-1 10:15 by anna"; empty if there is no such time or its role is unknown."""
+        """Returns the role ("last" or "created") of the time before text number `at` on its line,
+        with at most a word such as "by" between, as in "2014-3-1 10:15 by anna"; empty if there is
+        no such time or its role is unknown.
+        """
         pieces = self.page.outline.pieces
         for back in (at, at - 1):
             for time in row.times:
                 if row.time_end(time) != back or pieces[time.piece].line != pieces[at].line:
                     continue
                 if not time.is_attribute and self._after_time(row, time.piece):
-                    return frozenset()  # the text of the time contains a name itself, so the name after the time has no role
+                    return (
+                        frozenset()
+                        # the text of the time contains a name itself, so the name after the time
+                        # has no role
+                    )
                 if back == at or ends_by(pieces[at - 1].text) and len(pieces[at - 1].text) < 12:
                     role = self._role(row, time)
                     return frozenset({role}) if role in ("last", "created") else frozenset()
         return frozenset()
 
     def _names(self, row: Row, last: Time | None) -> tuple[str | None, str | None]:
-        """Returns the names of a thread's author and of the author of its last reply, each None if not found. `last` is the time
-        of the last reply in the row, None if unknown."""
+        """Returns the names of a thread's author and of the author of its last reply, each None if
+        not found. `last` is the time of the last reply in the row, None if unknown."""
         people = self._people(row)
         if not people:
             return None, None
@@ -305,7 +399,12 @@ class ThreadPeople(ThreadFields):
         firsts = [person for person in people if "last" not in person.roles]
         firsts.sort(key=lambda person: not person.roles & {"author", "created"})
         if last is not None and len(firsts) > 1 and not lasts:
-            near = [p for p in firsts if self.heads.cell(row, p.node) == self.heads.cell(row, last.node) and p is not firsts[0]]
+            near = [
+                p
+                for p in firsts
+                if self.heads.cell(row, p.node) == self.heads.cell(row, last.node)
+                and p is not firsts[0]
+            ]
             lasts = near or [firsts[-1]]
             firsts = [person for person in firsts if person not in lasts]
         elif last is not None and len(firsts) == 1 and not lasts and not firsts[0].roles:
@@ -315,11 +414,17 @@ class ThreadPeople(ThreadFields):
             # The name is in a cell of its own, not in the text around the title.
             apart = not self.page.outline.contains(person.node, row.title.node)
             same = cell == self.heads.cell(row, last.node) != title_cell
-            if apart and same and self._role(row, last) == "last" and self._belongs_to(row, person, last):
+            if (
+                apart
+                and same
+                and self._role(row, last) == "last"
+                and self._belongs_to(row, person, last)
+            ):
                 firsts, lasts = [], [person]
         return (firsts[0].name if firsts else None), (lasts[0].name if lasts else None)
 
 
 def _bare(column: str) -> str:
-    """Returns a column's key without sibling indices, equal for corresponding positions in rows of different length."""
+    """Returns a column's key without sibling indices, equal for corresponding positions in rows of
+    different length."""
     return re.sub(r"#\d+", "", column)

@@ -1,6 +1,6 @@
-"""Learns the shapes of links on a site's lists of threads: address pattern and surrounding markup, of thread titles and of other
-links separately. By these, even a list with a single thread is recognised, and menu links on a page without threads are not taken
-for threads."""
+"""Learns the shapes of links on a site's lists of threads: address pattern and surrounding markup,
+of thread titles and of other links separately. By these, even a list with a single thread is
+recognised, and menu links on a page without threads are not taken for threads."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _MOSTLY = 0.8
 
 
 def markup_shape(element: HtmlElement) -> str:
-    """Returns tag, class names and id of an element and of its three nearest ancestors; names with digits are left out. "" if
-    no name is left, because unrelated elements would have the same shape.
+    """Returns tag, class names and id of an element and of its three nearest ancestors; names with
+    digits are left out. "" if no name is left, because unrelated elements would have the same
+    shape.
 
     >>> from lxml.html import fromstring
     >>> page = fromstring('<ul id="list"><li class="topic row2"><h3><a>Hello</a></h3></li></ul>')
@@ -31,7 +32,9 @@ def markup_shape(element: HtmlElement) -> str:
     parts: list[str] = []
     node: HtmlElement | None = element
     while node is not None and len(parts) < _LEVELS:
-        names = sorted(name for name in (node.get("class") or "").split() if not _NUMBERED.search(name))
+        names = sorted(
+            name for name in (node.get("class") or "").split() if not _NUMBERED.search(name)
+        )
         own = node.get("id") or ""
         named = "#" + own if own and not _NUMBERED.search(own) else ""
         parts.append(str(node.tag) + named + "".join("." + name for name in names))
@@ -40,14 +43,17 @@ def markup_shape(element: HtmlElement) -> str:
 
 
 def title_shape(page: Page, link: Link) -> str:
-    """Returns the shape of a link: the form of its address and its `markup_shape`; "" if the latter is empty."""
+    """Returns the shape of a link: the form of its address and its `markup_shape`; "" if the latter
+    is empty."""
     shape = markup_shape(page.outline.elements[link.node])
     return f"{loose_pattern(link.pattern)} {shape}" if shape else ""
 
 
 def shapes_of(page: Page, titles: Iterable[Link]) -> Shapes:
-    """Returns the link shapes of a page (see `title_shape`). `titles`: the shapes of thread titles, except those that other
-    links have too (more than one such link per four titles). `others`: the shapes that only other links have."""
+    """Returns the link shapes of a page (see `title_shape`). `titles`: the shapes of thread titles,
+    except those that other links have too (more than one such link per four titles). `others`: the
+    shapes that only other links have.
+    """
     titles = list(titles)
     keys = {link.key for link in titles}
     own: dict[str, set[str]] = defaultdict(set)
@@ -58,5 +64,7 @@ def shapes_of(page: Page, titles: Iterable[Link]) -> Shapes:
         if link.key not in keys:
             alike[title_shape(page, link)].add(link.key)
     few = 1 / _MOSTLY - 1
-    titled = frozenset(shape for shape, named in own.items() if len(alike.get(shape, ())) <= few * len(named))
+    titled = frozenset(
+        shape for shape, named in own.items() if len(alike.get(shape, ())) <= few * len(named)
+    )
     return Shapes(titled - {""}, frozenset(alike.keys() - own.keys() - {""}))

@@ -9,12 +9,25 @@ from functools import lru_cache
 from forums.reading.words import AUTHOR, BY, TOPICS, text_roles
 
 _SCALE = {
-    "k": 1_000, "m": 1_000_000, "w": 10_000, "万": 10_000, "萬": 10_000, "千": 1_000, "亿": 100_000_000, "億": 100_000_000,
-    "тыс": 1_000, "mil": 1_000, "млн": 1_000_000, "tsd": 1_000, "만": 10_000, "천": 1_000,
-}  # fmt: skip
+    "k": 1_000,
+    "m": 1_000_000,
+    "w": 10_000,
+    "万": 10_000,
+    "萬": 10_000,
+    "千": 1_000,
+    "亿": 100_000_000,
+    "億": 100_000_000,
+    "тыс": 1_000,
+    "mil": 1_000,
+    "млн": 1_000_000,
+    "tsd": 1_000,
+    "만": 10_000,
+    "천": 1_000,
+}
 _NUMBER = r"\d{1,3}(?:[.,'’\u00a0\u202f ]\d{3})+|\d+(?:[.,]\d{1,2})?"
 _COUNT = re.compile(
-    rf"^[\s(\[:：（/|]*({_NUMBER})\s*(k|m|w|万|萬|千|亿|億|тыс|млн|mil|tsd|만|천)?\.?\s*\+?[\s)\]）,;·•|]*$", re.I
+    rf"^[\s(\[:：（/|]*({_NUMBER})\s*(k|m|w|万|萬|千|亿|億|тыс|млн|mil|tsd|만|천)?\.?\s*\+?[\s)\]）,;·•|]*$",
+    re.I,
 )
 _INNER = re.compile(
     rf"(?<![\w.,:/#-])({_NUMBER})\s*(k|m|万|萬|千|亿|億|тыс|млн|tsd|만|천)?"
@@ -37,7 +50,8 @@ def _value(number: str, scale: str | None) -> int:
 
 @lru_cache(maxsize=8_192)
 def count(text: str) -> int | None:
-    """Returns the number if the whole text is a count, as in "1,234", "(12)", "1.2k" and "3.4万"; None for anything else.
+    """Returns the number if the whole text is a count, as in "1,234", "(12)", "1.2k" and "3.4万";
+    None for anything else.
 
     >>> count("1.2k"), count("12:30")
     (1200, None)
@@ -60,13 +74,18 @@ def pair(text: str) -> tuple[int, int] | None:
 
 
 def inner_counts(text: str) -> list[tuple[int, int, int]]:
-    """Returns the numbers inside a label such as "Replies: 12" or "12 回复", as (value, start, end) with character positions; an
-    empty list for texts of more than 160 characters."""
-    return [(_value(f.group(1), f.group(2)), f.start(), f.end()) for f in _INNER.finditer(text)] if len(text) <= 160 else []
+    """Returns the numbers inside a label such as "Replies: 12" or "12 回复", as (value, start, end)
+    with character positions; an empty list for texts of more than 160 characters."""
+    return (
+        [(_value(f.group(1), f.group(2)), f.start(), f.end()) for f in _INNER.finditer(text)]
+        if len(text) <= 160
+        else []
+    )
 
 
 def exact_count(text: str) -> int | None:
-    """Returns the only number inside a title attribute such as "4,017 comments"; None where there is none or several."""
+    """Returns the only number inside a title attribute such as "4,017 comments"; None where there
+    is none or several."""
     found = inner_counts(text)
     return found[0][0] if len(found) == 1 else None
 
@@ -78,8 +97,8 @@ _AUTHOR_IS = re.compile(r"^([^\W\d_]+(?:\s[^\W\d_]+)?)\s*[:：]\s*")
 
 
 def _after_by(text: str) -> str:
-    """Returns the text after a leading "by", "Author:" or "Started by" in any language; the whole text if it does not begin
-    with such words."""
+    """Returns the text after a leading "by", "Author:" or "Started by" in any language; the whole
+    text if it does not begin with such words."""
     shorter = BY.sub("", text, count=1)
     if shorter != text:
         return shorter
@@ -87,19 +106,24 @@ def _after_by(text: str) -> str:
     if begun and text_roles(begun.group()) & {"created", "last"}:
         return text[begun.end() :]
     named = _AUTHOR_IS.match(text)
-    return text[named.end() :] if named and text_roles(named.group(1)) & {"author", "created"} else text
+    return (
+        text[named.end() :]
+        if named and text_roles(named.group(1)) & {"author", "created"}
+        else text
+    )
 
 
 @lru_cache(maxsize=8_192)
 def clean_name(text: str) -> str:
-    """Returns a name without "by" and the like before it, and without colons, brackets and other punctuation around it."""
+    """Returns a name without "by" and the like before it, and without colons, brackets and other
+    punctuation around it."""
     text = _without_edges(" ".join(text.split()))
     return _without_edges(_after_by(text)) or text
 
 
 def _without_edges(text: str) -> str:
-    """Returns a text without punctuation at its beginning and end, except a closing bracket whose opening one is inside: "Hill
-    [Ret.]"."""
+    """Returns a text without punctuation at its beginning and end, except a closing bracket whose
+    opening one is inside: "Hill [Ret.]"."""
     inner = text.strip(_EDGES)
     at = text.find(inner) + len(inner)
     for opening, closing in ("[]", "()"):
@@ -117,15 +141,23 @@ def starts_by(text: str) -> bool:
 
 @lru_cache(maxsize=8_192)
 def ends_by(text: str) -> bool:
-    """Tells whether a text is, or ends in, a word such as "by", so that a name is expected in the next element."""
+    """Tells whether a text is, or ends in, a word such as "by", so that a name is expected in the
+    next element."""
     tail = text.strip().rstrip(":： ").split()
     return bool(tail) and (
         bool(BY.fullmatch(" ".join(tail[-1:])))
         or bool(BY.fullmatch(" ".join(tail[-2:])))
         or tail[-1].lower() in ("by", "von", "par", "por", "от")
-        or (len(tail) <= 4 and (AUTHOR.fullmatch(" ".join(tail)) is not None or _begins(" ".join(tail))))
+        or (
+            len(tail) <= 4
+            and (AUTHOR.fullmatch(" ".join(tail)) is not None or _begins(" ".join(tail)))
+        )
         # words for the author of a thread, such as "Автор темы"
-        or (len(tail) == 2 and AUTHOR.fullmatch(tail[0]) is not None and TOPICS.fullmatch(tail[1]) is not None)
+        or (
+            len(tail) == 2
+            and AUTHOR.fullmatch(tail[0]) is not None
+            and TOPICS.fullmatch(tail[1]) is not None
+        )
     )
 
 
@@ -137,10 +169,15 @@ def _begins(text: str) -> bool:
 
 @lru_cache(maxsize=8_192)
 def is_name(text: str) -> bool:
-    """Tells whether a text can be the name of a forum user: at most 48 characters and five words, with a letter or digit, and not
-    a long text that ends in "?" or "…"."""
+    """Tells whether a text can be the name of a forum user: at most 48 characters and five words,
+    with a letter or digit, and not a long text that ends in "?" or "…"."""
     text = text.strip()
-    if not 1 <= len(text) <= NAME_MAX or len(text.split()) > 5 or count(text) is not None and len(text) < 2:
+    if (
+        not 1 <= len(text) <= NAME_MAX
+        or len(text.split()) > 5
+        or count(text) is not None
+        and len(text) < 2
+    ):
         return False
     if text.endswith(("…", "...", "?", "？")) and len(text) > 25:
         return False

@@ -1,4 +1,5 @@
-"""Database queries for the forum pages and charts: each reads a bounded number of rows by key, or stored counters and sums."""
+"""Database queries for the forum pages and charts: each reads a bounded number of rows by key, or
+stored counters and sums."""
 
 from __future__ import annotations
 
@@ -21,14 +22,16 @@ from forums.reads.upcoming import ALL_PAUSED, LATE, VISIT_PAUSED, Due, due
 BY_NAME = Order(("name", "id"), downwards=False)
 IN_THREAD = Order(("page", "position", "id"), downwards=False)
 BOARDS_A_PAGE = 200
-TREE_LIMIT = 300  # largest number of boards of a site in the navigation tree; further ones are left out
+TREE_LIMIT = (
+    300  # largest number of boards of a site in the navigation tree; further ones are left out
+)
 TREE_SITES = 60
 
 
 @dataclass(slots=True)
 class SiteRow:
-    """A site with the values that the list of forums shows. `overdue`: number of its overdue boards; `run`: its active visit;
-    `failed`: its last run, if that failed."""
+    """A site with the values that the list of forums shows. `overdue`: number of its overdue
+    boards; `run`: its active visit; `failed`: its last run, if that failed."""
 
     site: Site
     boards: int = 0
@@ -40,10 +43,16 @@ class SiteRow:
 
     @property
     def state(self) -> str:
-        """The state of a site in one word: that of its active run; otherwise failed, paused, overdue, new or fresh."""
+        """The state of a site in one word: that of its active run; otherwise failed, paused,
+        overdue, new or fresh."""
         if self.run is not None:
             return str(self.run.state)
-        marks = (("failed", self.failed), ("paused", self.site.paused), ("overdue", self.overdue), ("new", not self.last_visit))
+        marks = (
+            ("failed", self.failed),
+            ("paused", self.site.paused),
+            ("overdue", self.overdue),
+            ("new", not self.last_visit),
+        )
         return next((word for word, mark in marks if mark), "fresh")
 
 
@@ -58,13 +67,15 @@ class BoardRow:
 
     @property
     def halted(self) -> bool:
-        """True if the board is not visited because another visit of its forum is paused, or because all crawling is paused."""
+        """True if the board is not visited because another visit of its forum is paused, or because
+        all crawling is paused."""
         return self.due.held in (VISIT_PAUSED, ALL_PAUSED)
 
 
 @dataclass(slots=True)
 class BoardDays:
-    """Number of posts (first posts and replies) of one board by local day; days without posts are missing."""
+    """Number of posts (first posts and replies) of one board by local day; days without posts are
+    missing."""
 
     name: str
     days: dict[date, int] = field(default_factory=dict)
@@ -84,14 +95,15 @@ def all_sites() -> QuerySet[Site]:
 
 
 def sites(query: Mapping[str, str], now: datetime, size: int = 50) -> ListPage:
-    """Returns one page of the list of sites by name, as SiteRow; `query`, the request's query string, selects the page. Makes a
-    fixed number of queries, whatever the number of sites."""
+    """Returns one page of the list of sites by name, as SiteRow; `query`, the request's query
+    string, selects the page. Makes a fixed number of queries, whatever the number of sites."""
     page = fetch_page(Site.objects.defer("structure", "settings"), BY_NAME, size=size, query=query)
     return ListPage(with_freshness(page.rows, now), page.newer, page.older)
 
 
 def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
-    """Returns a SiteRow for each of these sites: sums over its boards, its next visit and its active or failed run."""
+    """Returns a SiteRow for each of these sites: sums over its boards, its next visit and its
+    active or failed run."""
     found = {site.pk: SiteRow(site) for site in rows}
     hold = all_paused()
     late, working = overdue(now - LATE), {run.target: run for run in active_runs(list(found))}
@@ -109,7 +121,14 @@ def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
     for row in sums.order_by():
         entry = found[row["site_id"]]
         entry.boards, entry.last_visit = row["number"], row["last"]
-        entry.due = due(row["next"], None, now, paused=entry.site.paused, hold=hold, visit_paused=row["site_id"] in stopped)
+        entry.due = due(
+            row["next"],
+            None,
+            now,
+            paused=entry.site.paused,
+            hold=hold,
+            visit_paused=row["site_id"] in stopped,
+        )
         entry.overdue = 0 if entry.due.held else row["late"]
     _note_spans(found, now)
     for target, run in working.items():
@@ -119,8 +138,11 @@ def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
 
 
 def _note_spans(found: Mapping[int, SiteRow], now: datetime) -> None:
-    """Adds to each site's row the end of the time span in which its next visit is likely, if that visit has no planned time."""
-    planned = Board.objects.filter(site_id__in=list(found), enabled=True, next_visit__isnull=False, next_until__isnull=False)
+    """Adds to each site's row the end of the time span in which its next visit is likely, if that
+    visit has no planned time."""
+    planned = Board.objects.filter(
+        site_id__in=list(found), enabled=True, next_visit__isnull=False, next_until__isnull=False
+    )
     for site, at, until in planned.order_by().values_list("site_id", "next_visit", "next_until"):
         if at == found[site].due.at:
             found[site].due = due(at, until, now)
@@ -128,8 +150,15 @@ def _note_spans(found: Mapping[int, SiteRow], now: datetime) -> None:
 
 def _note_failures(found: Mapping[int, SiteRow]) -> None:
     """Adds to each site its last run, if that failed."""
-    newest = Run.objects.filter(kind="forum", target=OuterRef("pk")).order_by("-id").values("pk")[:1]
-    last = Site.objects.filter(pk__in=list(found)).order_by().annotate(newest=Subquery(newest)).values("newest")
+    newest = (
+        Run.objects.filter(kind="forum", target=OuterRef("pk")).order_by("-id").values("pk")[:1]
+    )
+    last = (
+        Site.objects.filter(pk__in=list(found))
+        .order_by()
+        .annotate(newest=Subquery(newest))
+        .values("newest")
+    )
     for run in Run.objects.filter(pk__in=last, state=RunState.FAILED).defer("parameters", "result"):
         if run.target is not None:
             found[run.target].failed = run
@@ -141,12 +170,14 @@ def active_runs(site_ids: Sequence[int]) -> list[Run]:
 
 
 def tree_sites(limit: int = TREE_SITES) -> list[Site]:
-    """Returns the sites for the navigation tree, by name; one more than `limit` if there are more."""
+    """Returns the sites for the navigation tree, by name; one more than `limit` if there are
+    more."""
     return list(Site.objects.only("id", "name", "paused")[: limit + 1])
 
 
 def ordered(boards: Sequence[Board]) -> list[tuple[Board, int]]:
-    """Returns boards as a tree in preorder, each with its depth; boards in a cycle of parents are appended with depth 0."""
+    """Returns boards as a tree in preorder, each with its depth; boards in a cycle of parents are
+    appended with depth 0."""
     known = {board.pk for board in boards}
     children: dict[int | None, list[Board]] = defaultdict(list)
     for board in sorted(boards, key=lambda one: (one.position, one.pk)):
@@ -165,45 +196,83 @@ def ordered(boards: Sequence[Board]) -> list[tuple[Board, int]]:
 
 def tree_boards(site_id: int, limit: int = TREE_LIMIT) -> list[tuple[Board, int]]:
     """Returns a site's first boards for the navigation tree, with depths."""
-    rows = Board.objects.filter(site_id=site_id).only("id", "name", "parent_id", "position", "enabled", "site_id")
+    rows = Board.objects.filter(site_id=site_id).only(
+        "id", "name", "parent_id", "position", "enabled", "site_id"
+    )
     return ordered(list(rows.order_by("position", "id")[:limit]))
 
 
 def boards(site: Site, number: int = 1) -> tuple[list[BoardRow], int]:
-    """Returns page `number` (from 1; the nearest one if there is none) of a site's boards in tree order, each with its last
-    visit, and the number of pages; three queries."""
-    order = ordered(list(Board.objects.filter(site=site).only("id", "parent_id", "position", "site_id")))
+    """Returns page `number` (from 1; the nearest one if there is none) of a site's boards in tree
+    order, each with its last visit, and the number of pages; three queries."""
+    order = ordered(
+        list(Board.objects.filter(site=site).only("id", "parent_id", "position", "site_id"))
+    )
     pages = max(1, -(-len(order) // BOARDS_A_PAGE))
     number = min(max(1, number), pages)
-    shown = {board.pk: depth for board, depth in order[(number - 1) * BOARDS_A_PAGE : number * BOARDS_A_PAGE]}
-    latest = Visit.objects.filter(board=OuterRef("pk"), started__isnull=False).order_by("-started").values("pk")[:1]
-    rows = {board.pk: board for board in Board.objects.filter(pk__in=shown).annotate(latest=Subquery(latest))}
-    visits = Visit.objects.defer("state").in_bulk([board.latest for board in rows.values() if board.latest])
-    return [BoardRow(rows[pk], depth, visits.get(rows[pk].latest)) for pk, depth in shown.items() if pk in rows], pages
+    shown = {
+        board.pk: depth
+        for board, depth in order[(number - 1) * BOARDS_A_PAGE : number * BOARDS_A_PAGE]
+    }
+    latest = (
+        Visit.objects.filter(board=OuterRef("pk"), started__isnull=False)
+        .order_by("-started")
+        .values("pk")[:1]
+    )
+    rows = {
+        board.pk: board
+        for board in Board.objects.filter(pk__in=shown).annotate(latest=Subquery(latest))
+    }
+    visits = Visit.objects.defer("state").in_bulk(
+        [board.latest for board in rows.values() if board.latest]
+    )
+    return [
+        BoardRow(rows[pk], depth, visits.get(rows[pk].latest))
+        for pk, depth in shown.items()
+        if pk in rows
+    ], pages
 
 
 def overdue(since: datetime) -> Q:
-    """Returns a query condition for scheduled boards that should have been visited before `since`: the time of their next visit
-    (or the end of the time span in which it is likely, if they have one) is before `since`."""
-    return Q(enabled=True, next_visit__lt=since) & (Q(next_until__isnull=True) | Q(next_until__lt=since))
+    """Returns a query condition for scheduled boards that should have been visited before `since`:
+    the time of their next visit (or the end of the time span in which it is likely, if they have
+    one) is before `since`."""
+    return Q(enabled=True, next_visit__lt=since) & (
+        Q(next_until__isnull=True) | Q(next_until__lt=since)
+    )
 
 
 def all_boards() -> QuerySet[Board]:
     """Returns every board with its forum, without the large JSON columns."""
-    return Board.objects.select_related("site").defer("unfinished", "site__structure", "site__settings", "site__rules")
+    return Board.objects.select_related("site").defer(
+        "unfinished", "site__structure", "site__settings", "site__rules"
+    )
 
 
 def with_visits(rows: Sequence[Board], now: datetime) -> list[BoardRow]:
-    """Returns a BoardRow for each of these boards, with its last and next visit; a fixed number of queries, whatever the number
-    of boards."""
-    latest = Visit.objects.filter(board=OuterRef("pk"), started__isnull=False).order_by("-started").values("pk")[:1]
-    keys = Board.objects.filter(pk__in=[board.pk for board in rows]).order_by().annotate(latest=Subquery(latest))
-    visits = Visit.objects.defer("state").in_bulk([one for one in keys.values_list("latest", flat=True) if one])
+    """Returns a BoardRow for each of these boards, with its last and next visit; a fixed number of
+    queries, whatever the number of boards."""
+    latest = (
+        Visit.objects.filter(board=OuterRef("pk"), started__isnull=False)
+        .order_by("-started")
+        .values("pk")[:1]
+    )
+    keys = (
+        Board.objects.filter(pk__in=[board.pk for board in rows])
+        .order_by()
+        .annotate(latest=Subquery(latest))
+    )
+    visits = Visit.objects.defer("state").in_bulk(
+        [one for one in keys.values_list("latest", flat=True) if one]
+    )
     of_board = {visit.board_id: visit for visit in visits.values()}
     hold = all_paused()
     stopped = upcoming.with_paused_visits({board.site_id for board in rows})
     dues = [upcoming.of_board(board, now, hold=hold, visits_paused=stopped) for board in rows]
-    return [BoardRow(board, 0, of_board.get(board.pk), said) for board, said in zip(rows, dues, strict=True)]
+    return [
+        BoardRow(board, 0, of_board.get(board.pk), said)
+        for board, said in zip(rows, dues, strict=True)
+    ]
 
 
 def threads(board: Board) -> QuerySet[Thread]:
@@ -227,19 +296,27 @@ def all_posts() -> QuerySet[Post]:
 
 def recent_threads(site: Site, limit: int = 12) -> list[Thread]:
     """Returns the threads of a site with the most recent replies."""
-    rows = Thread.objects.filter(site=site, last_reply__isnull=False).select_related("board").defer("signature")
+    rows = (
+        Thread.objects.filter(site=site, last_reply__isnull=False)
+        .select_related("board")
+        .defer("signature")
+    )
     return list(rows.order_by("-last_reply", "-id")[:limit])
 
 
 def posts(thread: Thread, query: Mapping[str, str], size: int = 40) -> ListPage:
-    """Returns one page of the posts of a thread, in order; `query`, the request's query string, selects the page."""
+    """Returns one page of the posts of a thread, in order; `query`, the request's query string,
+    selects the page."""
     return fetch_page(Post.objects.filter(thread=thread), IN_THREAD, size=size, query=query)
 
 
 def visits(board: Board, query: Mapping[str, str], size: int = 15) -> ListPage:
-    """Returns one page of the visits of a board, newest first; `query`, the request's query string, selects the page."""
+    """Returns one page of the visits of a board, newest first; `query`, the request's query string,
+    selects the page."""
     return fetch_page(
-        Visit.objects.filter(board=board).select_related("run").defer("state", "run__parameters", "run__result"),
+        Visit.objects.filter(board=board)
+        .select_related("run")
+        .defer("state", "run__parameters", "run__result"),
         size=size,
         query=query,
     )
@@ -252,38 +329,65 @@ def visits_of_run(run: Run, limit: int = 300) -> list[Visit]:
 
 
 def due_next(limit: int = 8) -> list[Board]:
-    """Returns the boards with the earliest next visits, in forums that are not paused; none while all crawling is paused."""
+    """Returns the boards with the earliest next visits, in forums that are not paused; none while
+    all crawling is paused."""
     if all_paused():
         return []
-    rows = Board.objects.filter(enabled=True, next_visit__isnull=False, site__paused=False).select_related("site")
-    return list(rows.defer("unfinished", "site__structure", "site__settings").order_by("next_visit", "id")[:limit])
+    rows = Board.objects.filter(
+        enabled=True, next_visit__isnull=False, site__paused=False
+    ).select_related("site")
+    return list(
+        rows.defer("unfinished", "site__structure", "site__settings").order_by("next_visit", "id")[
+            :limit
+        ]
+    )
 
 
 def site_runs(site: Site, limit: int = 40) -> list[Run]:
     """Returns the last runs that visited a site, oldest first."""
-    return list(Run.objects.filter(kind="forum", target=site.pk).defer("parameters", "result").order_by("-id")[:limit])[::-1]
+    return list(
+        Run.objects.filter(kind="forum", target=site.pk)
+        .defer("parameters", "result")
+        .order_by("-id")[:limit]
+    )[::-1]
 
 
 def board_visits(board: Board, limit: int = 60) -> list[Visit]:
     """Returns the last visits of a board, oldest first."""
-    rows = Visit.objects.filter(board=board, started__isnull=False).defer("state").order_by("-started")[:limit]
+    rows = (
+        Visit.objects.filter(board=board, started__isnull=False)
+        .defer("state")
+        .order_by("-started")[:limit]
+    )
     return list(rows)[::-1]
 
 
 def posts_by_day(site: Site, now: datetime, days: int = 30, top: int = 7) -> list[BoardDays]:
-    """Returns the posts per day, over the last `days` days, of the `top` boards of a site with most posts, in the site's time
-    zone; a last entry without a name sums all other boards, if they have posts."""
+    """Returns the posts per day, over the last `days` days, of the `top` boards of a site with most
+    posts, in the site's time zone; a last entry without a name sums all other boards, if they have
+    posts."""
     since = now - timedelta(days=days)
     sums = BoardHour.objects.filter(board__site=site, hour__gt=since)
-    totals = sums.values("board_id", "board__name").annotate(n=Sum("threads") + Sum("replies")).order_by("-n")
+    totals = (
+        sums.values("board_id", "board__name")
+        .annotate(n=Sum("threads") + Sum("replies"))
+        .order_by("-n")
+    )
     names = {row["board_id"]: row["board__name"] for row in totals[:top]}
     rows = {pk: BoardDays(name) for pk, name in names.items()}
     rest = BoardDays("")
     local = zone(site)
-    # all other boards are summed by the database, so that the number of rows read does not grow with the number of boards
+    # all other boards are summed by the database, so that the number of rows read does not grow
+    # with the number of boards
     shown = Case(When(board_id__in=names, then="board_id"), default=0)
-    by_hour = sums.values(shown=shown, at=F("hour")).annotate(n=Sum("threads") + Sum("replies")).values_list("shown", "at", "n")
-    days_of: dict[datetime, date] = {}  # converting an hour to a day is expensive, and each hour occurs once per board
+    by_hour = (
+        sums.values(shown=shown, at=F("hour"))
+        .annotate(n=Sum("threads") + Sum("replies"))
+        .values_list("shown", "at", "n")
+    )
+    days_of: dict[
+        datetime, date
+    ] = {}  # converting an hour to a day is expensive, and each hour occurs once per board
     for board_id, hour, posts in by_hour.iterator():
         day = days_of.get(hour) or days_of.setdefault(hour, hour.astimezone(local).date())
         target = rows.get(board_id, rest).days
@@ -291,11 +395,15 @@ def posts_by_day(site: Site, now: datetime, days: int = 30, top: int = 7) -> lis
     return [*rows.values(), *([rest] if rest.days else [])]
 
 
-def board_by_day(board: Board, local: ZoneInfo, now: datetime, days: int = 30) -> dict[date, tuple[int, int]]:
-    """Returns the numbers of new threads and replies of one board by local day, over the last `days` days; days without posts are
-    missing."""
+def board_by_day(
+    board: Board, local: ZoneInfo, now: datetime, days: int = 30
+) -> dict[date, tuple[int, int]]:
+    """Returns the numbers of new threads and replies of one board by local day, over the last
+    `days` days; days without posts are missing."""
     found: dict[date, tuple[int, int]] = {}
-    rows = BoardHour.objects.filter(board=board, hour__gt=now - timedelta(days=days)).values_list("hour", "threads", "replies")
+    rows = BoardHour.objects.filter(board=board, hour__gt=now - timedelta(days=days)).values_list(
+        "hour", "threads", "replies"
+    )
     for hour, opened, replies in rows:
         day = hour.astimezone(local).date()
         before = found.get(day, (0, 0))

@@ -1,4 +1,5 @@
-"""Queries for the delay report: the posts that visits found, how long they had waited, and the delays expected by the plans."""
+"""Queries for the delay report: the posts that visits found, how long they had waited, and the
+delays expected by the plans."""
 
 from __future__ import annotations
 
@@ -23,9 +24,10 @@ MAX_ITEMS = 300_000
 
 @dataclass(slots=True)
 class Expected:
-    """Waits of posts, as expected by the plan and as measured, summed over the planned visits that were made. The values of the
-    three dicts are [expected, measured] in weighted event-hours: `boards` by board id, `days` and `hours` by the local day and
-    the local hour (0 to 23) of the visit. `visits` is the number of visits."""
+    """Waits of posts, as expected by the plan and as measured, summed over the planned visits that
+    were made. The values of the three dicts are [expected, measured] in weighted event-hours:
+    `boards` by board id, `days` and `hours` by the local day and the local hour (0 to 23) of the
+    visit. `visits` is the number of visits."""
 
     boards: dict[int, list[float]] = field(default_factory=lambda: defaultdict(lambda: [0.0, 0.0]))
     days: dict[date, list[float]] = field(default_factory=lambda: defaultdict(lambda: [0.0, 0.0]))
@@ -33,8 +35,9 @@ class Expected:
     visits: int = 0
 
     def add(self, board: int, at: datetime, expected: float, measured: float) -> None:
-        """Adds one visit to the sums: `expected` and `measured` are the waits of its posts in weighted event-hours. `at` is the
-        visit's time in its site's time zone, `board` the board's id."""
+        """Adds one visit to the sums: `expected` and `measured` are the waits of its posts in
+        weighted event-hours. `at` is the visit's time in its site's time zone, `board` the board's
+        id."""
         for place in (self.boards[board], self.days[at.date()], self.hours[at.hour]):
             place[0] += expected
             place[1] += measured
@@ -43,11 +46,12 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The data of a delay report: boards in the order of the items' board numbers, the items (new threads and replies found), and
-    sums over visits.
+    """The data of a delay report: boards in the order of the items' board numbers, the items (new
+    threads and replies found), and sums over visits.
 
-    `first`, `days`, `zone`: the period, its first local day and its time zone. `cut`: whether items were left
-    out because there were MAX_ITEMS or more; `sums` counts visits, and fetched, changed and failed threads.
+    `first`, `days`, `zone`: the period, its first local day and its time zone. `cut`: whether items
+    were left out because there were MAX_ITEMS or more; `sums` counts visits, and fetched, changed
+    and failed threads.
     """
 
     boards: list[Board]
@@ -61,21 +65,27 @@ class Found:
 
 def boards(site: Site | None) -> list[Board]:
     """Returns the boards of a site, or of all sites (None), each with its site."""
-    rows = Board.objects.select_related("site").defer("unfinished", "site__structure", "site__settings")
+    rows = Board.objects.select_related("site").defer(
+        "unfinished", "site__structure", "site__settings"
+    )
     rows = rows.filter(site=site) if site is not None else rows
     return list(rows.order_by("site_id", "position", "id"))
 
 
 def targets(boards: Iterable[Board], usual: float) -> list[float]:
-    """Returns the longest time in hours that a post of each board should wait: the board's own if an operator has set one,
-    otherwise `usual`."""
+    """Returns the longest time in hours that a post of each board should wait: the board's own if
+    an operator has set one, otherwise `usual`."""
     return [usual if board.deadline_hours is None else board.deadline_hours for board in boards]
 
 
 def by_board(found: Found, era_hours: Floats, usual: float) -> list[BoardDelay]:
-    """Returns the delays of each board with posts in `found`. era_hours: how long each of these posts would have waited under
-    equally spaced visits, for comparison; usual: target delay in hours of boards that have none of their own."""
-    return delay_report.by_board(found.items, era_hours, len(found.boards), found.days, targets(found.boards, usual))
+    """Returns the delays of each board with posts in `found`. era_hours: how long each of these
+    posts would have waited under equally spaced visits, for comparison; usual: target delay in
+    hours of boards that have none of their own.
+    """
+    return delay_report.by_board(
+        found.items, era_hours, len(found.boards), found.days, targets(found.boards, usual)
+    )
 
 
 def visits(site: Site | None, since: datetime) -> QuerySet[Visit]:
@@ -85,17 +95,22 @@ def visits(site: Site | None, since: datetime) -> QuerySet[Visit]:
 
 
 def raw_items(site: Site | None, since: datetime) -> Iterator[tuple[int, float, bool, float]]:
-    """Yields for each post found by visits since `since`: the board's id, epoch seconds of the post, whether it is the first of
-    its thread, and the seconds from its publication until it was found."""
-    rows = visits(site, since).filter(Q(arrived_new__gt=0) | Q(arrived_replies__gt=0)).order_by("-finished")
+    """Yields for each post found by visits since `since`: the board's id, epoch seconds of the
+    post, whether it is the first of its thread, and the seconds from its publication until it was
+    found."""
+    rows = (
+        visits(site, since)
+        .filter(Q(arrived_new__gt=0) | Q(arrived_replies__gt=0))
+        .order_by("-finished")
+    )
     for board, arrivals in rows.values_list("board_id", "arrivals").iterator(chunk_size=500):
         for posted, opener, waited in arrivals:
             yield board, float(posted), bool(opener), float(waited)
 
 
 def found(site: Site | None, now: datetime, days: int, theta: float, own: ZoneInfo) -> Found:
-    """Returns the posts that visits found in the last `days` days, newest visits first, at most MAX_ITEMS. own: time zone of the
-    days; theta: weight of a reply, relative to a new thread."""
+    """Returns the posts that visits found in the last `days` days, newest visits first, at most
+    MAX_ITEMS. own: time zone of the days; theta: weight of a reply, relative to a new thread."""
     known = boards(site)
     number = {board.pk: place for place, board in enumerate(known)}
     today = now.astimezone(own).date()
@@ -110,12 +125,17 @@ def found(site: Site | None, now: datetime, days: int, theta: float, own: ZoneIn
             cut = True
             break
     sums = visits(site, since).aggregate(
-        visits=Count("id"),
-        fetched=Sum("fetched"),
-        changed=Sum("changed"),
-        failed=Sum("failed"),
+        visits=Count("id"), fetched=Sum("fetched"), changed=Sum("changed"), failed=Sum("failed")
     )
-    return Found(known, _items(known, rows, theta), first, days, own, {key: int(value or 0) for key, value in sums.items()}, cut)
+    return Found(
+        known,
+        _items(known, rows, theta),
+        first,
+        days,
+        own,
+        {key: int(value or 0) for key, value in sums.items()},
+        cut,
+    )
 
 
 def _items(known: list[Board], rows: list[tuple[int, float, bool, float]], theta: float) -> Items:
@@ -129,17 +149,24 @@ def _items(known: list[Board], rows: list[tuple[int, float, bool, float]], theta
         mine = site[board] == pk
         if mine.any():
             where = zone(next(one.site for one in known if one.site_id == pk))
-            local[mine] = LocalClock(where, float(times[mine].min()), float(times[mine].max())).local_hours(times[mine])
+            local[mine] = LocalClock(
+                where, float(times[mine].min()), float(times[mine].max())
+            ).local_hours(times[mine])
     return Items(board, times, local, opener, values[:, 3], weights)
 
 
 def expected(site: Site | None, since: datetime, theta: float) -> Expected:
     """Sums the expected and measured delays of planned visits made since a time; one query."""
     rows = PlannedVisit.objects.filter(
-        at__gte=since, state=PlannedVisit.State.STARTED, expected_delay__isnull=False, visit__isnull=False
+        at__gte=since,
+        state=PlannedVisit.State.STARTED,
+        expected_delay__isnull=False,
+        visit__isnull=False,
     )
     rows = rows.filter(board__site=site) if site is not None else rows
-    values: QuerySet[Any, Any] = rows.annotate(weight=F("board__importance") * F("board__site__importance")).values_list(
+    values: QuerySet[Any, Any] = rows.annotate(
+        weight=F("board__importance") * F("board__site__importance")
+    ).values_list(
         "board_id",
         "at",
         "expected_delay",

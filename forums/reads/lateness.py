@@ -1,4 +1,5 @@
-"""Finds the reasons why an overdue visit has not started: no worker, a failing or waiting host, or an active run."""
+"""Finds the reasons why an overdue visit has not started: no worker, a failing or waiting host, or
+an active run."""
 
 from __future__ import annotations
 
@@ -11,13 +12,19 @@ from forums import reads
 from forums.models import Board
 
 NO_WORKER, ASKED_TO_WAIT, HOST_FAILS, VISIT_RUNS, VISIT_STANDS, NO_TURN = (
-    "no_worker", "asked_to_wait", "host_fails", "visit_runs", "visit_stands", "no_turn",
-)  # fmt: skip
+    "no_worker",
+    "asked_to_wait",
+    "host_fails",
+    "visit_runs",
+    "visit_stands",
+    "no_turn",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """One reason why a visit is late: its code; the run or host concerned; and when the reason ends, if known."""
+    """One reason why a visit is late: its code; the run or host concerned; and when the reason
+    ends, if known."""
 
     code: str
     run: Run | None = None
@@ -26,8 +33,9 @@ class Why:
 
 
 def why_late(board: Board, now: datetime) -> list[Why]:
-    """Returns the reasons why an overdue board is not visited, the most important first. If nothing prevents the visit, the only
-    reason is NO_TURN: the dispatcher, which runs every minute, has not started it yet."""
+    """Returns the reasons why an overdue board is not visited, the most important first. If nothing
+    prevents the visit, the only reason is NO_TURN: the dispatcher, which runs every minute, has not
+    started it yet."""
     found: list[Why] = []
     if not Node.objects.filter(standing.are_alive(now)).exists():
         found.append(Why(NO_WORKER))

@@ -1,4 +1,5 @@
-"""Queries for the plan page: visits to come, visits made, and the figures behind each planned day."""
+"""Queries for the plan page: visits to come, visits made, and the figures behind each planned
+day."""
 
 from __future__ import annotations
 
@@ -17,11 +18,12 @@ AHEAD = timedelta(days=2)
 
 @dataclass(slots=True)
 class Coming:
-    """A visit to come: a planned one (`planned`) at a time, or one that the adaptive policy expects, likely between `at` and
-    `until`.
+    """A visit to come: a planned one (`planned`) at a time, or one that the adaptive policy
+    expects, likely between `at` and `until`.
 
-    `posts`: number of unfetched posts expected by then. `code` and `figures`: its reason. `middle`: forecast time of an
-    expected visit. `before`: number of expected visits of its board before this one; `more`: number after it on the same day.
+    `posts`: number of unfetched posts expected by then. `code` and `figures`: its reason. `middle`:
+    forecast time of an expected visit. `before`: number of expected visits of its board before this
+    one; `more`: number after it on the same day.
     """
 
     board: Board
@@ -51,20 +53,27 @@ class Coming:
             return f"about {waiting or 0:.2g} posts should have come since the visit before it"
         if self.code == "expected":
             return f"about {waiting or 0:.2g} posts should wait{after}"
-        return {"even": f"at equal distances{after}", "person": "put by a person"}.get(self.code, self.code)
+        return {"even": f"at equal distances{after}", "person": "put by a person"}.get(
+            self.code, self.code
+        )
 
 
 def coming(
     plan: Plan, now: datetime, limit: int, board: int | None = None, *, next_only: bool = False
 ) -> tuple[list[Coming], bool]:
-    """Returns the next visits of a plan in order, and whether there are more than `limit`. Makes three
-    queries, and a few more for the visits that the adaptive policy expects.
+    """Returns the next visits of a plan in order, and whether there are more than `limit`. Makes
+    three queries, and a few more for the visits that the adaptive policy expects.
 
-    board: id, only its visits. next_only: of the visits that the adaptive policy expects, only the next one of each board.
+    board: id, only its visits. next_only: of the visits that the adaptive policy expects, only the
+    next one of each board.
     """
-    rows = PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED, at__gte=now - timedelta(minutes=10))
+    rows = PlannedVisit.objects.filter(
+        plan=plan, state=PlannedVisit.State.PLANNED, at__gte=now - timedelta(minutes=10)
+    )
     rows = rows.filter(board_id=board) if board else rows
-    rows = rows.select_related("board__site", "edited_by").defer("board__unfinished", "board__site__structure")
+    rows = rows.select_related("board__site", "edited_by").defer(
+        "board__unfinished", "board__site__structure"
+    )
     share = _posts_per_weight(plan)
     found = [
         Coming(one.board, one.at, one, None, _posts(one, share), one.code, one.figures)
@@ -77,8 +86,10 @@ def coming(
 
 
 def _expected(plan: Plan, now: datetime, board: int | None) -> list[Coming]:
-    """Returns the visits that the adaptive policy expects within two days, as stored after its last ranking. Each has the number
-    of expected visits of its board before it, and of those after it until midnight. `board` (an id) selects one board."""
+    """Returns the visits that the adaptive policy expects within two days, as stored after its last
+    ranking. Each has the number of expected visits of its board before it, and of those after it
+    until midnight. `board` (an id) selects one board.
+    """
     written = outlooks.expected(plan, now + AHEAD)
     rows = Board.objects.select_related("site").defer("unfinished", "site__structure")
     boards = rows.in_bulk({one.board for one in written.visits})
@@ -88,7 +99,17 @@ def _expected(plan: Plan, now: datetime, board: int | None) -> list[Coming]:
         if one.board in boards and board in (None, one.board):
             figures = _figures(boards[one.board].last_visit if not one.before else None, one)
             code = "expected" if not one.before else "later"
-            row = Coming(boards[one.board], one.first, None, one.last, one.posts, code, figures, one.at, one.before)
+            row = Coming(
+                boards[one.board],
+                one.first,
+                None,
+                one.last,
+                one.posts,
+                code,
+                figures,
+                one.at,
+                one.before,
+            )
             row.more = max(0, later[one.board] - one.before)
             found.append(row)
     return found
@@ -104,18 +125,28 @@ def _figures(previous: datetime | None, one: outlooks.ExpectedVisit) -> dict[str
 def _posts_per_weight(plan: Plan) -> dict[int, float]:
     """Returns the posts per weighted event of each board, by id, as of the last planning."""
     latest = PlanDay.objects.filter(plan=plan).order_by("-day").values("pk")[:1]
-    rows = BoardDay.objects.filter(planned_day__in=latest).values_list("board_id", "new_per_day", "replies_per_day", "weight")
-    return {pk: (new + replies) / weight if weight > 0 else 1.0 for pk, new, replies, weight in rows}
+    rows = BoardDay.objects.filter(planned_day__in=latest).values_list(
+        "board_id", "new_per_day", "replies_per_day", "weight"
+    )
+    return {
+        pk: (new + replies) / weight if weight > 0 else 1.0 for pk, new, replies, weight in rows
+    }
 
 
 def _posts(visit: PlannedVisit, share: dict[int, float]) -> float | None:
-    """Returns the number of posts that a planned visit is expected to find (weighted events converted to posts); None if nothing
-    was expected. share: posts per weighted event by board id."""
-    return None if visit.expected_events is None else visit.expected_events * share.get(visit.board_id, 1.0)
+    """Returns the number of posts that a planned visit is expected to find (weighted events
+    converted to posts); None if nothing was expected. share: posts per weighted event by board id.
+    """
+    return (
+        None
+        if visit.expected_events is None
+        else visit.expected_events * share.get(visit.board_id, 1.0)
+    )
 
 
 def made(plan: Plan, limit: int = 30) -> list[PlannedVisit]:
-    """Returns the last planned visits that were started or missed, newest first, with what they found."""
+    """Returns the last planned visits that were started or missed, newest first, with what they
+    found."""
     rows = PlannedVisit.objects.filter(plan=plan).order_by("-at", "-id")
     newest: list[tuple[datetime, int]] = []
     for state in PlannedVisit.State:  # a query per state, each using the index
@@ -137,5 +168,9 @@ def days(plan: Plan, limit: int = MAX_DAYS) -> list[PlanDay]:
 def boards(plan: Plan, limit: int = 2000) -> list[Board]:
     """Returns the boards that a plan visits, for a menu."""
     rows = Board.objects.filter(enabled=True)
-    rows = rows.filter(site_id=plan.site_id) if plan.site_id is not None else rows.exclude(site__plan__active=True)
+    rows = (
+        rows.filter(site_id=plan.site_id)
+        if plan.site_id is not None
+        else rows.exclude(site__plan__active=True)
+    )
     return list(rows.only("id", "name", "site_id").order_by("site_id", "position", "id")[:limit])

@@ -1,5 +1,5 @@
-"""Queries for the simulation pages: lists without the large results, and one simulation with its delays relative to those of the
-policy `era`."""
+"""Queries for the simulation pages: lists without the large results, and one simulation with its
+delays relative to those of the policy `era`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,22 @@ LOGS_SHOWN = 100
 
 
 def page(query: Mapping[str, str], size: int = 30) -> ListPage:
-    """Returns one page of the simulations, newest first, without their results; `query`, the query string, selects the page."""
-    rows = Simulation.objects.select_related("log", "run", "created_by").defer("result", "run__parameters", "run__result")
+    """Returns one page of the simulations, newest first, without their results; `query`, the query
+    string, selects the page."""
+    rows = Simulation.objects.select_related("log", "run", "created_by").defer(
+        "result", "run__parameters", "run__result"
+    )
     return fetch_page(rows, size=size, query=query)
 
 
 def logs(limit: int = LOGS_SHOWN) -> list[EventLog]:
-    """Returns the event logs, newest first, each with the number of simulations made with it (`used`)."""
-    return list(EventLog.objects.select_related("site").defer("site__structure").annotate(used=Count("simulations"))[:limit])
+    """Returns the event logs, newest first, each with the number of simulations made with it
+    (`used`)."""
+    return list(
+        EventLog.objects.select_related("site")
+        .defer("site__structure")
+        .annotate(used=Count("simulations"))[:limit]
+    )
 
 
 def get(pk: int) -> Simulation | None:
@@ -30,11 +38,16 @@ def get(pk: int) -> Simulation | None:
 
 
 def table(simulation: Simulation) -> list[dict[str, Any]]:
-    """Returns the rows of a simulation's table, in the order of their computation: one for each policy and budget, or for each
-    policy in an experiment that fetches changed threads. `ratio_to_era` is the delay divided by that of the policy "era" at the
-    same budget, None if that policy was not simulated."""
+    """Returns the rows of a simulation's table, in the order of their computation: one for each
+    policy and budget, or for each policy in an experiment that fetches changed threads.
+    `ratio_to_era` is the delay divided by that of the policy "era" at the same budget, None if that
+    policy was not simulated."""
     rows = simulation.result.get("rows", [])
-    base = {row["visits_per_board"]: row.get("total_delay_per_day") for row in rows if row["policy"] == "era"}
+    base = {
+        row["visits_per_board"]: row.get("total_delay_per_day")
+        for row in rows
+        if row["policy"] == "era"
+    }
     found = []
     for row in rows:
         kept = {name: value for name, value in row.items() if name not in ("daily", "days")}

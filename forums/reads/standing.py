@@ -1,5 +1,5 @@
-"""The present state of a plan: its budget, what of it is used, and what is expected; the same for all pages, the command line and
-the API."""
+"""The present state of a plan: its budget, what of it is used, and what is expected; the same for
+all pages, the command line and the API."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ State = PlannedVisit.State
 
 @dataclass(frozen=True, slots=True)
 class SourceStanding:
-    """An overview source of a plan and its readings today. `looks`: their number. `used`: their cost in visits.
-    `share_of_budget`: this cost as a share of the day's visits. `bytes_a_look`: mean transferred size, None without readings."""
+    """An overview source of a plan and its readings today. `looks`: their number. `used`: their
+    cost in visits. `share_of_budget`: this cost as a share of the day's visits. `bytes_a_look`:
+    mean transferred size, None without readings.
+    """
 
     source: OverviewSource
     looks: int
@@ -29,11 +31,12 @@ class SourceStanding:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A plan's budget in visits: per day, used today (visits made and the cost of readings of overview sources), left today.
+    """A plan's budget in visits: per day, used today (visits made and the cost of readings of
+    overview sources), left today.
 
-    On the day on which a plan begins or changes, only a part of the day's visits applies; then used and left sum to less than
-    `visits_per_day`. `expected_visits` and `expected_looks`: visits and readings that are still planned or expected until
-    midnight.
+    On the day on which a plan begins or changes, only a part of the day's visits applies; then used
+    and left sum to less than `visits_per_day`. `expected_visits` and `expected_looks`: visits and
+    readings that are still planned or expected until midnight.
     """
 
     visits_per_day: int
@@ -47,7 +50,8 @@ class Standing:
 
     @property
     def part(self) -> int | None:
-        """The number of visits, made and to come, that the plan has today if it is less than on other days; otherwise None."""
+        """The number of visits, made and to come, that the plan has today if it is less than on
+        other days; otherwise None."""
         today = self.used_today + self.left_today
         return today if today < self.visits_per_day else None
 
@@ -62,8 +66,12 @@ def standing(plan: Plan, now: datetime) -> Standing:
     """Computes the state of a plan; at most six queries."""
     since = midnight(plan, now)
     if plan.policy == Policy.INTERVAL:
-        visits = Visit.objects.filter(started__gte=since, board__in=plans.boards_under(plan)).count()
-        a_day = plans.of_intervals(plan.site_id) if plan.site_id is not None else plan.visits_per_day
+        visits = Visit.objects.filter(
+            started__gte=since, board__in=plans.boards_under(plan)
+        ).count()
+        a_day = (
+            plans.of_intervals(plan.site_id) if plan.site_id is not None else plan.visits_per_day
+        )
         return Standing(a_day, visits, max(0, a_day - visits), visits)
     planned = PlannedVisit.objects.filter(plan=plan)
     visits = planned.filter(state=State.STARTED, at__gte=since, at__lte=now).count()
@@ -77,14 +85,22 @@ def standing(plan: Plan, now: datetime) -> Standing:
         ahead = outlooks.expected(plan, tomorrow)
         coming = (len(ahead.visits), len(ahead.readings))
     else:
-        left = planned.filter(state=State.PLANNED, at__gte=now - timedelta(minutes=10), at__lt=tomorrow).count()
+        left = planned.filter(
+            state=State.PLANNED, at__gte=now - timedelta(minutes=10), at__lt=tomorrow
+        ).count()
         coming = (left, 0)
-    return Standing(plan.visits_per_day, visits + spent, max(0, left), visits, looks, *coming, tuple(sources))
+    return Standing(
+        plan.visits_per_day, visits + spent, max(0, left), visits, looks, *coming, tuple(sources)
+    )
 
 
 def _sources(plan: Plan, since: datetime, now: datetime) -> list[SourceStanding]:
     rows: Any = OverviewSource.objects.select_related("site").filter(enabled=True)
-    rows = rows.filter(site_id=plan.site_id) if plan.site_id is not None else rows.exclude(site__plan__active=True)
+    rows = (
+        rows.filter(site_id=plan.site_id)
+        if plan.site_id is not None
+        else rows.exclude(site__plan__active=True)
+    )
     found = list(rows.order_by("site_id", "pk"))
     taken = Look.objects.filter(source__in=found, at__gte=since, at__lte=now).values("source_id")
     rows_of = taken.annotate(n=Count("id"), cost=Sum("cost"), size=Avg("bytes")).order_by()

@@ -1,5 +1,5 @@
-"""Increasing pauses after failures: a board or overview source that cannot be read is requested less and less often, so that it
-does not use up the visits of other boards."""
+"""Increasing pauses after failures: a board or overview source that cannot be read is requested
+less and less often, so that it does not use up the visits of other boards."""
 
 from __future__ import annotations
 
@@ -17,18 +17,42 @@ from forums.models import Board, OverviewSource
 
 FIRST_SECONDS = 900.0
 LONGEST_SECONDS = 86_400.0
-LONGEST_OF_SITE_SECONDS = 7_200.0  # longest pause if the whole site fails, since it may recover at any time
-_OF_NETWORK = (Failure.dns, Failure.connect, Failure.proxy, Failure.tls, Failure.timeout, Failure.too_slow, Failure.reset)
-_OF_SITE = frozenset((*_OF_NETWORK, "http_429", "host_unreachable", "robots_unreachable", "login_expired", "layout_changed"))
+LONGEST_OF_SITE_SECONDS = (
+    7_200.0  # longest pause if the whole site fails, since it may recover at any time
+)
+_OF_NETWORK = (
+    Failure.dns,
+    Failure.connect,
+    Failure.proxy,
+    Failure.tls,
+    Failure.timeout,
+    Failure.too_slow,
+    Failure.reset,
+)
+_OF_SITE = frozenset(
+    (
+        *_OF_NETWORK,
+        "http_429",
+        "host_unreachable",
+        "robots_unreachable",
+        "login_expired",
+        "layout_changed",
+    )
+)
 
 Failing = TypeVar("Failing", Board, OverviewSource)
 
 
 def pause_seconds(failures: int, reason: str) -> float:
-    """Returns the pause after this number of failures in a row (at least 1): a quarter of an hour, then twice as long each time,
-    up to a day, or two hours if the reason of the last failure concerns the whole site."""
+    """Returns the pause after this number of failures in a row (at least 1): a quarter of an hour,
+    then twice as long each time, up to a day, or two hours if the reason of the last failure
+    concerns the whole site."""
     code = reason.partition(":")[0].partition(" ")[0]
-    longest = LONGEST_OF_SITE_SECONDS if code in _OF_SITE or code.startswith("http_5") else LONGEST_SECONDS
+    longest = (
+        LONGEST_OF_SITE_SECONDS
+        if code in _OF_SITE or code.startswith("http_5")
+        else LONGEST_SECONDS
+    )
     return min(longest, FIRST_SECONDS * 2.0 ** min(failures - 1, 20))
 
 
@@ -47,7 +71,8 @@ def record_success(one: Failing) -> None:
 
 
 def report(loop: AdaptiveLoop, boards: Ints, sources: Sequence[OverviewSource]) -> None:
-    """Passes the times until which boards (ids) and sources are paused after failures to the adaptive policy."""
+    """Passes the times until which boards (ids) and sources are paused after failures to the
+    adaptive policy."""
     loop.resting_until = _until(Board, boards.tolist())
     if loop.overview is not None:
         loop.sources_resting_until = _until(OverviewSource, [one.pk for one in sources])

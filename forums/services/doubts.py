@@ -1,5 +1,5 @@
-"""Doubts about how a forum is read: recorded with their reason, and removed when they no longer hold or are dismissed by a user.
-"""
+"""Doubts about how a forum is read: recorded with their reason, and removed when they no longer
+hold or are dismissed by a user."""
 
 from __future__ import annotations
 
@@ -13,62 +13,92 @@ from forums.incremental import VisitState
 from forums.models import Board, Doubt, Site
 from forums.services import structures
 
-FEWEST = 3  # a claim of the model that fails is recorded as a doubt only if it was tested in at least this many cases
+# a claim of the model that fails is recorded as a doubt only if it was tested in at least this many
+# cases
+FEWEST = 3
 HOLDS = 0.8
-# A visit compares the reply counts in lists with the posts that it reads. It contradicts the counts if they agree for less than
-# this share of the threads, and at least FEWEST_OF_VISIT threads were compared.
+# A visit compares the reply counts in lists with the posts that it reads. It contradicts the counts
+# if they agree for less than this share of the threads, and at least FEWEST_OF_VISIT threads were
+# compared.
 CONTRADICTED = 0.5
 FEWEST_OF_VISIT = 5
 
 
-def note(site_id: int, code: str, subject: str, detail: Mapping[str, Any], now: datetime, board_id: int | None = None) -> Doubt:
-    """Records a doubt about how a forum is read, and returns it. A site has one for each reason (`code`) and `subject`, the
-    thing concerned, such as a board's id; a second call updates it. A dismissed doubt stays dismissed until its `detail` (the
-    figures) changes."""
+def note(
+    site_id: int,
+    code: str,
+    subject: str,
+    detail: Mapping[str, Any],
+    now: datetime,
+    board_id: int | None = None,
+) -> Doubt:
+    """Records a doubt about how a forum is read, and returns it. A site has one for each reason
+    (`code`) and `subject`, the thing concerned, such as a board's id; a second call updates it. A
+    dismissed doubt stays dismissed until its `detail` (the figures) changes."""
     fresh = {"board_id": board_id, "detail": dict(detail), "since": now, "seen": now}
-    doubt, made = Doubt.objects.get_or_create(site_id=site_id, code=code, subject=subject[:300], defaults=fresh)
+    doubt, made = Doubt.objects.get_or_create(
+        site_id=site_id, code=code, subject=subject[:300], defaults=fresh
+    )
     if not made:
         changed = {} if doubt.detail == dict(detail) else {"settled_at": None, "settled_by": None}
-        Doubt.objects.filter(pk=doubt.pk).update(detail=dict(detail), seen=now, times=F("times") + 1, **changed)
+        Doubt.objects.filter(pk=doubt.pk).update(
+            detail=dict(detail), seen=now, times=F("times") + 1, **changed
+        )
     return doubt
 
 
 def gone(site_id: int, code: str, subjects: Iterable[str] | None = None) -> None:
-    """Deletes the site's doubts (`Doubt`) with this reason `code` whose subject is in `subjects`; all of them if it is None."""
+    """Deletes the site's doubts (`Doubt`) with this reason `code` whose subject is in `subjects`;
+    all of them if it is None."""
     rows = Doubt.objects.filter(site_id=site_id, code=code)
     (rows.filter(subject__in=list(subjects)) if subjects is not None else rows).delete()
 
 
 def settle(doubt_id: int, now: datetime, user: Any = None) -> bool:
-    """Dismisses a doubt, because the operator says that the reading is right; False if the doubt no longer exists or was
-    dismissed before."""
-    doubt = Doubt.objects.select_related("site").filter(pk=doubt_id, settled_at__isnull=True).first()
+    """Dismisses a doubt, because the operator says that the reading is right; False if the doubt no
+    longer exists or was dismissed before."""
+    doubt = (
+        Doubt.objects.select_related("site").filter(pk=doubt_id, settled_at__isnull=True).first()
+    )
     if doubt is None:
         return False
-    Doubt.objects.filter(pk=doubt.pk).update(settled_at=now, settled_by=user if user is not None and user.pk else None)
-    structures.record_event(doubt.site, "doubt_settled", f"{doubt.code} {doubt.subject}", now=now, user=user)
+    Doubt.objects.filter(pk=doubt.pk).update(
+        settled_at=now, settled_by=user if user is not None and user.pk else None
+    )
+    structures.record_event(
+        doubt.site, "doubt_settled", f"{doubt.code} {doubt.subject}", now=now, user=user
+    )
     return True
 
 
 def of_model(site: Site, now: datetime) -> None:
-    """Records the doubts about a newly learned model of a site, and deletes earlier doubts that no longer apply. There is a doubt
-    for each assumption of the model that fails in too many tested cases, and for each board that was found but not read."""
+    """Records the doubts about a newly learned model of a site, and deletes earlier doubts that no
+    longer apply. There is a doubt for each assumption of the model that fails in too many tested
+    cases, and for each board that was found but not read.
+    """
     lessons = site.structure.get("lessons") or ()
-    failing = {one["claim"]: one for one in lessons if one["of"] >= FEWEST and one["kept"] < HOLDS * one["of"]}
+    failing = {
+        one["claim"]: one
+        for one in lessons
+        if one["of"] >= FEWEST and one["kept"] < HOLDS * one["of"]
+    }
     for claim, one in failing.items():
         note(site.pk, "lesson", claim, {"kept": one["kept"], "of": one["of"]}, now)
     gone(site.pk, "lesson", [one["claim"] for one in lessons if one["claim"] not in failing])
     unread = {one["url"]: one for one in site.structure.get("unread") or ()}
-    Doubt.objects.filter(site=site, code="board_unread").exclude(subject__in=[url[:300] for url in unread]).delete()
+    Doubt.objects.filter(site=site, code="board_unread").exclude(
+        subject__in=[url[:300] for url in unread]
+    ).delete()
     for url, one in unread.items():
         note(site.pk, "board_unread", url, {"name": one["name"], "reason": one["reason"]}, now)
 
 
 def after_visit(board: Board, state: VisitState, now: datetime) -> bool:
-    """Records the doubts that arise from a visit of a board, and in how many of its threads the list's count agreed with the
-    posts read. Returns True if the visit must not count as complete: at least FEWEST_OF_VISIT threads were compared, and less
-    than the share CONTRADICTED of the counts agreed. Rows or posts left out by the page reader do not matter here, because some
-    are left out on many pages that are read correctly."""
+    """Records the doubts that arise from a visit of a board, and in how many of its threads the
+    list's count agreed with the posts read. Returns True if the visit must not count as complete:
+    at least FEWEST_OF_VISIT threads were compared, and less than the share CONTRADICTED of the
+    counts agreed. Rows or posts left out by the page reader do not matter here, because some are
+    left out on many pages that are read correctly."""
     subject = str(board.pk)
     for code in ("rows_left_out", "posts_left_out"):
         if code in state.doubts:
@@ -87,9 +117,14 @@ def after_visit(board: Board, state: VisitState, now: datetime) -> bool:
 
 
 def _add(site_id: int, claim: str, kept: int, of: int, now: datetime) -> None:
-    """Adds the result of one visit for a claim (it held in `kept` of `of` threads) to the evidence from all visits since the
-    model was learned."""
+    """Adds the result of one visit for a claim (it held in `kept` of `of` threads) to the evidence
+    from all visits since the model was learned."""
     site = Site.objects.only("evidence").get(pk=site_id)
     before = site.evidence.get(claim) or {"kept": 0, "of": 0}
-    told = {"kept": before["kept"] + kept, "of": before["of"] + of, "at": now.isoformat(), "last": [kept, of]}
+    told = {
+        "kept": before["kept"] + kept,
+        "of": before["of"] + of,
+        "at": now.isoformat(),
+        "last": [kept, of],
+    }
     Site.objects.filter(pk=site_id).update(evidence={**site.evidence, claim: told})

@@ -71,15 +71,29 @@ def _boards(chosen: Filter) -> QuerySet[Board]:
 
 
 def _threads(chosen: Filter) -> QuerySet[Thread]:
-    return narrowed(Thread.objects.all(), chosen, site="site_id", run="board__visits__run_id", since="fetched_at")
+    return narrowed(
+        Thread.objects.all(),
+        chosen,
+        site="site_id",
+        run="board__visits__run_id",
+        since="fetched_at",
+    )
 
 
 def _posts(chosen: Filter) -> QuerySet[Post]:
-    return narrowed(Post.objects.all(), chosen, site="thread__site_id", run="thread__board__visits__run_id", since="first_seen")
+    return narrowed(
+        Post.objects.all(),
+        chosen,
+        site="thread__site_id",
+        run="thread__board__visits__run_id",
+        since="first_seen",
+    )
 
 
 def _visits(chosen: Filter) -> QuerySet[Visit]:
-    return narrowed(Visit.objects.all(), chosen, site="board__site_id", run="run_id", since="started")
+    return narrowed(
+        Visit.objects.all(), chosen, site="board__site_id", run="run_id", since="started"
+    )
 
 
 def _kinds(*, times: str, integers: str, booleans: str = "") -> dict[str, str]:
@@ -89,25 +103,48 @@ def _kinds(*, times: str, integers: str, booleans: str = "") -> dict[str, str]:
 
 TABLES: dict[str, Table] = {
     "boards": Table(
-        tuple(BOARDS), _boards, tuple(BOARDS.values()),
-        kinds=_kinds(times="last_visit next_visit", integers="threads posts interval_seconds", booleans="enabled"),
+        tuple(BOARDS),
+        _boards,
+        tuple(BOARDS.values()),
+        kinds=_kinds(
+            times="last_visit next_visit",
+            integers="threads posts interval_seconds",
+            booleans="enabled",
+        ),
     ),
     "threads": Table(
-        tuple(THREADS), _threads, tuple(THREADS.values()),
-        kinds=_kinds(times="created last_reply first_seen fetched_at gone_at", integers="replies posts", booleans="pinned"),
-        day="created", site="url",
+        tuple(THREADS),
+        _threads,
+        tuple(THREADS.values()),
+        kinds=_kinds(
+            times="created last_reply first_seen fetched_at gone_at",
+            integers="replies posts",
+            booleans="pinned",
+        ),
+        day="created",
+        site="url",
     ),
     "posts": Table(
-        tuple(POSTS), _posts, tuple(POSTS.values()),
+        tuple(POSTS),
+        _posts,
+        tuple(POSTS.values()),
         kinds=_kinds(times="posted first_seen edited_at gone_at", integers="page position"),
-        day="posted", site="thread_url",
+        day="posted",
+        site="thread_url",
     ),
     "visits": Table(
-        tuple(VISITS), _visits, tuple(VISITS.values()),
+        tuple(VISITS),
+        _visits,
+        tuple(VISITS.values()),
         kinds=_kinds(
             times="started finished",
-            integers="list_pages requests bytes new updated unchanged fetched changed posts_new failed run", booleans="complete",
+            integers=(
+                "list_pages requests bytes new updated unchanged fetched changed posts_new"
+                " failed run"
+            ),
+            booleans="complete",
         ),
-        day="started", site="board_url",
+        day="started",
+        site="board_url",
     ),
 }

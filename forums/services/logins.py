@@ -1,4 +1,5 @@
-"""A site's login: stored encrypted, used in visits, renewed through its form, checked for expiry. The crawler never logs out."""
+"""A site's login: stored encrypted, used in visits, renewed through its form, checked for expiry.
+The crawler never logs out."""
 
 from __future__ import annotations
 
@@ -22,11 +23,18 @@ KINDS = frozenset((FORM, SEND, CHECK))
 
 
 def save(
-    site_id: int, method: str, secret: Mapping[str, str], *, address: str = "", now: datetime, user: Any = None
+    site_id: int,
+    method: str,
+    secret: Mapping[str, str],
+    *,
+    address: str = "",
+    now: datetime,
+    user: Any = None,
 ) -> SiteLogin:
-    """Saves a site's login, not tried yet. method: a value of LoginMethod; secret: {"cookie": …} or {"user": …, "password": …};
-    address: that of the login form. Raises ValueError with a one-line message for an unknown method, an incomplete or invalid
-    secret, and an address that is on another host or logs out."""
+    """Saves a site's login, not tried yet. method: a value of LoginMethod; secret: {"cookie": …} or
+    {"user": …, "password": …}; address: that of the login form. Raises ValueError with a one-line
+    message for an unknown method, an incomplete or invalid secret, and an address that is on
+    another host or logs out."""
     site = Site.objects.get(pk=site_id)
     if method == LoginMethod.COOKIE:
         kept, session, address = {}, vault.seal(login.cookies_of(secret.get("cookie", ""))), ""
@@ -40,7 +48,10 @@ def save(
             raise ValueError(f"{address[:80]!r} is no web address: {error}") from None
         if not login.may_see(address, site.url):
             where = f"{site.url.partition(':')[0]}://{host_key(site.url)}"
-            raise ValueError(f"the login form must be on {where}: credentials go to no other host, nor without TLS where it is")
+            raise ValueError(
+                f"the login form must be on {where}: credentials go to no other host, nor without"
+                " TLS where it is"
+            )
         if login.leaves(address):
             raise ValueError(f"{address[:80]!r} looks like an address that logs out")
     else:
@@ -69,8 +80,8 @@ def user_of(row: SiteLogin) -> str:
 
 
 def completed(row: SiteLogin | None, method: str, sent: Mapping[str, str]) -> dict[str, str]:
-    """Returns the submitted secrets, with an empty password or cookie replaced by the stored one. Raises ValueError if the stored
-    secret cannot be decrypted."""
+    """Returns the submitted secrets, with an empty password or cookie replaced by the stored one.
+    Raises ValueError if the stored secret cannot be decrypted."""
     secret = dict(sent)
     if row is None or row.method != method:
         return secret
@@ -78,7 +89,9 @@ def completed(row: SiteLogin | None, method: str, sent: Mapping[str, str]) -> di
         if method == LoginMethod.FORM and not secret.get("password"):
             secret["password"] = vault.unseal(row.secret).get("password", "")
         if method == LoginMethod.COOKIE and not secret.get("cookie"):
-            secret["cookie"] = "; ".join(f"{name}={value}" for name, value in vault.unseal(row.session).items())
+            secret["cookie"] = "; ".join(
+                f"{name}={value}" for name, value in vault.unseal(row.session).items()
+            )
     except vault.Unreadable as error:
         raise ValueError(f"the kept secret cannot be read: {error}; give it anew") from None
     return secret
@@ -94,10 +107,19 @@ def forget(site_id: int, *, now: datetime, user: Any = None) -> bool:
 
 
 def cookies_for(url: str) -> dict[str, str]:
-    """Returns the cookies of a valid or untried login on the host of an address; {} if there is none or it cannot be decrypted.
-    """
-    found = SiteLogin.objects.filter(site__host__key=host_key(url)).exclude(session="").select_related("site").first()
-    if found is None or not login.may_see(url, found.site.url) or found.state in (LoginState.EXPIRED, LoginState.FAILED):
+    """Returns the cookies of a valid or untried login on the host of an address; {} if there is
+    none or it cannot be decrypted."""
+    found = (
+        SiteLogin.objects.filter(site__host__key=host_key(url))
+        .exclude(session="")
+        .select_related("site")
+        .first()
+    )
+    if (
+        found is None
+        or not login.may_see(url, found.site.url)
+        or found.state in (LoginState.EXPIRED, LoginState.FAILED)
+    ):
         return {}
     try:
         return vault.unseal(found.session)
@@ -106,11 +128,13 @@ def cookies_for(url: str) -> dict[str, str]:
 
 
 class Membership:
-    """A run's login on a site, loaded anew for each slice (the time for which a worker processes a run without interruption).
+    """A run's login on a site, loaded anew for each slice (the time for which a worker processes a
+    run without interruption).
 
-    Cookies are sent with every request to the site's own host. If a page only offers a login, the login is invalid. The page is
-    queued again, the form is filled in once per run (form page, submission, check), and the page is read again. If that fails, or
-    the login is only a cookie, the login is marked as failed or expired, and the page counts as not read.
+    Cookies are sent with every request to the site's own host. If a page only offers a login, the
+    login is invalid. The page is queued again, the form is filled in once per run (form page,
+    submission, check), and the page is read again. If that fails, or the login is only a cookie,
+    the login is marked as failed or expired, and the page counts as not read.
     """
 
     def __init__(self, site: Site) -> None:
@@ -129,45 +153,65 @@ class Membership:
         return self.row is not None
 
     def own(self, url: str) -> dict[str, str]:
-        """Returns the cookies for an address: those of the login on the site's own host, none elsewhere."""
+        """Returns the cookies for an address: those of the login on the site's own host, none
+        elsewhere."""
         return self.cookies if self.cookies and login.may_see(url, self.site.url) else {}
 
     def begin(self, run: Run) -> list[NewUrl]:
-        """Returns the first address to fetch for the login, if the run has to log in before anything else; [] if there are
-        cookies to try first, or the site has no login by form."""
+        """Returns the first address to fetch for the login, if the run has to log in before
+        anything else; [] if there are cookies to try first, or the site has no login by form."""
         if self.row is None or self.row.method != LoginMethod.FORM or self.cookies:
             return []
         return self.start(run)
 
     def start(self, run: Run) -> list[NewUrl]:
-        """Marks the run as logging in, and returns the login form's address; called once per run."""
+        """Marks the run as logging in, and returns the login form's address; called once per
+        run."""
         assert self.row is not None  # noqa: S101 - callers have asked
         _note(run, "trying")
         return [NewUrl(self.row.address, FORM, key=f"{FORM} {self.row.address}", priority=PRIORITY)]
 
     def request(self, item: Url) -> FetchRequest:
-        """Returns the request of a login step; the password is inserted here and stored nowhere else unencrypted."""
+        """Returns the request of a login step; the password is inserted here and stored nowhere
+        else unencrypted."""
         if item.kind != SEND:
-            return FetchRequest(item.url, confidential=True, cookies=self.own(item.url), refuses_redirect=login.leaves)
+            return FetchRequest(
+                item.url,
+                confidential=True,
+                cookies=self.own(item.url),
+                refuses_redirect=login.leaves,
+            )
         fields = [tuple(pair) for pair in item.payload["fields"]]
         try:
             secret = vault.unseal(self.row.secret) if self.row is not None else {}
         except vault.Unreadable:
             secret = {}
-        named = {item.payload["user"]: secret.get("user", ""), item.payload["password"]: secret.get("password", "")}
+        named = {
+            item.payload["user"]: secret.get("user", ""),
+            item.payload["password"]: secret.get("password", ""),
+        }
         body = urlencode([*fields, *named.items()]).encode()
         own = self.own(item.url)
-        return FetchRequest(item.url, method="POST", body=body, confidential=True, cookies=own, refuses_redirect=login.leaves)
+        return FetchRequest(
+            item.url,
+            method="POST",
+            body=body,
+            confidential=True,
+            cookies=own,
+            refuses_redirect=login.leaves,
+        )
 
     def step(self, run: Run, item: Url, response: FetchResponse, now: datetime) -> list[NewUrl]:
-        """Processes the response of a login step and returns the request of the next step; [] if the step failed or was the last
-        one, which checks whether the login is valid."""
+        """Processes the response of a login step and returns the request of the next step; [] if
+        the step failed or was the last one, which checks whether the login is valid."""
         self.refresh(response)
         if item.kind == FORM:
             return self._filled(run, response, now)
         if item.kind == SEND:
             return [NewUrl(self.site.url, CHECK, key=f"{CHECK} {self.site.url}", priority=PRIORITY)]
-        inside = response.status == 200 and login.logged_in(response.text, response.url) is not False
+        inside = (
+            response.status == 200 and login.logged_in(response.text, response.url) is not False
+        )
         if inside and self.cookies:
             self._settle(run, LoginState.VALID, "", now)
         else:
@@ -181,8 +225,21 @@ class Membership:
         elif not login.may_see(form.action, self.site.url):
             self.failed(run, "login_elsewhere", now)
         else:
-            fields = {"fields": form.hidden, "user": form.user_field, "password": form.password_field, "once": True}
-            return [NewUrl(form.action, SEND, key=f"{SEND} {form.action}", payload=fields, priority=PRIORITY)]
+            fields = {
+                "fields": form.hidden,
+                "user": form.user_field,
+                "password": form.password_field,
+                "once": True,
+            }
+            return [
+                NewUrl(
+                    form.action,
+                    SEND,
+                    key=f"{SEND} {form.action}",
+                    payload=fields,
+                    priority=PRIORITY,
+                )
+            ]
         return []
 
     def refresh(self, response: FetchResponse) -> None:
@@ -194,7 +251,9 @@ class Membership:
         for exchange in exchanges:
             if login.may_see(exchange.url, self.site.url):
                 changed.update(login.cookies_set(exchange.headers))
-        after = {name: value for name, value in {**self.cookies, **changed}.items() if value is not None}
+        after = {
+            name: value for name, value in {**self.cookies, **changed}.items() if value is not None
+        }
         if after != self.cookies:
             self.cookies = after
             SiteLogin.objects.filter(pk=self.row.pk).update(session=vault.seal(after))
@@ -209,27 +268,35 @@ class Membership:
     def _settle(self, run: Run, state: str, reason: str, now: datetime) -> None:
         assert self.row is not None  # noqa: S101 - a step of a login has one
         _note(run, "done" if state == LoginState.VALID else "failed")
-        SiteLogin.objects.filter(pk=self.row.pk).update(state=state, reason=reason[:60], checked_at=now)
+        SiteLogin.objects.filter(pk=self.row.pk).update(
+            state=state, reason=reason[:60], checked_at=now
+        )
         self.row.state = state
 
     def outside(self, response: FetchResponse) -> bool:
         """Tells whether a page was made for a guest although the site has a login."""
         return (
-            self.row is not None and response.status in (200, 401, 403) and login.logged_in(response.text, response.url) is False
+            self.row is not None
+            and response.status in (200, 401, 403)
+            and login.logged_in(response.text, response.url) is False
         )
 
     def seen_inside(self, response: FetchResponse, now: datetime) -> None:
-        """Records that the login is valid if the page was made for a logged-in user, unless that is recorded already."""
+        """Records that the login is valid if the page was made for a logged-in user, unless that is
+        recorded already."""
         if self.row is None or self.row.state == LoginState.VALID or response.status != 200:
             return
         if login.logged_in(response.text, response.url):
-            SiteLogin.objects.filter(pk=self.row.pk).update(state=LoginState.VALID, reason="", checked_at=now)
+            SiteLogin.objects.filter(pk=self.row.pk).update(
+                state=LoginState.VALID, reason="", checked_at=now
+            )
             self.row.state = LoginState.VALID
 
     def again(self, run: Run, now: datetime) -> list[NewUrl] | None:
-        """Begins a new login after a page was received in the version for guests. Returns the request of the login form; [] while
-        a login is in progress; None if the run has already logged in or failed to, or if the login is a stored cookie instead
-        of a form. In the last case the cookie is marked as expired or failed."""
+        """Begins a new login after a page was received in the version for guests. Returns the
+        request of the login form; [] while a login is in progress; None if the run has already
+        logged in or failed to, or if the login is a stored cookie instead of a form. In the last
+        case the cookie is marked as expired or failed."""
         assert self.row is not None  # noqa: S101 - `outside` has asked
         state = state_of(run)
         if state in ("done", "failed"):
@@ -240,7 +307,12 @@ class Membership:
         if self.row.method == LoginMethod.FORM:
             return self.start(run)
         held = self.row.state == LoginState.VALID
-        self._settle(run, LoginState.EXPIRED if held else LoginState.FAILED, "" if held else "not_accepted", now)
+        self._settle(
+            run,
+            LoginState.EXPIRED if held else LoginState.FAILED,
+            "" if held else "not_accepted",
+            now,
+        )
         events.warn(code, self.site.name, now=now, run_id=run.pk, host_id=self.site.host_id)
         return None
 

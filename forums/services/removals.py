@@ -30,10 +30,12 @@ def delete(site: Site, now: datetime, user: Any = None) -> None:
 
 
 def start(site: Site, now: datetime, user: Any = None) -> Run | None:
-    """Deletes a small site at once and returns None; for a large one returns the run that deletes it. Raises runs.Busy if it is
-    already being deleted."""
+    """Deletes a small site at once and returns None; for a large one returns the run that deletes
+    it. Raises runs.Busy if it is already being deleted."""
     stop_runs = partial(_stop_runs, site, now)
-    return removals.start(KIND, site.pk, site.name, _removal(site, now, user), stop_runs, now=now, user=user)
+    return removals.start(
+        KIND, site.pk, site.name, _removal(site, now, user), stop_runs, now=now, user=user
+    )
 
 
 def start_by_key(site_id: int, now: datetime, user: Any = None) -> None:
@@ -65,11 +67,18 @@ def _stop_runs(site: Site, now: datetime) -> None:
 
 
 def _removal(site: Site, now: datetime, user: Any) -> Removal:
-    threads = Part(Thread.objects.filter(site=site), below=lambda some: Post.objects.filter(thread__in=some))
-    of_boards = [Part(model.objects.filter(board__site=site)) for model in (PlannedVisit, BoardDay, BoardHour, Visit)]
+    threads = Part(
+        Thread.objects.filter(site=site), below=lambda some: Post.objects.filter(thread__in=some)
+    )
+    of_boards = [
+        Part(model.objects.filter(board__site=site))
+        for model in (PlannedVisit, BoardDay, BoardHour, Visit)
+    ]
 
     def last() -> None:
-        structures.record_event(site, "site_deleted", f"{site.threads} threads, {site.posts} posts", now=now, user=user)
+        structures.record_event(
+            site, "site_deleted", f"{site.threads} threads, {site.posts} posts", now=now, user=user
+        )
         Site.objects.get(pk=site.pk).delete()
         timings.forget("forum", site.pk)
 

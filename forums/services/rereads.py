@@ -1,5 +1,5 @@
-"""Reads the stored pages of a site again after a correction or a change of its model: stored data is updated, nothing is
-requested."""
+"""Reads the stored pages of a site again after a correction or a change of its model: stored data
+is updated, nothing is requested."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ AT_A_TIME = 20  # number of stored pages that are read again in one step
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The result of reading stored pages again: number of pages read, of posts and threads changed, and of posts added."""
+    """The result of reading stored pages again: number of pages read, of posts and threads changed,
+    and of posts added."""
 
     pages: int = 0
     posts: int = 0
@@ -41,27 +42,35 @@ class Counts:
 
 
 def start(site: Site, *, now: datetime, user: Any = None, start: bool = True) -> Run:
-    """Creates the run that reads a site's stored pages again. Raises runs.Busy while the site is visited, read again or deleted.
-    """
+    """Creates the run that reads a site's stored pages again. Raises runs.Busy while the site is
+    visited, read again or deleted."""
     removals.check(site.pk)
     busy = Run.objects.filter(kind="forum", target=site.pk, state__in=ACTIVE).first()
     if busy is not None:
         raise runs.Busy(busy)
     return runs.create(
-        KIND, site.name, target=site.pk, exclusive=f"forum {site.pk}", parameters={}, now=now, user=user, start=start
+        KIND,
+        site.name,
+        target=site.pk,
+        exclusive=f"forum {site.pk}",
+        parameters={},
+        now=now,
+        user=user,
+        start=start,
     )
 
 
 def pages_of(site: Site) -> QuerySet[Page]:
-    """Returns the newest stored response (status 200) for each address of the site's host, oldest first."""
+    """Returns the newest stored response (status 200) for each address of the site's host, oldest
+    first."""
     stored = Page.objects.filter(host_id=site.host_id, status=200, warc__isnull=False)
     newest = stored.values("url_hash").annotate(newest=Max("id")).values("newest")
     return Page.objects.filter(pk__in=newest).select_related("warc").order_by("id")
 
 
 class RereadJob:
-    """The job that reads a site's stored pages again (see `crawlmgr/jobs.py:Job`): some pages per step; if the process is killed,
-    it continues after the last completed step."""
+    """The job that reads a site's stored pages again (see `crawlmgr/jobs.py:Job`): some pages per
+    step; if the process is killed, it continues after the last completed step."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -72,7 +81,14 @@ class RereadJob:
             return "removed"
         done = dict(self.run.result)
         if "all" not in done:
-            first = {"all": pages_of(site).count(), "at": 0, "pages": 0, "posts": 0, "threads": 0, "added": 0}
+            first = {
+                "all": pages_of(site).count(),
+                "at": 0,
+                "pages": 0,
+                "posts": 0,
+                "threads": 0,
+                "added": 0,
+            }
             return partial(self._save_counts, first)
         some = list(pages_of(site).filter(pk__gt=done["at"])[:AT_A_TIME])
         if not some:
@@ -126,17 +142,21 @@ def read_again(site: Site, page: Page) -> PageReading | None:
 
 
 def apply_reading(site: Site, page: Page, reading: PageReading | None) -> Counts:
-    """Updates the stored threads and posts of a page by its new reading; returns what changed. Nothing changes if the page was
-    read without records or as another kind of page."""
+    """Updates the stored threads and posts of a page by its new reading; returns what changed.
+    Nothing changes if the page was read without records or as another kind of page."""
     if reading is None or not reading.records:
         return Counts(pages=1)
     url = page.final_url or page.url
     if reading.kind is PageKind.thread:
-        thread = Thread.objects.filter(site=site, key=thread_key(url), fetched_at__isnull=False).first()
+        thread = Thread.objects.filter(
+            site=site, key=thread_key(url), fetched_at__isnull=False
+        ).first()
         if thread is None:
             return Counts(pages=1)
         records = [record for record in reading.records if isinstance(record, PostRecord)]
-        changed, added = mending.posts(thread, records, _number(thread, url, reading, records), page.fetched_at)
+        changed, added = mending.posts(
+            thread, records, _number(thread, url, reading, records), page.fetched_at
+        )
         return Counts(1, changed, int(mending.thread(thread, records)), added)
     if reading.kind is PageKind.threadlist:
         rows = [record for record in reading.records if isinstance(record, ThreadRecord)]
@@ -145,8 +165,9 @@ def apply_reading(site: Site, page: Page, reading: PageReading | None) -> Counts
 
 
 def _number(thread: Thread, url: str, reading: PageReading, records: list[PostRecord]) -> int:
-    """Returns the page number of a stored page in its thread: as the page shows it; otherwise that of the page on which its posts
-    are stored; otherwise that of the last page fetched, if `url` is its address; otherwise 1."""
+    """Returns the page number of a stored page in its thread: as the page shows it; otherwise that
+    of the page on which its posts are stored; otherwise that of the last page fetched, if `url` is
+    its address; otherwise 1."""
     if reading.current:
         return reading.current
     stored = thread.all_posts.filter(key__in=threads.post_keys(records))

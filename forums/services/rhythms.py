@@ -1,4 +1,5 @@
-"""Rhythms of boards from stored posts: the events of a period, and the rates from which plans are made."""
+"""Rhythms of boards from stored posts: the events of a period, and the rates from which plans are
+made."""
 
 from __future__ import annotations
 
@@ -20,18 +21,21 @@ from forums.profile import BoardEvents, BoardProfiles, ProfileOptions, estimate,
 from forums.simulate import OPTIMAL_PROFILE, PAPER_PROFILE
 
 FINEST_SECONDS = 3600  # posts whose times are less precise than this are not used for hourly rates
-USUAL_REQUESTS = 2.0  # assumed requests per visit as long as no visit was made: one list page and one thread page
+# assumed requests per visit as long as no visit was made: one list page and one thread page
+USUAL_REQUESTS = 2.0
 MIN_KNOWN_DAYS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """The n boards of one plan with the estimates of their rates; arrays are (n,), in the order of `boards`.
+    """The n boards of one plan with the estimates of their rates; arrays are (n,), in the order of
+    `boards`.
 
-    site: index of the board's site in `sites` (ids) and `zones`. importance: W, the site's times the board's importance.
-    profiles, plain: rates by local hour of the site, importance included. In `plain`, the daily rhythm is the board's own, as in
-    the forum paper; in `profiles`, it is shrunk towards the site's. prior: whether the board has the other boards' mean rates for
-    lack of history. known_days: longest history of a board. requests: mean requests of a visit.
+    site: index of the board's site in `sites` (ids) and `zones`. importance: W, the site's times
+    the board's importance. profiles, plain: rates by local hour of the site, importance included.
+    In `plain`, the daily rhythm is the board's own, as in the forum paper; in `profiles`, it is
+    shrunk towards the site's. prior: whether the board has the other boards' mean rates for lack of
+    history. known_days: longest history of a board. requests: mean requests of a visit.
     """
 
     boards: tuple[Board, ...]
@@ -47,8 +51,8 @@ class Rhythm:
 
     @property
     def basis(self) -> str:
-        """Whether the rates come from the boards' own history: a value of `Basis`, HISTORY (all boards), MIXED or PRIOR
-        (none)."""
+        """Whether the rates come from the boards' own history: a value of `Basis`, HISTORY (all
+        boards), MIXED or PRIOR (none)."""
         if self.prior.all():
             return str(Basis.PRIOR)
         return str(Basis.MIXED if self.prior.any() else Basis.HISTORY)
@@ -56,20 +60,27 @@ class Rhythm:
 
 def posts_per_weight(found: Rhythm, theta: float) -> Floats:
     """Returns the mean number of posts that make up one weighted event of each board, (n,)."""
-    return law.posts_per_weight(found.profiles.new_per_day, found.profiles.replies_per_day, theta, found.importance)
+    return law.posts_per_weight(
+        found.profiles.new_per_day, found.profiles.replies_per_day, theta, found.importance
+    )
 
 
 def boards_of(plan: Plan) -> list[Board]:
-    """Returns the boards that a plan visits: those of its site, or of all sites without an active plan of their own."""
-    rows = Board.objects.filter(enabled=True).select_related("site").defer("unfinished", "site__structure")
+    """Returns the boards that a plan visits: those of its site, or of all sites without an active
+    plan of their own."""
+    rows = (
+        Board.objects.filter(enabled=True)
+        .select_related("site")
+        .defer("unfinished", "site__structure")
+    )
     own = plan.site_id is not None
     rows = rows.filter(site_id=plan.site_id) if own else rows.exclude(site__plan__active=True)
     return list(rows.order_by("site_id", "position", "id"))
 
 
 def stored_events(board_ids: Sequence[int], since: datetime, until: datetime) -> Events:
-    """Returns the stored posts of these boards with since <= time < until as an event log; boards and threads are named by their
-    ids."""
+    """Returns the stored posts of these boards with since <= time < until as an event log; boards
+    and threads are named by their ids."""
     wanted = set(board_ids)
     sites = Board.objects.filter(pk__in=board_ids) if len(board_ids) <= 500 else Board.objects.all()
     rows = Post.objects.filter(
@@ -86,28 +97,45 @@ def stored_events(board_ids: Sequence[int], since: datetime, until: datetime) ->
 
 
 def rhythm(plan: Plan, now: datetime, boards: Sequence[Board] | None = None) -> Rhythm:
-    """Estimates the present rates of the boards of a plan (or of `boards`); `plan` may be unsaved, as for a preview."""
+    """Estimates the present rates of the boards of a plan (or of `boards`); `plan` may be unsaved,
+    as for a preview."""
     chosen = tuple(boards_of(plan) if boards is None else boards)
     site_ids = tuple(dict.fromkeys(board.site_id for board in chosen))
     number = {pk: index for index, pk in enumerate(site_ids)}
     site = np.array([number[board.site_id] for board in chosen], dtype=np.int64)
     first = {board.site_id: board.site for board in reversed(chosen)}
     zones = tuple(reads.zone(first[pk]) for pk in site_ids)
-    importance = np.array([law.importance(board.site.importance, board.importance) for board in chosen])
+    importance = np.array(
+        [law.importance(board.site.importance, board.importance) for board in chosen]
+    )
     spans = np.array([known_days(board, now, plan.history_days) for board in chosen])
     events = _hours(chosen, now - timedelta(days=plan.history_days + 1), now, plan.bins)
-    profiles, plain = (_estimated(plan, now, zones, site, importance, spans, events, shrink) for shrink in (True, False))
+    profiles, plain = (
+        _estimated(plan, now, zones, site, importance, spans, events, shrink)
+        for shrink in (True, False)
+    )
     prior = spans < MIN_KNOWN_DAYS
     for found in (profiles, plain):
         pooled_prior(found, prior, plan.theta, importance)
     return Rhythm(
-        chosen, site_ids, site, zones, importance, profiles, plain, prior, float(spans.max(initial=0.0)), _requests(chosen, now)
+        chosen,
+        site_ids,
+        site,
+        zones,
+        importance,
+        profiles,
+        plain,
+        prior,
+        float(spans.max(initial=0.0)),
+        _requests(chosen, now),
     )
 
 
 def known_days(board: Board, now: datetime, most: float) -> float:
-    """Returns the number of days of a board's history that are stored, at most `most`: from the oldest posts that its first
-    complete visit could read (`history_days` back) to its last visit; 0 before the first complete visit."""
+    """Returns the number of days of a board's history that are stored, at most `most`: from the
+    oldest posts that its first complete visit could read (`history_days` back) to its last visit; 0
+    before the first complete visit.
+    """
     since, last = board.watched_since or board.complete_at, board.last_visit
     if since is None or last is None:
         return 0.0
@@ -115,9 +143,13 @@ def known_days(board: Board, now: datetime, most: float) -> float:
     return float(min(most, max(0.0, (min(last, now) - since).total_seconds() / 86400 + back)))
 
 
-def _hours(boards: Sequence[Board], since: datetime, now: datetime, bins: int) -> tuple[Ints, Floats, Bools]:
-    """Returns board number, epoch seconds and first-post flag of each event since a time, as parallel arrays. If `bins` (parts of
-    the day) is at most 24, events are taken from hourly counts and placed in the middle of their hour."""
+def _hours(
+    boards: Sequence[Board], since: datetime, now: datetime, bins: int
+) -> tuple[Ints, Floats, Bools]:
+    """Returns board number, epoch seconds and first-post flag of each event since a time, as
+    parallel arrays. If `bins` (parts of the day) is at most 24, events are taken from hourly counts
+    and placed in the middle of their hour.
+    """
     place = {board.pk: index for index, board in enumerate(boards)}
     if bins > 24:
         log = stored_events(list(place), since, now)
@@ -128,13 +160,19 @@ def _hours(boards: Sequence[Board], since: datetime, now: datetime, bins: int) -
         rows = rows.filter(board_id__in=list(place))
     table = [
         (place[board], hour.timestamp(), threads, replies)
-        for board, hour, threads, replies in rows.values_list("board_id", "hour", "threads", "replies").iterator(chunk_size=5000)
+        for board, hour, threads, replies in rows.values_list(
+            "board_id", "hour", "threads", "replies"
+        ).iterator(chunk_size=5000)
         if board in place
     ]
     values = np.array(table, dtype=float).reshape(-1, 4)
     counts = values[:, 2:].astype(np.int64)
-    number = np.concatenate([np.repeat(values[:, 0], counts[:, 0]), np.repeat(values[:, 0], counts[:, 1])]).astype(np.int64)
-    moments = np.concatenate([np.repeat(values[:, 1], counts[:, 0]), np.repeat(values[:, 1], counts[:, 1])])
+    number = np.concatenate(
+        [np.repeat(values[:, 0], counts[:, 0]), np.repeat(values[:, 0], counts[:, 1])]
+    ).astype(np.int64)
+    moments = np.concatenate(
+        [np.repeat(values[:, 1], counts[:, 0]), np.repeat(values[:, 1], counts[:, 1])]
+    )
     opener = np.arange(len(number)) < counts[:, 0].sum()
     return number, moments + HOUR_SECONDS / 2, opener
 
@@ -149,10 +187,11 @@ def _estimated(
     events: tuple[Ints, Floats, Bools],
     shrink: bool,
 ) -> BoardProfiles:
-    """Estimates the boards' rates for each site separately, because every site has its own zone and length of history. zones: by
-    site number; site, importance, spans: for each board, the number of its site, its importance and its days of stored history;
-    events: parallel arrays of board number, epoch seconds and first-post flag; shrink: whether the boards' rhythms are shrunk
-    to that of their site."""
+    """Estimates the boards' rates for each site separately, because every site has its own zone and
+    length of history. zones: by site number; site, importance, spans: for each board, the number of
+    its site, its importance and its days of stored history; events: parallel arrays of board
+    number, epoch seconds and first-post flag; shrink: whether the boards' rhythms are shrunk to
+    that of their site."""
     count, (board, times, opener), end = len(site), events, now.timestamp()
     prior = OPTIMAL_PROFILE if shrink else PAPER_PROFILE
     options = ProfileOptions(
@@ -174,12 +213,24 @@ def _estimated(
         known = BoardEvents(place[board[rows]], clock.local_hours(times[rows]), opener[rows])
         local_end = float(clock.local_hours(np.array([end]))[0])
         days = max(float(spans[members].max()), MIN_KNOWN_DAYS)
-        parts.append(estimate(known, len(members), local_end, options, plan.theta, importance[members], days_known=days))
+        parts.append(
+            estimate(
+                known,
+                len(members),
+                local_end,
+                options,
+                plan.theta,
+                importance[members],
+                days_known=days,
+            )
+        )
         rows_of.append(members)
     return _joined(parts, rows_of, count, plan.bins)
 
 
-def _joined(parts: Sequence[BoardProfiles], rows: Sequence[Ints], count: int, bins: int) -> BoardProfiles:
+def _joined(
+    parts: Sequence[BoardProfiles], rows: Sequence[Ints], count: int, bins: int
+) -> BoardProfiles:
     whole = BoardProfiles(
         rates=np.zeros((count, bins)),
         weights=np.zeros(count),
@@ -197,10 +248,15 @@ def _joined(parts: Sequence[BoardProfiles], rows: Sequence[Ints], count: int, bi
 
 
 def _requests(boards: Sequence[Board], now: datetime) -> Floats:
-    """Returns the mean number of requests per visit of each board in the last seven days, (n,), at least 1. For a board without
-    visits it is the mean of its site; USUAL_REQUESTS if the site had no visits either."""
+    """Returns the mean number of requests per visit of each board in the last seven days, (n,), at
+    least 1. For a board without visits it is the mean of its site; USUAL_REQUESTS if the site had
+    no visits either."""
     visits = Visit.objects.filter(finished__gte=now - timedelta(days=7))
-    sums = visits.values("board_id").annotate(n=Count("id"), asked=Sum("requests", filter=Q(requests__gt=0))).order_by()
+    sums = (
+        visits.values("board_id")
+        .annotate(n=Count("id"), asked=Sum("requests", filter=Q(requests__gt=0)))
+        .order_by()
+    )
     found = {row["board_id"]: (row["asked"] or 0, row["n"]) for row in sums}
     totals: dict[int, tuple[int, int]] = {}
     for board in boards:
@@ -218,4 +274,8 @@ def _requests(boards: Sequence[Board], now: datetime) -> Floats:
 def local_day_hours(zone: ZoneInfo, moment: datetime) -> float:
     """Returns the hour of the day, with fraction, in a zone's local time."""
     local = moment.astimezone(zone)
-    return (local.hour * 3600 + local.minute * 60 + local.second + local.microsecond / 1e6) / HOUR_SECONDS % DAY_HOURS
+    return (
+        (local.hour * 3600 + local.minute * 60 + local.second + local.microsecond / 1e6)
+        / HOUR_SECONDS
+        % DAY_HOURS
+    )

@@ -1,4 +1,5 @@
-"""Simulations of policies on event logs: started, computed step by step in a run, stored with their results, deleted."""
+"""Simulations of policies on event logs: started, computed step by step in a run, stored with their
+results, deleted."""
 
 from __future__ import annotations
 
@@ -27,22 +28,39 @@ SETTLING_DAYS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 60, 90)
 Store = Callable[[], None]
 
 
-def start(log: EventLog, kind: str, setup: dict[str, Any], *, now: datetime, user: Any = None) -> Simulation:
-    """Creates a simulation and queues its run; if the log has not been read yet, that is the run's first step.
+def start(
+    log: EventLog, kind: str, setup: dict[str, Any], *, now: datetime, user: Any = None
+) -> Simulation:
+    """Creates a simulation and queues its run; if the log has not been read yet, that is the run's
+    first step.
 
-    `setup` has the fields of `schedule_setup` or `fetch_setup`, `policies` and, for schedules, `visits_per_board`. Raises
-    ValueError with a one-line message if it is invalid.
+    `setup` has the fields of `schedule_setup` or `fetch_setup`, `policies` and, for schedules,
+    `visits_per_board`. Raises ValueError with a one-line message if it is invalid.
     """
     unread = event_logs.unread(log)
-    first_day = setup.get("start") or (None if unread else _default_start(log, kind, setup).isoformat())
+    first_day = setup.get("start") or (
+        None if unread else _default_start(log, kind, setup).isoformat()
+    )
     chosen = {**setup, "start": first_day}
     read_setup(kind, {**chosen, "start": first_day or now.date().isoformat()})
-    steps = len(chosen["policies"]) * (len(chosen["visits_per_board"]) if kind == SimulationKind.SCHEDULES else 1) + unread
+    steps = (
+        len(chosen["policies"])
+        * (len(chosen["visits_per_board"]) if kind == SimulationKind.SCHEDULES else 1)
+        + unread
+    )
     with transaction.atomic():
         made = Simulation.objects.create(
-            kind=kind, log=log, setup=chosen, total=steps + 1, created=now, created_by=user, result={"rows": []}
+            kind=kind,
+            log=log,
+            setup=chosen,
+            total=steps + 1,
+            created=now,
+            created_by=user,
+            result={"rows": []},
         )
-        made.run = runs.create(KIND, log.name, target=made.pk, parameters={"simulation": made.pk}, now=now, user=user)
+        made.run = runs.create(
+            KIND, log.name, target=made.pk, parameters={"simulation": made.pk}, now=now, user=user
+        )
         made.save(update_fields=["run"])
     return made
 
@@ -78,7 +96,11 @@ def fetch_setup(setup: dict[str, Any]) -> fetch_simulation.FetchSetup:
     zone = ZoneInfo(setup["timezone"])
     begin = datetime.combine(date.fromisoformat(setup["start"]), time(), zone)
     return fetch_simulation.FetchSetup(
-        start=begin.timestamp(), days=setup["days"], cycle_hours=setup["cycle_hours"], fetches=setup["fetches"], zone=zone
+        start=begin.timestamp(),
+        days=setup["days"],
+        cycle_hours=setup["cycle_hours"],
+        fetches=setup["fetches"],
+        zone=zone,
     )
 
 
@@ -103,7 +125,8 @@ class SimulationJob:
         simulation = self.simulation
         simulation.refresh_from_db(fields=["result", "done", "setup"])
         try:
-            # if another simulation has read the log before, this step only chooses the first day of this simulation
+            # if another simulation has read the log before, this step only chooses the first day of
+            # this simulation
             if event_logs.unread(simulation.log) or not simulation.setup["start"]:
                 return self._read_in(pulse)
             setup = read_setup(simulation.kind, simulation.setup)
@@ -119,8 +142,9 @@ class SimulationJob:
         """Does nothing: every step was stored when it was finished."""
 
     def _read_in(self, pulse: Pulse) -> Store:
-        """Reads the log for the first time and, if no first day was chosen, chooses it so that the experiment ends with the log.
-        Returns a function that stores the first day and counts the step as done."""
+        """Reads the log for the first time and, if no first day was chosen, chooses it so that the
+        experiment ends with the log. Returns a function that stores the first day and counts the
+        step as done."""
         simulation = self.simulation
         try:
             event_logs.read_in(simulation.log)
@@ -128,7 +152,9 @@ class SimulationJob:
             raise EventsError(str(error)) from None
         pulse()
         setup = dict(simulation.setup)
-        setup["start"] = setup["start"] or _default_start(simulation.log, simulation.kind, setup).isoformat()
+        setup["start"] = (
+            setup["start"] or _default_start(simulation.log, simulation.kind, setup).isoformat()
+        )
 
         def store() -> None:
             Simulation.objects.filter(pk=simulation.pk).update(setup=setup, done=F("done") + 1)
@@ -144,7 +170,11 @@ class SimulationJob:
     def _schedules(self, events: Events, setup: simulate.Setup, pulse: Pulse) -> Store | str:
         rows = self.simulation.result["rows"]
         done = {(row["policy"], row["visits_per_board"]) for row in rows}
-        pairs = [(p, m) for m in self.simulation.setup["visits_per_board"] for p in self.simulation.setup["policies"]]
+        pairs = [
+            (p, m)
+            for m in self.simulation.setup["visits_per_board"]
+            for p in self.simulation.setup["policies"]
+        ]
         left = [pair for pair in pairs if pair not in done]
         if not left and "window" in self.simulation.result:
             return "simulated"
@@ -156,9 +186,13 @@ class SimulationJob:
         try:
             return self._storing(row=_outcome(self._experiment.run(policy, visits)))
         except StepTooLong as error:
-            return self._storing(row={"policy": policy, "visits_per_board": visits, "too_long": str(error)})
+            return self._storing(
+                row={"policy": policy, "visits_per_board": visits, "too_long": str(error)}
+            )
 
-    def _fetching(self, events: Events, setup: fetch_simulation.FetchSetup, pulse: Pulse) -> Store | str:
+    def _fetching(
+        self, events: Events, setup: fetch_simulation.FetchSetup, pulse: Pulse
+    ) -> Store | str:
         rows = self.simulation.result["rows"]
         done = {row["policy"] for row in rows}
         left = [policy for policy in self.simulation.setup["policies"] if policy not in done]
@@ -171,10 +205,16 @@ class SimulationJob:
         except StepTooLong as error:
             return self._storing(row={"policy": left[0], "too_long": str(error)})
         posts = fetch_simulation.posts_per_day(events, setup)
-        row = {"policy": left[0], **asdict(fetch_simulation.summary(days, posts)), "days": [asdict(day) for day in days]}
+        row = {
+            "policy": left[0],
+            **asdict(fetch_simulation.summary(days, posts)),
+            "days": [asdict(day) for day in days],
+        }
         return self._storing(row=row)
 
-    def _storing(self, *, window: dict[str, Any] | None = None, row: dict[str, Any] | None = None) -> Store:
+    def _storing(
+        self, *, window: dict[str, Any] | None = None, row: dict[str, Any] | None = None
+    ) -> Store:
         result = dict(self.simulation.result)
         if window is not None:
             result["window"] = window
@@ -182,20 +222,23 @@ class SimulationJob:
             result["rows"] = [*result["rows"], row]
 
         def store() -> None:
-            Simulation.objects.filter(pk=self.simulation.pk).update(result=result, done=F("done") + 1)
+            Simulation.objects.filter(pk=self.simulation.pk).update(
+                result=result, done=F("done") + 1
+            )
 
         return store
 
 
 def _outcome(outcome: simulate.Outcome) -> dict[str, Any]:
-    """Returns a policy's result at a budget as it is stored: the columns of `forum simulate`, and the delay of each day."""
+    """Returns a policy's result at a budget as it is stored: the columns of `forum simulate`, and
+    the delay of each day."""
     daily = None if outcome.daily is None else [round(float(value), 3) for value in outcome.daily]
     return {**outcome.columns(), "daily": daily}
 
 
 def _window(experiment: simulate.Simulation) -> dict[str, Any]:
-    """Returns facts of the log's period for the charts: boards, events, daily rhythm of the busiest boards, and how estimates
-    settle as the history grows."""
+    """Returns facts of the log's period for the charts: boards, events, daily rhythm of the busiest
+    boards, and how estimates settle as the history grows."""
     rates = experiment.demand(experiment.profile(simulate.PAPER_PROFILE)).rates
     busiest = np.argsort(-rates.sum(axis=1), kind="stable")[:PROFILES_SHOWN]
     names = experiment.events.boards
@@ -203,7 +246,10 @@ def _window(experiment: simulate.Simulation) -> dict[str, Any]:
     return {
         "boards": experiment.boards,
         "events": len(experiment.test_times),
-        "profiles": [{"board": names[board][:200], "rates": [round(float(v), 4) for v in rates[board]]} for board in busiest],
+        "profiles": [
+            {"board": names[board][:200], "rates": [round(float(v), 4) for v in rates[board]]}
+            for board in busiest
+        ],
         "all": [round(float(value), 4) for value in rates.sum(axis=0)],
         "settling": [asdict(one) for one in settled],
     }

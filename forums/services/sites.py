@@ -22,17 +22,32 @@ from forums.models import DEFAULT_INTERVAL_SECONDS, Board, Site
 from forums.reading import board_key
 from forums.services import doubts, overviews, plans, removals, structures
 
-RESERVED_HEADERS = frozenset(  # headers that no operator may set: the fetcher, the contact rule or the login sets them
-    ("host", "content-length", "content-type", "transfer-encoding", "connection", "user-agent", "cookie", "authorization")
+# headers that no operator may set: the fetcher, the contact rule or the login sets them
+RESERVED_HEADERS = frozenset(
+    (
+        "host",
+        "content-length",
+        "content-type",
+        "transfer-encoding",
+        "connection",
+        "user-agent",
+        "cookie",
+        "authorization",
+    )
 )
-SHORTEST_SECONDS, LONGEST_SECONDS = 60, 31 * 86_400  # limits in seconds of the interval between visits of a board
+SHORTEST_SECONDS, LONGEST_SECONDS = (
+    60,
+    31 * 86_400,
+)  # limits in seconds of the interval between visits of a board
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 
 
-def discover(address: str, options: dict[str, Any], *, now: datetime, user: Any = None, start: bool = True) -> Run:
-    """Creates the run that inspects a forum to find its boards, and queues it for a worker unless `start` is False (then the
-    caller works on it). `options`: settings (crawl settings), timezone, name. Raises ValueError with a one-line message for an
-    invalid address, time zone or setting."""
+def discover(
+    address: str, options: dict[str, Any], *, now: datetime, user: Any = None, start: bool = True
+) -> Run:
+    """Creates the run that inspects a forum to find its boards, and queues it for a worker unless
+    `start` is False (then the caller works on it). `options`: settings (crawl settings), timezone,
+    name. Raises ValueError with a one-line message for an invalid address, time zone or setting."""
     text = address.strip()
     if text and "://" not in text:
         text = f"http://{text}"
@@ -46,7 +61,12 @@ def discover(address: str, options: dict[str, Any], *, now: datetime, user: Any 
     settings = {k: v for k, v in options.get("settings", {}).items() if v is not None}
     settings = _taught(settings)
     CrawlSettings.from_mapping(settings)
-    parameters = {"url": url, "settings": settings, "timezone": timezone, "name": options.get("name") or ""}
+    parameters = {
+        "url": url,
+        "settings": settings,
+        "timezone": timezone,
+        "name": options.get("name") or "",
+    }
     return runs.create(
         "forum-discovery",
         url,
@@ -59,7 +79,8 @@ def discover(address: str, options: dict[str, Any], *, now: datetime, user: Any 
 
 
 def progress(run: Run, explorer: Explorer) -> None:
-    """Stores what an inspection has found so far in its run, for the page that shows the progress."""
+    """Stores what an inspection has found so far in its run, for the page that shows the
+    progress."""
     pages = Page.objects.filter(run=run).count()
     site = explorer.site()
     steps = {"fetched": pages + 1, "wanted": len(explorer.wanted()), "found": len(site.boards)}
@@ -67,8 +88,8 @@ def progress(run: Run, explorer: Explorer) -> None:
 
 
 def found(run: Run, explorer: Explorer) -> str:
-    """Stores the result of a finished inspection in its run; returns the reason for ending: "boards_found", "no_boards" or
-    "unreachable"."""
+    """Stores the result of a finished inspection in its run; returns the reason for ending:
+    "boards_found", "no_boards" or "unreachable"."""
     site = explorer.site()
     fetched = Page.objects.filter(run=run).count()
     result = _result(site, {"fetched": fetched, "wanted": 0, "found": len(site.boards)})
@@ -100,7 +121,13 @@ def _result(site: Any, steps: dict[str, int]) -> dict[str, Any]:
         "timezone": site.timezone,
         "timezone_evidence": site.timezone_evidence,
     }
-    return {"progress": steps, "site": about, "boards": boards, "structure": site.to_json(), "problem": ""}
+    return {
+        "progress": steps,
+        "site": about,
+        "boards": boards,
+        "structure": site.to_json(),
+        "problem": "",
+    }
 
 
 @transaction.atomic
@@ -115,9 +142,10 @@ def save(
     now: datetime,
     user: Any = None,
 ) -> Site:
-    """Creates (or updates) the site found by an inspection, with the chosen boards. interval_seconds: of new boards; settings:
-    crawl settings that replace those of the inspection; an empty name or time zone stands for the one found. Raises ValueError
-    with a one-line message if no board is chosen or a value is invalid."""
+    """Creates (or updates) the site found by an inspection, with the chosen boards.
+    interval_seconds: of new boards; settings: crawl settings that replace those of the inspection;
+    an empty name or time zone stands for the one found. Raises ValueError with a one-line message
+    if no board is chosen or a value is invalid."""
     result = run.result
     chosen = set(board_urls)
     boards = [b for b in result.get("boards", []) if b["url"] in chosen]
@@ -138,7 +166,9 @@ def save(
         "host_id": hosts.host_id(host_key(root)),
     }
     site, _made = Site.objects.update_or_create(
-        url_hash=url_hash(canonical(root)), defaults=values, create_defaults={**values, "added": now}
+        url_hash=url_hash(canonical(root)),
+        defaults=values,
+        create_defaults={**values, "added": now},
     )
     _save_boards(site, boards, interval_seconds, now)
     structures.begun(site, now, user, run.pk)
@@ -151,9 +181,11 @@ def save(
     return site
 
 
-def _save_boards(site: Site, boards: list[dict[str, Any]], interval_seconds: int, now: datetime) -> None:
-    """Creates or updates boards in the order of the inspection's result, each below its parent board if that is among them.
-    Boards that exist keep their interval."""
+def _save_boards(
+    site: Site, boards: list[dict[str, Any]], interval_seconds: int, now: datetime
+) -> None:
+    """Creates or updates boards in the order of the inspection's result, each below its parent
+    board if that is among them. Boards that exist keep their interval."""
     kept: dict[str, Board] = {}
     for index, found_board in enumerate(boards):
         data = {
@@ -163,9 +195,15 @@ def _save_boards(site: Site, boards: list[dict[str, Any]], interval_seconds: int
             "sort": found_board["sort"] or "",
             "has_last_reply": found_board["has_last_reply"],
         }
-        extra = {"interval_seconds": interval_seconds, "next_visit": now + timedelta(seconds=interval_seconds)}
+        extra = {
+            "interval_seconds": interval_seconds,
+            "next_visit": now + timedelta(seconds=interval_seconds),
+        }
         board, _ = Board.objects.update_or_create(
-            site=site, key=board_key(found_board["url"]), defaults=data, create_defaults={**data, **extra}
+            site=site,
+            key=board_key(found_board["url"]),
+            defaults=data,
+            create_defaults={**data, **extra},
         )
         kept[found_board["url"]] = board
     for found_board in boards:
@@ -176,7 +214,8 @@ def _save_boards(site: Site, boards: list[dict[str, Any]], interval_seconds: int
 
 
 def parse_headers(text: str) -> dict[str, str]:
-    """Parses request headers from lines "Name: value" to values by name. Raises ValueError that names the first invalid line."""
+    """Parses request headers from lines "Name: value" to values by name. Raises ValueError that
+    names the first invalid line."""
     headers: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
@@ -187,7 +226,10 @@ def parse_headers(text: str) -> dict[str, str]:
         if name.lower() in RESERVED_HEADERS:
             raise ValueError(f"headers, line {number}: {name} is not set here")
         if value != sealed_settings.DOTS and not (value.isprintable() and value.isascii()):
-            raise ValueError(f"headers, line {number}: the value of {name} has control characters or some beyond ASCII")
+            raise ValueError(
+                f"headers, line {number}: the value of {name} has control characters or some beyond"
+                " ASCII"
+            )
         headers[name] = value
     return headers
 
@@ -202,16 +244,18 @@ def check_proxy(address: str) -> None:
     except ValueError:
         fits = False
     if not fits:
-        raise ValueError(f"{address[:80]!r} is no proxy address; they look like http://proxy.example:3128")
+        raise ValueError(
+            f"{address[:80]!r} is no proxy address; they look like http://proxy.example:3128"
+        )
 
 
 @transaction.atomic
 def update(site_id: int, given: Mapping[str, Any], *, now: datetime, user: Any = None) -> list[str]:
     """Changes a saved forum and records who changed what; returns the names of what changed.
 
-    `given`: the values to set: name, timezone, settings (crawl settings; None for the default), interval_seconds (of all
-    boards), boards (ids of the scheduled ones; others are excluded). Absent values stay unchanged. Raises ValueError with a
-    one-line message, changing nothing.
+    `given`: the values to set: name, timezone, settings (crawl settings; None for the default),
+    interval_seconds (of all boards), boards (ids of the scheduled ones; others are excluded).
+    Absent values stay unchanged. Raises ValueError with a one-line message, changing nothing.
     """
     site = Site.objects.select_for_update().get(pk=site_id)
     changes: list[tuple[str, str, str]] = []
@@ -235,23 +279,30 @@ def update(site_id: int, given: Mapping[str, Any], *, now: datetime, user: Any =
         if given.get("boards") is not None:
             changes += _set_site_boards(site, set(given["boards"]))
     if changes:
-        text = "; ".join(f"{what}: {before or '–'} → {after or '–'}" for what, before, after in changes)
+        text = "; ".join(
+            f"{what}: {before or '–'} → {after or '–'}" for what, before, after in changes
+        )
         structures.record_event(site, "site_edited", text, now=now, user=user)
     return [what for what, _before, _after in changes]
 
 
-def _settings(before: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
-    """Returns the settings of a site after a change, encrypted, and the list of differences (name, before, after).
+def _settings(
+    before: Mapping[str, Any], given: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
+    """Returns the settings of a site after a change, encrypted, and the list of differences (name,
+    before, after).
 
-    `given` are the submitted values; one that consists of dots stands for the stored secret. Values of request headers may be
-    secret, so only their names are in the differences.
+    `given` are the submitted values; one that consists of dots stands for the stored secret. Values
+    of request headers may be secret, so only their names are in the differences.
     """
     given = sealed_settings.filled(given, before)
     replaced = {key for key, value in given.items() if key in ("proxy", "headers", "cookies")}
     try:
         before = sealed_settings.opened(before)
     except vault.Unreadable:
-        before = sealed_settings.shown({key: value for key, value in before.items() if key not in replaced})
+        before = sealed_settings.shown(
+            {key: value for key, value in before.items() if key not in replaced}
+        )
     after = {key: value for key, value in {**before, **given}.items() if value is not None}
     check_proxy(str(after.get("proxy", "")))
     CrawlSettings.from_mapping(after)
@@ -259,8 +310,15 @@ def _settings(before: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[dict
     for key in sorted({*before, *after}):
         was, now = before.get(key), after.get(key)
         if was != now:
-            old, new = (", ".join(one) if isinstance(one, Mapping) else "" if one is None else str(one) for one in (was, now))
-            changes.append((key, old, new) if key != "proxy" else (key, _without_password(old), _without_password(new)))
+            old, new = (
+                ", ".join(one) if isinstance(one, Mapping) else "" if one is None else str(one)
+                for one in (was, now)
+            )
+            changes.append(
+                (key, old, new)
+                if key != "proxy"
+                else (key, _without_password(old), _without_password(new))
+            )
     return sealed_settings.sealed(after), changes
 
 
@@ -269,7 +327,11 @@ def _without_password(address: str) -> str:
 
 
 def _set_site_interval(site: Site, seconds: int, now: datetime) -> list[tuple[str, str, str]]:
-    boards = list(Board.objects.filter(site=site).exclude(interval_seconds=seconds).values_list("pk", "interval_seconds"))
+    boards = list(
+        Board.objects.filter(site=site)
+        .exclude(interval_seconds=seconds)
+        .values_list("pk", "interval_seconds")
+    )
     set_interval([pk for pk, _seconds in boards], seconds, now)
     was = sorted({before for _pk, before in boards})
     return [("interval_seconds", ", ".join(map(str, was)), str(seconds))] if boards else []
@@ -279,7 +341,13 @@ def _set_site_boards(site: Site, wanted: set[int]) -> list[tuple[str, str, str]]
     changes = []
     for board in Board.objects.filter(site=site).only("pk", "name", "enabled"):
         if board.enabled != (board.pk in wanted):
-            changes.append((board.name, "visited" if board.enabled else "left out", "left out" if board.enabled else "visited"))
+            changes.append(
+                (
+                    board.name,
+                    "visited" if board.enabled else "left out",
+                    "left out" if board.enabled else "visited",
+                )
+            )
             Board.objects.filter(pk=board.pk).update(enabled=not board.enabled)
     return changes
 
@@ -295,13 +363,16 @@ def crawl_now(
     start: bool = True,
     scheduled: bool = False,
 ) -> Run:
-    """Creates the run of a visit of a site's boards (None: all scheduled ones), preceded by the readings `readings` (ids) of its
-    overview sources, and queues it for a worker unless `start` is False (then the caller works on it). parameters: crawl settings
-    for this visit; scheduled: started by the dispatcher, not a user. Raises runs.Busy while the site has an active visit,
+    """Creates the run of a visit of a site's boards (None: all scheduled ones), preceded by the
+    readings `readings` (ids) of its overview sources, and queues it for a worker unless `start` is
+    False (then the caller works on it). parameters: crawl settings for this visit; scheduled:
+    started by the dispatcher, not a user. Raises runs.Busy while the site has an active visit,
     ValueError for invalid settings or no boards."""
     site = Site.objects.get(pk=site_id)
     boards = Board.objects.filter(site=site)
-    boards = boards.filter(pk__in=board_ids) if board_ids is not None else boards.filter(enabled=True)
+    boards = (
+        boards.filter(pk__in=board_ids) if board_ids is not None else boards.filter(enabled=True)
+    )
     chosen = list(boards.order_by("position", "id").values_list("pk", flat=True))
     if not chosen and not readings:
         raise ValueError(f"{site.name} has no such board")
@@ -313,7 +384,11 @@ def crawl_now(
         site.name,
         target=site.pk,
         exclusive=f"forum {site.pk}",
-        parameters={"boards": chosen, "settings": settings, **({"looks": list(readings)} if readings else {})},
+        parameters={
+            "boards": chosen,
+            "settings": settings,
+            **({"looks": list(readings)} if readings else {}),
+        },
         now=now,
         user=user,
         start=start,
@@ -322,14 +397,14 @@ def crawl_now(
 
 
 def _taught(settings: dict[str, Any]) -> dict[str, Any]:
-    """Returns the crawl settings, with the comparison of related pages (the teacher) switched off if the environment says so;
-    used for measuring its benefit."""
+    """Returns the crawl settings, with the comparison of related pages (the teacher) switched off
+    if the environment says so; used for measuring its benefit."""
     return settings if conf.FORUM_TEACHER else {**settings, "use_teacher": False}
 
 
 def set_interval(board_ids: Sequence[int], seconds: int, now: datetime) -> int:
-    """Sets how often boards are visited and moves their next visit; returns the number of boards. Raises ValueError outside a
-    minute to 31 days."""
+    """Sets how often boards are visited and moves their next visit; returns the number of boards.
+    Raises ValueError outside a minute to 31 days."""
     if not SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:
         raise ValueError("an interval lies between a minute and 31 days")
     boards = list(Board.objects.filter(pk__in=board_ids))
@@ -346,13 +421,16 @@ def set_enabled(board_ids: Sequence[int], enabled: bool) -> int:
 
 
 def pause_site(site_id: int, paused: bool, now: datetime) -> None:
-    """Pauses or resumes a site's scheduled visits; boards that became due meanwhile are visited once."""
+    """Pauses or resumes a site's scheduled visits; boards that became due meanwhile are visited
+    once."""
     Site.objects.filter(pk=site_id).update(paused=paused)
     if not paused:
-        Board.objects.filter(Q(next_visit__isnull=True) | Q(next_visit__lt=now), site_id=site_id).update(next_visit=now)
+        Board.objects.filter(
+            Q(next_visit__isnull=True) | Q(next_visit__lt=now), site_id=site_id
+        ).update(next_visit=now)
 
 
 def delete_site(site_id: int, now: datetime, user: Any = None) -> None:
-    """Deletes a site with everything stored of it, its visits and runs, and returns when that is done; WARC files stay in the
-    archive."""
+    """Deletes a site with everything stored of it, its visits and runs, and returns when that is
+    done; WARC files stay in the archive."""
     removals.delete(Site.objects.get(pk=site_id), now, user)

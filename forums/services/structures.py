@@ -1,5 +1,5 @@
-"""Versions of site models: every change of a model or of its rules is stored as a version and recorded as an event, and any
-version can be restored."""
+"""Versions of site models: every change of a model or of its rules is stored as a version and
+recorded as an event, and any version can be restored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _NOTED = ("engine", "timezone", "day_first", "posts_per_page", "counts_posts")
 
 
 def model_of(site: Site) -> SiteModel | None:
-    """Returns the learned model of a site; None if there is none, or if an incompatible version of the program stored it."""
+    """Returns the learned model of a site; None if there is none, or if an incompatible version of
+    the program stored it."""
     try:
         return SiteModel.from_json(site.structure)
     except (KeyError, TypeError, ValueError):
@@ -30,7 +31,8 @@ def model_of(site: Site) -> SiteModel | None:
 
 
 def rules_of(site: Site) -> SiteRules | None:
-    """Returns the operator's corrections of a site; None if there are none, or if they cannot be parsed."""
+    """Returns the operator's corrections of a site; None if there are none, or if they cannot be
+    parsed."""
     if not site.rules:
         return None
     try:
@@ -40,8 +42,8 @@ def rules_of(site: Site) -> SiteRules | None:
 
 
 def reading_rules(site: Site) -> SiteRules | None:
-    """Returns the rules for reading the site's pages: the operator's corrections, which take precedence, combined with learned
-    ones; None if there are neither."""
+    """Returns the rules for reading the site's pages: the operator's corrections, which take
+    precedence, combined with learned ones; None if there are neither."""
     own, stored = rules_of(site), site.structure.get("rules")
     try:
         learned = SiteRules.from_json(stored) if stored else None
@@ -50,22 +52,31 @@ def reading_rules(site: Site) -> SiteRules | None:
     return (own or SiteRules()).over(learned) if own or learned else None
 
 
-def learn_pager(site: Site, kind: str, source: str, *, now: datetime, run_id: int | None = None) -> None:
-    """Stores, as a new version of the site's model, which of several candidates for the next-page link a visit found to be the
-    right one on pages of this kind. source: where in the page that link is found. Does nothing if the model has this already,
-    or if the site has no model."""
+def learn_pager(
+    site: Site, kind: str, source: str, *, now: datetime, run_id: int | None = None
+) -> None:
+    """Stores, as a new version of the site's model, which of several candidates for the next-page
+    link a visit found to be the right one on pages of this kind. source: where in the page that
+    link is found. Does nothing if the model has this already, or if the site has no model."""
     site = Site.objects.get(pk=site.pk)
     ways = dict(site.structure.get("pagers") or {})
     if ways.get(kind) == source or not site.structure:
         return
     structure = {**site.structure, "pagers": {**ways, kind: source}}
-    record(site, Origin.RELEARNED, [[f"pager.{kind}", ways.get(kind, ""), source]], now=now, structure=structure, run_id=run_id)
+    record(
+        site,
+        Origin.RELEARNED,
+        [[f"pager.{kind}", ways.get(kind, ""), source]],
+        now=now,
+        structure=structure,
+        run_id=run_id,
+    )
     record_event(site, "pager_learned", f"{kind}: {source}", now=now, run_id=run_id)
 
 
 def changes_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
-    """Returns the differences between two learned models (as JSON objects), each as three texts: what changed, its value before,
-    its value after. They are in a fixed order."""
+    """Returns the differences between two learned models (as JSON objects), each as three texts:
+    what changed, its value before, its value after. They are in a fixed order."""
     found: list[Change] = [
         [name, _text(before.get(name)), _text(after.get(name))]
         for name in _NOTED
@@ -93,7 +104,9 @@ def _layout_changes(kind: str, before: Mapping[str, Any], after: Mapping[str, An
     for name in ("roles", "marks"):
         was, now = set(before.get(name, ())), set(after.get(name, ()))
         if was != now:
-            found.append([f"{name}.{kind}", " ".join(sorted(was - now)[:8]), " ".join(sorted(now - was)[:8])])
+            found.append(
+                [f"{name}.{kind}", " ".join(sorted(was - now)[:8]), " ".join(sorted(now - was)[:8])]
+            )
     return found
 
 
@@ -113,17 +126,23 @@ def record(
     run_id: int | None = None,
     proposed: bool = False,
 ) -> StructureVersion:
-    """Stores a new version of a site's model and rules (None: that part unchanged) and, unless it is only `proposed`, puts it
-    into use. Both happen in one transaction.
+    """Stores a new version of a site's model and rules (None: that part unchanged) and, unless it
+    is only `proposed`, puts it into use. Both happen in one transaction.
 
-    A site saved before versions existed gets its current state as the first version, so that nothing is lost.
+    A site saved before versions existed gets its current state as the first version, so that
+    nothing is lost.
     """
     with transaction.atomic():
         site = Site.objects.select_for_update().get(pk=site.pk)
         last = StructureVersion.objects.filter(site=site).aggregate(n=Max("number"))["n"]
         if last is None and (site.structure or site.rules) and origin != Origin.LEARNED:
             StructureVersion.objects.create(
-                site=site, number=1, at=site.added, origin=Origin.LEARNED, structure=site.structure, rules=site.rules
+                site=site,
+                number=1,
+                at=site.added,
+                origin=Origin.LEARNED,
+                structure=site.structure,
+                rules=site.rules,
             )
             last = 1
         made = StructureVersion.objects.create(
@@ -139,22 +158,35 @@ def record(
             rules=dict(site.rules if rules is None else rules),
         )
         if not proposed:
-            Site.objects.filter(pk=site.pk).update(structure=made.structure, rules=made.rules, version=made.number)
+            Site.objects.filter(pk=site.pk).update(
+                structure=made.structure, rules=made.rules, version=made.number
+            )
     return made
 
 
 def begun(site: Site, now: datetime, user: Any = None, run_id: int | None = None) -> None:
-    """Stores the learned model of a site as a new version after an inspection, unless it equals the newest version. `user` and
-    `run_id` (who or what asked for the inspection) are stored with it."""
+    """Stores the learned model of a site as a new version after an inspection, unless it equals the
+    newest version. `user` and `run_id` (who or what asked for the inspection) are stored with it.
+    """
     last = StructureVersion.objects.filter(site=site).order_by("-number").first()
     if last is None:
         record(site, Origin.LEARNED, [], now=now, user=user, run_id=run_id)
     elif last.structure != site.structure:
-        record(site, Origin.LEARNED, changes_between(last.structure, site.structure), now=now, user=user, run_id=run_id)
+        record(
+            site,
+            Origin.LEARNED,
+            changes_between(last.structure, site.structure),
+            now=now,
+            user=user,
+            run_id=run_id,
+        )
 
 
-def edit(site_id: int, values: Mapping[str, Any], *, now: datetime, user: Any = None) -> StructureVersion | None:
-    """Changes the learned model by hand: `day_first` (True, False, None), `posts_per_page`, `patterns` ({kind: [shapes]}).
+def edit(
+    site_id: int, values: Mapping[str, Any], *, now: datetime, user: Any = None
+) -> StructureVersion | None:
+    """Changes the learned model by hand: `day_first` (True, False, None), `posts_per_page`,
+    `patterns` ({kind: [shapes]}).
 
     Returns the new version, None if nothing changes. Raises ValueError with a one-line message.
     """
@@ -168,7 +200,9 @@ def edit(site_id: int, values: Mapping[str, Any], *, now: datetime, user: Any = 
             raise ValueError("posts a page lie between 1 and 10,000")
         after["posts_per_page"] = number
     if "patterns" in values:
-        after["patterns"] = {kind: list(shapes) for kind, shapes in values["patterns"].items() if shapes}
+        after["patterns"] = {
+            kind: list(shapes) for kind, shapes in values["patterns"].items() if shapes
+        }
     if after == site.structure:
         return None
     changes = changes_between(site.structure, after)
@@ -177,8 +211,11 @@ def edit(site_id: int, values: Mapping[str, Any], *, now: datetime, user: Any = 
     return made
 
 
-def correct(site_id: int, rules: SiteRules, change: Change, *, now: datetime, user: Any = None) -> StructureVersion:
-    """Stores the operator's rules as a new version. `change`: what was corrected, its value before and its value after."""
+def correct(
+    site_id: int, rules: SiteRules, change: Change, *, now: datetime, user: Any = None
+) -> StructureVersion:
+    """Stores the operator's rules as a new version. `change`: what was corrected, its value before
+    and its value after."""
     site = Site.objects.get(pk=site_id)
     made = record(site, Origin.CORRECTED, [change], now=now, rules=rules.to_json(), user=user)
     record_event(site, "structure_corrected", _summary([change]), now=now, user=user)
@@ -186,27 +223,43 @@ def correct(site_id: int, rules: SiteRules, change: Change, *, now: datetime, us
 
 
 def take_back(site_id: int, key: str, *, now: datetime, user: Any = None) -> StructureVersion:
-    """Deletes one correction by the operator and returns the new version of the site's model. key: "thread.author" for the rule
-    of one field, "thread." for the rule that selects the rows of a kind of page, or "address.PATTERN". Raises ValueError if
-    there is no such rule."""
+    """Deletes one correction by the operator and returns the new version of the site's model. key:
+    "thread.author" for the rule of one field, "thread." for the rule that selects the rows of a
+    kind of page, or "address.PATTERN". Raises ValueError if there is no such rule."""
     site = Site.objects.get(pk=site_id)
     rules, (head, _dot, rest) = rules_of(site) or SiteRules(), key.partition(".")
     kinds = tuple(
-        (kind, KindRules(own.records if rest else "", tuple(pair for pair in own.fields if pair[0] != rest)))
-        if str(kind) == head
-        else (kind, own)
+        (
+            (
+                kind,
+                KindRules(
+                    own.records if rest else "",
+                    tuple(pair for pair in own.fields if pair[0] != rest),
+                ),
+            )
+            if str(kind) == head
+            else (kind, own)
+        )
         for kind, own in rules.kinds
     )
     addresses = tuple(pair for pair in rules.addresses if head != "address" or pair[0] != rest)
-    left = SiteRules(tuple((kind, own) for kind, own in kinds if own.records or own.fields), addresses)
+    left = SiteRules(
+        tuple((kind, own) for kind, own in kinds if own.records or own.fields), addresses
+    )
     if left == rules:
         raise ValueError(f"{site.name} has no such correction")
-    return correct(site_id, left, [f"rule.{key}" if head != "address" else "rule", rest or key, ""], now=now, user=user)
+    return correct(
+        site_id,
+        left,
+        [f"rule.{key}" if head != "address" else "rule", rest or key, ""],
+        now=now,
+        user=user,
+    )
 
 
 def layout_after_dismissal(site: Site) -> dict[str, Any]:
-    """Returns the value of `Site.layout` after a layout change was dismissed: {"moved": True} if the site's addresses have
-    changed, otherwise {}."""
+    """Returns the value of `Site.layout` after a layout change was dismissed: {"moved": True} if
+    the site's addresses have changed, otherwise {}."""
     return {"moved": True} if site.layout.get("moved") else {}
 
 
@@ -218,25 +271,36 @@ def dismiss(site_id: int, *, now: datetime, user: Any = None) -> None:
 
 
 def restore(site_id: int, number: int, *, now: datetime, user: Any = None) -> StructureVersion:
-    """Restores a version, or accepts a proposed one: its content becomes a new version, which is returned. Raises ValueError if
-    there is no version with this number."""
+    """Restores a version, or accepts a proposed one: its content becomes a new version, which is
+    returned. Raises ValueError if there is no version with this number."""
     site = Site.objects.get(pk=site_id)
     old = StructureVersion.objects.filter(site=site, number=number).first()
     if old is None:
         raise ValueError(f"{site.name} has no version {number} of its model")
-    changes = [["version", str(site.version), str(number)], *changes_between(site.structure, old.structure)]
-    made = record(site, Origin.RESTORED, changes, now=now, structure=old.structure, rules=old.rules, user=user)
+    changes = [
+        ["version", str(site.version), str(number)],
+        *changes_between(site.structure, old.structure),
+    ]
+    made = record(
+        site, Origin.RESTORED, changes, now=now, structure=old.structure, rules=old.rules, user=user
+    )
     Site.objects.filter(pk=site.pk).update(layout=layout_after_dismissal(site))
     record_event(site, "structure_restored", f"version {number}", now=now, user=user)
     return made
 
 
-def record_event(site: Site, code: str, text: str, *, now: datetime, user: Any = None, run_id: int | None = None) -> None:
+def record_event(
+    site: Site, code: str, text: str, *, now: datetime, user: Any = None, run_id: int | None = None
+) -> None:
     """Records an event about a site: what was changed, and by whom."""
     who = f" ({user.get_username()})" if user is not None else ""
     level = Event.Level.NOTE
-    events.record(level, code, f"{site.name}: {text}{who}", now=now, host_id=site.host_id, run_id=run_id)
+    events.record(
+        level, code, f"{site.name}: {text}{who}", now=now, host_id=site.host_id, run_id=run_id
+    )
 
 
 def _summary(changes: Sequence[Change]) -> str:
-    return "; ".join(f"{what}: {before or '–'} → {after or '–'}" for what, before, after in changes)[:400]
+    return "; ".join(
+        f"{what}: {before or '–'} → {after or '–'}" for what, before, after in changes
+    )[:400]

@@ -17,14 +17,20 @@ from forums.models import Board, BoardHour, Post, Site, Thread
 from forums.reading import PostRecord, ThreadRecord, board_key, first_page, thread_key
 
 MISSES_ALLOWED = 5
-ARRIVED_SINCE = 2  # a list agrees with a thread that has up to this many more stored posts: they may be newer than the list
-MAX_REPLIES = 2**31 - 1  # largest number that the column can store; if a page claims more, this number is stored
-HOUR_SECONDS = 3600  # only posts whose times are known to this precision or better are counted by hour
+# a list agrees with a thread that has up to this many more stored posts: they may be newer than the
+# list
+ARRIVED_SINCE = 2
+MAX_REPLIES = (
+    2**31 - 1
+)  # largest number that the column can store; if a page claims more, this number is stored
+HOUR_SECONDS = (
+    3600  # only posts whose times are known to this precision or better are counted by hour
+)
 
 
 def to_row(record: ThreadRecord) -> Row:
-    """Returns the fields of a thread's row in a list by which changes of the thread are detected. Its `replies` is the number
-    that the list shows, even if that counts posts."""
+    """Returns the fields of a thread's row in a list by which changes of the thread are detected.
+    Its `replies` is the number that the list shows, even if that counts posts."""
     shown = None if record.replies is None else record.replies + bool(record.counts_posts)
     return Row(
         key=thread_key(record.url),
@@ -37,15 +43,35 @@ def to_row(record: ThreadRecord) -> Row:
     )
 
 
-def store_rows(board: Board, rows: Sequence[tuple[Row, ThreadRecord]], owed: Iterable[str], now: datetime) -> dict[str, Thread]:
-    """Stores the rows of a list page; returns the threads by key. Threads whose keys are in `owed` become pending, that is, to be
-    fetched. A thread is moved to the board that its row names (default: `board`), unless it is pinned or from a sub-board."""
+def store_rows(
+    board: Board, rows: Sequence[tuple[Row, ThreadRecord]], owed: Iterable[str], now: datetime
+) -> dict[str, Thread]:
+    """Stores the rows of a list page; returns the threads by key. Threads whose keys are in `owed`
+    become pending, that is, to be fetched. A thread is moved to the board that its row names
+    (default: `board`), unless it is pinned or from a sub-board.
+    """
     owed = set(owed)
     boards = _boards_of(board.site_id) if any(record.board_url for _row, record in rows) else {}
-    have = {t.key: t for t in Thread.objects.filter(site_id=board.site_id, key__in=[row.key for row, _record in rows])}
+    have = {
+        t.key: t
+        for t in Thread.objects.filter(
+            site_id=board.site_id, key__in=[row.key for row, _record in rows]
+        )
+    }
     below = set(Board.objects.filter(parent_id=board.pk).values_list("pk", flat=True))
     fresh: dict[str, Thread] = {}
-    names = ["board_id", "url", "title", "author", "created", "last_reply", "replies", "pinned", "signature", "pending"]
+    names = [
+        "board_id",
+        "url",
+        "title",
+        "author",
+        "created",
+        "last_reply",
+        "replies",
+        "pinned",
+        "signature",
+        "pending",
+    ]
     before = {thread.pk: [getattr(thread, name) for name in names] for thread in have.values()}
     for row, record in rows:
         home = boards.get(board_key(record.board_url), board.pk) if record.board_url else board.pk
@@ -56,12 +82,17 @@ def store_rows(board: Board, rows: Sequence[tuple[Row, ThreadRecord]], owed: Ite
             thread = Thread(site_id=board.site_id, board_id=home, key=row.key, first_seen=now)
             fresh[row.key] = thread
         elif not record.board_url and (record.pinned or thread.board_id in below):
-            # keep the stored board: pinned threads are listed in every board, and a board may list its sub-boards' threads
+            # keep the stored board: pinned threads are listed in every board, and a board may list
+            # its sub-boards' threads
             home = thread.board_id
         _copy(thread, row, record, home)
         thread.pending = thread.pending or row.key in owed
     Thread.objects.bulk_create(list(fresh.values()), ignore_conflicts=False)
-    changed = [thread for thread in have.values() if [getattr(thread, name) for name in names] != before[thread.pk]]
+    changed = [
+        thread
+        for thread in have.values()
+        if [getattr(thread, name) for name in names] != before[thread.pk]
+    ]
     Thread.objects.bulk_update(changed, ["board", *names[1:]], batch_size=100)
     return have | fresh
 
@@ -73,7 +104,9 @@ def _copy(thread: Thread, row: Row, record: ThreadRecord, board_id: int) -> None
     thread.author = thread.author or (record.author or "")[:200]
     if thread.created is None and record.created is not None:
         thread.created = record.created.value
-    if record.last_reply is not None and not (thread.last_reply and _adds_nothing(record.last_reply, thread.last_reply)):
+    if record.last_reply is not None and not (
+        thread.last_reply and _adds_nothing(record.last_reply, thread.last_reply)
+    ):
         thread.last_reply = record.last_reply.value
     if record.replies is not None:
         thread.replies = min(max(0, record.replies), MAX_REPLIES)
@@ -82,9 +115,11 @@ def _copy(thread: Thread, row: Row, record: ThreadRecord, board_id: int) -> None
 
 
 def _adds_nothing(moment: Moment, known: datetime) -> bool:
-    """Tells whether a time shown in a list adds nothing to the known time: it is relative, or is the day or minute that contains
-    the known time."""
-    return moment.relative or moment.value <= known < moment.value + timedelta(seconds=moment.precision_seconds)
+    """Tells whether a time shown in a list adds nothing to the known time: it is relative, or is
+    the day or minute that contains the known time."""
+    return moment.relative or moment.value <= known < moment.value + timedelta(
+        seconds=moment.precision_seconds
+    )
 
 
 def _boards_of(site_id: int) -> dict[str, int]:
@@ -93,9 +128,10 @@ def _boards_of(site_id: int) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class PageStored:
-    """The result of storing one page of a thread: the numbers of posts that are new, of those changed or deleted (`altered`),
-    and of those stored before (`known`). `arrivals` describes each new post with a time precise to an hour or better: that time,
-    whether the post is the first of its thread, and the precision in seconds."""
+    """The result of storing one page of a thread: the numbers of posts that are new, of those
+    changed or deleted (`altered`), and of those stored before (`known`). `arrivals` describes each
+    new post with a time precise to an hour or better: that time, whether the post is the first of
+    its thread, and the precision in seconds."""
 
     new: int
     altered: int
@@ -104,30 +140,41 @@ class PageStored:
 
 
 def post_keys(records: Sequence[PostRecord]) -> list[str]:
-    """Returns a key for each post: the site's own id, otherwise a digest of author, time and text, with a number if that repeats
-    on the page."""
+    """Returns a key for each post: the site's own id, otherwise a digest of author, time and text,
+    with a number if that repeats on the page."""
     keys: list[str] = []
     times: Counter[str] = Counter()
     for record in records:
         if record.post_id:
             key = f"i{record.post_id}"[:80]
         else:
-            posted = record.posted.value.isoformat() if record.posted and not record.posted.relative else ""
-            digest = hashlib.blake2b("\x1f".join((record.author or "", posted, record.text[:500])).encode(), digest_size=12)
+            posted = (
+                record.posted.value.isoformat()
+                if record.posted and not record.posted.relative
+                else ""
+            )
+            digest = hashlib.blake2b(
+                "\x1f".join((record.author or "", posted, record.text[:500])).encode(),
+                digest_size=12,
+            )
             key = f"d{digest.hexdigest()}"
         times[key] += 1
         keys.append(key if times[key] == 1 else f"{key}#{times[key]}")
     return keys
 
 
-def store_page(thread: Thread, page: int, records: Sequence[PostRecord], now: datetime) -> PageStored:
-    """Inserts or updates the posts of one page of a thread. Posts that were stored from this page earlier and are now missing
-    from it are marked as deleted if they come after a post that the page still shows (see `_mark_gone`)."""
+def store_page(
+    thread: Thread, page: int, records: Sequence[PostRecord], now: datetime
+) -> PageStored:
+    """Inserts or updates the posts of one page of a thread. Posts that were stored from this page
+    earlier and are now missing from it are marked as deleted if they come after a post that the
+    page still shows (see `_mark_gone`).
+    """
     keys = post_keys(records)
     _rekey(thread, page, keys, records)
-    first_kept = Post.objects.filter(thread=thread, page=page, key__in=keys, gone_at__isnull=True).aggregate(at=Min("position"))[
-        "at"
-    ]
+    first_kept = Post.objects.filter(
+        thread=thread, page=page, key__in=keys, gone_at__isnull=True
+    ).aggregate(at=Min("position"))["at"]
     have = {post.key: post for post in Post.objects.filter(thread=thread, key__in=keys)}
     new: list[Post] = []
     altered: list[Post] = []
@@ -139,7 +186,10 @@ def store_page(thread: Thread, page: int, records: Sequence[PostRecord], now: da
             continue
         if record.posted is not None and _is_finer(record.posted, post):
             refined.append((post, post.posted, post.precision_seconds))
-            post.posted, post.precision_seconds = record.posted.value, record.posted.precision_seconds
+            post.posted, post.precision_seconds = (
+                record.posted.value,
+                record.posted.precision_seconds,
+            )
         if (post.text, post.page, post.position) != (record.text, page, position) or post.gone_at:
             if post.text != record.text or post.gone_at:
                 post.edited_at = now
@@ -159,28 +209,43 @@ def store_page(thread: Thread, page: int, records: Sequence[PostRecord], now: da
 
 
 def _is_finer(shown: Moment, post: Post) -> bool:
-    """Tells whether a page now shows a post's time more precisely than stored, as "08:55" after "3 minutes ago".
+    """Tells whether a page now shows a post's time more precisely than stored, as "08:55" after "3
+    minutes ago".
 
-    A smaller unit is more precise than a larger one; with equal units an absolute time is more precise than a relative one. A
-    time that contradicts the stored one belongs to something else, perhaps an edit, and is not more precise.
+    A smaller unit is more precise than a larger one; with equal units an absolute time is more
+    precise than a relative one. A time that contradicts the stored one belongs to something else,
+    perhaps an edit, and is not more precise.
     """
     if post.posted is None:
         return True
-    if abs((shown.value - post.posted).total_seconds()) > shown.precision_seconds + post.precision_seconds + FINE_SECONDS:
+    if (
+        abs((shown.value - post.posted).total_seconds())
+        > shown.precision_seconds + post.precision_seconds + FINE_SECONDS
+    ):
         return False
-    counted_back = bool(post.posted.microsecond or (post.posted.second and post.precision_seconds >= FINE_SECONDS))
+    counted_back = bool(
+        post.posted.microsecond or (post.posted.second and post.precision_seconds >= FINE_SECONDS)
+    )
     return (shown.precision_seconds, shown.relative) < (post.precision_seconds, counted_back)
 
 
 def _refine(thread: Thread, refined: Sequence[tuple[Post, datetime | None, int]]) -> None:
-    """Stores more precise times of known posts, given as (post, previous time, previous precision), and moves the posts to the
-    right hour of their board's counts; they do not count as new."""
-    Post.objects.bulk_update([post for post, _time, _precision in refined], ["posted", "precision_seconds"], batch_size=200)
+    """Stores more precise times of known posts, given as (post, previous time, previous precision),
+    and moves the posts to the right hour of their board's counts; they do not count as new."""
+    Post.objects.bulk_update(
+        [post for post, _time, _precision in refined],
+        ["posted", "precision_seconds"],
+        batch_size=200,
+    )
     moved: list[tuple[datetime, bool, int]] = []
     for post, time, precision in refined:
         opening = post.page == 1 and post.position == 0
         moved += [(time, opening, -1)] if time is not None and precision <= HOUR_SECONDS else []
-        moved += [(post.posted, opening, 1)] if post.posted is not None and post.precision_seconds <= HOUR_SECONDS else []
+        moved += (
+            [(post.posted, opening, 1)]
+            if post.posted is not None and post.precision_seconds <= HOUR_SECONDS
+            else []
+        )
         if time is not None:
             Thread.objects.filter(pk=thread.pk, created=time).update(created=post.posted)
             Thread.objects.filter(pk=thread.pk, last_reply=time).update(last_reply=post.posted)
@@ -188,20 +253,26 @@ def _refine(thread: Thread, refined: Sequence[tuple[Post, datetime | None, int]]
 
 
 def _rekey(thread: Thread, page: int, keys: Sequence[str], records: Sequence[PostRecord]) -> None:
-    """Gives stored posts the keys that they have on the page now, so that none is stored twice: a new layout may show post ids
-    for the first time, in another form, or as mere numbers. Author, text and time identify a post. If at least half of those
-    stored under these keys have the right author, only keys of this page that are digests are replaced: digests change when a
-    relative time becomes absolute."""
+    """Gives stored posts the keys that they have on the page now, so that none is stored twice: a
+    new layout may show post ids for the first time, in another form, or as mere numbers. Author,
+    text and time identify a post. If at least half of those stored under these keys have the right
+    author, only keys of this page that are digests are replaced: digests change when a relative
+    time becomes absolute."""
     if thread.fetched_at is None:
         return
     named = dict(zip(keys, records, strict=True))
     known = Post.objects.filter(thread=thread, key__in=keys).only("key", "author")
     agree = [post.author == (named[post.key].author or "")[:200] for post in known]
-    theirs = Post.objects.filter(thread=thread, author__in={(record.author or "")[:200] for record in records}).order_by("id")
+    theirs = Post.objects.filter(
+        thread=thread, author__in={(record.author or "")[:200] for record in records}
+    ).order_by("id")
     if agree and sum(agree) * 2 >= len(agree):
         for post in known:
             del named[post.key]
-        theirs, known = theirs.filter(page=page, key__startswith="d").exclude(key__in=keys), known.none()
+        theirs, known = (
+            theirs.filter(page=page, key__startswith="d").exclude(key__in=keys),
+            known.none(),
+        )
     stored: dict[tuple[str, str], list[Post]] = {}
     for post in theirs if named else ():
         stored.setdefault((post.author, _spaced(post.text)), []).append(post)
@@ -218,7 +289,9 @@ def _rekey(thread: Thread, page: int, keys: Sequence[str], records: Sequence[Pos
     for post in [*known, *(post for post, _key, _record in pairs)]:
         Post.objects.filter(pk=post.pk).update(key=f"was {post.pk}")
     for post, key, record in pairs:
-        Post.objects.filter(pk=post.pk).update(key=key, post_id=(record.post_id or post.post_id)[:80], text=record.text)
+        Post.objects.filter(pk=post.pk).update(
+            key=key, post_id=(record.post_id or post.post_id)[:80], text=record.text
+        )
 
 
 def _spaced(text: str) -> str:
@@ -232,7 +305,9 @@ def _same_time(post: Post, record: PostRecord) -> bool:
     return apart <= FINE_SECONDS + post.precision_seconds + record.posted.precision_seconds
 
 
-def new_post(thread: Thread, page: int, position: int, key: str, record: PostRecord, now: datetime) -> Post:
+def new_post(
+    thread: Thread, page: int, position: int, key: str, record: PostRecord, now: datetime
+) -> Post:
     """Returns a post (not saved yet) from a record on a page of its thread."""
     return Post(
         thread=thread,
@@ -250,9 +325,13 @@ def new_post(thread: Thread, page: int, position: int, key: str, record: PostRec
 
 
 def _mark_gone(thread: Thread, page: int, keys: Sequence[str], after: int, now: datetime) -> int:
-    """Marks posts as deleted that were on this page after position `after` and are not in `keys`; returns their number. Posts
-    before that position are left alone, since they may have moved to the previous page after an older one was deleted."""
-    missing = Post.objects.filter(thread=thread, page=page, position__gt=after, gone_at__isnull=True).exclude(key__in=keys)
+    """Marks posts as deleted that were on this page after position `after` and are not in `keys`;
+    returns their number. Posts before that position are left alone, since they may have moved to
+    the previous page after an older one was deleted.
+    """
+    missing = Post.objects.filter(
+        thread=thread, page=page, position__gt=after, gone_at__isnull=True
+    ).exclude(key__in=keys)
     return missing.update(gone_at=now)
 
 
@@ -260,22 +339,29 @@ def count_new(thread: Thread, page: int, new: Sequence[Post]) -> None:
     """Adds posts stored for the first time to the counts of thread, board, site and hours."""
     if not new:
         return
-    timed = [post for post in new if post.posted is not None and post.precision_seconds <= HOUR_SECONDS]
-    count_hours(thread.board_id, [(post.posted, page == 1 and post.position == 0, 1) for post in timed if post.posted])
+    timed = [
+        post for post in new if post.posted is not None and post.precision_seconds <= HOUR_SECONDS
+    ]
+    count_hours(
+        thread.board_id,
+        [(post.posted, page == 1 and post.position == 0, 1) for post in timed if post.posted],
+    )
     Thread.objects.filter(pk=thread.pk).update(posts=F("posts") + len(new))
     Board.objects.filter(pk=thread.board_id).update(posts=F("posts") + len(new))
     Site.objects.filter(pk=thread.site_id).update(posts=F("posts") + len(new))
 
 
 def count_hours(board_id: int, posts: Sequence[tuple[datetime, bool, int]]) -> None:
-    """Adds posts to the counts of a board's hours, each given as (time, whether it is a first post, 1 to add or -1 to subtract).
-    """
+    """Adds posts to the counts of a board's hours, each given as (time, whether it is a first post,
+    1 to add or -1 to subtract)."""
     hours: dict[datetime, list[int]] = {}
     for time, opening, delta in posts:
         hour = time.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
         hours.setdefault(hour, [0, 0])[0 if opening else 1] += delta
     hours = {hour: deltas for hour, deltas in hours.items() if any(deltas)}
-    BoardHour.objects.bulk_create([BoardHour(board_id=board_id, hour=hour) for hour in hours], ignore_conflicts=True)
+    BoardHour.objects.bulk_create(
+        [BoardHour(board_id=board_id, hour=hour) for hour in hours], ignore_conflicts=True
+    )
     for hour, (threads, replies) in hours.items():
         BoardHour.objects.filter(board_id=board_id, hour=hour).update(
             threads=Greatest(F("threads") + threads, 0), replies=Greatest(F("replies") + replies, 0)
@@ -283,7 +369,8 @@ def count_hours(board_id: int, posts: Sequence[tuple[datetime, bool, int]]) -> N
 
 
 def set_opening(thread: Thread, records: Sequence[PostRecord]) -> None:
-    """Sets the creation time of a thread, and its author if not known yet, from the posts of its first page."""
+    """Sets the creation time of a thread, and its author if not known yet, from the posts of its
+    first page."""
     if not records:
         return
     first = records[0]
@@ -291,20 +378,34 @@ def set_opening(thread: Thread, records: Sequence[PostRecord]) -> None:
     if first.author and not thread.author:
         values["author"] = first.author[:200]
     if first.posted is not None:
-        stored = Post.objects.filter(thread=thread, page=1, position=0, gone_at__isnull=True).first()
+        stored = Post.objects.filter(
+            thread=thread, page=1, position=0, gone_at__isnull=True
+        ).first()
         hourly = first.posted.precision_seconds <= HOUR_SECONDS and thread.created is None
-        if stored is not None and stored.posted is not None and (hourly or not first.posted.relative):
+        if (
+            stored is not None
+            and stored.posted is not None
+            and (hourly or not first.posted.relative)
+        ):
             values["created"] = stored.posted
     if values:
         Thread.objects.filter(pk=thread.pk).update(**values)
 
 
 def fetched(thread: Thread, now: datetime, pages: Mapping[str, object]) -> bool:
-    """Marks a thread as fetched and no longer pending. pages: fields of the thread to set, its last page's address and number.
-    Returns whether this was its first fetch."""
+    """Marks a thread as fetched and no longer pending. pages: fields of the thread to set, its last
+    page's address and number. Returns whether this was its first fetch."""
     first = thread.fetched_at is None
-    newest = Post.objects.filter(thread=thread, gone_at__isnull=True).aggregate(at=Max("posted"))["at"]
-    values: dict[str, object] = {"pending": False, "misses": 0, "fetched_at": now, "gone_at": None, **pages}
+    newest = Post.objects.filter(thread=thread, gone_at__isnull=True).aggregate(at=Max("posted"))[
+        "at"
+    ]
+    values: dict[str, object] = {
+        "pending": False,
+        "misses": 0,
+        "fetched_at": now,
+        "gone_at": None,
+        **pages,
+    }
     if newest is not None:
         values["last_reply"] = newest
     Thread.objects.filter(pk=thread.pk).update(**values)
@@ -317,21 +418,25 @@ def fetched(thread: Thread, now: datetime, pages: Mapping[str, object]) -> bool:
 def same_again(thread: Thread, page: int, records: Sequence[PostRecord]) -> bool:
     """Tells whether a page of a thread only shows posts that are stored for the page before it."""
     keys = set(post_keys(records))
-    before = Post.objects.filter(thread=thread, page=page - 1, gone_at__isnull=True, key__in=keys).count()
+    before = Post.objects.filter(
+        thread=thread, page=page - 1, gone_at__isnull=True, key__in=keys
+    ).count()
     return before == len(keys) > 0
 
 
 def all_stored(thread: Thread) -> bool:
-    """Tells whether at least as many posts of a thread are stored as its row in the list shows; False if that shows no number."""
+    """Tells whether at least as many posts of a thread are stored as its row in the list shows;
+    False if that shows no number."""
     if thread.replies is None:
         return False
     return Post.objects.filter(thread=thread, gone_at__isnull=True).count() > thread.replies
 
 
 def agrees(thread: Thread, counts_posts: bool | None) -> bool | None:
-    """Tells whether as many posts of a thread are stored as its row in the list shows, or up to ARRIVED_SINCE more, which may
-    have been made after the list was read. None if the row shows no number. If `counts_posts` is None, it is unknown whether that
-    number includes the first post, and both are accepted."""
+    """Tells whether as many posts of a thread are stored as its row in the list shows, or up to
+    ARRIVED_SINCE more, which may have been made after the list was read. None if the row shows no
+    number. If `counts_posts` is None, it is unknown whether that number includes the first post,
+    and both are accepted."""
     if thread.replies is None:
         return None
     stored = Post.objects.filter(thread=thread, gone_at__isnull=True).count()
@@ -340,8 +445,9 @@ def agrees(thread: Thread, counts_posts: bool | None) -> bool | None:
 
 
 def missed(thread: Thread, now: datetime, *, gone: bool) -> None:
-    """Handles a fetch of a thread without result: marks it as deleted (`gone`: 404, 410), otherwise leaves it pending for the
-    next visits; after MISSES_ALLOWED such fetches in a row it is pending no longer."""
+    """Handles a fetch of a thread without result: marks it as deleted (`gone`: 404, 410), otherwise
+    leaves it pending for the next visits; after MISSES_ALLOWED such fetches in a row it is pending
+    no longer."""
     if gone:
         Thread.objects.filter(pk=thread.pk).update(pending=False, gone_at=now)
         return

@@ -7,7 +7,19 @@ import shutil
 import pytest
 
 sync_api = pytest.importorskip("playwright.sync_api")
-NAMES = ("chromium-headless-shell", "chromium", "chromium-browser")  # the first is built without windows and needs half the CPU
+NAMES = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+)  # the first is built without windows and needs half the CPU
 CHROMIUM = next((found for name in NAMES if (found := shutil.which(name))), None)
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
-LONGEST = 300_000  # time limit of one step in milliseconds, for a machine under heavy load; ordinary steps take far less
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+# time limit of one step in milliseconds, for a machine under heavy load; ordinary steps take far
+# less
+LONGEST = 300_000

@@ -1,4 +1,5 @@
-"""The texts of the web interface in the language of a test, looked up by their English source text."""
+"""The texts of the web interface in the language of a test, looked up by their English source
+text."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import pytest
 from django.utils import translation
 
 LANGUAGES = ["en", pytest.param("zh-hans", marks=pytest.mark.slow)]
-"""Long journeys run in English only under `make test`; shorter tests look at the same pages in both languages."""
+"""Long journeys run in English only under `make test`; shorter tests look at the same pages in both
+languages."""
 
 PLACE = re.compile(r"%\((\w+)\)s")
 
@@ -30,9 +32,12 @@ class Said:
         return max((piece for piece in re.split(r"%\(\w+\)s|%%|\n", self(text))), key=len).strip()
 
     def value(self, text: str, name: str, seen: str) -> str:
-        """The value that the page text `seen` shows for the placeholder `name` of `text`. AssertionError if it lacks the text."""
+        """The value that the page text `seen` shows for the placeholder `name` of `text`.
+        AssertionError if it lacks the text."""
         whole = re.escape(self(text).replace("%%", "%"))
-        pattern = PLACE.sub(lambda place: f"(?P<{place[1]}>.+?)", whole.replace(r"%\(", "%(").replace(r"\)s", ")s"))
+        pattern = PLACE.sub(
+            lambda place: f"(?P<{place[1]}>.+?)", whole.replace(r"%\(", "%(").replace(r"\)s", ")s")
+        )
         found = re.search(pattern, seen)
         assert found is not None, f"{pattern} is not in {seen}"
         return found[name]

@@ -1,4 +1,5 @@
-"""A correction in a real browser: a field is clicked and assigned, the effect is previewed, saved and undone."""
+"""A correction in a real browser: a field is clicked and assigned, the effect is previewed, saved
+and undone."""
 
 from __future__ import annotations
 
@@ -18,8 +19,10 @@ from tests.site.forum import ForumServer, LocalForum
 
 __all__ = ["page"]
 pytestmark = [
-    pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
-]  # fmt: skip
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +39,16 @@ def server(lasting: ForumServer) -> ForumServer:
 
 
 @pytest.fixture
-def desk(live_server: Any, server: ForumServer, settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> str:
+def desk(
+    live_server: Any, server: ForumServer, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> str:
     """A desk with one visited forum and no workers, because only its pages are needed."""
-    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # Playwright keeps an event loop in the test's thread, in which Django refuses database access by default
+    monkeypatch.setenv(
+        "DJANGO_ALLOW_ASYNC_UNSAFE",
+        "1",
+        # Playwright keeps an event loop in the test's thread, in which Django refuses database
+        # access by default
+    )
     settings.CONTACT = "me@example.org"
     Site.objects.filter(pk=read_once(server).pk).update(name="The local forum")
     User.objects.create_superuser("admin", password=PASSWORD)
@@ -50,7 +60,8 @@ def home(desk: str) -> str:
     return f"{desk}/admin/forums/site/{Site.objects.get().pk}/"
 
 
-def test_a_field_is_corrected_by_a_click_and_put_back(page: Any, desk: str) -> None:  # noqa: F811 - the fixture
+# the fixture
+def test_a_field_is_corrected_by_a_click_and_put_back(page: Any, desk: str) -> None:
     login(page, desk)
     page.goto(home(desk))
     page.click("a:has-text('Model')")
@@ -62,7 +73,9 @@ def test_a_field_is_corrected_by_a_click_and_put_back(page: Any, desk: str) -> N
     page.wait_for_selector(".chips")
     page.click(".chips a:text-is('replies')")
     page.wait_for_selector("#effects")
-    assert page.locator("#effects tbody tr").count() == 2 and f"→ {shown}" in page.inner_text("#effects")
+    assert page.locator("#effects tbody tr").count() == 2 and f"→ {shown}" in page.inner_text(
+        "#effects"
+    )
     page.click("button:has-text('Save the correction') >> nth=0")
     page.wait_for_selector("text=The correction is saved as version 2 of the model.")
     assert page.is_visible("text=list of threads: replies")
@@ -70,17 +83,26 @@ def test_a_field_is_corrected_by_a_click_and_put_back(page: Any, desk: str) -> N
     page.click("button:has-text('Undo')")
     page.wait_for_selector("text=The correction is undone.")
     page.click("tr:has-text('a correction') button:has-text('Restore this version') >> nth=-1")
-    page.wait_for_selector("text=The model now has the content of version 2, saved as a new version.")
+    page.wait_for_selector(
+        "text=The model now has the content of version 2, saved as a new version."
+    )
     assert page.is_visible("text=list of threads: replies")
 
     page.set_viewport_size({"width": 390, "height": 844})
     for path in ("model/", "correct/", "correct/?kind=thread", "edit/", "login/"):
         page.goto(home(desk) + path)
-        assert page.evaluate("Math.max(document.documentElement.scrollWidth, document.querySelector('#content').scrollWidth)") <= 390, path
+        assert (
+            page.evaluate(
+                "Math.max(document.documentElement.scrollWidth,"
+                " document.querySelector('#content').scrollWidth)"
+            )
+            <= 390
+        ), path
     assert page.wrong == []
 
 
-def test_what_is_wrong_in_the_settings_is_told_beside_its_field(page: Any, desk: str) -> None:  # noqa: F811 - the fixture
+# the fixture
+def test_what_is_wrong_in_the_settings_is_told_beside_its_field(page: Any, desk: str) -> None:
     login(page, desk)
     page.goto(home(desk))
     page.click("a:has-text('Edit')")
@@ -93,7 +115,8 @@ def test_what_is_wrong_in_the_settings_is_told_beside_its_field(page: Any, desk:
     page.wait_for_selector("h1:has-text('Another name')")
 
 
-def test_a_visit_is_started_and_a_list_walked_without_a_mouse(page: Any, desk: str) -> None:  # noqa: F811 - the fixture
+# the fixture
+def test_a_visit_is_started_and_a_list_walked_without_a_mouse(page: Any, desk: str) -> None:
     login(page, desk)
     page.keyboard.press("g")
     page.keyboard.press("f")
@@ -102,7 +125,10 @@ def test_a_visit_is_started_and_a_list_walked_without_a_mouse(page: Any, desk: s
     page.keyboard.press("Enter")
     page.wait_for_selector("h1:has-text('The local forum')")
     page.wait_for_selector(".plot[data-ready]")
-    figures = page.evaluate("JSON.parse(document.getElementById(document.querySelector('.plot[data-ready]').dataset.chart).textContent)")
+    figures = page.evaluate(
+        "JSON.parse(document.getElementById(document.querySelector('.plot[data-ready]')"
+        ".dataset.chart).textContent)"
+    )
     for what, begins in (("csv", b"\xef\xbb\xbf"), ("svg", b"<svg"), ("png", b"\x89PNG")):
         page.click("details.menu summary[title='Download'] >> nth=0")
         with page.expect_download() as taken:

@@ -1,5 +1,5 @@
-"""A correction on real forum software: a wrong one is made by a click and undone, stored pages are read again, and the export
-equals the true content."""
+"""A correction on real forum software: a wrong one is made by a click and undone, stored pages are
+read again, and the export equals the true content."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ pytestmark = [
 
 
 class Live(NamedTuple):
-    """An installation that has crawled a real forum: its address and environment, the forum's true posts, the export folder."""
+    """An installation that has crawled a real forum: its address and environment, the forum's true
+    posts, the export folder."""
 
     address: str
     environment: dict[str, str]
@@ -34,7 +35,12 @@ class Live(NamedTuple):
 
     def exported(self) -> Counter[tuple[str, str, str]]:
         out = self.folder / "posts.jsonl"
-        assert manage(self.environment, "export", "posts", "--format", "jsonl", "--out", str(out)).returncode == 0
+        assert (
+            manage(
+                self.environment, "export", "posts", "--format", "jsonl", "--out", str(out)
+            ).returncode
+            == 0
+        )
         return exported_posts(out.read_text(encoding="utf-8").splitlines())
 
     def read_again(self) -> None:
@@ -49,10 +55,17 @@ def live(installed: dict[str, str], tmp_path: Path) -> Iterator[Live]:
     with running("fluxbb", "php", tmp_path / "targets") as target:
         own = ("--allow-private", "--delay", "0")
         assert manage(environment, "forum", "add", target.url, *own).returncode == 0
-        assert manage(environment, "forum", "crawl", "1", "--history-days", "400", *own).returncode == 0
+        assert (
+            manage(environment, "forum", "crawl", "1", "--history-days", "400", *own).returncode
+            == 0
+        )
         truth = true_posts(target.truth())
-    assert manage(environment, "schedule", "pause").returncode == 0  # a planned visit would delay reading the stored pages again
-    serve = Serve(environment, tmp_path / "log")  # the forum no longer runs here: the rest of the test must not request it
+    assert (
+        manage(environment, "schedule", "pause").returncode == 0
+    )  # a planned visit would delay reading the stored pages again
+    serve = Serve(
+        environment, tmp_path / "log"
+    )  # the forum no longer runs here: the rest of the test must not request it
     serve.start()
     try:
         assert wait_for(lambda: serve.health()[0]), serve.told()
@@ -66,7 +79,8 @@ def desk(live: Live) -> str:
     return live.address
 
 
-def test_a_wrong_correction_taken_back_leaves_the_truth(page: Any, live: Live) -> None:  # noqa: F811 - the fixture
+# the fixture
+def test_a_wrong_correction_taken_back_leaves_the_truth(page: Any, live: Live) -> None:
     assert live.exported() == live.truth
     login(page, live.address)
     page.goto(f"{live.address}/admin/forums/site/1/correct/?kind=thread")
@@ -77,7 +91,10 @@ def test_a_wrong_correction_taken_back_leaves_the_truth(page: Any, live: Live) -
     page.wait_for_selector("text=The correction is saved as version 2 of the model.")
     live.read_again()
     wrong = live.exported()
-    assert wrong.total() == live.truth.total() and (wrong & live.truth).total() < live.truth.total() / 2
+    assert (
+        wrong.total() == live.truth.total()
+        and (wrong & live.truth).total() < live.truth.total() / 2
+    )
 
     page.click("button:has-text('Undo')")
     page.wait_for_selector("text=The correction is undone.")

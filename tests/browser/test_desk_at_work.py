@@ -1,7 +1,7 @@
 """Tasks of an operator, each from the home page to its result, in English and in Chinese.
 
-One browser and one server serve all tests; each test has its own database and window. No workers run: a test runs the work
-itself at the step where a worker would.
+One browser and one server serve all tests; each test has its own database and window. No workers
+run: a test runs the work itself at the step where a worker would.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from tests.site.forum import ForumServer, LocalForum
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 SLICES = 40
 pytestmark = [
-    pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True),
+    pytest.mark.browser,
+    pytest.mark.once,
+    pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
-]  # fmt: skip
+]
 Say = Callable[..., str]
 
 
@@ -49,13 +51,20 @@ def say(language: str) -> Say:
 
 
 @pytest.fixture
-def page(browser: Any, live_server: Any, client: Any, settings: LazySettings, language: str) -> Iterator[Any]:
+def page(
+    browser: Any, live_server: Any, client: Any, settings: LazySettings, language: str
+) -> Iterator[Any]:
     """A window of a logged-in user; errors in the page fail the test."""
     settings.CONTACT = "me@example.org"
     client.force_login(user("first"))
     context = browser.new_context(viewport=DESKTOP, base_url=live_server.url)
-    cookies = {settings.SESSION_COOKIE_NAME: client.cookies[settings.SESSION_COOKIE_NAME].value, settings.LANGUAGE_COOKIE_NAME: language}
-    context.add_cookies([{"name": name, "value": value, "url": live_server.url} for name, value in cookies.items()])
+    cookies = {
+        settings.SESSION_COOKIE_NAME: client.cookies[settings.SESSION_COOKIE_NAME].value,
+        settings.LANGUAGE_COOKIE_NAME: language,
+    }
+    context.add_cookies(
+        [{"name": name, "value": value, "url": live_server.url} for name, value in cookies.items()]
+    )
     opened = context.new_page()
     opened.set_default_timeout(LONGEST)
     wrong: list[str] = []
@@ -81,25 +90,54 @@ def forum(name: str = "Riverside", **values: Any) -> Site:
     """A forum with three boards; the first has threads whose posts are spread over three weeks."""
     now = datetime.now(UTC)
     host = Host.objects.create(key=f"{name.lower()}.example")
-    site = Site.objects.create(name=name, url=f"https://{name.lower()}.example/", url_hash=host.pk, host=host, added=now, **values)
+    site = Site.objects.create(
+        name=name,
+        url=f"https://{name.lower()}.example/",
+        url_hash=host.pk,
+        host=host,
+        added=now,
+        **values,
+    )
     boards = [
         Board.objects.create(
-            site=site, name=title, url=f"{site.url}{place}", key=str(place), position=place, next_visit=now + timedelta(hours=place + 1),
-            last_visit=now - timedelta(hours=1), complete_at=now - timedelta(hours=1), watched_since=now - timedelta(days=30),
+            site=site,
+            name=title,
+            url=f"{site.url}{place}",
+            key=str(place),
+            position=place,
+            next_visit=now + timedelta(hours=place + 1),
+            last_visit=now - timedelta(hours=1),
+            complete_at=now - timedelta(hours=1),
+            watched_since=now - timedelta(days=30),
         )
         for place, title in enumerate(("Boats", "Bridges", "Fish"))
-    ]  # fmt: skip
+    ]
     Thread.objects.bulk_create(
         Thread(
-            site=site, board=boards[0], key=str(number), url=f"{site.url}t{number}", title=f"Lantern {number}", author="anna", first_seen=now,
-            last_reply=now - timedelta(minutes=number), created=now - timedelta(days=number), replies=number, posts=(number * 7) % 50,
+            site=site,
+            board=boards[0],
+            key=str(number),
+            url=f"{site.url}t{number}",
+            title=f"Lantern {number}",
+            author="anna",
+            first_seen=now,
+            last_reply=now - timedelta(minutes=number),
+            created=now - timedelta(days=number),
+            replies=number,
+            posts=(number * 7) % 50,
         )
         for number in range(50)
-    )  # fmt: skip
+    )
     hour = now.replace(minute=0, second=0, microsecond=0)
     BoardHour.objects.bulk_create(
-        BoardHour(board=board, hour=hour - timedelta(hours=back), threads=int(back % 24 == 5 + place), replies=(back + place) % 4)
-        for place, board in enumerate(boards) for back in range(2, 21 * 24)
+        BoardHour(
+            board=board,
+            hour=hour - timedelta(hours=back),
+            threads=int(back % 24 == 5 + place),
+            replies=(back + place) % 4,
+        )
+        for place, board in enumerate(boards)
+        for back in range(2, 21 * 24)
     )
     return site
 
@@ -130,7 +168,8 @@ def test_a_forum_is_added_and_read(page: Any, say: Say) -> None:
 
 
 def test_why_a_board_is_late(page: Any, say: Say) -> None:
-    """Follows links from the home page's tile of late boards to their list, to the reason, and to the page of the host."""
+    """Follows links from the home page's tile of late boards to their list, to the reason, and to
+    the page of the host."""
     site = forum()
     late = Board.objects.filter(site=site, name="Bridges")
     late.update(next_visit=datetime.now(UTC) - timedelta(hours=5))
@@ -141,7 +180,9 @@ def test_why_a_board_is_late(page: Any, say: Say) -> None:
     page.click("td.title a:has-text('Bridges')")
     reason = page.inner_text("#why-late")
     assert say("no worker is alive, so nothing is fetched.") in reason
-    Host.objects.filter(pk=site.host_id).update(retry_after_until=datetime.now(UTC) + timedelta(hours=2))
+    Host.objects.filter(pk=site.host_id).update(
+        retry_after_until=datetime.now(UTC) + timedelta(hours=2)
+    )
     page.reload()
     page.click(f"#why-late a:has-text('{say('Host')}')")
     page.wait_for_url(f"**/hosts/{site.host_id}/")
@@ -155,7 +196,10 @@ def test_theta_is_tuned_and_the_curve_follows(page: Any, say: Say) -> None:
     page.wait_for_function("document.querySelectorAll('[data-ready]').length >= 3")
     page.select_option("[name=policy]", "optimal")
     page.wait_for_selector("form[data-preview]:not(.asking)")
-    curve = "JSON.stringify(document.querySelector('[data-chart=chart-curve]')._fullData.map(one => Array.from(one.y)))"
+    curve = (
+        "JSON.stringify(document.querySelector('[data-chart=chart-curve]')._fullData.map(one =>"
+        " Array.from(one.y)))"
+    )
     before = page.evaluate(curve)
     page.evaluate(
         "const slider = document.querySelector('input[data-for=theta]');"
@@ -170,7 +214,14 @@ def test_theta_is_tuned_and_the_curve_follows(page: Any, say: Say) -> None:
 
 def test_everything_is_paused_and_goes_on(page: Any, say: Say) -> None:
     site = forum()
-    run = Run.objects.create(kind="forum", label="Riverside", target=site.pk, state="queued", created=datetime.now(UTC), begun=True)
+    run = Run.objects.create(
+        kind="forum",
+        label="Riverside",
+        target=site.pk,
+        state="queued",
+        created=datetime.now(UTC),
+        begun=True,
+    )
     page.goto("/admin/")
     page.click(f".tree a:has-text('{say('Schedules')}')")
     page.click(f"button:has-text('{say('Pause all crawling')}')")
@@ -178,7 +229,9 @@ def test_everything_is_paused_and_goes_on(page: Any, say: Say) -> None:
     run.refresh_from_db()
     assert Hold.objects.exists() and run.state == "paused"
     page.goto(f"/admin/forums/site/{site.pk}/")
-    assert page.locator(f"text={say('all crawling is paused')}").count() >= 3, "each board says why it is not visited"
+    assert page.locator(f"text={say('all crawling is paused')}").count() >= 3, (
+        "each board says why it is not visited"
+    )
     page.click(f"a:has-text('{say('all crawling is paused')}') >> nth=0")
     page.click(f"button:has-text('{say('Resume all crawling')}')")
     page.wait_for_selector(f"button:has-text('{say('Pause all crawling')}')")
@@ -199,7 +252,8 @@ def test_why_a_site_is_silent(page: Any, say: Say) -> None:
 
 
 def test_by_the_palette_alone(page: Any, say: Say) -> None:
-    """Finds a forum by its name, visits it and pauses all crawling using only the command palette."""
+    """Finds a forum by its name, visits it and pauses all crawling using only the command
+    palette."""
     site = forum()
     page.goto("/admin/")
 
@@ -211,7 +265,10 @@ def test_by_the_palette_alone(page: Any, say: Say) -> None:
 
     ask("riversi", "Riverside")
     page.wait_for_url(f"**/forums/site/{site.pk}/")
-    ask({"Crawl now": "crawl now riverside"}.get(say("Crawl now"), "立即抓取 riverside"), "Riverside")
+    ask(
+        {"Crawl now": "crawl now riverside"}.get(say("Crawl now"), "立即抓取 riverside"),
+        "Riverside",
+    )
     page.wait_for_selector(f"text={say('A visit has started.')}")
     assert Run.objects.get(kind="forum").target == site.pk
     ask("bridges", "Bridges")
@@ -219,8 +276,8 @@ def test_by_the_palette_alone(page: Any, say: Say) -> None:
 
 
 def test_by_the_keyboard_alone(page: Any, say: Say) -> None:
-    """Uses only the keyboard: opens the list of boards, a board's threads in a pane beside it, and one of the threads; pins this
-    thread as a tab, which is still there after a reload."""
+    """Uses only the keyboard: opens the list of boards, a board's threads in a pane beside it, and
+    one of the threads; pins this thread as a tab, which is still there after a reload."""
     forum()
     page.goto("/admin/")
     page.keyboard.press("g")
@@ -249,19 +306,24 @@ def test_by_the_keyboard_alone(page: Any, say: Say) -> None:
 
 
 def test_the_pane_sorts_pages_and_searches_for_itself(page: Any, say: Say) -> None:
-    """Sorting, paging and searching in the pane request only the pane; the list beside it stays unchanged."""
+    """Sorting, paging and searching in the pane request only the pane; the list beside it stays
+    unchanged."""
     forum()
     page.goto("/admin/forums/boards/")
     page.click("[data-pane]")
     page.wait_for_selector("#pane tr[data-row]")
-    page.select_option("#pane select[data-go]", label=f"{say('Replies')} ↓")  # in the pane, a menu replaces the column headers
+    page.select_option(
+        "#pane select[data-go]", label=f"{say('Replies')} ↓"
+    )  # in the pane, a menu replaces the column headers
     page.wait_for_selector("#pane tr[data-row]:first-child a:has-text('Lantern 49')")
     page.click("#pane .pager a[rel=next]")
     page.wait_for_selector("#pane tr[data-row]:first-child a:has-text('Lantern 19')")
     page.fill("#pane [name=q]", "lantern 33")
     page.keyboard.press("Enter")
     page.wait_for_selector("#pane tr[data-row]:only-child a:has-text('Lantern 33')")
-    assert page.url.endswith("/forums/boards/") and page.locator("#content tr[data-row]").count() == 3
+    assert (
+        page.url.endswith("/forums/boards/") and page.locator("#content tr[data-row]").count() == 3
+    )
 
 
 def test_days_dragged_over_in_a_chart_narrow_the_list_below(page: Any, say: Say) -> None:
@@ -281,7 +343,8 @@ def test_days_dragged_over_in_a_chart_narrow_the_list_below(page: Any, say: Say)
 
 
 def drag(page: Any, first: float, last: float) -> None:
-    """Drags over the chart that filters a list, between two positions given as shares of its width."""
+    """Drags over the chart that filters a list, between two positions given as shares of its
+    width."""
     page.wait_for_selector("[data-brushed]")
     box = page.locator("[data-brushed] .nsewdrag").bounding_box()
     page.mouse.move(box["x"] + first * box["width"], box["y"] + box["height"] / 3)
@@ -301,12 +364,19 @@ def listed(page: Any) -> set[str]:
 
 
 def test_days_dragged_over_narrow_the_runs_and_all_come_back(page: Any, say: Say) -> None:
-    """Every day of the chart has a run; after dragging in either direction, the list and its address contain the selected days.
-    """
+    """Every day of the chart has a run; after dragging in either direction, the list and its
+    address contain the selected days."""
     now = datetime.now(UTC)
     ends = {f"Quarry {back:02}": now - timedelta(days=back) for back in range(29)}
     Run.objects.bulk_create(
-        Run(kind="topic", label=label, state="failed" if label.endswith("3") else "finished", created=end, started=end, finished=end)
+        Run(
+            kind="topic",
+            label=label,
+            state="failed" if label.endswith("3") else "finished",
+            created=end,
+            started=end,
+            finished=end,
+        )
         for label, end in ends.items()
     )
     page.goto("/admin/runs/")
@@ -314,15 +384,22 @@ def test_days_dragged_over_narrow_the_runs_and_all_come_back(page: Any, say: Say
     drag(page, 0.75, 0.45)
     page.wait_for_url("**from=*")
     days = asked(page)
-    within = {label for label, end in ends.items() if days["from"] <= f"{end:%Y-%m-%d}" <= days["to"]}
+    within = {
+        label for label, end in ends.items() if days["from"] <= f"{end:%Y-%m-%d}" <= days["to"]
+    }
     assert listed(page) == within and 6 <= len(within) <= 12, days
     page.wait_for_selector("[data-brushed]")
-    shaded = "document.querySelector('[data-brushed]').layout.shapes.map(one => [one.x0.slice(0, 10), one.x1.slice(0, 10)])"
+    shaded = (
+        "document.querySelector('[data-brushed]').layout.shapes.map(one => [one.x0.slice(0, 10),"
+        " one.x1.slice(0, 10)])"
+    )
     assert page.evaluate(shaded)[0][1] == days["to"], "the chart shows the days that are chosen"
 
     page.select_option("select[name=show]", "failed")
     page.wait_for_url("**show=failed*")
-    assert asked(page) | days == asked(page) and listed(page) == {label for label in within if label.endswith("3")}
+    assert asked(page) | days == asked(page) and listed(page) == {
+        label for label in within if label.endswith("3")
+    }
     page.click(f"[data-table] a:has-text('{say('Show all')}')")
     page.wait_for_url(lambda address: "from=" not in address)
     assert listed(page) == set(ends) and page.evaluate(shaded) == []
@@ -330,12 +407,14 @@ def test_days_dragged_over_narrow_the_runs_and_all_come_back(page: Any, say: Say
     day = 1 / 30
     drag(page, 20.1 * day, 20.3 * day)
     page.wait_for_url("**from=*")
-    assert asked(page)["from"] == asked(page)["to"] and len(listed(page)) == 1, "less than half of a day's bar is that day"
+    assert asked(page)["from"] == asked(page)["to"] and len(listed(page)) == 1, (
+        "less than half of a day's bar is that day"
+    )
 
 
 def test_on_a_phone(page: Any, say: Say) -> None:
-    """On a phone the tree is a drawer, a list is shown as sortable cards, details are a sheet, and nothing is wider than the
-    screen."""
+    """On a phone the tree is a drawer, a list is shown as sortable cards, details are a sheet, and
+    nothing is wider than the screen."""
     forum()
     page.set_viewport_size(PHONE)
     page.goto("/admin/")
@@ -346,7 +425,10 @@ def test_on_a_phone(page: Any, say: Say) -> None:
     page.wait_for_url("**sort=*")
     page.click("[data-pane]")
     page.wait_for_selector("#pane .post, #pane .empty")
-    wide = "Math.max(document.documentElement.scrollWidth, document.querySelector('#content').scrollWidth)"
+    wide = (
+        "Math.max(document.documentElement.scrollWidth,"
+        " document.querySelector('#content').scrollWidth)"
+    )
     assert page.evaluate(wide) <= PHONE["width"]
     page.click("#pane [data-close]")
     page.wait_for_selector("#pane", state="hidden")

@@ -1,5 +1,5 @@
-"""A search site used only through the desk, in both languages: forms are found, a field is corrected, a policy is chosen, and
-the figures agree with the export."""
+"""A search site used only through the desk, in both languages: forms are found, a field is
+corrected, a policy is chosen, and the figures agree with the export."""
 
 from __future__ import annotations
 
@@ -16,11 +16,26 @@ from tests.browser.said import LANGUAGES
 from tests.browser.test_journey import CHROMIUM, desk, login, page
 
 __all__ = ["desk", "page"]
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+]
 RECORDS, QUERIES = 300, 24
 AT_REST = "[data-live]:not([data-fresh]) dl.facts"
 """A page of an ended run that has reloaded itself once and does not change any more."""
-FACTS = ("queries", "valid", "efficiency", "records", "a_query", "returned", "cut", "requests", "details", "total", "coverage")
+FACTS = (
+    "queries",
+    "valid",
+    "efficiency",
+    "records",
+    "a_query",
+    "returned",
+    "cut",
+    "requests",
+    "details",
+    "total",
+    "coverage",
+)
 
 
 @pytest.fixture
@@ -29,35 +44,48 @@ def server() -> Iterator[FormServer]:
         yield served
 
 
-def facts(page: Any) -> dict[str, str]:  # noqa: F811 - the fixture
+def facts(page: Any) -> dict[str, str]:
     """The figures of a harvest as shown on its page."""
-    return dict(zip(FACTS, (each.strip() for each in page.locator("[data-live] dl.facts dd").all_inner_texts()), strict=True))
+    return dict(
+        zip(
+            FACTS,
+            (each.strip() for each in page.locator("[data-live] dl.facts dd").all_inner_texts()),
+            strict=True,
+        )
+    )
 
 
 def number(text: str) -> int:
     return int(text.split()[0].replace(",", ""))
 
 
-def found_form(page: Any, desk: str, server: FormServer) -> None:  # noqa: F811 - the fixtures
+def found_form(page: Any, desk: str, server: FormServer) -> None:
     page.goto(f"{desk}/admin/deepweb/add/")
     page.fill("#id_addresses", server.url)
     page.fill("#id_depth", "1")
     page.fill("#id_delay", "0")
     page.check("#id_private")
     page.click("button.btn.main")
-    page.locator("a[href*='/deepweb/form/']").first.click()  # visible once the page has reloaded itself after the inspection
+    page.locator(
+        "a[href*='/deepweb/form/']"
+    ).first.click()  # visible once the page has reloaded itself after the inspection
 
 
-def fits(page: Any) -> None:  # noqa: F811 - the fixture
+def fits(page: Any) -> None:
     """Checks that nothing is wider than the window, on a desktop and on a phone."""
     for width, height in ((390, 844), (1440, 900)):
         page.set_viewport_size({"width": width, "height": height})
-        width_used = "Math.max(document.documentElement.scrollWidth, document.querySelector('#content').scrollWidth)"
+        width_used = (
+            "Math.max(document.documentElement.scrollWidth,"
+            " document.querySelector('#content').scrollWidth)"
+        )
         assert page.evaluate(width_used) <= width
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_from_an_address_to_the_export_of_its_records(page: Any, desk: str, server: FormServer, language: str) -> None:  # noqa: F811
+def test_from_an_address_to_the_export_of_its_records(
+    page: Any, desk: str, server: FormServer, language: str
+) -> None:
     login(page, desk)
     if language != "en":
         page.click(".desk-side [x-on\\:click='openUserLinks = !openUserLinks']")
@@ -68,7 +96,9 @@ def test_from_an_address_to_the_export_of_its_records(page: Any, desk: str, serv
     role = page.locator("form[action*='/role/']", has=page.locator("input[name=name][value=q]"))
     role.locator("select[name=role]").select_option("query")
     role.locator("button").click()
-    page.wait_for_function("document.querySelector('input[name=name][value=q] ~ select')?.value === 'query'")
+    page.wait_for_function(
+        "document.querySelector('input[name=name][value=q] ~ select')?.value === 'query'"
+    )
     fits(page)
 
     page.select_option("#id_policy", "frequency")
@@ -85,7 +115,9 @@ def test_from_an_address_to_the_export_of_its_records(page: Any, desk: str, serv
     assert 0 < number(told["records"]) <= RECORDS <= number(told["returned"])
     assert number(told["requests"]) >= number(told["queries"])
     if told["coverage"] == "–":
-        assert page.locator("[data-live] p.soft").inner_text().strip()  # the reason why the number of records cannot be estimated
+        assert (
+            page.locator("[data-live] p.soft").inner_text().strip()
+        )  # the reason why the number of records cannot be estimated
     else:
         low, high = (number(end) for end in told["total"].split(" – "))
         assert number(told["records"]) <= high and low <= high
@@ -98,6 +130,9 @@ def test_from_an_address_to_the_export_of_its_records(page: Any, desk: str, serv
         menu.locator("a[href*='records.jsonl']").first.click()
     lines = Path(found.value.path()).read_text(encoding="utf-8").splitlines()
     titles = {record.title for record in server.site.all}
-    assert len(lines) == number(told["records"]) and {json.loads(line)["title"] for line in lines} <= titles
+    assert (
+        len(lines) == number(told["records"])
+        and {json.loads(line)["title"] for line in lines} <= titles
+    )
     fits(page)
     assert page.wrong == []

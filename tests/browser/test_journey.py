@@ -1,4 +1,5 @@
-"""First use in a real browser: first login, a forum is added, its run is watched, stopped and exported."""
+"""First use in a real browser: first login, a forum is added, its run is watched, stopped and
+exported."""
 
 from __future__ import annotations
 
@@ -15,7 +16,10 @@ from tests.serving import Serve
 from tests.site.forum import ForumServer, LocalForum
 
 PASSWORD = "first-password-of-all"
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +48,17 @@ def page(browser: Any, desk: str) -> Iterator[Any]:
     opened.set_default_timeout(LONGEST)
     opened.wrong = []
     opened.on("pageerror", lambda error: opened.wrong.append(str(error)))
-    opened.on("console", lambda line: opened.wrong.append(line.text) if line.type == "error" else None)
-    opened.on("request", lambda asked: None if asked.url.startswith((desk, f"blob:{desk}", "data:")) else opened.wrong.append(asked.url))
+    opened.on(
+        "console", lambda line: opened.wrong.append(line.text) if line.type == "error" else None
+    )
+    opened.on(
+        "request",
+        lambda asked: (
+            None
+            if asked.url.startswith((desk, f"blob:{desk}", "data:"))
+            else opened.wrong.append(asked.url)
+        ),
+    )
     yield opened
     opened.close()
 
@@ -59,7 +72,8 @@ def login(page: Any, desk: str) -> None:
 
 
 def add_forum(page: Any, forum: ForumServer) -> None:
-    """Enters the forum's address and waits, without a manual reload, until its boards can be selected."""
+    """Enters the forum's address and waits, without a manual reload, until its boards can be
+    selected."""
     page.click("text=Add forum >> nth=0")
     page.fill("#id_address", forum.url)
     page.fill("#id_delay", "0")
@@ -69,7 +83,9 @@ def add_forum(page: Any, forum: ForumServer) -> None:
     page.wait_for_selector("#id_timezone")
 
 
-def test_first_login_add_a_forum_watch_its_run_stop_it_export(page: Any, desk: str, forum: ForumServer) -> None:
+def test_first_login_add_a_forum_watch_its_run_stop_it_export(
+    page: Any, desk: str, forum: ForumServer
+) -> None:
     login(page, desk)
     assert page.is_visible("text=No forum yet")
     page.wait_for_function("document.querySelector('[data-part=light]')?.classList.contains('ok')")
@@ -82,7 +98,9 @@ def test_first_login_add_a_forum_watch_its_run_stop_it_export(page: Any, desk: s
     page.locator("[data-tick-all]").check()
     page.fill("#id_name", "The local forum")
     page.fill("#id_history", "400")
-    forum.forum.delay_seconds = 1.5  # slow enough that the visit can be watched and stopped on a slow machine too
+    forum.forum.delay_seconds = (
+        1.5  # slow enough that the visit can be watched and stopped on a slow machine too
+    )
     page.click("main button:has-text('Save'), #content button:has-text('Save')")
     page.wait_for_selector("h1:has-text('The local forum')")
 
@@ -91,9 +109,13 @@ def test_first_login_add_a_forum_watch_its_run_stop_it_export(page: Any, desk: s
     pages = page.locator("dl.facts dd").first
     before = int(pages.inner_text().replace(",", ""))
     page.evaluate("window.opened = true")
-    page.wait_for_function(f"Number(document.querySelector('dl.facts dd')?.innerText.replace(',', '')) > {before}")
+    page.wait_for_function(
+        f"Number(document.querySelector('dl.facts dd')?.innerText.replace(',', '')) > {before}"
+    )
     assert page.evaluate("window.opened"), "the page was loaded anew"
-    page.wait_for_selector("dl.facts div:has(dt:text-is('New')) dd:not(:text-is('0'))")  # so that the charts are not empty
+    page.wait_for_selector(
+        "dl.facts div:has(dt:text-is('New')) dd:not(:text-is('0'))"
+    )  # so that the charts are not empty
 
     page.on("dialog", lambda dialog: dialog.accept())
     page.click("button:has-text('Stop')")
@@ -116,9 +138,9 @@ def charts_fit(page: Any) -> None:
     for width in (1440, 390, 1440):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function(
-            "[...document.querySelectorAll('[data-chart]')].every(box => box.dataset.ready"
-            " && Math.abs(box.querySelector('.main-svg').getBoundingClientRect().width - box.clientWidth) < 2"
-            " && box.getBoundingClientRect().right <= window.innerWidth)"
+            "[...document.querySelectorAll('[data-chart]')].every(box => box.dataset.ready &&"
+            " Math.abs(box.querySelector('.main-svg').getBoundingClientRect().width -"
+            " box.clientWidth) < 2 && box.getBoundingClientRect().right <= window.innerWidth)"
         )
         assert page.locator("[data-chart]").count() >= 1
 
@@ -131,8 +153,25 @@ def test_dark_and_chinese_stay_and_nothing_is_wider_than_a_phone(page: Any, desk
     page.click("text=简体中文")
     page.wait_for_selector("html[lang=zh-hans].dark")
     page.set_viewport_size({"width": 390, "height": 844})
-    for path in ("", "forums/", "forums/add/", "runs/", "hosts/", "archive/", "workers/", "events/", "auth/user/add/", "django_q/schedule/"):
+    for path in (
+        "",
+        "forums/",
+        "forums/add/",
+        "runs/",
+        "hosts/",
+        "archive/",
+        "workers/",
+        "events/",
+        "auth/user/add/",
+        "django_q/schedule/",
+    ):
         page.goto(f"{desk}/admin/{path}")
         page.wait_for_selector("html[lang=zh-hans].dark")
-        assert page.evaluate("Math.max(document.documentElement.scrollWidth, document.querySelector('#content').scrollWidth)") <= 390, path
+        assert (
+            page.evaluate(
+                "Math.max(document.documentElement.scrollWidth,"
+                " document.querySelector('#content').scrollWidth)"
+            )
+            <= 390
+        ), path
     assert page.wrong == []

@@ -1,5 +1,5 @@
-"""A Chinese topic from three texts and an ontology: crawled and marked, its strategies compared, the best one adopted, the
-pages exported."""
+"""A Chinese topic from three texts and an ontology: crawled and marked, its strategies compared,
+the best one adopted, the pages exported."""
 
 from __future__ import annotations
 
@@ -16,23 +16,29 @@ from tests.browser.test_topic import OFF, ON, site
 from tests.site.server import LocalSite
 
 __all__ = ["desk", "page", "site"]
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+]
 
 TEXTS = "\n---\n".join(ON[:3])
 ONTOLOGY = "concept,broader,labels\n信息系统,,信息系统\n爬虫,信息系统,爬虫;采集器\n搜索引擎,信息系统,搜索引擎;检索系统\n"
 SYNONYM = "采集器"
-"""A word without common characters with the sample texts; the ontology makes it similar to one of their words."""
+"""A word without common characters with the sample texts; the ontology makes it similar to one of
+their words."""
 
 
 FOUND_MOST = (
-    "%(best)s found relevant pages earliest: the area under its curve is %(gap)s larger than that of %(second)s"
-    " (95 %% interval %(low)s to %(high)s, %(n)s repetitions)."
+    "%(best)s found relevant pages earliest: the area under its curve is %(gap)s larger than that"
+    " of %(second)s (95 %% interval %(low)s to %(high)s, %(n)s repetitions)."
 )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_from_texts_and_an_ontology_to_the_best_strategy(page: Any, desk: str, site: LocalSite, language: str) -> None:  # noqa: F811
+def test_from_texts_and_an_ontology_to_the_best_strategy(
+    page: Any, desk: str, site: LocalSite, language: str
+) -> None:
     login(page, desk)
     said = Said(language)
     speak(page, desk, said)
@@ -62,7 +68,10 @@ def test_from_texts_and_an_ontology_to_the_best_strategy(page: Any, desk: str, s
     page.goto(topic)
     assert fact(page, said("Strategy")) == best
     page.goto(f"{topic}crawl/")
-    assert page.input_value("#id_strategy") == {said(name): code for name, code in COMPARED.items()}[best]
+    assert (
+        page.input_value("#id_strategy")
+        == {said(name): code for name, code in COMPARED.items()}[best]
+    )
     page.click(f"#settings-history button:has-text('{said('Undo')}')")
     page.wait_for_selector(f"#settings-history td:has-text('{said('undone')}')")
     assert page.input_value("#id_strategy") == "adaptive"
@@ -71,7 +80,10 @@ def test_from_texts_and_an_ontology_to_the_best_strategy(page: Any, desk: str, s
     page.click(f"summary:has-text('{said('Export')}')")
     with page.expect_download() as found:
         page.locator(".exports [href*='pages']:has-text('JSONL')").first.click()
-    lines = [json.loads(line) for line in Path(found.value.path()).read_text(encoding="utf-8").splitlines()]
+    lines = [
+        json.loads(line)
+        for line in Path(found.value.path()).read_text(encoding="utf-8").splitlines()
+    ]
     assert len(lines) == 1 + 2 * len(ON) + len(OFF) and {"url", "relevance"} <= set(lines[0])
     assert page.locator("html").get_attribute("lang") == language
     assert page.wrong == []
@@ -80,12 +92,12 @@ def test_from_texts_and_an_ontology_to_the_best_strategy(page: Any, desk: str, s
 COMPARED = {"Breadth first": "breadth_first", "Shark search": "shark"}
 
 
-def fact(page: Any, name: str) -> str:  # noqa: F811
+def fact(page: Any, name: str) -> str:
     """The value beside a name in the list of facts."""
     return str(page.locator("dl.facts div", has_text=name).locator("dd").first.inner_text())
 
 
-def score(page: Any, topic: str, text: str, said: Said) -> float:  # noqa: F811
+def score(page: Any, topic: str, text: str, said: Said) -> float:
     """The score that the topic gives to a text."""
     page.goto(f"{topic}try/")
     page.fill("#id_text", text)
@@ -95,21 +107,22 @@ def score(page: Any, topic: str, text: str, said: Said) -> float:  # noqa: F811
     return float(re.search(r": ([\d.]+)", note.inner_text()).group(1))  # type: ignore[union-attr]
 
 
-def crawl(page: Any, topic: str, said: Said) -> str:  # noqa: F811
-    """Saves the number of pages without starting, then starts a crawl; returns the address of the run."""
+def crawl(page: Any, topic: str, said: Said) -> str:
+    """Saves the number of pages without starting, then starts a crawl; returns the address of the
+    run."""
     page.goto(f"{topic}crawl/")
     page.fill("#o_pages", "40")
     page.click(f"button:has-text('{said('Save without starting')}')")
     page.wait_for_selector(f"#settings-history td:has-text('{said('Number of pages')}')")
     page.click(f"button:text-matches('{said('Start')}$')")
     page.wait_for_selector(f".note:has-text('{said.part('Ended: %(reason)s.')}')")
-    assert said('Adaptive learning') in page.inner_text("#content")
+    assert said("Adaptive learning") in page.inner_text("#content")
     return str(page.url)
 
 
-def mark(page: Any, run: str, said: Said) -> None:  # noqa: F811
-    """Marks all pages that are on topic as off topic and lets the judge score again: its verdicts on the unmarked pages change.
-    """
+def mark(page: Any, run: str, said: Said) -> None:
+    """Marks all pages that are on topic as off topic and lets the judge score again: its verdicts
+    on the unmarked pages change."""
     page.goto(f"{run}marks/")
     page.wait_for_selector("[data-marks]")
     before = judged(page)
@@ -127,10 +140,12 @@ def mark(page: Any, run: str, said: Said) -> None:  # noqa: F811
     after = judged(page)
     assert int(fact(page, said("Marks"))) == marked > 0
     left = before.keys() & after.keys()
-    assert left and any(before[title] != after[title] for title in left), "the judge has learned nothing"
+    assert left and any(before[title] != after[title] for title in left), (
+        "the judge has learned nothing"
+    )
 
 
-def judged(page: Any) -> dict[str, str]:  # noqa: F811
+def judged(page: Any) -> dict[str, str]:
     """The judge's verdict on each listed page, with its confidence."""
     found = {}
     for row in page.locator("[data-marks] tbody tr").all():
@@ -139,8 +154,9 @@ def judged(page: Any) -> dict[str, str]:  # noqa: F811
     return found
 
 
-def compare(page: Any, topic: str, said: Said) -> str:  # noqa: F811
-    """Compares two strategies over the run's pages and adopts the one that the page ranks first; returns its name."""
+def compare(page: Any, topic: str, said: Said) -> str:
+    """Compares two strategies over the run's pages and adopts the one that the page ranks first;
+    returns its name."""
     page.goto(f"{topic}compare/")
     for box in page.locator("input[name=strategy]").all():
         box.set_checked(box.get_attribute("value") in COMPARED.values())
@@ -148,17 +164,26 @@ def compare(page: Any, topic: str, said: Said) -> str:  # noqa: F811
     page.fill("#id_pages", "6")
     page.click(f"#content button:has-text('{said('Compare')}')")
     one, other = (re.escape(said(name)) for name in COMPARED)
-    verdict = page.locator(".note:has-text('%')", has_text=re.compile(f"{one}.*{other}|{other}.*{one}"))
+    verdict = page.locator(
+        ".note:has-text('%')", has_text=re.compile(f"{one}.*{other}|{other}.*{one}")
+    )
     verdict.wait_for()
     best = said.value(FOUND_MOST, "best", verdict.inner_text()).removeprefix("info").strip()
-    page.locator("table.list tr", has_text=best).get_by_role("button", name=said("Use for the topic")).click()
-    page.wait_for_selector(f"text={said('New runs of the topic use %(name)s.').replace('%(name)s', best)}")
+    page.locator("table.list tr", has_text=best).get_by_role(
+        "button", name=said("Use for the topic")
+    ).click()
+    page.wait_for_selector(
+        f"text={said('New runs of the topic use %(name)s.').replace('%(name)s', best)}"
+    )
     return best
 
 
 @pytest.mark.slow
-def test_every_choice_of_the_crawl_form_is_what_is_saved(page: Any, desk: str, site: LocalSite) -> None:  # noqa: F811
-    """Selects each strategy, changes all its fields and all options, and saves; the form must then show the same values."""
+def test_every_choice_of_the_crawl_form_is_what_is_saved(
+    page: Any, desk: str, site: LocalSite
+) -> None:
+    """Selects each strategy, changes all its fields and all options, and saves; the form must then
+    show the same values."""
     login(page, desk)
     page.goto(f"{desk}/admin/topics/add/")
     page.fill("#id_name", "Choices")
@@ -186,10 +211,13 @@ def test_every_choice_of_the_crawl_form_is_what_is_saved(page: Any, desk: str, s
 
 CHANGE = """() => document.querySelectorAll("[name^=p_], [name^=o_]").forEach((field) => {
   if (field.type === "checkbox") { field.checked = !field.checked; return; }
-  if (field.tagName === "SELECT") { field.selectedIndex = (field.selectedIndex + 1) % field.options.length; return; }
+  if (field.tagName === "SELECT") { field.selectedIndex = (field.selectedIndex + 1) % \
+field.options.length; return; }
   field.value = field.value === field.max ? field.min : field.max;
   field.dispatchEvent(new Event("change", { bubbles: true }));
 })"""
 """Every field gets a different value; weights that sum to one change each other."""
-TYPED = """() => Object.fromEntries([...document.querySelectorAll("[name^=p_], [name^=o_]")].map((field) =>
-  [field.name, field.type === "checkbox" ? field.checked : field.type === "number" ? Number(field.value) : field.value]))"""
+TYPED = """() => Object.fromEntries([...document.querySelectorAll("[name^=p_], \
+[name^=o_]")].map((field) =>
+  [field.name, field.type === "checkbox" ? field.checked : field.type === "number" ? \
+Number(field.value) : field.value]))"""

@@ -1,5 +1,5 @@
-"""The states of a node as the desk shows them, in both languages: started, paused, renamed, drained, started again, lost, and
-back."""
+"""The states of a node as the desk shows them, in both languages: started, paused, renamed,
+drained, started again, lost, and back."""
 
 from __future__ import annotations
 
@@ -20,15 +20,28 @@ from tests.postgresql import Server
 from tests.serving import Serve, family, wait_for
 
 __all__ = ["database_server", "page"]
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.once, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.once,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+]
 STALL_SECONDS = "15"
 NODE = "cellar"
 
 
 @pytest.fixture
-def machines(database_server: Server, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:  # noqa: F811
+def machines(
+    database_server: Server, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Cluster]:
     name = f"life_{request.node.callspec.id}".replace("-", "_")
-    with cluster(database_server, name, tmp_path, CRAWLMGR_ADMIN_PASSWORD=PASSWORD, CRAWLMGR_STALL_SECONDS=STALL_SECONDS) as one:
+    with cluster(
+        database_server,
+        name,
+        tmp_path,
+        CRAWLMGR_ADMIN_PASSWORD=PASSWORD,
+        CRAWLMGR_STALL_SECONDS=STALL_SECONDS,
+    ) as one:
         yield one
 
 
@@ -45,9 +58,10 @@ def desk(machines: Cluster, tmp_path: Path) -> Iterator[str]:
 
 
 class NodePage:
-    """The pages of worker nodes in a browser window, displayed in one language (`said` translates texts to it)."""
+    """The pages of worker nodes in a browser window, displayed in one language (`said` translates
+    texts to it)."""
 
-    def __init__(self, page: Any, desk: str, said: Said) -> None:  # noqa: F811 - the fixture
+    def __init__(self, page: Any, desk: str, said: Said) -> None:
         self.page, self.desk, self.said = page, desk, said
 
     def shows(self, state: str, name: str = NODE) -> None:
@@ -69,7 +83,7 @@ class NodePage:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_nodes_life(page: Any, desk: str, machines: Cluster, language: str) -> None:  # noqa: F811
+def test_a_nodes_life(page: Any, desk: str, machines: Cluster, language: str) -> None:
     login(page, desk)
     said = Said(language)
     speak(page, desk, said)

@@ -1,5 +1,5 @@
-"""A Chinese topic used only through the desk, in both languages of the desk: texts are pasted, a crawl is started and watched,
-a page is found by search and explained, pages are exported."""
+"""A Chinese topic used only through the desk, in both languages of the desk: texts are pasted, a
+crawl is started and watched, a page is found by search and explained, pages are exported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from tests.browser.test_journey import CHROMIUM, charts_fit, desk, login, page
 from tests.site.server import LocalSite, Reply
 
 __all__ = ["desk", "page"]
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+]
 
 SAMPLES = """网络爬虫从种子网址出发，抓取网页，再沿着网页里的链接抓取更多网页。搜索引擎用它建立索引。
 ---
@@ -28,15 +31,21 @@ ON = (
     "主题爬虫从种子网址开始，只沿着相关的链接抓取网页。",
     "爬虫把网页分词，计算它与主题的相关度，再建立索引。",
 )
-OFF = ("番茄炒蛋先把鸡蛋打散，热锅下油。", "红烧排骨要先焯水，再用小火慢炖。", "豆腐切块，加葱花和酱油凉拌。")
+OFF = (
+    "番茄炒蛋先把鸡蛋打散，热锅下油。",
+    "红烧排骨要先焯水，再用小火慢炖。",
+    "豆腐切块，加葱花和酱油凉拌。",
+)
 
 
 @pytest.fixture
 def site() -> Iterator[LocalSite]:
-    """A site with every on-topic text twice, in simplified (/jian/) and traditional characters (/fan/), and some off-topic
-    recipes."""
+    """A site with every on-topic text twice, in simplified (/jian/) and traditional characters
+    (/fan/), and some off-topic recipes."""
     traditional = opencc.OpenCC("s2t").convert
-    links = [f"/{kind}/{n}.html" for n in range(len(ON)) for kind in ("jian", "fan")] + [f"/cai/{n}.html" for n in range(len(OFF))]
+    links = [f"/{kind}/{n}.html" for n in range(len(ON)) for kind in ("jian", "fan")] + [
+        f"/cai/{n}.html" for n in range(len(OFF))
+    ]
     with LocalSite() as served:
         served.add("/", _page("目录", "这里是目录。", links))
         for n, text in enumerate(ON):
@@ -49,11 +58,16 @@ def site() -> Iterator[LocalSite]:
 
 def _page(title: str, text: str, links: list[str]) -> Reply:
     anchors = "".join(f'<p><a href="{link}">第{n}条</a></p>' for n, link in enumerate(links))
-    return Reply(f"<html><head><title>{title}</title></head><body><p>{text}</p>{anchors}</body></html>".encode())
+    return Reply(
+        f"<html><head><title>{title}</title></head><body><p>{text}</p>{anchors}</body>"
+        f"</html>".encode()
+    )
 
 
 @pytest.mark.parametrize("language", [pytest.param("en", marks=pytest.mark.slow), "zh-hans"])
-def test_a_chinese_topic_from_pasted_texts_to_the_export(page: Any, desk: str, site: LocalSite, language: str) -> None:  # noqa: F811
+def test_a_chinese_topic_from_pasted_texts_to_the_export(
+    page: Any, desk: str, site: LocalSite, language: str
+) -> None:
     login(page, desk)
     said = Said(language)
     speak(page, desk, said)
@@ -77,13 +91,23 @@ def test_a_chinese_topic_from_pasted_texts_to_the_export(page: Any, desk: str, s
     page.select_option("#id_strategy", "dolphin")
     page.wait_for_selector("[data-share=p_alpha]")
     page.locator("[data-share=p_alpha]").fill("0.7")
-    assert [page.input_value(f"#p_{name}") for name in ("alpha", "beta", "gamma")] == ["0.7", "0.15", "0.15"]
+    assert [page.input_value(f"#p_{name}") for name in ("alpha", "beta", "gamma")] == [
+        "0.7",
+        "0.15",
+        "0.15",
+    ]
     page.fill("#p_gamma", "1")
     page.press("#p_gamma", "Tab")
-    assert [page.input_value(f"#p_{name}") for name in ("alpha", "beta", "gamma")] == ["0", "0", "1"]
+    assert [page.input_value(f"#p_{name}") for name in ("alpha", "beta", "gamma")] == [
+        "0",
+        "0",
+        "1",
+    ]
     page.select_option("#id_strategy", "shark")
     page.wait_for_selector("#p_gamma")
-    assert page.input_value("#o_pages") == "40", "what was typed stays when another strategy is picked"
+    assert page.input_value("#o_pages") == "40", (
+        "what was typed stays when another strategy is picked"
+    )
     page.click(f"button:text-matches('{said('Start')}$')")
     page.wait_for_selector(f".note:has-text('{said.part('Ended: %(reason)s.')}')")
     assert said("Shark search") in page.inner_text("#content")
@@ -95,12 +119,17 @@ def test_a_chinese_topic_from_pasted_texts_to_the_export(page: Any, desk: str, s
     page.click(f"summary:has-text('{said('Export')}')")
     with page.expect_download() as found:
         page.locator(".exports [href*='pages']:has-text('JSONL')").first.click()
-    lines = [json.loads(line) for line in Path(found.value.path()).read_text(encoding="utf-8").splitlines()]
+    lines = [
+        json.loads(line)
+        for line in Path(found.value.path()).read_text(encoding="utf-8").splitlines()
+    ]
     scores = {line["url"].removeprefix(site.url("")): line["relevance"] for line in lines}
     assert len(scores) == total
     for n in range(len(ON)):
         assert scores[f"/jian/{n}.html"] == pytest.approx(scores[f"/fan/{n}.html"])
-    assert max(scores[f"/cai/{n}.html"] for n in range(len(OFF))) < min(scores[f"/fan/{n}.html"] for n in range(len(ON)))
+    assert max(scores[f"/cai/{n}.html"] for n in range(len(OFF))) < min(
+        scores[f"/fan/{n}.html"] for n in range(len(ON))
+    )
 
     page.click(f"a.btn:has-text('{said('Marks')}')")
     page.wait_for_selector("[data-marks]")
@@ -111,21 +140,26 @@ def test_a_chinese_topic_from_pasted_texts_to_the_export(page: Any, desk: str, s
         page.keyboard.press("n")
     page.wait_for_selector("[data-marks] tr[data-marked=off]")
     page.click(f"a.btn:has-text('{said('Re-score pages')}')")
-    assert page.locator("dl.facts div", has_text=said("Marks")).locator("dd").first.inner_text() == "2"
+    assert (
+        page.locator("dl.facts div", has_text=said("Marks")).locator("dd").first.inner_text() == "2"
+    )
     assert page.locator("[data-marks] tbody tr").count() == total - 2
     page.click("a.btn[href$='/pages/']")
     page.fill("input[type=search], input[name=q]", "档案库")
     page.keyboard.press("Enter")
     page.wait_for_url("**q=*")
-    assert page.locator("#content table.list tbody tr").count() == 2, "the simplified page and the traditional one"
+    assert page.locator("#content table.list tbody tr").count() == 2, (
+        "the simplified page and the traditional one"
+    )
     page.locator("#content table.list tbody a").first.click()
     page.wait_for_selector(f"text={said('Why it was fetched at this point')}")
     assert page.locator("html").get_attribute("lang") == language
     assert page.wrong == []
 
 
-def score(page: Any, text: str, said: Said) -> float:  # noqa: F811 - the fixture's name
-    """Pastes a text into the page "Test relevance" of a topic; returns the similarity that the page shows."""
+def score(page: Any, text: str, said: Said) -> float:
+    """Pastes a text into the page "Test relevance" of a topic; returns the similarity that the page
+    shows."""
     if not page.locator("#id_text").count():
         page.click(f"a.btn:has-text('{said('Test')}')")
     page.fill("#id_text", text)

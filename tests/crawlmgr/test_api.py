@@ -1,4 +1,5 @@
-"""The API: who may use it, its responses, and that it does the same as the buttons of the web interface."""
+"""The API: who may use it, its responses, and that it does the same as the buttons of the web
+interface."""
 
 from __future__ import annotations
 
@@ -34,7 +35,11 @@ def _client(role: str, **wanted: Any) -> Client:
 
 
 def _operations() -> list[tuple[str, str]]:
-    return [(method, path) for path, methods in api.get_openapi_schema()["paths"].items() for method in methods]
+    return [
+        (method, path)
+        for path, methods in api.get_openapi_schema()["paths"].items()
+        for method in methods
+    ]
 
 
 def _address(path: str) -> str:
@@ -46,7 +51,8 @@ def _address(path: str) -> str:
 
 
 def test_every_operation_wants_a_token_and_each_that_changes_something_one_that_may() -> None:
-    """A login session of the desk is not accepted, so that no page of another site can use the API."""
+    """A login session of the desk is not accepted, so that no page of another site can use the
+    API."""
     nobody, session, viewer, operator = Client(), Client(), _client("viewer"), _client("operator")
     session.force_login(user("first"))
     operations = _operations()
@@ -62,8 +68,14 @@ def test_every_operation_wants_a_token_and_each_that_changes_something_one_that_
         if method == "get":
             assert answer.status_code in (200, 404), (path, answer.content)
         else:
-            assert answer.status_code == 403 and "operator" in answer.json()["detail"], (path, answer.content)
-            assert getattr(operator, method)(address, content_type="application/json").status_code != 403
+            assert answer.status_code == 403 and "operator" in answer.json()["detail"], (
+                path,
+                answer.content,
+            )
+            assert (
+                getattr(operator, method)(address, content_type="application/json").status_code
+                != 403
+            )
     described = "/api/v1/openapi.json"
     assert Client().get(described).status_code == wrong.get(described).status_code == 401
     assert viewer.get(described).status_code == session.get(described).status_code == 200
@@ -75,7 +87,9 @@ def test_a_token_ends_by_its_time_and_by_being_removed_and_its_text_is_not_kept(
     text, row = tokens.make("nightly", "viewer", now=now, days=2)
     assert tokens.find(text, now) == row and tokens.find(text, now + timedelta(days=3)) is None
     assert ApiToken.objects.get().last_used == now
-    assert text not in json.dumps(list(ApiToken.objects.values()) + list(Event.objects.values()), default=str)
+    assert text not in json.dumps(
+        list(ApiToken.objects.values()) + list(Event.objects.values()), default=str
+    )
     client = Client(headers={"Authorization": f"Bearer {text}"})
     assert client.get("/api/v1/status").status_code == 200
     assert tokens.remove(row.pk, now) and not tokens.remove(row.pk, now)
@@ -97,7 +111,9 @@ def test_all_rows_of_all_tables_come_page_by_page_as_they_are_exported() -> None
             after = f"&after={page['next']}"
         whole = b"".join(client.get(f"/api/v1/export/{name}.jsonl").streaming_content).decode()
         said = [json.loads(line) for line in whole.splitlines()]
-        assert [list(row) for row in rows] == [list(row) for row in said] and len(rows) == len(said), name
+        assert [list(row) for row in rows] == [list(row) for row in said] and len(rows) == len(
+            said
+        ), name
         for one, other in zip(rows, said, strict=True):
             plain = {key for key, value in one.items() if not isinstance(value, str)}
             assert [one[key] for key in plain] == [other[key] for key in plain]
@@ -113,12 +129,22 @@ def test_rows_are_narrowed_and_wrong_values_are_told_in_one_line() -> None:
     assert client.get("/api/v1/tables/posts?since=2999-01-01T00:00:00Z").json()["rows"] == []
     for wrong in ("limit=0", "limit=1001", "after=-1", "since=2026-01-01", "site=x"):
         assert client.get(f"/api/v1/tables/posts?{wrong}").status_code == 422, wrong
-    assert client.get("/api/v1/export/posts.csv?columns=author,colour").json()["detail"].startswith("posts has no column 'colour'")
-    assert client.get("/api/v1/tables/nothing").status_code == client.get("/api/v1/export/posts.xml").status_code == 404
+    assert (
+        client.get("/api/v1/export/posts.csv?columns=author,colour")
+        .json()["detail"]
+        .startswith("posts has no column 'colour'")
+    )
+    assert (
+        client.get("/api/v1/tables/nothing").status_code
+        == client.get("/api/v1/export/posts.xml").status_code
+        == 404
+    )
 
 
 def test_a_run_is_paused_and_stopped_and_what_cannot_be_done_is_said() -> None:
-    run = Run.objects.create(kind="topic", label="bees", state=RunState.QUEUED, created=datetime.now(UTC))
+    run = Run.objects.create(
+        kind="topic", label="bees", state=RunState.QUEUED, created=datetime.now(UTC)
+    )
     client = _client("operator")
     assert client.post(f"/api/v1/runs/{run.pk}/pause").json()["state"] == "paused"
     assert client.post(f"/api/v1/runs/{run.pk}/stop").json()["state"] == "stopped"
@@ -133,44 +159,87 @@ def test_a_forum_is_visited_and_tuned() -> None:
     client = _client("operator")
     Run.objects.filter(state__in=["queued", "running", "paused"]).update(state=RunState.STOPPED)
     started = client.post(f"/api/v1/forums/{site}/crawl", {}, content_type="application/json")
-    assert started.status_code == 200 and started.json()["kind"] == "forum" and started.json()["target"] == site
+    assert (
+        started.status_code == 200
+        and started.json()["kind"] == "forum"
+        and started.json()["target"] == site
+    )
     again = client.post(f"/api/v1/forums/{site}/crawl", {}, content_type="application/json")
     assert again.status_code == 409 and str(started.json()["id"]) in again.json()["detail"]
-    plan = client.patch(f"/api/v1/forums/{site}/plan", {"theta": 0.25, "visits_per_day": 9}, content_type="application/json")
+    plan = client.patch(
+        f"/api/v1/forums/{site}/plan",
+        {"theta": 0.25, "visits_per_day": 9},
+        content_type="application/json",
+    )
     assert plan.json()["theta"] == 0.25 and plan.json()["visits_per_day"] == 9
     assert Plan.objects.get(site=site).theta == 0.25
-    assert client.get(f"/api/v1/forums/{site}/plan").json()["left_today"] == plan.json()["left_today"]
-    wrong = client.patch(f"/api/v1/forums/{site}/plan", {"theta": 7}, content_type="application/json")
+    assert (
+        client.get(f"/api/v1/forums/{site}/plan").json()["left_today"] == plan.json()["left_today"]
+    )
+    wrong = client.patch(
+        f"/api/v1/forums/{site}/plan", {"theta": 7}, content_type="application/json"
+    )
     assert wrong.status_code == 422 and wrong.json()["detail"].startswith("theta")
     assert [board["name"] for board in client.get(f"/api/v1/forums/{site}").json()["boards"]]
 
 
 def test_what_is_added_over_the_api_reaches_no_private_address() -> None:
     client = _client("operator")
-    run = client.post("/api/v1/forums", {"url": "http://127.0.0.1:9/", "allow_private": True}, content_type="application/json").json()
+    run = client.post(
+        "/api/v1/forums",
+        {"url": "http://127.0.0.1:9/", "allow_private": True},
+        content_type="application/json",
+    ).json()
     assert "allow_private" not in json.dumps(Run.objects.get(pk=run["id"]).parameters)
     wanted = {"name": "bees", "seeds": ["https://bees.example/", "mailto:bees", "http://"]}
-    none = client.post("/api/v1/topics", {**wanted, "seeds": ["mailto:bees"]}, content_type="application/json")
-    assert none.status_code == 422 and "seed 1" in none.content.decode() and "mailto:bees" in none.content.decode()
+    none = client.post(
+        "/api/v1/topics", {**wanted, "seeds": ["mailto:bees"]}, content_type="application/json"
+    )
+    assert (
+        none.status_code == 422
+        and "seed 1" in none.content.decode()
+        and "mailto:bees" in none.content.decode()
+    )
     topic = client.post("/api/v1/topics", wanted, content_type="application/json").json()
-    assert topic["bad_seeds"] == [{"place": 2, "text": "mailto:bees"}, {"place": 3, "text": "http://"}]
-    crawl = client.post(f"/api/v1/topics/{topic['id']}/crawl", {"strategy": "best_first", "pages": 5}, content_type="application/json")
+    assert topic["bad_seeds"] == [
+        {"place": 2, "text": "mailto:bees"},
+        {"place": 3, "text": "http://"},
+    ]
+    crawl = client.post(
+        f"/api/v1/topics/{topic['id']}/crawl",
+        {"strategy": "best_first", "pages": 5},
+        content_type="application/json",
+    )
     assert Run.objects.get(pk=crawl.json()["id"]).parameters["strategy"] == "best_first"
-    wrong = client.post(f"/api/v1/topics/{topic['id']}/crawl", {"strategy": "worst_first"}, content_type="application/json")
+    wrong = client.post(
+        f"/api/v1/topics/{topic['id']}/crawl",
+        {"strategy": "worst_first"},
+        content_type="application/json",
+    )
     assert wrong.status_code == 422
-    found = client.post("/api/v1/search-sites/find", {"urls": ["https://books.example/"]}, content_type="application/json")
+    found = client.post(
+        "/api/v1/search-sites/find",
+        {"urls": ["https://books.example/"]},
+        content_type="application/json",
+    )
     assert found.json()["kind"] == "deepweb-find"
 
 
-def test_requests_of_a_token_are_counted_and_too_many_are_told_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_of_a_token_are_counted_and_too_many_are_told_to_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(limit, "num_requests", 3)
     client, other = _client("viewer"), _client("viewer")
     assert [client.get("/api/v1/status").status_code for _ in range(4)] == [200, 200, 200, 429]
     assert other.get("/api/v1/status").status_code == 200
 
 
-@pytest.mark.django_db(transaction=True)  # closing a response closes the database connection, which ends a test's transaction
-def test_the_stream_tells_state_and_events_and_goes_on_after_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.django_db(
+    transaction=True
+)  # closing a response closes the database connection, which ends a test's transaction
+def test_the_stream_tells_state_and_events_and_goes_on_after_the_last_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(shared, "TICK_SECONDS", 0.0)
     now = datetime.now(UTC)
     client = _client("viewer")
@@ -180,14 +249,19 @@ def test_the_stream_tells_state_and_events_and_goes_on_after_the_last_one(monkey
     pieces = iter(answer.streaming_content)
     told = [next(pieces).decode() for _ in range(3)]
     answer.close()
-    assert told[0].startswith(f"id: {first.pk}\nevent: event\ndata: ") and json.loads(told[0].split("data: ")[1])["text"] == "一\n二"
+    assert (
+        told[0].startswith(f"id: {first.pk}\nevent: event\ndata: ")
+        and json.loads(told[0].split("data: ")[1])["text"] == "一\n二"
+    )
     assert "later" in told[1] and told[2].startswith("event: status\ndata: {")
     resumed = client.get("/api/v1/stream", headers={"Last-Event-ID": str(first.pk)})
     assert "later" in next(iter(resumed.streaming_content)).decode()
     resumed.close()
 
 
-@pytest.mark.django_db(transaction=True)  # closing a response closes the database connection, which ends a test's transaction
+@pytest.mark.django_db(
+    transaction=True
+)  # closing a response closes the database connection, which ends a test's transaction
 def test_only_so_many_streams_are_open_at_once_and_a_closed_one_makes_room() -> None:
     client = _client("viewer")
     held = [client.get("/api/v1/stream") for _ in range(shared.STREAMS)]
@@ -202,7 +276,12 @@ def test_only_so_many_streams_are_open_at_once_and_a_closed_one_makes_room() -> 
 def test_the_command_makes_lists_and_removes(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("token", "add", "nightly", "--role", "operator", "--days", "30", "--json")
     made = json.loads(capsys.readouterr().out)
-    assert Client(headers={"Authorization": f"Bearer {made['token']}"}).get("/api/v1/status").status_code == 200
+    assert (
+        Client(headers={"Authorization": f"Bearer {made['token']}"})
+        .get("/api/v1/status")
+        .status_code
+        == 200
+    )
     call_command("token", "list", "--json")
     listed = capsys.readouterr().out
     assert made["token"] not in listed and json.loads(listed)["tokens"][0]["role"] == "operator"
@@ -219,7 +298,10 @@ def test_the_page_shows_a_new_token_once_and_every_operation() -> None:
     again = client.get("/admin/api/").content.decode()
     assert tokens.PREFIX not in again and "nightly" in again
     assert all(path in again for _method, path in _operations())
-    assert client.post("/admin/api/", {"name": "", "role": "king"}).status_code == 200 and ApiToken.objects.count() == 1
+    assert (
+        client.post("/admin/api/", {"name": "", "role": "king"}).status_code == 200
+        and ApiToken.objects.count() == 1
+    )
 
 
 def test_what_the_desk_says_of_each_operation_is_there_in_chinese() -> None:
@@ -229,9 +311,13 @@ def test_what_the_desk_says_of_each_operation_is_there_in_chinese() -> None:
     assert len(english) == len(chinese) == len(_operations())
     for here, there in zip(english, chinese, strict=True):
         assert here["path"] == there["path"] and here["summary"] != there["summary"]
-        assert bool(here["text"]) == bool(there["text"]) and (not here["text"] or here["text"] != there["text"])
+        assert bool(here["text"]) == bool(there["text"]) and (
+            not here["text"] or here["text"] != there["text"]
+        )
 
 
 def test_words_of_the_api_stand_as_code_on_its_page() -> None:
     texts = [row["text"] for rows in operations().values() for row in rows if row["text"]]
-    assert any("<code>wanted</code>" in text for text in texts) and not any("`" in text for text in texts)
+    assert any("<code>wanted</code>" in text for text in texts) and not any(
+        "`" in text for text in texts
+    )

@@ -15,7 +15,9 @@ from crawlmgr.benches.bulk import BIG, Sizes
 def _named(patterns: list[Any], space: str = "") -> Iterator[str]:
     for pattern in patterns:
         if isinstance(pattern, URLResolver):
-            yield from _named(pattern.url_patterns, f"{space}{pattern.namespace}:" if pattern.namespace else space)
+            yield from _named(
+                pattern.url_patterns, f"{space}{pattern.namespace}:" if pattern.namespace else space
+            )
         elif pattern.name:
             yield f"{space}{pattern.name}".removeprefix("admin:")
 
@@ -26,6 +28,16 @@ def test_every_address_is_asked_for_or_has_a_reason() -> None:
     assert set(_named(get_resolver().url_patterns)) <= set(labels)
     assert all(bool(address) or bool(why) for address, why in labels.values())
     asked = [label for label, (address, why) in labels.items() if address and not why]
-    assert {"healthz", "metrics", "index", "forum", "run", "topic-search?q=crawler", "auth_user_change"} <= set(asked)
+    assert {
+        "healthz",
+        "metrics",
+        "index",
+        "forum",
+        "run",
+        "topic-search?q=crawler",
+        "auth_user_change",
+    } <= set(asked)
     assert len(asked) > 100
-    assert {why for label, (_address, why) in labels.items() if label.startswith("run-")} == {desk_side.ONLY_SENT}
+    assert {why for label, (_address, why) in labels.items() if label.startswith("run-")} == {
+        desk_side.ONLY_SENT
+    }

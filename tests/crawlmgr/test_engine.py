@@ -1,4 +1,5 @@
-"""The crawl loop alone: its end, a run taken over by another worker, how it waits, and how many addresses it claims."""
+"""The crawl loop alone: its end, a run taken over by another worker, how it waits, and how many
+addresses it claims."""
 
 from __future__ import annotations
 
@@ -45,10 +46,18 @@ class Ending:
 
 
 class Reading(Ending):
-    """A crawler that fetches the addresses in the run's parameter `links`; storing a page fails if its text is "breaks"."""
+    """A crawler that fetches the addresses in the run's parameter `links`; storing a page fails if
+    its text is "breaks"."""
 
     def settings(self, run: Run) -> CrawlSettings:
-        return CrawlSettings.from_mapping({"delay_seconds": 0.0, "allow_private": "127.0.0.1", "respect_robots": False, "in_flight": 16})
+        return CrawlSettings.from_mapping(
+            {
+                "delay_seconds": 0.0,
+                "allow_private": "127.0.0.1",
+                "respect_robots": False,
+                "in_flight": 16,
+            }
+        )
 
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
         return [NewUrl(url) for url in run.parameters["links"]]
@@ -59,7 +68,9 @@ class Reading(Ending):
     def read(self, run: Run, item: Url, response: FetchResponse) -> str:
         return response.text
 
-    def store(self, run: Run, item: Url, response: FetchResponse, reading: str, now: datetime) -> Stored:
+    def store(
+        self, run: Run, item: Url, response: FetchResponse, reading: str, now: datetime
+    ) -> Stored:
         assert reading != "breaks"
         return Stored()
 
@@ -116,19 +127,28 @@ def test_a_long_start_is_prepared_once_outside_the_transaction(settings: LazySet
     assert len(Preparing.calls) == 2, "a later slice does not begin again"
 
 
-def test_who_has_lost_the_run_writes_nothing_at_its_end(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_has_lost_the_run_writes_nothing_at_its_end(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     original = frontier.next_turn
 
     def taken(run_id: int, now: datetime) -> frontier.Wait | None:
-        Run.objects.filter(pk=run_id).update(fence=F("fence") + 1)  # another worker took the run after the lease had expired
+        Run.objects.filter(pk=run_id).update(
+            fence=F("fence") + 1
+        )  # another worker took the run after the lease had expired
         return original(run_id, now)
 
     monkeypatch.setattr(frontier, "next_turn", taken)
     assert engine.run_slice(run.pk) == "leased"
-    assert not Event.objects.filter(code="ending").exists() and Run.objects.get(pk=run.pk).state == RunState.RUNNING
+    assert (
+        not Event.objects.filter(code="ending").exists()
+        and Run.objects.get(pk=run.pk).state == RunState.RUNNING
+    )
 
 
-def test_where_others_hold_the_hosts_each_wait_is_twice_the_one_before(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_others_hold_the_hosts_each_wait_is_twice_the_one_before(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock, busy = Noting(), 7
 
     def next_turn(run_id: int, now: datetime) -> frontier.Wait | None:
@@ -139,13 +159,22 @@ def test_where_others_hold_the_hosts_each_wait_is_twice_the_one_before(run: Run,
     assert clock.slept == [0.02, 0.04, 0.08, 0.16, 0.32, 0.5, 0.5]
 
 
-def test_a_command_in_the_foreground_keeps_the_run_and_says_what_it_waits_for(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_in_the_foreground_keeps_the_run_and_says_what_it_waits_for(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock, until, seen = Noting(), NOW + timedelta(seconds=20), []
 
     def next_turn(run_id: int, now: datetime) -> frontier.Wait | None:
         if clock.slept:
             stored = Run.objects.get(pk=run_id)
-            seen.append((stored.waiting_for, stored.waiting_until, stored.waits, stored.lease_until is not None))
+            seen.append(
+                (
+                    stored.waiting_for,
+                    stored.waiting_until,
+                    stored.waits,
+                    stored.lease_until is not None,
+                )
+            )
         return frontier.Wait("a-host", until) if now < until else None
 
     monkeypatch.setattr(frontier, "next_turn", next_turn)
@@ -169,7 +198,9 @@ def test_only_a_crawler_that_reads_pages_together_has_addresses_claimed_ahead(
     monkeypatch.setattr(frontier, "claim_many", claim)
     with LocalSite() as site:
         site.add("/", "a page")
-        run = runs.create("reading", "a run", parameters={"links": [site.url("/")]}, now=NOW, start=False)
+        run = runs.create(
+            "reading", "a run", parameters={"links": [site.url("/")]}, now=NOW, start=False
+        )
         assert engine.run_slice(run.pk) == RunState.FINISHED
     assert set(spare) == {ahead}
 
@@ -179,10 +210,16 @@ def test_a_slice_that_breaks_leaves_no_thread_behind(settings: LazySettings) -> 
     before = set(threading.enumerate())
     with LocalSite() as site:
         site.add("/", "breaks")
-        run = runs.create("reading", "a run", parameters={"links": [site.url("/")]}, now=NOW, start=False)
+        run = runs.create(
+            "reading", "a run", parameters={"links": [site.url("/")]}, now=NOW, start=False
+        )
         with pytest.raises(AssertionError):
             engine.run_slice(run.pk)
-    left = [thread for thread in threading.enumerate() if thread not in before and thread.name.startswith("in-flight-")]
+    left = [
+        thread
+        for thread in threading.enumerate()
+        if thread not in before and thread.name.startswith("in-flight-")
+    ]
     for thread in left:
         thread.join(window.IDLE_SECONDS / 2)  # without a signal, an idle thread lives longer
     assert not any(thread.is_alive() for thread in left)

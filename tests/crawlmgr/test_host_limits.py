@@ -1,4 +1,5 @@
-"""A run's limit of pages per host is exact even with parallel requests, is reported, and counts over all slices of the run."""
+"""A run's limit of pages per host is exact even with parallel requests, is reported, and counts
+over all slices of the run."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ ROBOTS = Reply(b"User-agent: *\n", content_type="text/plain")
 def _run(settings: LazySettings, urls: list[str], **wishes: object) -> Run:
     settings.CRAWLERS = {"plain": "tests.crawlmgr.test_in_flight.Plain"}
     links = [{"url": url, "key": url} for url in urls]
-    return runs.create("plain", "plain", parameters={"links": links, "settings": wishes}, now=NOW, start=False)
+    return runs.create(
+        "plain", "plain", parameters={"links": links, "settings": wishes}, now=NOW, start=False
+    )
 
 
 def _fill(site: LocalSite, number: int) -> list[str]:
@@ -45,8 +48,13 @@ def test_the_limit_is_held_exactly_on_each_host(settings: LazySettings, connecti
         assert engine.run_slice(run.pk) == RunState.FINISHED
         asked = [path for path in first.paths() if path != "/robots.txt"]
     run.refresh_from_db()
-    pages = {row.host.key: row.fetched for row in RunHost.objects.filter(run=run).select_related("host")}
-    assert sorted(pages.values()) == [3, 5] and Page.objects.filter(run=run).count() == 8 == run.fetched
+    pages = {
+        row.host.key: row.fetched for row in RunHost.objects.filter(run=run).select_related("host")
+    }
+    assert (
+        sorted(pages.values()) == [3, 5]
+        and Page.objects.filter(run=run).count() == 8 == run.fetched
+    )
     assert len(asked) == 5
     assert Url.objects.filter(run=run, reason=REASON).count() == 20
     told = reports.report(run, NOW)
@@ -55,7 +63,10 @@ def test_the_limit_is_held_exactly_on_each_host(settings: LazySettings, connecti
     client = Client(headers={"accept-language": "en"})
     client.force_login(user("viewer"))
     page = client.get(f"/admin/runs/{run.pk}/").content.decode()
-    assert "1 host reached this run's limit of 5 pages" in page and "the limit of pages per host was reached" in page
+    assert (
+        "1 host reached this run's limit of 5 pages" in page
+        and "the limit of pages per host was reached" in page
+    )
 
 
 def test_what_fails_does_not_count(settings: LazySettings) -> None:
@@ -66,7 +77,10 @@ def test_what_fails_does_not_count(settings: LazySettings) -> None:
         bad = [site.url(f"/bad{place}") for place in range(5)]
         run = _run(settings, [*bad, *good], pages_per_host=4, connections=4, max_attempts=2)
         assert engine.run_slice(run.pk) == RunState.FINISHED
-    assert Page.objects.filter(run=run).count() == 4 and not Url.objects.filter(run=run, reason=REASON, url__in=good).exists()
+    assert (
+        Page.objects.filter(run=run).count() == 4
+        and not Url.objects.filter(run=run, reason=REASON, url__in=good).exists()
+    )
 
 
 def test_no_limit_leaves_nothing_out(settings: LazySettings) -> None:
@@ -89,7 +103,10 @@ def test_a_later_slice_goes_on_counting() -> None:
     assert not limit.ended(host.pk, page=False) and limit.has_capacity(host.pk)
     limit.sent(host.pk)
     assert limit.ended(host.pk, page=True) and limit.full(host.pk)
-    assert HostLimit(run.pk, 4).full_hosts() == {"a.example": host.pk} and HostLimit(run.pk, 5).full_hosts() == {}
+    assert (
+        HostLimit(run.pk, 4).full_hosts() == {"a.example": host.pk}
+        and HostLimit(run.pk, 5).full_hosts() == {}
+    )
     assert HostLimit(run.pk, 4).full(host.pk) and not HostLimit(run.pk, 0).full(host.pk)
 
 
@@ -100,7 +117,17 @@ def test_a_topic_and_a_harvest_hand_the_limit_to_their_runs() -> None:
     form = filled().form
     client = Client(headers={"accept-language": "en"})
     client.force_login(user("operator"))
-    budget = {"policy": "fresh", "queries": "5", "probes": "0", "details": "0", "min_gain": "0.01", "pages_per_host": "9"}
+    budget = {
+        "policy": "fresh",
+        "queries": "5",
+        "probes": "0",
+        "details": "0",
+        "min_gain": "0.01",
+        "pages_per_host": "9",
+    }
     client.post(f"/admin/deepweb/form/{form.pk}/harvest/", budget)
     made = Run.objects.get(kind="deepweb-harvest", state=RunState.QUEUED)
-    assert made.parameters["settings"] == {"pages_per_host": 9} and "pages_per_host" not in made.parameters
+    assert (
+        made.parameters["settings"] == {"pages_per_host": 9}
+        and "pages_per_host" not in made.parameters
+    )

@@ -1,4 +1,5 @@
-"""Many requests of one run in flight: on several hosts, within each host's limit of connections, released when the slice ends."""
+"""Many requests of one run in flight: on several hosts, within each host's limit of connections,
+released when the slice ends."""
 
 from __future__ import annotations
 
@@ -23,17 +24,26 @@ from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from tests.site.server import LocalSite, Reply, Request
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PATIENCE = 20.0  # seconds for which the server waits for simultaneous requests before it responds with 500
+PATIENCE = (
+    20.0  # seconds for which the server waits for simultaneous requests before it responds with 500
+)
 
 
 class Plain:
-    """A crawler that fetches the addresses in the run's parameter `links` and follows no links of their pages."""
+    """A crawler that fetches the addresses in the run's parameter `links` and follows no links of
+    their pages."""
 
     paces_new_hosts = True
     pages_together = 4
 
     def settings(self, run: Run) -> CrawlSettings:
-        return CrawlSettings.from_mapping({"delay_seconds": 0.0, "allow_private": "127.0.0.1", **run.parameters.get("settings", {})})
+        return CrawlSettings.from_mapping(
+            {
+                "delay_seconds": 0.0,
+                "allow_private": "127.0.0.1",
+                **run.parameters.get("settings", {}),
+            }
+        )
 
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
         return [NewUrl(**link) for link in run.parameters["links"]]
@@ -44,7 +54,9 @@ class Plain:
     def read(self, run: Run, item: Url, response: FetchResponse) -> str:
         return response.text
 
-    def store(self, run: Run, item: Url, response: FetchResponse, reading: str, now: datetime) -> Stored:
+    def store(
+        self, run: Run, item: Url, response: FetchResponse, reading: str, now: datetime
+    ) -> Stored:
         assert reading != "breaks"
         return Stored(title=reading, counts={"items": 1})
 
@@ -59,7 +71,8 @@ class Plain:
 
 
 class WithAlone(Plain):
-    """A crawler whose addresses of the kind "step" are requested with no other request in flight."""
+    """A crawler whose addresses of the kind "step" are requested with no other request in
+    flight."""
 
     alone_kinds = frozenset({"step"})
 
@@ -105,7 +118,10 @@ class Counter:
 @pytest.fixture(autouse=True)
 def crawlers(settings: LazySettings) -> None:
     hosts.forget()
-    settings.CRAWLERS = {kind: f"{__name__}.{name}" for kind, name in (("plain", "Plain"), ("alone", "WithAlone"), ("patient", "Patient"))}
+    settings.CRAWLERS = {
+        kind: f"{__name__}.{name}"
+        for kind, name in (("plain", "Plain"), ("alone", "WithAlone"), ("patient", "Patient"))
+    }
 
 
 @pytest.fixture
@@ -116,11 +132,18 @@ def sites() -> Iterator[Callable[[int], list[LocalSite]]]:
 
 def begun(links: Sequence[Any], kind: str = "plain", **settings: Any) -> Run:
     named = [{"url": link} if isinstance(link, str) else link for link in links]
-    return runs.create(kind, "a run", parameters={"links": named, "settings": settings}, now=SYSTEM.now(), start=False)
+    return runs.create(
+        kind,
+        "a run",
+        parameters={"links": named, "settings": settings},
+        now=SYSTEM.now(),
+        start=False,
+    )
 
 
 def together(barrier: threading.Barrier) -> Callable[[Request], Reply]:
-    """Returns a route whose response waits for simultaneous requests until `barrier` is complete; 500 if that takes too long."""
+    """Returns a route whose response waits for simultaneous requests until `barrier` is complete;
+    500 if that takes too long."""
 
     def answer(request: Request) -> Reply:
         try:
@@ -160,7 +183,9 @@ def test_no_more_than_may_be_in_flight(sites: Any) -> None:
     assert counter.most == 3 and Run.objects.get(pk=run.pk).fetched == 6
 
 
-def test_the_next_request_leaves_before_the_answer_that_made_room_for_it_is_read(sites: Any) -> None:
+def test_the_next_request_leaves_before_the_answer_that_made_room_for_it_is_read(
+    sites: Any,
+) -> None:
     webs, last = sites(5), Patient.asked
     last.clear()
 
@@ -229,7 +254,11 @@ def test_what_was_held_up_is_claimed_again(sites: Any, monkeypatch: pytest.Monke
     monkeypatch.setattr(Line, "_fetch", once_late)
     run = begun([web.url("/")])
     assert engine.run_slice(run.pk) == RunState.FINISHED
-    assert held and Page.objects.get(run=run).title == "a page" and Url.objects.get(run=run).attempts == 1
+    assert (
+        held
+        and Page.objects.get(run=run).title == "a page"
+        and Url.objects.get(run=run).attempts == 1
+    )
 
 
 def test_a_host_is_asked_as_often_at_once_as_it_has_connections(sites: Any) -> None:
@@ -264,7 +293,9 @@ def test_a_slow_host_holds_nobody_up(sites: Any) -> None:
     assert order[-1] == slow.url("/") and Page.objects.get(url=slow.url("/")).title == "late"
 
 
-def test_a_pause_gives_back_what_is_on_the_wire(sites: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pause_gives_back_what_is_on_the_wire(
+    sites: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(engine, "HASTY_DRAIN_SECONDS", 0.1)
     slow, quick = sites(2)
     gone = threading.Event()
@@ -281,7 +312,9 @@ def test_a_pause_gives_back_what_is_on_the_wire(sites: Any, monkeypatch: pytest.
     assert Page.objects.filter(run=run).count() == 2 and Run.objects.get(pk=run.pk).fetched == 2
 
 
-def test_what_is_sent_once_is_not_sent_again_after_it_was_broken_off(sites: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_sent_once_is_not_sent_again_after_it_was_broken_off(
+    sites: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(engine, "HASTY_DRAIN_SECONDS", 0.1)
     slow, quick = sites(2)
     gone = threading.Event()
@@ -296,7 +329,9 @@ def test_what_is_sent_once_is_not_sent_again_after_it_was_broken_off(sites: Any,
     assert slow.paths().count("/") == 1
 
 
-def test_a_redirect_to_another_host_waits_for_its_robots_file_and_its_connection(sites: Any) -> None:
+def test_a_redirect_to_another_host_waits_for_its_robots_file_and_its_connection(
+    sites: Any,
+) -> None:
     here, there = sites(2)
     counter = Counter()
 
@@ -304,12 +339,18 @@ def test_a_redirect_to_another_host_waits_for_its_robots_file_and_its_connection
         with counter:
             return Reply(b"there")
 
-    there.add("/robots.txt", Reply(b"User-agent: *\nDisallow: /closed\n", content_type="text/plain"))
+    there.add(
+        "/robots.txt", Reply(b"User-agent: *\nDisallow: /closed\n", content_type="text/plain")
+    )
     for number in range(5):
         there.add(f"/{number}", answer)
         here.add(f"/{number}", Reply(b"", 302, {"Location": there.url(f"/{number}")}))
     here.add("/closed", Reply(b"", 302, {"Location": there.url("/closed")}))
-    links = [*(here.url(f"/{number}") for number in range(5)), here.url("/closed"), *(there.url(f"/{n}?own") for n in range(5))]
+    links = [
+        *(here.url(f"/{number}") for number in range(5)),
+        here.url("/closed"),
+        *(there.url(f"/{n}?own") for n in range(5)),
+    ]
     run = begun(links)
     assert engine.run_slice(run.pk) == RunState.FINISHED
     assert counter.most == 1, "redirects and the host's own pages share its one connection"
@@ -332,7 +373,9 @@ def test_an_address_of_a_kind_that_wants_to_be_alone_has_nothing_beside_it(sites
             return Reply(b"page")
 
     web.add("/step", step)
-    links: list[Any] = [{"url": web.url(f"/step?{n}"), "kind": "step", "priority": 9.0 - n} for n in range(3)]
+    links: list[Any] = [
+        {"url": web.url(f"/step?{n}"), "kind": "step", "priority": 9.0 - n} for n in range(3)
+    ]
     for number in range(9):
         web.add(f"/{number}", page)
         links.append(web.url(f"/{number}"))
@@ -341,10 +384,17 @@ def test_an_address_of_a_kind_that_wants_to_be_alone_has_nothing_beside_it(sites
     assert beside == [1, 1, 1] and Page.objects.filter(run=run).count() == 12
 
 
-def test_pages_of_a_transaction_that_breaks_are_asked_for_again_and_counted_once(sites: Any) -> None:
+def test_pages_of_a_transaction_that_breaks_are_asked_for_again_and_counted_once(
+    sites: Any,
+) -> None:
     webs = sites(4)
     for number, web in enumerate(webs):
-        web.add("/", lambda request, n=number, w=web: Reply(b"breaks" if n == 2 and len(w.paths()) < 4 else b"fine"))
+        web.add(
+            "/",
+            lambda request, n=number, w=web: Reply(
+                b"breaks" if n == 2 and len(w.paths()) < 4 else b"fine"
+            ),
+        )
     run = begun([web.url("/") for web in webs])
     for _ in range(3):
         try:
@@ -353,7 +403,10 @@ def test_pages_of_a_transaction_that_breaks_are_asked_for_again_and_counted_once
             continue
         break
     run.refresh_from_db()
-    assert run.state == RunState.FINISHED and run.fetched == run.items == Page.objects.filter(run=run).count() == 4
+    assert (
+        run.state == RunState.FINISHED
+        and run.fetched == run.items == Page.objects.filter(run=run).count() == 4
+    )
 
 
 def test_bodies_wait_for_room_in_memory(sites: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,4 +416,6 @@ def test_bodies_wait_for_room_in_memory(sites: Any, monkeypatch: pytest.MonkeyPa
         web.add("/", b"x" * 200_000)
     run = begun([web.url("/") for web in webs])
     assert engine.run_slice(run.pk) == RunState.FINISHED
-    assert list(Page.objects.filter(run=run).values_list("received_bytes", flat=True)) == [200_000] * 6
+    assert (
+        list(Page.objects.filter(run=run).values_list("received_bytes", flat=True)) == [200_000] * 6
+    )

@@ -1,4 +1,5 @@
-"""Jobs: pause, stop, the end of the process and a program error, each at different points of the run."""
+"""Jobs: pause, stop, the end of the process and a program error, each at different points of the
+run."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 class Counting:
-    """A job of three steps, each of which stores one number; `meanwhile` holds a function that is called during a step."""
+    """A job of three steps, each of which stores one number; `meanwhile` holds a function that is
+    called during a step."""
 
     stored: list[int] = []
     meanwhile: Callable[[Run, jobs.Pulse], None] = staticmethod(lambda run, pulse: None)
@@ -57,7 +59,11 @@ def state(run: Run) -> tuple[str, str, int]:
 def test_a_job_works_step_by_step_to_its_end() -> None:
     run, steps = made(), []
     assert jobs.run_slice(run.pk, on_step=lambda: steps.append(1)) == RunState.FINISHED
-    assert state(run) == ("finished", "counted", 3) and Counting.stored == [0, 1, 2] and len(steps) == 3
+    assert (
+        state(run) == ("finished", "counted", 3)
+        and Counting.stored == [0, 1, 2]
+        and len(steps) == 3
+    )
     assert Counting.ends == ["finished"] and jobs.run_slice(run.pk) == "leased"
 
 
@@ -68,12 +74,15 @@ def test_a_slice_that_is_over_leaves_the_rest_to_the_next() -> None:
 
 
 @pytest.mark.parametrize(("wish", "reached"), [(runs.pause, "paused"), (runs.stop, "stopped")])
-def test_what_a_person_wants_is_heeded_within_a_step(monkeypatch: pytest.MonkeyPatch, wish: Any, reached: str) -> None:
+def test_what_a_person_wants_is_heeded_within_a_step(
+    monkeypatch: pytest.MonkeyPatch, wish: Any, reached: str
+) -> None:
     run = made()
 
     def ask(this: Run, pulse: jobs.Pulse) -> None:
         wish(this.pk, datetime.now(UTC))
-        pulse.__self__.heartbeat.last = NOW  # type: ignore[attr-defined]  # as if a second had passed since the last beat
+        # as if a second had passed since the last beat
+        pulse.__self__.heartbeat.last = NOW  # type: ignore[attr-defined]
         pulse()
 
     monkeypatch.setattr(Counting, "meanwhile", staticmethod(ask))
@@ -92,7 +101,9 @@ def test_the_end_of_the_process_gives_the_run_back() -> None:
     assert run.lease_until is None and Counting.stored == []
 
 
-def test_an_error_of_the_program_is_told_and_ends_the_run_at_the_third(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_program_is_told_and_ends_the_run_at_the_third(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     run = made()
 
     def fail(this: Run, pulse: jobs.Pulse) -> None:
@@ -106,7 +117,9 @@ def test_an_error_of_the_program_is_told_and_ends_the_run_at_the_third(monkeypat
     assert Event.objects.filter(code="slice_broke").count() == 3
 
 
-def test_another_worker_that_took_the_run_keeps_this_one_from_writing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_worker_that_took_the_run_keeps_this_one_from_writing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     run = made()
 
     def lose(this: Run, pulse: jobs.Pulse) -> None:

@@ -1,4 +1,5 @@
-"""Both languages are complete: every text of the program is in the Chinese catalogue, and the compiled catalogue is current."""
+"""Both languages are complete: every text of the program is in the Chinese catalogue, and the
+compiled catalogue is current."""
 
 from __future__ import annotations
 
@@ -9,7 +10,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-CATALOGUES = [ROOT / "crawlmgr/locale/zh_Hans/LC_MESSAGES", ROOT / "crawlmgr/locale/libraries/zh_Hans/LC_MESSAGES"]
+CATALOGUES = [
+    ROOT / "crawlmgr/locale/zh_Hans/LC_MESSAGES",
+    ROOT / "crawlmgr/locale/libraries/zh_Hans/LC_MESSAGES",
+]
 PLACE = re.compile(r"%\(\w+\)[sd]")
 
 
@@ -25,7 +29,12 @@ def entries(text: str) -> list[tuple[str, list[str]]]:
             name = head.strip() or name
             fields[name] = fields.get(name, "") + (quote + rest).strip().strip('"')
         if fields.get("msgid"):
-            found.append((fields["msgid"], [value for key, value in fields.items() if key.startswith("msgstr")]))
+            found.append(
+                (
+                    fields["msgid"],
+                    [value for key, value in fields.items() if key.startswith("msgstr")],
+                )
+            )
     return found
 
 
@@ -45,9 +54,14 @@ def test_the_compiled_catalogue_is_the_current_one(folder: Path) -> None:
     with (folder / "django.mo").open("rb") as file:
         compiled = gettext.GNUTranslations(file)
     for source, targets in entries((folder / "django.po").read_text(encoding="utf-8")):
-        plain = source.encode("raw_unicode_escape").decode("unicode_escape") if "\\" in source else source
+        plain = (
+            source.encode("raw_unicode_escape").decode("unicode_escape")
+            if "\\" in source
+            else source
+        )
         if len(targets) == 1 and "\\" not in source:
-            got = compiled._catalog.get(plain) or compiled._catalog.get((plain, 0))  # type: ignore[attr-defined]
+            catalog = compiled._catalog  # type: ignore[attr-defined]
+            got = catalog.get(plain) or catalog.get((plain, 0))
             assert got == targets[0], source
 
 
@@ -57,23 +71,35 @@ def texts_of_the_product() -> set[str]:
     for path in [*ROOT.glob("templates/**/*.html")]:
         source = path.read_text(encoding="utf-8")
         marked = re.findall(r"""{%\s*translate\s+"([^"]+)"(?:\s+as\s+\w+)?\s*%}""", source)
-        found |= {text.replace("%", "%%") for text in marked}  # the template engine doubles the percent sign in the catalogue
-        found |= set(re.findall(r"""\b_\("([^"]+)"\)""", source))  # texts marked as _("…") in arguments of tags and filters
+        found |= {
+            text.replace("%", "%%") for text in marked
+        }  # the template engine doubles the percent sign in the catalogue
+        found |= set(
+            re.findall(r"""\b_\("([^"]+)"\)""", source)
+        )  # texts marked as _("…") in arguments of tags and filters
     for app in ("crawlmgr", "forums", "focused", "deepweb"):
         for path in (ROOT / app).rglob("*.py"):
             source = path.read_text(encoding="utf-8")
-            found |= set(re.findall(r"""\b(?:_|gettext|gettext_lazy|gettext_noop)\(\s*"([^"\\]+)"\s*[,)]""", source))
+            found |= set(
+                re.findall(
+                    r"""\b(?:_|gettext|gettext_lazy|gettext_noop)\(\s*"([^"\\]+)"\s*[,)]""", source
+                )
+            )
     return found
 
 
 def test_no_argument_of_a_tag_has_a_percent_sign() -> None:
-    """Django looks up `_("5 %")` of a template as "5 %%" but extracts it as "5 %": such a text needs `{% translate … as name
-    %}`."""
+    """Django looks up `_("5 %")` of a template as "5 %%" but extracts it as "5 %": such a text
+    needs `{% translate … as name %}`."""
     for path in ROOT.glob("templates/**/*.html"):
-        assert not re.findall(r"""\b_\(["'][^"'%]*%[^"']*["']\)""", path.read_text(encoding="utf-8")), path
+        assert not re.findall(
+            r"""\b_\(["'][^"'%]*%[^"']*["']\)""", path.read_text(encoding="utf-8")
+        ), path
 
 
 def test_no_text_is_missing_from_the_catalogue() -> None:
-    known = {source for source, _ in entries((CATALOGUES[0] / "django.po").read_text(encoding="utf-8"))}
+    known = {
+        source for source, _ in entries((CATALOGUES[0] / "django.po").read_text(encoding="utf-8"))
+    }
     missing = {text for text in texts_of_the_product() if text not in known}
     assert not missing, f"run makemessages, translate, compilemessages: {sorted(missing)[:10]}"

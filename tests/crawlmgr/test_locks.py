@@ -20,7 +20,9 @@ def test_a_lock_is_held_until_its_file_is_closed(tmp_path: Path) -> None:
     assert not locks.is_held(path)
 
 
-def test_without_locks_in_the_file_system_nobody_can_know(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_locks_in_the_file_system_nobody_can_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(*_: object) -> None:
         raise OSError(95, "Operation not supported")
 

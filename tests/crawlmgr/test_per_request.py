@@ -22,11 +22,17 @@ pytestmark = pytest.mark.django_db
 def test_a_query_is_made_once_inside_the_block_and_anew_after_it() -> None:
     run = runs.create("forum", "a forum", target=1, parameters={}, now=NOW)
     with per_request.reused(), CaptureQueriesContext(connection) as asked:
-        assert list(reads.at_work("forum")) == [1] and reads.at_work("topic") == {} and reads.active() == [run]
+        assert (
+            list(reads.at_work("forum")) == [1]
+            and reads.at_work("topic") == {}
+            and reads.active() == [run]
+        )
         assert not all_paused() and not all_paused() and holds.current() is holds.current() is None
     assert len(asked) == 3
     holds.pause_all(NOW)
-    assert all_paused() and holds.current() is not None, "outside the block every call reads the database"
+    assert all_paused() and holds.current() is not None, (
+        "outside the block every call reads the database"
+    )
 
 
 def test_an_error_ends_the_block() -> None:
@@ -51,5 +57,7 @@ def test_the_home_page_reads_active_runs_and_the_pause_once(admin_client: Client
     with CaptureQueriesContext(connection) as asked:
         admin_client.get("/admin/")
     statements = [query["sql"] for query in asked]
-    assert sum('FROM "crawlmgr_hold"' in one for one in statements) <= 2, "the banner's row and whether there is one"
+    assert sum('FROM "crawlmgr_hold"' in one for one in statements) <= 2, (
+        "the banner's row and whether there is one"
+    )
     assert sum("WHERE state IN ('queued', 'running', 'paused')" in one for one in statements) == 1

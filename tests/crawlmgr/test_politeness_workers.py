@@ -1,5 +1,5 @@
-"""Several worker processes crawl the same hosts: the server records its requests, and the tests check that the delay between
-two requests to a host holds across processes."""
+"""Several worker processes crawl the same hosts: the server records its requests, and the tests
+check that the delay between two requests to a host holds across processes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,28 @@ from tests.site.search import SearchSite
 
 @pytest.mark.slow
 @pytest.mark.once
-def test_two_workers_on_postgresql_share_hosts_without_a_deadlock(installed: dict[str, str]) -> None:
+def test_two_workers_on_postgresql_share_hosts_without_a_deadlock(
+    installed: dict[str, str],
+) -> None:
     if find_binaries() is None:
         pytest.skip("PostgreSQL is not installed")
     pause = 0.25
-    words = ["--alone", "--hosts", "12", "--pages", "150", "--in-flight", "64", "--answer", "0.05", "--delay", str(pause)]
-    done = manage(installed, "bench", "line", *words, "--workers", "2", "--database", "postgresql", "--json")
+    words = [
+        "--alone",
+        "--hosts",
+        "12",
+        "--pages",
+        "150",
+        "--in-flight",
+        "64",
+        "--answer",
+        "0.05",
+        "--delay",
+        str(pause),
+    ]
+    done = manage(
+        installed, "bench", "line", *words, "--workers", "2", "--database", "postgresql", "--json"
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)["in_flight"][0]
     assert found["ours_deadlocks"] == 0
@@ -36,9 +52,23 @@ def test_two_workers_on_postgresql_share_hosts_without_a_deadlock(installed: dic
 @pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 4, 16])
-def test_no_host_is_asked_twice_at_once_or_too_soon(workers: int, installed: dict[str, str]) -> None:
+def test_no_host_is_asked_twice_at_once_or_too_soon(
+    workers: int, installed: dict[str, str]
+) -> None:
     pause, pages = 0.4, 24 if workers == 1 else 48 if workers == 4 else 96
-    words = ["--alone", "--hosts", "6", "--pages", str(pages), "--in-flight", "64", "--answer", "0.1", "--delay", str(pause)]
+    words = [
+        "--alone",
+        "--hosts",
+        "6",
+        "--pages",
+        str(pages),
+        "--in-flight",
+        "64",
+        "--answer",
+        "0.1",
+        "--delay",
+        str(pause),
+    ]
     done = manage(installed, "bench", "line", *words, "--workers", str(workers), "--json")
     assert done.returncode == 0, done.stderr
     counted = json.loads(done.stdout)["in_flight"][0]["ours_server"]
@@ -48,7 +78,8 @@ def test_no_host_is_asked_twice_at_once_or_too_soon(workers: int, installed: dic
 
 
 class Door:
-    """Request handler of a host with a search site; records each request's time and the largest number of simultaneous ones."""
+    """Request handler of a host with a search site; records each request's time and the largest
+    number of simultaneous ones."""
 
     def __init__(self) -> None:
         self.search = SearchSite(books=40)
@@ -73,7 +104,9 @@ class Door:
 
 
 @pytest.mark.slow
-def test_a_forum_visit_a_topic_crawl_and_a_harvest_share_the_clock_of_their_host(installed: dict[str, str], tmp_path: Path) -> None:
+def test_a_forum_visit_a_topic_crawl_and_a_harvest_share_the_clock_of_their_host(
+    installed: dict[str, str], tmp_path: Path
+) -> None:
     pause, samples, door = 0.25, tmp_path / "samples", Door()
     samples.mkdir()
     for name, text in DOCUMENTS:
@@ -86,10 +119,29 @@ def test_a_forum_visit_a_topic_crawl_and_a_harvest_share_the_clock_of_their_host
         site = str(json.loads(added.stdout)["site"])
         seeds = tmp_path / "seeds"
         seeds.write_text(server.url)
-        topic = manage(installed, "topic", "add", "crawlers", "--seeds", str(seeds), "--documents", str(samples), "--json")
+        topic = manage(
+            installed,
+            "topic",
+            "add",
+            "crawlers",
+            "--seeds",
+            str(seeds),
+            "--documents",
+            str(samples),
+            "--json",
+        )
         assert topic.returncode == 0, topic.stderr
         forum.on_request = door
-        asking = ("--queries", "8", "--probes", "0", "--details", "20", "--seed-terms", "river,stone")
+        asking = (
+            "--queries",
+            "8",
+            "--probes",
+            "0",
+            "--details",
+            "20",
+            "--seed-terms",
+            "river,stone",
+        )
         commands = (
             ("forum", "crawl", site),
             ("topic", "crawl", "crawlers", "--strategy", "breadth_first", "--pages", "30"),
@@ -97,7 +149,12 @@ def test_a_forum_visit_a_topic_crawl_and_a_harvest_share_the_clock_of_their_host
         )
         workers = [
             subprocess.Popen(
-                [sys.executable, "manage.py", *words, *polite], cwd=ROOT, env=installed, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+                [sys.executable, "manage.py", *words, *polite],
+                cwd=ROOT,
+                env=installed,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
             )
             for words in commands
         ]
@@ -108,4 +165,6 @@ def test_a_forum_visit_a_topic_crawl_and_a_harvest_share_the_clock_of_their_host
     few = 20
     spans = [after - before for before, after in zip(door.times, door.times[few:], strict=False)]
     assert door.most == 1 and len(spans) > 10
-    assert min(spans) >= 0.7 * few * pause, "clocks of their own would ask two or three times as often"
+    assert min(spans) >= 0.7 * few * pause, (
+        "clocks of their own would ask two or three times as often"
+    )

@@ -1,4 +1,5 @@
-"""Only the owner has access to the data folder: new files, and files left open by older versions."""
+"""Only the owner has access to the data folder: new files, and files left open by older
+versions."""
 
 from __future__ import annotations
 
@@ -15,18 +16,32 @@ from tests.serving import ROOT
 
 
 def _modes(folder: Path) -> dict[str, str]:
-    return {str(path.relative_to(folder)): oct(stat.S_IMODE(path.lstat().st_mode)) for path in [folder, *sorted(folder.rglob("*"))]}
+    return {
+        str(path.relative_to(folder)): oct(stat.S_IMODE(path.lstat().st_mode))
+        for path in [folder, *sorted(folder.rglob("*"))]
+    }
 
 
 def _start(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     """Runs a command of the project under the umask that most systems set."""
     program = [sys.executable, "manage.py", *words]
-    return subprocess.run(program, cwd=ROOT, env=environment, umask=0o022, capture_output=True, text=True, check=True, timeout=600)
+    return subprocess.run(
+        program,
+        cwd=ROOT,
+        env=environment,
+        umask=0o022,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=600,
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.once
-def test_what_a_command_makes_is_its_owners_only_and_an_old_installation_is_mended_once(installed: dict[str, str]) -> None:
+def test_what_a_command_makes_is_its_owners_only_and_an_old_installation_is_mended_once(
+    installed: dict[str, str],
+) -> None:
     data = Path(installed["CRAWLMGR_DATA"])
     data.mkdir(exist_ok=True)
     _start(installed, "export", "runs", "--out", str(data / "exports" / "runs.csv"))
@@ -36,8 +51,15 @@ def test_what_a_command_makes_is_its_owners_only_and_an_old_installation_is_mend
     told = _start(installed, "export", "runs", "--out", str(data / "exports" / "more.csv")).stderr
     assert told.count("could be read by others; now only their owner can.") == 1
     assert {"exports/runs.csv", "exports/more.csv", "archive/old.warc.gz"} <= set(_modes(data))
-    assert {name: mode for name, mode in _modes(data).items() if mode not in ("0o700", "0o600")} == {}
-    assert "others" not in _start(installed, "export", "runs", "--out", str(data / "exports" / "runs.csv")).stderr
+    assert {
+        name: mode for name, mode in _modes(data).items() if mode not in ("0o700", "0o600")
+    } == {}
+    assert (
+        "others"
+        not in _start(
+            installed, "export", "runs", "--out", str(data / "exports" / "runs.csv")
+        ).stderr
+    )
 
 
 @pytest.fixture
@@ -71,7 +93,9 @@ def test_one_open_file_is_enough_to_look_everywhere(folder: Path) -> None:
     assert private_files.restrict(folder) == 2
 
 
-def test_a_folder_with_other_things_in_it_or_a_home_stays_as_it_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_with_other_things_in_it_or_a_home_stays_as_it_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = _modes(folder)
     (folder / "secret.key").rename(folder / "key")
     assert private_files.restrict(folder) == 0
@@ -99,4 +123,7 @@ def test_what_belongs_to_another_user_is_told_in_one_line(
     private_files.secure(folder, None)
     os.umask(mask)
     told = capsys.readouterr().err
-    assert told.count("\n") == 1 and "can be read by others and cannot be closed to them (Operation not permitted)" in told
+    assert (
+        told.count("\n") == 1
+        and "can be read by others and cannot be closed to them (Operation not permitted)" in told
+    )

@@ -1,4 +1,5 @@
-"""Saved exports over the API and on the command line: the same definitions as in the web interface, and who may change them."""
+"""Saved exports over the API and on the command line: the same definitions as in the web interface,
+and who may change them."""
 
 from __future__ import annotations
 
@@ -24,7 +25,14 @@ from tests.crawlmgr.admin.rows import user, world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 JSON = "application/json"
-WISH = {"name": "nightly", "table": "posts", "format": "jsonl", "columns": ["author", "text"], "every_hours": 24, "keep": 2}
+WISH = {
+    "name": "nightly",
+    "table": "posts",
+    "format": "jsonl",
+    "columns": ["author", "text"],
+    "every_hours": 24,
+    "keep": 2,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -52,37 +60,63 @@ def test_kept_on_a_schedule_written_fetched_and_equal_to_the_database() -> None:
     client = program("operator")
     made = client.post("/api/v1/exports", WISH, content_type=JSON).json()
     export = Export.objects.get()
-    assert (made["id"], made["every_hours"], made["files"]) == (export.pk, 24, []) and export.next_at is not None
+    assert (made["id"], made["every_hours"], made["files"]) == (
+        export.pk,
+        24,
+        [],
+    ) and export.next_at is not None
     assert client.get(f"/api/v1/exports/{export.pk}/file").status_code == 404
     run = client.post(f"/api/v1/exports/{export.pk}/write", content_type=JSON).json()
-    assert client.post(f"/api/v1/exports/{export.pk}/write", content_type=JSON).status_code == 409, "it is being written"
+    assert (
+        client.post(f"/api/v1/exports/{export.pk}/write", content_type=JSON).status_code == 409
+    ), "it is being written"
     assert client.delete(f"/api/v1/exports/{export.pk}").status_code == 409
     assert jobs.run_slice(run["id"]) == RunState.FINISHED
     text = b"".join(client.get(f"/api/v1/exports/{export.pk}/file").streaming_content).decode()
-    rows = [{"author": author, "text": text} for author, text in Post.objects.order_by("pk").values_list("author", "text")]
+    rows = [
+        {"author": author, "text": text}
+        for author, text in Post.objects.order_by("pk").values_list("author", "text")
+    ]
     assert [json.loads(line) for line in text.split("\n")[:-1]] == rows and len(rows) == 4
     told = client.get(f"/api/v1/exports/{export.pk}/file?manifest=true")
     assert json.loads(b"".join(told.streaming_content))["rows"] == len(rows)
-    address = urlsplit(client.post(f"/api/v1/exports/{export.pk}/address", content_type=JSON).json()["address"]).path
+    address = urlsplit(
+        client.post(f"/api/v1/exports/{export.pk}/address", content_type=JSON).json()["address"]
+    ).path
     assert b"".join(Client().get(address).streaming_content).decode() == text
     closed = client.delete(f"/api/v1/exports/{export.pk}/address").json()
     assert not closed["has_address"] and Client().get(address).status_code == 404
-    changed = client.patch(f"/api/v1/exports/{export.pk}", {"every_hours": 0, "keep": 9}, content_type=JSON).json()
+    changed = client.patch(
+        f"/api/v1/exports/{export.pk}", {"every_hours": 0, "keep": 9}, content_type=JSON
+    ).json()
     assert (changed["every_hours"], changed["keep"], changed["next_at"]) == (0, 9, None)
     assert [one["id"] for one in client.get("/api/v1/exports").json()["rows"]] == [export.pk]
-    assert client.delete(f"/api/v1/exports/{export.pk}").json() == {"removed": export.pk} and not Export.objects.exists()
+    assert (
+        client.delete(f"/api/v1/exports/{export.pk}").json() == {"removed": export.pk}
+        and not Export.objects.exists()
+    )
 
 
 @pytest.mark.parametrize(
-    ("values", "says"), [({"table": "x"}, "no table 'x'"), ({"columns": ["hue"]}, "no column 'hue'"), ({"keep": 0}, "1 to 1000")]
+    ("values", "says"),
+    [
+        ({"table": "x"}, "no table 'x'"),
+        ({"columns": ["hue"]}, "no column 'hue'"),
+        ({"keep": 0}, "1 to 1000"),
+    ],
 )
 def test_what_cannot_be_written_is_refused_in_one_line(values: dict[str, Any], says: str) -> None:
     answer = program("operator").post("/api/v1/exports", {**WISH, **values}, content_type=JSON)
-    assert answer.status_code == 422 and says in answer.json()["detail"] and not Export.objects.exists()
+    assert (
+        answer.status_code == 422
+        and says in answer.json()["detail"]
+        and not Export.objects.exists()
+    )
 
 
 def test_who_may_only_read_is_refused_on_the_desk_and_over_the_api_alike() -> None:
-    """A viewer cannot change exports, neither with an API token nor logged in to the desk, but can read them both ways."""
+    """A viewer cannot change exports, neither with an API token nor logged in to the desk, but can
+    read them both ways."""
     keys = world(2)
     operator, viewer, desk = program("operator"), program("viewer"), Client()
     desk.force_login(user("viewer"))
@@ -90,10 +124,17 @@ def test_who_may_only_read_is_refused_on_the_desk_and_over_the_api_alike() -> No
     before = list(Export.objects.values())
     page, api = f"/admin/exports/{pk}", f"/api/v1/exports/{pk}"
     pairs = [
-        ("post", "/api/v1/exports", "/admin/exports/new/?table=posts"), ("post", f"{api}/write", f"{page}/write/"),
-        ("patch", api, f"{page}/plan/"), ("post", f"{api}/address", f"{page}/address/"),
-        ("delete", f"{api}/address", f"{page}/address/remove/"), ("delete", api, f"{page}/delete/"),
-        ("post", f"/api/v1/forums/{keys['site']}/crawl", f"/admin/forums/site/{keys['site']}/crawl/"),
+        ("post", "/api/v1/exports", "/admin/exports/new/?table=posts"),
+        ("post", f"{api}/write", f"{page}/write/"),
+        ("patch", api, f"{page}/plan/"),
+        ("post", f"{api}/address", f"{page}/address/"),
+        ("delete", f"{api}/address", f"{page}/address/remove/"),
+        ("delete", api, f"{page}/delete/"),
+        (
+            "post",
+            f"/api/v1/forums/{keys['site']}/crawl",
+            f"/admin/forums/site/{keys['site']}/crawl/",
+        ),
     ]
     runs = Run.objects.count()
     for method, over_api, on_desk in pairs:
@@ -115,7 +156,10 @@ def test_the_command_keeps_writes_opens_and_removes(say: Callable[..., Any]) -> 
     assert len(found) - 1 == again["rows"] == Post.objects.count()
     address = say("address", str(made["id"]))["path"]
     assert b"".join(Client().get(address).streaming_content) == path.read_bytes()
-    assert say("address", str(made["id"]), "--close")["path"] is None and Client().get(address).status_code == 404
+    assert (
+        say("address", str(made["id"]), "--close")["path"] is None
+        and Client().get(address).status_code == 404
+    )
     assert say("remove", str(made["id"])) == {"removed": made["id"]} and not path.exists()
     with pytest.raises(CommandError, match="no export 77"):
         say("write", "77")

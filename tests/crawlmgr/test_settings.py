@@ -1,4 +1,5 @@
-"""An invalid environment variable stops the start with a one-line message; inconsistent time limits fail the system checks."""
+"""An invalid environment variable stops the start with a one-line message; inconsistent time limits
+fail the system checks."""
 
 from __future__ import annotations
 
@@ -37,10 +38,19 @@ ROOT = Path(__file__).resolve().parents[2]
         ("DATABASE_URL", "sqlite://relative.sqlite3", "sqlite:////absolute/path"),
     ],
 )
-def test_a_wrong_value_stops_the_start_with_one_line(tmp_path: Path, name: str, value: str, says: str) -> None:
-    clean = {key: text for key, text in os.environ.items() if not key.startswith("CRAWLMGR_") and key != "DATABASE_URL"}
+def test_a_wrong_value_stops_the_start_with_one_line(
+    tmp_path: Path, name: str, value: str, says: str
+) -> None:
+    clean = {
+        key: text
+        for key, text in os.environ.items()
+        if not key.startswith("CRAWLMGR_") and key != "DATABASE_URL"
+    }
     done = subprocess.run(
-        [sys.executable, "-c", "import crawlmgr.settings"], cwd=ROOT, capture_output=True, text=True,
+        [sys.executable, "-c", "import crawlmgr.settings"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
         env={**clean, "CRAWLMGR_DATA": str(tmp_path), name: value},
     )
     assert done.returncode == 1
@@ -79,7 +89,10 @@ def test_a_contact_is_a_mail_or_web_address(monkeypatch: pytest.MonkeyPatch, giv
 
 def test_the_secret_is_made_once_and_is_its_owners_only(tmp_path: Path) -> None:
     keys: list[str] = []
-    starts = [threading.Thread(target=lambda: keys.append(environment.secret_key(tmp_path))) for _ in range(8)]
+    starts = [
+        threading.Thread(target=lambda: keys.append(environment.secret_key(tmp_path)))
+        for _ in range(8)
+    ]
     for start in starts:
         start.start()
     for start in starts:
@@ -98,17 +111,37 @@ def test_a_damaged_secret_is_told(tmp_path: Path) -> None:
 def test_database_addresses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("DATABASE_URL", raising=False)
     default = environment.database(tmp_path)
-    assert default["NAME"] == str(tmp_path / "crawlmgr.sqlite3") and default["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
-    monkeypatch.setenv("DATABASE_URL", "postgresql://me:p%40ss@db.example:5433/crawl?sslmode=require")
+    assert (
+        default["NAME"] == str(tmp_path / "crawlmgr.sqlite3")
+        and default["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
+    )
+    monkeypatch.setenv(
+        "DATABASE_URL", "postgresql://me:p%40ss@db.example:5433/crawl?sslmode=require"
+    )
     given = environment.database(tmp_path)
-    expected = {"NAME": "crawl", "USER": "me", "PASSWORD": "p@ss", "HOST": "db.example", "PORT": "5433"}
-    assert {key: given[key] for key in expected} == expected and given["OPTIONS"] == {"sslmode": "require"}
+    expected = {
+        "NAME": "crawl",
+        "USER": "me",
+        "PASSWORD": "p@ss",
+        "HOST": "db.example",
+        "PORT": "5433",
+    }
+    assert {key: given[key] for key in expected} == expected and given["OPTIONS"] == {
+        "sslmode": "require"
+    }
     monkeypatch.setenv("DATABASE_URL", "postgres:///crawl?host=%2Frun%2Fpg")
     unpooled = environment.database(tmp_path)
-    assert unpooled["HOST"] == "/run/pg" and unpooled["CONN_MAX_AGE"] is None and "pool" not in unpooled["OPTIONS"]
+    assert (
+        unpooled["HOST"] == "/run/pg"
+        and unpooled["CONN_MAX_AGE"] is None
+        and "pool" not in unpooled["OPTIONS"]
+    )
     monkeypatch.setenv("CRAWLMGR_DATABASE_POOL", "3")
     pooled = environment.database(tmp_path)
-    assert pooled["CONN_MAX_AGE"] == 0 and (pooled["OPTIONS"]["pool"]["min_size"], pooled["OPTIONS"]["pool"]["max_size"]) == (0, 3)
+    assert pooled["CONN_MAX_AGE"] == 0 and (
+        pooled["OPTIONS"]["pool"]["min_size"],
+        pooled["OPTIONS"]["pool"]["max_size"],
+    ) == (0, 3)
 
 
 def _codes(**values: Any) -> set[str]:
@@ -130,7 +163,9 @@ def test_times_that_do_not_fit_are_refused() -> None:
     assert _codes(STALL_SECONDS=9.0, TICK_SECONDS=5.0) == {"crawlmgr.E004"}
 
 
-def test_a_missing_contact_is_a_warning_and_a_folder_that_cannot_be_written_an_error(tmp_path: Path) -> None:
+def test_a_missing_contact_is_a_warning_and_a_folder_that_cannot_be_written_an_error(
+    tmp_path: Path,
+) -> None:
     gone = tmp_path / "gone"
     with override_settings(CONTACT="", EXPORT_DIR=gone):
         found = {message.id: message.is_serious() for message in run_checks()}

@@ -12,7 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from crawlmgr.supervisor import AlreadyRunning, Child, StallDetector, Supervisor, alive, backoff_seconds, listen, lock
+from crawlmgr.supervisor import (
+    AlreadyRunning,
+    Child,
+    StallDetector,
+    Supervisor,
+    alive,
+    backoff_seconds,
+    listen,
+    lock,
+)
 from tests.serving import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,17 +65,24 @@ def _gone(pid: int) -> bool:
 
 
 class Family:
-    """A program that forks two children and a grandchild, each of which writes its id into a folder."""
+    """A program that forks two children and a grandchild, each of which writes its id into a
+    folder."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         folder.mkdir()
         self.folder = folder
         (folder / "family.py").write_text(FAMILY)
-        self.child = Child("family", [str(folder / "family.py"), str(folder), *arguments], folder=ROOT)
+        self.child = Child(
+            "family", [str(folder / "family.py"), str(folder), *arguments], folder=ROOT
+        )
 
     def pids(self) -> list[int]:
         names = ("grandchild", "other", "great")
-        assert _wait(lambda: all((self.folder / name).exists() and (self.folder / name).read_text() for name in names))
+        assert _wait(
+            lambda: all(
+                (self.folder / name).exists() and (self.folder / name).read_text() for name in names
+            )
+        )
         return [int((self.folder / name).read_text()) for name in names]
 
     def forget(self) -> None:
@@ -81,10 +97,16 @@ def family(tmp_path: Path) -> Iterator[Family]:
     one.child.sweep(0.0)
 
 
-def _supervisor(child: Child, told: list[str], why: Callable[[], str] = lambda: "", grace: float = 5.0) -> Supervisor:
+def _supervisor(
+    child: Child, told: list[str], why: Callable[[], str] = lambda: "", grace: float = 5.0
+) -> Supervisor:
     return Supervisor(
-        [child], on_start=lambda _: told.append("start"), on_end=lambda _, why: told.append(why), on_tick=lambda _: why(),
-        tick_seconds=0.0, grace_seconds=grace,
+        [child],
+        on_start=lambda _: told.append("start"),
+        on_end=lambda _, why: told.append(why),
+        on_tick=lambda _: why(),
+        tick_seconds=0.0,
+        grace_seconds=grace,
     )
 
 
@@ -112,10 +134,16 @@ def test_a_child_that_is_called_stalled_goes_with_its_group_and_comes_back(famil
     told: list[str] = []
     verdicts = ["", "stopped taking tasks"]
     grown = family.folder / "great"
-    supervisor = _supervisor(family.child, told, why=lambda: verdicts.pop() if len(verdicts) > 1 and grown.exists() else "")
+    supervisor = _supervisor(
+        family.child,
+        told,
+        why=lambda: verdicts.pop() if len(verdicts) > 1 and grown.exists() else "",
+    )
     supervisor.step()
     first, others = family.child.pid, family.pids()
-    assert _rounds(supervisor, lambda: "stopped taking tasks" in told and family.child.pid not in (0, first))
+    assert _rounds(
+        supervisor, lambda: "stopped taking tasks" in told and family.child.pid not in (0, first)
+    )
     assert all(_wait(lambda pid=pid: _gone(pid)) for pid in [first, *others])
 
 
@@ -131,7 +159,9 @@ def test_a_child_is_started_when_it_is_wanted_and_ended_when_no_more(family: Fam
     first, others = family.child.pid, family.pids()
     wish[0] = False
     assert _rounds(supervisor, lambda: family.child.pid == 0)
-    assert (family.folder / "asked").exists() and all(_wait(lambda pid=pid: _gone(pid)) for pid in [first, *others])
+    assert (family.folder / "asked").exists() and all(
+        _wait(lambda pid=pid: _gone(pid)) for pid in [first, *others]
+    )
     supervisor.step()
     assert told == ["start"], "its end was asked for: nobody is told of it, and nothing comes back"
 
@@ -172,7 +202,8 @@ def test_a_second_request_to_stop_ends_the_grace(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("victims", ["supervisor", "middle", "first and supervisor"])
 def test_no_orphan_whoever_is_killed(tmp_path: Path, victims: str) -> None:
-    """Kills the supervisor, a process in the middle of the group, or the supervisor together with the group's first process."""
+    """Kills the supervisor, a process in the middle of the group, or the supervisor together with
+    the group's first process."""
     family = Family(tmp_path / "family")
     script = tmp_path / "boss.py"
     program = [str(family.folder / "family.py"), str(family.folder)]
@@ -183,7 +214,9 @@ def test_no_orphan_whoever_is_killed(tmp_path: Path, victims: str) -> None:
         "child.start(0.0)\nprint(child.pid, flush=True)\ntime.sleep(600)\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    boss = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, cwd=ROOT, env=environment)
+    boss = subprocess.Popen(
+        [sys.executable, script], stdout=subprocess.PIPE, cwd=ROOT, env=environment
+    )
     assert boss.stdout is not None
     first = int(boss.stdout.readline())
     grandchild, other, great = family.pids()
@@ -240,7 +273,9 @@ def test_workers_hear_that_they_may_end_early(tmp_path: Path) -> None:
     child = Child("worker", [str(script), str(tmp_path)], folder=ROOT, ends_early=True)
     child.start(0.0)
     assert _wait(lambda: (tmp_path / "ready").exists())
-    os.killpg(child.pid, signal.SIGUSR1)  # what ask_to_end sends to the group: only the worker handles it
+    os.killpg(
+        child.pid, signal.SIGUSR1
+    )  # what ask_to_end sends to the group: only the worker handles it
     assert _wait(lambda: (tmp_path / "clean").exists())
     child.sweep(1.0)
     assert (tmp_path / "heard").exists()
@@ -259,7 +294,9 @@ def test_the_detector_tells_a_stall_from_work_and_youth() -> None:
     assert detector.stalled("b", True, 153)
     assert detector.stalled("b", False, 63)
     detector.begin(63, "b")
-    assert not detector.stalled("b", False, 87), "a restarted cluster has not shown itself by the heartbeat of the one before"
+    assert not detector.stalled("b", False, 87), (
+        "a restarted cluster has not shown itself by the heartbeat of the one before"
+    )
     assert detector.stalled("b", False, 89)
     detector.pause(89)
     assert not detector.stalled("b", False, 110)
@@ -271,7 +308,9 @@ def test_a_cluster_that_lost_a_worker_is_in_doubt_until_its_next_sign() -> None:
     detector.count(4, 1.0)
     assert not detector.stalled("a", False, 2.0) and not detector.stalled("a", False, 50.0)
     detector.count(5, 51.0)
-    assert not detector.stalled("a", False, 60.0) and not detector.stalled("a", True, 70.0), "a busy one may be long over its task"
+    assert not detector.stalled("a", False, 60.0) and not detector.stalled("a", True, 70.0), (
+        "a busy one may be long over its task"
+    )
     assert detector.stalled("a", False, 70.0)
     assert not detector.stalled("b", False, 71.0)
     detector.count(5, 72.0)

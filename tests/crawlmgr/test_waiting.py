@@ -1,4 +1,5 @@
-"""Checks what a run is waiting for, as shown on its page, in the report, in the list of runs and in the API."""
+"""Checks what a run is waiting for, as shown on its page, in the report, in the list of runs and in
+the API."""
 
 from __future__ import annotations
 
@@ -42,7 +43,9 @@ def _told(run: Run, capsys: Any) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("connections", "other"), [(1, "north:8"), (2, "south:8")])
-def test_a_run_whose_host_others_occupy_says_so(connections: int, other: str, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_whose_host_others_occupy_says_so(
+    connections: int, other: str, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(SYSTEM, "now", lambda: NOW)
     monkeypatch.setattr(shared, "_now", lambda: NOW)
     first, held = _begun(["http://a.example/1"], other)
@@ -52,17 +55,25 @@ def test_a_run_whose_host_others_occupy_says_so(connections: int, other: str, ca
     assert frontier.claim_many(first.pk, held.fence, NOW, 600.0, 1, node=other.partition(":")[0])
     assert not frontier.claim_many(second.pk, own.fence, NOW + HOUR / 60, 600.0, 1, node="north")
     assert _told(second, capsys) == [("a.example", "connections")] * 3
-    assert story(second, NOW)["text"] == f"Waits for a free connection to a.example; run {first.pk} is sending requests to it now."
+    assert (
+        story(second, NOW)["text"]
+        == f"Waits for a free connection to a.example; run {first.pk} is sending requests to it"
+        " now."
+    )
     assert _told(first, capsys) == [("", "")] * 3, "it is working"
     Url.objects.filter(run_id=first.pk).update(state=UrlState.DONE, lease_until=None)
     assert _told(second, capsys) == [("", "")] * 3
 
 
-def test_a_run_without_worker_or_outside_its_hours_says_so_and_a_wait_that_is_over_is_not_shown(capsys: Any) -> None:
+def test_a_run_without_worker_or_outside_its_hours_says_so_and_a_wait_that_is_over_is_not_shown(
+    capsys: Any,
+) -> None:
     run = runs.create("plain", "plain", parameters={}, now=NOW, start=False)
     assert _told(run, capsys) == [("", "worker")] * 3
     later = datetime.now(UTC) + HOUR
-    Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING, waiting_for="hours 01:00-06:00 UTC", waiting_until=later)
+    Run.objects.filter(pk=run.pk).update(
+        state=RunState.RUNNING, waiting_for="hours 01:00-06:00 UTC", waiting_until=later
+    )
     run.refresh_from_db()
     assert _told(run, capsys) == [("hours 01:00-06:00 UTC", "hours")] * 3
     Run.objects.filter(pk=run.pk).update(waiting_for="a.example", waiting_until=NOW - HOUR)
@@ -77,7 +88,10 @@ def test_its_page_does_not_call_an_occupied_host_ready(admin_client: Client) -> 
     Host.objects.update(connections=1, delay_seconds=0.0)
     assert frontier.claim_many(first.pk, held.fence, now, 600.0, 1, node="south")
     page = admin_client.get(f"/admin/runs/{second.pk}/").content.decode()
-    assert f"Waits for a free connection to a.example; run {first.pk} is sending requests to it now." in page
+    assert (
+        f"Waits for a free connection to a.example; run {first.pk} is sending requests to it now."
+        in page
+    )
     assert ">no free connection<" in page and ">ready<" not in page
     Url.objects.filter(run_id=first.pk).update(state=UrlState.DONE, lease_until=None)
     assert ">ready<" in admin_client.get(f"/admin/runs/{second.pk}/").content.decode()

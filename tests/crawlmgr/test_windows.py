@@ -1,4 +1,5 @@
-"""Tests of working hours: parsing, hours past midnight, days of the week, clock changes, and moving times into the hours."""
+"""Tests of working hours: parsing, hours past midnight, days of the week, clock changes, and moving
+times into the hours."""
 
 from __future__ import annotations
 
@@ -13,11 +14,16 @@ from crawlmgr import windows
 from crawlmgr.windows import Window
 
 SHANGHAI, BERLIN, UTC_ZONE = ZoneInfo("Asia/Shanghai"), ZoneInfo("Europe/Berlin"), ZoneInfo("UTC")
-MOMENTS = st.datetimes(datetime(2025, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC)).map(lambda at: at.replace(microsecond=0))
+MOMENTS = st.datetimes(datetime(2025, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC)).map(
+    lambda at: at.replace(microsecond=0)
+)
 WINDOWS = st.builds(
-    Window, st.integers(0, 1439), st.integers(1, 1440), st.frozensets(st.integers(0, 6), min_size=1),
+    Window,
+    st.integers(0, 1439),
+    st.integers(1, 1440),
+    st.frozensets(st.integers(0, 6), min_size=1),
     st.sampled_from([SHANGHAI, BERLIN, UTC_ZONE, ZoneInfo("America/St_Johns")]),
-)  # fmt: skip
+)
 
 
 def _window(text: str, zone: ZoneInfo = UTC_ZONE) -> Window:
@@ -39,7 +45,11 @@ def at(text: str) -> datetime:
         ("01:00-06:00", "2026-05-01T06:00:00", "2026-05-02T01:00:00"),
         ("22:00-06:00", "2026-05-01T03:00:00", "2026-05-01T03:00:00"),
         ("22:00-06:00", "2026-05-01T12:00:00", "2026-05-01T22:00:00"),
-        ("mon-fri 22:00-06:00", "2026-05-02T03:00:00", "2026-05-02T03:00:00"),  # on Saturday, in the window that opened on Friday
+        (
+            "mon-fri 22:00-06:00",
+            "2026-05-02T03:00:00",
+            "2026-05-02T03:00:00",
+        ),  # on Saturday, in the window that opened on Friday
         ("mon-fri 22:00-06:00", "2026-05-02T06:00:00", "2026-05-04T22:00:00"),
         ("sat,sun 00:00-24:00", "2026-05-01T09:00:00", "2026-05-02T00:00:00"),
         ("sat,sun 00:00-24:00", "2026-05-03T23:59:59", "2026-05-03T23:59:59"),
@@ -66,7 +76,12 @@ def test_where_the_clock_is_put_forward_the_window_is_an_hour_shorter() -> None:
 def test_a_window_that_the_clock_leaps_over_is_passed_over() -> None:
     gone = _window("02:00-03:00", BERLIN)
     assert windows.next_allowed(gone, at("2026-03-29T00:30:00")) >= at("2026-03-29T01:00:00")
-    assert all(closes > opens for (opens, closes), _n in zip(gone.openings(at("2026-03-28T12:00:00")), range(4), strict=False))
+    assert all(
+        closes > opens
+        for (opens, closes), _n in zip(
+            gone.openings(at("2026-03-28T12:00:00")), range(4), strict=False
+        )
+    )
 
 
 @given(WINDOWS, MOMENTS)
@@ -94,7 +109,18 @@ def test_the_open_parts_of_a_span_are_what_is_open_in_it(window: Window, moment:
 
 
 @pytest.mark.parametrize(
-    "text", ["01:00", "1-6", "25:00-26:00", "01:60-02:00", "24:00-02:00", "may 01:00-02:00", "mon- 01:00-02:00", "mon-fri", "x" * 300]
+    "text",
+    [
+        "01:00",
+        "1-6",
+        "25:00-26:00",
+        "01:60-02:00",
+        "24:00-02:00",
+        "may 01:00-02:00",
+        "mon- 01:00-02:00",
+        "mon-fri",
+        "x" * 300,
+    ],
 )
 def test_bad_hours_are_refused_in_one_line(text: str) -> None:
     with pytest.raises(ValueError, match="^[^\n]{1,150}$"):
@@ -102,6 +128,11 @@ def test_bad_hours_are_refused_in_one_line(text: str) -> None:
 
 
 def test_jitter_is_the_same_for_a_moment_and_spreads_over_moments() -> None:
-    moved = [windows.jitter("topic 1", at("2026-05-01T00:00:00") + timedelta(days=n), 600).total_seconds() for n in range(400)]
+    moved = [
+        windows.jitter(
+            "topic 1", at("2026-05-01T00:00:00") + timedelta(days=n), 600
+        ).total_seconds()
+        for n in range(400)
+    ]
     assert moved[7] == windows.jitter("topic 1", at("2026-05-08T00:00:00"), 600).total_seconds()
     assert -600 <= min(moved) < -540 and 540 < max(moved) <= 600 and abs(sum(moved) / 400) < 60

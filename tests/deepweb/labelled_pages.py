@@ -1,5 +1,7 @@
-"""Writes the forms of the shared saved pages, with types assigned by hand, as training data for `deepweb train --more`:
-`python -m tests.deepweb.labelled_pages DATA FILE.jsonl`. DATA is the folder with nonforum, pagination and forum_corpus."""
+"""Writes the forms of the shared saved pages, with types assigned by hand, as training data for
+`deepweb train --more`: `python -m tests.deepweb.labelled_pages DATA FILE.jsonl`. DATA is the folder
+with nonforum, pagination and forum_corpus.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,13 @@ LABELS = Path(__file__).with_suffix(".txt")
 
 
 def labels() -> list[tuple[str, int, str]]:
-    """Returns a (page, number of the form, type of the form) per label; a page is a file, or `file:line` of JSON lines."""
-    lines = [line.split() for line in LABELS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    """Returns a (page, number of the form, type of the form) per label; a page is a file, or
+    `file:line` of JSON lines."""
+    lines = [
+        line.split()
+        for line in LABELS.read_text(encoding="utf-8").splitlines()
+        if not line.startswith("#")
+    ]
     return [(page, int(number), kind) for page, number, kind in lines]
 
 
@@ -34,7 +41,9 @@ class Pages:
         self._addresses = {
             f"{part}/{row['file']}": row["base_url"]
             for part in ("nonforum", "forum_corpus")
-            for row in map(json.loads, (data / part / "list.jsonl").read_text(encoding="utf-8").splitlines())
+            for row in map(
+                json.loads, (data / part / "list.jsonl").read_text(encoding="utf-8").splitlines()
+            )
         }
 
     @functools.cache  # noqa: B019 - one object lives as long as the script
@@ -48,11 +57,16 @@ class Pages:
             row = self._lines(file)[int(line) - 1]
             return row["page"], registered_domain(row["domain"]) or row["domain"], row["html"]
         address = self._addresses[page]
-        return address, registered_domain(urlsplit(address).hostname or ""), (self._data / file).read_bytes()
+        return (
+            address,
+            registered_domain(urlsplit(address).hostname or ""),
+            (self._data / file).read_bytes(),
+        )
 
 
 def labelled(data: Path) -> Iterator[dict[str, Any]]:
-    """Yields a record of the training data for each labelled form: its HTML, its type and the HTML of its page."""
+    """Yields a record of the training data for each labelled form: its HTML, its type and the HTML
+    of its page."""
     pages = Pages(data)
     for page, number, kind in labels():
         address, domain, html = pages.read(page)

@@ -1,4 +1,5 @@
-"""The admin pages of search sites: their content, permissions, and a number of queries that does not grow with the rows."""
+"""The admin pages of search sites: their content, permissions, and a number of queries that does
+not grow with the rows."""
 
 from __future__ import annotations
 
@@ -20,11 +21,16 @@ from deepweb.services.training import corrected_examples
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
-HTML = "<h1>Books</h1><form action=/find><label for=q>Words</label><input id=q name=q><input type=submit value=Search></form>"
+HTML = (
+    "<h1>Books</h1><form action=/find><label for=q>Words</label><input id=q name=q><input"
+    " type=submit value=Search></form>"
+)
 
 
 def client(role: str) -> Client:
-    user = get_user_model().objects.create_user(f"{role}-user", password="a long pass phrase", is_staff=True)
+    user = get_user_model().objects.create_user(
+        f"{role}-user", password="a long pass phrase", is_staff=True
+    )
     user.groups.add(Group.objects.get(name=role))
     browser = Client()
     browser.force_login(user)
@@ -32,10 +38,14 @@ def client(role: str) -> Client:
 
 
 def filled(forms: int = 1, rows: int = 3) -> Harvest:
-    """Creates a site with `forms` forms, and a harvest with queries and `rows` records; one value contains markup to be
-    escaped."""
-    source = Source.objects.create(url="http://books.example/", key_hash=forms, name="books.example", created=NOW, records=rows)
-    cluster = Cluster.objects.create(name="books", terms=["book", "title"], forms_count=forms, made=NOW)
+    """Creates a site with `forms` forms, and a harvest with queries and `rows` records; one value
+    contains markup to be escaped."""
+    source = Source.objects.create(
+        url="http://books.example/", key_hash=forms, name="books.example", created=NOW, records=rows
+    )
+    cluster = Cluster.objects.create(
+        name="books", terms=["book", "title"], forms_count=forms, made=NOW
+    )
     described = form_to_json(read_forms(HTML, "http://books.example/")[0])
     for number in range(forms):
         form = Form.objects.create(
@@ -51,9 +61,23 @@ def filled(forms: int = 1, rows: int = 3) -> Harvest:
             cluster=cluster,
             found=NOW,
         )
-    run = Run.objects.create(kind="deepweb-harvest", label="books", created=NOW, state="finished", parameters={"policy": "fresh"})
+    run = Run.objects.create(
+        kind="deepweb-harvest",
+        label="books",
+        created=NOW,
+        state="finished",
+        parameters={"policy": "fresh"},
+    )
     harvest = Harvest.objects.create(
-        run=run, form=form, queries=rows, valid=rows, records=rows, requests=rows, low=rows, high=rows * 2, stopped_by="queries"
+        run=run,
+        form=form,
+        queries=rows,
+        valid=rows,
+        records=rows,
+        requests=rows,
+        low=rows,
+        high=rows * 2,
+        stopped_by="queries",
     )
     for number in range(1, rows + 1):
         fields = {"Title": f"<script>alert({number})</script> river {number}", "Year": "1999"}
@@ -106,7 +130,9 @@ def test_every_page_shows_what_is_there_and_nothing_from_the_web_as_markup() -> 
         text = answer.content.decode()
         assert "<script>alert" not in text and "<b>1" not in text
     assert "books.example" in browser.get(reverse("admin:sources")).content.decode()
-    assert "chart-harvest" in browser.get(reverse("admin:harvest", args=[harvest.pk])).content.decode()
+    assert (
+        "chart-harvest" in browser.get(reverse("admin:harvest", args=[harvest.pk])).content.decode()
+    )
 
 
 def test_empty_rooms_say_how_to_begin() -> None:
@@ -123,9 +149,17 @@ def test_forms_sites_and_records_are_told_in_words() -> None:
     page = browser.get(reverse("admin:search-form", args=[form.pk])).content.decode()
     assert "<dd>English</dd>" in page and 'title="q">Words</label>' in page
     Form.objects.filter(pk=form.pk).update(language="zh-cn")
-    assert "<dd>Chinese</dd>" in browser.get(reverse("admin:search-form", args=[form.pk])).content.decode()
-    unread = Source.objects.create(url="http://gone.example/", key_hash=9, name="gone.example", created=NOW)
-    assert "No page of this site could be read yet." in browser.get(reverse("admin:source", args=[unread.pk])).content.decode()
+    assert (
+        "<dd>Chinese</dd>"
+        in browser.get(reverse("admin:search-form", args=[form.pk])).content.decode()
+    )
+    unread = Source.objects.create(
+        url="http://gone.example/", key_hash=9, name="gone.example", created=NOW
+    )
+    assert (
+        "No page of this site could be read yet."
+        in browser.get(reverse("admin:source", args=[unread.pk])).content.decode()
+    )
     first, second, third = Record.objects.order_by("pk")[:3]
     site = browser.get(reverse("admin:source", args=[form.source_id])).content.decode()
     beside = browser.get(reverse("admin:record", args=[second.pk])).content.decode()
@@ -136,7 +170,9 @@ def test_forms_sites_and_records_are_told_in_words() -> None:
 
 def test_a_post_form_is_released_where_the_page_says_that_it_is_not_sent() -> None:
     form, browser = filled().form, client("operator")
-    Form.objects.filter(pk=form.pk).update(method="post", described={**form.described, "method": "post"})
+    Form.objects.filter(pk=form.pk).update(
+        method="post", described={**form.described, "method": "post"}
+    )
     address = reverse("admin:search-form", args=[form.pk])
     assert 'name="released" value="1"' in browser.get(address).content.decode()
     browser.post(reverse("admin:form-release", args=[form.pk]), {"released": "1"})
@@ -164,13 +200,25 @@ def test_viewers_change_nothing_and_operators_do() -> None:
     for address, data in posts.items():
         assert viewer.post(address, data).status_code == 403, address
     assert operator.get(reverse("admin:source-delete", args=[form.source_id])).status_code == 403
-    assert operator.post(reverse("admin:cluster-name", args=[form.cluster_id]), {"name": "Old books"}).status_code == 302
+    assert (
+        operator.post(
+            reverse("admin:cluster-name", args=[form.cluster_id]), {"name": "Old books"}
+        ).status_code
+        == 302
+    )
     assert Cluster.objects.get().name == "Old books"
     operator.post(reverse("admin:form-type", args=[form.pk]), {"type": "login"})
     form.refresh_from_db()
-    assert (form.kind, form.searchable, form.corrected_by.username) == ("login", False, "operator-user")
+    assert (form.kind, form.searchable, form.corrected_by.username) == (
+        "login",
+        False,
+        "operator-user",
+    )
     before = Run.objects.count()
-    operator.post(reverse("admin:form-harvest", args=[form.pk]), {"queries": "5", "probes": "0", "details": "0", "min_gain": "0"})
+    operator.post(
+        reverse("admin:form-harvest", args=[form.pk]),
+        {"queries": "5", "probes": "0", "details": "0", "min_gain": "0"},
+    )
     assert Run.objects.count() == before, "a form that is no search form is not asked"
 
 
@@ -195,7 +243,14 @@ def test_what_a_field_is_for_is_shown_and_corrected() -> None:
 def test_an_operator_starts_harvests_trials_and_looks() -> None:
     form = filled().form
     browser = client("operator")
-    wishes = {"queries": "5", "probes": "0", "details": "0", "min_gain": "0.01", "seed_terms": "river, stone", "policy": "paper"}
+    wishes = {
+        "queries": "5",
+        "probes": "0",
+        "details": "0",
+        "min_gain": "0.01",
+        "seed_terms": "river, stone",
+        "policy": "paper",
+    }
     answer = browser.post(reverse("admin:form-harvest", args=[form.pk]), wishes)
     run = Run.objects.latest("pk")
     assert answer.status_code == 302 and run.parameters["policy"] == "paper"
@@ -204,17 +259,33 @@ def test_an_operator_starts_harvests_trials_and_looks() -> None:
     browser.post(reverse("admin:form-try", args=[form.pk]), {"input-q": "river"})
     tried = Run.objects.latest("pk")
     assert tried.parameters["fixed"] == [[["q", "river"]]]
-    shown = browser.get(reverse("admin:harvest", args=[Harvest.objects.get(run=tried).pk])).content.decode()
+    shown = browser.get(
+        reverse("admin:harvest", args=[Harvest.objects.get(run=tried).pk])
+    ).content.decode()
     assert "http://books.example/find?q=river" in shown
-    answer = browser.post(reverse("admin:source-add"), {"addresses": "not an address", "depth": 3, "pages": 9})
+    answer = browser.post(
+        reverse("admin:source-add"), {"addresses": "not an address", "depth": 3, "pages": 9}
+    )
     assert answer.status_code == 422 and "addresses: 1" in answer.content.decode()
     answer = browser.post(
         reverse("admin:source-add"),
-        {"addresses": "http://a.example/\n# no\nnot an address\nb.example", "depth": "2", "pages": "9", "delay_seconds": "1"},
+        {
+            "addresses": "http://a.example/\n# no\nnot an address\nb.example",
+            "depth": "2",
+            "pages": "9",
+            "delay_seconds": "1",
+        },
     )
-    assert "Lines that are not web addresses: 3." in browser.get(reverse("admin:sources")).content.decode()
+    assert (
+        "Lines that are not web addresses: 3."
+        in browser.get(reverse("admin:sources")).content.decode()
+    )
     found = Run.objects.latest("pk")
-    assert answer.status_code == 302 and len(found.parameters["sources"]) == 2 and found.parameters["depth"] == 2
+    assert (
+        answer.status_code == 302
+        and len(found.parameters["sources"]) == 2
+        and found.parameters["depth"] == 2
+    )
 
 
 def test_deleting_a_site_asks_for_its_name() -> None:
@@ -223,14 +294,19 @@ def test_deleting_a_site_asks_for_its_name() -> None:
     address = reverse("admin:source-delete", args=[form.source_id])
     assert browser.post(address, {"name": "wrong"}).status_code == 200 and Source.objects.exists()
     assert browser.post(address, {"name": "books.example"}).status_code == 302
-    assert not Source.objects.exists() and not Record.objects.exists() and not Harvest.objects.exists()
+    assert (
+        not Source.objects.exists() and not Record.objects.exists() and not Harvest.objects.exists()
+    )
 
 
 def test_records_are_found_by_all_their_words() -> None:
     filled(rows=12)
     browser = client("viewer")
     assert "river 12" in browser.get(reverse("admin:records"), {"q": "RIVER 12"}).content.decode()
-    assert "Nothing matches." in browser.get(reverse("admin:records"), {"q": "river absent"}).content.decode()
+    assert (
+        "Nothing matches."
+        in browser.get(reverse("admin:records"), {"q": "river absent"}).content.decode()
+    )
 
 
 def test_no_page_queries_more_for_many_rows() -> None:
@@ -239,9 +315,7 @@ def test_no_page_queries_more_for_many_rows() -> None:
     counts = []
     for address in pages(few):
         browser.get(address)
-        with CaptureQueriesContext(
-            connection,
-        ) as asked:
+        with CaptureQueriesContext(connection) as asked:
             browser.get(address)
         counts.append(len(asked))
     Source.objects.all().delete()
@@ -249,10 +323,14 @@ def test_no_page_queries_more_for_many_rows() -> None:
     Cluster.objects.all().delete()
     many = filled(forms=30, rows=40)
     for address, before in zip(pages(many), counts, strict=True):
-        browser.get(address)  # recomputes figures that are cached for some seconds, before queries are counted
+        browser.get(
+            address
+        )  # recomputes figures that are cached for some seconds, before queries are counted
         with CaptureQueriesContext(connection) as asked:
             browser.get(address)
-        assert len(asked) <= before + 1, f"{address}: {before} queries for few, {len(asked)} for many"
+        assert len(asked) <= before + 1, (
+            f"{address}: {before} queries for few, {len(asked)} for many"
+        )
 
 
 def test_corrections_become_examples_to_train_on() -> None:
@@ -260,5 +338,7 @@ def test_corrections_become_examples_to_train_on() -> None:
     assert corrected_examples() == []
     client("operator").post(reverse("admin:form-type", args=[form.pk]), {"type": "other"})
     examples = corrected_examples()
-    assert [(example.type, example.form.action) for example in examples] == [("other", "http://books.example/find")]
+    assert [(example.type, example.form.action) for example in examples] == [
+        ("other", "http://books.example/find")
+    ]
     assert examples[0].numbers and examples[0].words

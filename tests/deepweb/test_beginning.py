@@ -1,17 +1,29 @@
-"""The first queries of a harvest: options of select inputs without a search word, then words from the records returned."""
+"""The first queries of a harvest: options of select inputs without a search word, then words from
+the records returned."""
 
 from __future__ import annotations
 
 import pytest
 
-from deepweb.beginning import LONE_CHOICES, FillPlan, filter_way, forget_what_was_shown, lone_choice, ways_of, words_of_records
+from deepweb.beginning import (
+    LONE_CHOICES,
+    FillPlan,
+    filter_way,
+    forget_what_was_shown,
+    lone_choice,
+    ways_of,
+    words_of_records,
+)
 from deepweb.form_roles import with_roles
 from deepweb.parts import IN_VAIN, Parts, parts_of
 from deepweb.search_forms import read_forms
 from deepweb.seen import Choice, Seen, Term
 from deepweb.template_search import Slot
 
-SLOTS = [Slot(("empty",)), *(Slot((f"choice{place}",), ("a", "b")) for place in range(LONE_CHOICES + 2))]
+SLOTS = [
+    Slot(("empty",)),
+    *(Slot((f"choice{place}",), ("a", "b")) for place in range(LONE_CHOICES + 2)),
+]
 
 
 def test_each_of_the_first_inputs_is_asked_by_itself_once_until_records_are_known() -> None:
@@ -28,17 +40,23 @@ def test_each_of_the_first_inputs_is_asked_by_itself_once_until_records_are_know
 
 def test_the_words_of_most_records_come_first_and_only_those_for_the_box() -> None:
     seen = Seen()
-    found = [(1, [Term("q", "rare"), Term("q", "common"), Term("kind", "x")]), (2, [Term("q", "common"), Term("kind", "x")])]
+    found = [
+        (1, [Term("q", "rare"), Term("q", "common"), Term("kind", "x")]),
+        (2, [Term("q", "common"), Term("kind", "x")]),
+    ]
     seen.add(Choice((Term("kind", "x"),)), found, False)
     assert words_of_records(seen, "q") == [Term("q", "common"), Term("q", "rare")]
     assert words_of_records(seen, "other") == []
 
 
 FILTER = (
-    "<form><select name=_filter_column_1><option value=''>- column -<option>name<option>author</select>"
-    "<select name=_filter_op_1>{operators}</select><input name=_filter_value_1><button>Apply</button></form>"
+    "<form><select name=_filter_column_1><option value=''>- column"
+    " -<option>name<option>author</select><select name=_filter_op_1>{operators}</select><input"
+    " name=_filter_value_1><button>Apply</button></form>"
 )
-OPERATORS = "<option value=exact>=<option value=not>!=<option value=contains>contains<option value=gt>&gt;"
+OPERATORS = (
+    "<option value=exact>=<option value=not>!=<option value=contains>contains<option value=gt>&gt;"
+)
 NAMES = ("_filter_column_1", "_filter_op_1")
 
 
@@ -50,11 +68,17 @@ NAMES = ("_filter_column_1", "_filter_op_1")
         ("<option value='='>=<option value='<'>&lt;", ("=", "<")),
     ],
 )
-def test_a_filter_is_asked_by_column_operator_and_value_together(operators: str, chosen: tuple[str, ...]) -> None:
+def test_a_filter_is_asked_by_column_operator_and_value_together(
+    operators: str, chosen: tuple[str, ...]
+) -> None:
     form = read_forms(FILTER.format(operators=operators), "http://x.org/")[0]
     assert ways_of(form, ())[0] == filter_way(form) == FillPlan("_filter_value_1", NAMES)
     made = parts_of(with_roles(form, dict.fromkeys(NAMES, "required")))
-    assert made == [(Term(NAMES[0], column), Term(NAMES[1], each)) for column in ("name", "author") for each in chosen]
+    assert made == [
+        (Term(NAMES[0], column), Term(NAMES[1], each))
+        for column in ("name", "author")
+        for each in chosen
+    ]
 
 
 def test_choices_that_compare_nothing_make_no_filter() -> None:
@@ -87,7 +111,10 @@ def test_a_column_is_asked_for_its_own_words_and_left_alone_when_they_bring_noth
             seen.add(vain, [], False)
             own.add(vain, [], False, False)
     asked = own.best(seen, Never(), 10)[0]
-    assert asked is not None and asked.query == (words[0], *parts[0]), "the other part brought nothing in four queries"
+    assert asked is not None and asked.query == (
+        words[0],
+        *parts[0],
+    ), "the other part brought nothing in four queries"
 
 
 def test_what_nonsense_showed_without_a_choice_is_forgotten() -> None:

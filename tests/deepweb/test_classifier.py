@@ -1,5 +1,5 @@
-"""The form classifier: our evaluation compared with scikit-learn's, the file format, and the shipped weights on forms in many
-languages."""
+"""The form classifier: our evaluation compared with scikit-learn's, the file format, and the
+shipped weights on forms in many languages."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,15 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from deepweb.classifier import ModelError, Verdict, can_be_asked, classify_html, load_model, model_from_json, shipped_model
+from deepweb.classifier import (
+    ModelError,
+    Verdict,
+    can_be_asked,
+    classify_html,
+    load_model,
+    model_from_json,
+    shipped_model,
+)
 from deepweb.form_roles import asks_for_something_else, with_roles
 from deepweb.form_rules import rule_type
 from deepweb.form_training import (
@@ -33,7 +41,14 @@ FORMS = Path(__file__).resolve().parents[3] / "shared" / "data" / "forms" / "for
 
 def examples(domains=6):
     return [
-        example_of({"html": html, "url": f"http://site{domain}.example/p", "type": kind, "domain": f"d{domain}"})
+        example_of(
+            {
+                "html": html,
+                "url": f"http://site{domain}.example/p",
+                "type": kind,
+                "domain": f"d{domain}",
+            }
+        )
         for domain in range(domains)
         for kind, pages in PAGES.items()
         for html in pages
@@ -59,9 +74,14 @@ def test_our_evaluation_equals_scikit_learns():
     theirs.coef_ = np.array([model.weights[name] for name in names]).T
     theirs.intercept_ = model.bias
     ours = np.array([model.shares_of(example.numbers, example.words) for example in known])
-    assert ours == pytest.approx(theirs.predict_proba(sparse.csr_matrix(np.array(rows)).toarray()), abs=1e-9)
+    assert ours == pytest.approx(
+        theirs.predict_proba(sparse.csr_matrix(np.array(rows)).toarray()), abs=1e-9
+    )
     assert ours.sum(axis=1) == pytest.approx(np.ones(len(known)))
-    assert all(model.classes[int(share.argmax())] is example.type for share, example in zip(ours, known, strict=True))
+    assert all(
+        model.classes[int(share.argmax())] is example.type
+        for share, example in zip(ours, known, strict=True)
+    )
 
 
 def test_training_of_two_types_and_of_too_few():
@@ -103,59 +123,99 @@ def test_folds_never_split_a_domain_and_scores_are_counted_by_hand():
     assert sorted(np.bincount(list(folds.values()))) == [4, 4, 5, 5, 5]
     s, n = FormType.SEARCH, FormType.LOGIN
     scores = score([s, s, s, n], [s, s, n, n])
-    assert (scores.accuracy, scores.f1["search"], scores.f1["login"]) == (0.75, 0.8, pytest.approx(2 / 3))
+    assert (scores.accuracy, scores.f1["search"], scores.f1["login"]) == (
+        0.75,
+        0.8,
+        pytest.approx(2 / 3),
+    )
     assert scores.confusion["search"] == {"login": 1, "search": 2}
 
 
 @pytest.mark.parametrize(
     ("kind", "html"),
     [
-        ("search", "<form action='/sou'><input name=wd placeholder='请输入关键词'><input type=submit value='搜索'></form>"),
         (
             "search",
-            "<form action='index.php'><input type=hidden name=m value=search><input name=keywords><button>検索</button></form>",
+            (
+                "<form action='/sou'><input name=wd placeholder='请输入关键词'><input type=submit"
+                " value='搜索'></form>"
+            ),
         ),
         (
             "search",
-            "<form action='/list'><select name=cat><option>A<option>B</select><input name=keyword><button>Zoeken</button></form>",
+            (
+                "<form action='index.php'><input type=hidden name=m value=search><input"
+                " name=keywords><button>検索</button></form>"
+            ),
+        ),
+        (
+            "search",
+            (
+                "<form action='/list'><select name=cat><option>A<option>B</select><input"
+                " name=keyword><button>Zoeken</button></form>"
+            ),
         ),
         (
             "login",
-            "<form method=post action='/denglu'>用户名<input name=u>密码<input type=password name=p><button>登录</button></form>",
+            (
+                "<form method=post action='/denglu'>用户名<input name=u>密码<input type=password"
+                " name=p><button>登录</button></form>"
+            ),
         ),
         (
             "registration",
-            "<form method=post action='/kayit'>Adınız<input name=a>E-posta<input name=e>Şifre<input type=password name=p>"
-            "Şifre tekrar<input type=password name=p2><button>Üye ol</button></form>",
+            (
+                "<form method=post action='/kayit'>Adınız<input name=a>E-posta<input"
+                " name=e>Şifre<input type=password name=p>Şifre tekrar<input type=password"
+                " name=p2><button>Üye ol</button></form>"
+            ),
         ),
         (
             "newsletter",
-            "<form method=post action='/dingyue'><input name=email placeholder='您的邮箱'><button>订阅</button></form>",
+            (
+                "<form method=post action='/dingyue'><input name=email"
+                " placeholder='您的邮箱'><button>订阅</button></form>"
+            ),
         ),
         (
             "contact",
-            "<form method=post action='/liuyan'>姓名<input name=n>电话<input name=t>内容<textarea name=c>"
-            "</textarea><button>提交留言</button></form>",
+            (
+                "<form method=post action='/liuyan'>姓名<input name=n>电话<input"
+                " name=t>内容<textarea name=c></textarea><button>提交留言</button></form>"
+            ),
         ),
         (
             "password_recovery",
-            "<form method=post action='/odzyskaj'>E-mail<input name=email><button>Odzyskaj hasło</button></form>",
+            (
+                "<form method=post action='/odzyskaj'>E-mail<input name=email><button>Odzyskaj"
+                " hasło</button></form>"
+            ),
         ),
-        ("order", "<form method=post action='/gouwuche/add'>数量<input name=num value=1><button>加入购物车</button></form>"),
+        (
+            "order",
+            (
+                "<form method=post action='/gouwuche/add'>数量<input name=num"
+                " value=1><button>加入购物车</button></form>"
+            ),
+        ),
     ],
 )
 def test_the_shipped_model_reads_languages_it_was_hardly_trained_on(kind, html):
     form, verdict = classify_html(html, "http://example.org/", shipped_model())
     assert verdict.type == kind
     assert verdict.searchable is (kind == "search")
-    assert verdict.confidence == pytest.approx(max(verdict.shares.values())) and sum(verdict.shares.values()) == pytest.approx(1)
+    assert verdict.confidence == pytest.approx(max(verdict.shares.values())) and sum(
+        verdict.shares.values()
+    ) == pytest.approx(1)
 
 
 def test_of_a_page_with_many_forms_the_search_form_is_meant_and_no_form_is_other():
     page = PAGES["login"][0] + PAGES["search"][0] + PAGES["newsletter"][0]
     form, verdict = classify_html(page, "http://example.org/", shipped_model())
     assert form is not None and form.index == 1 and verdict.type == "search"
-    form, verdict = classify_html(PAGES["newsletter"][0] + PAGES["login"][0], "http://example.org/", shipped_model())
+    form, verdict = classify_html(
+        PAGES["newsletter"][0] + PAGES["login"][0], "http://example.org/", shipped_model()
+    )
     assert form is not None and form.index == 1 and not verdict.searchable
     assert classify_html("<p>nothing", "http://example.org/", shipped_model())[1].type == "other"
 
@@ -163,11 +223,19 @@ def test_of_a_page_with_many_forms_the_search_form_is_meant_and_no_form_is_other
 @pytest.mark.parametrize(
     ("kind", "rule", "html"),
     [
-        ("search", "search_word", "<form method=post action=/x><input name=a><input type=submit value=Search></form>"),
+        (
+            "search",
+            "search_word",
+            "<form method=post action=/x><input name=a><input type=submit value=Search></form>",
+        ),
         ("search", "one_box_get", "<form action=/x><input name=a></form>"),
         ("other", "none", "<form method=post action=/x><input name=a></form>"),
         ("login", "one_password", "<form><input name=q><input type=password name=p></form>"),
-        ("registration", "two_passwords", "<form><input name=q><input type=password name=p><input type=password name=p2></form>"),
+        (
+            "registration",
+            "two_passwords",
+            "<form><input name=q><input type=password name=p><input type=password name=p2></form>",
+        ),
         ("contact", "textarea", "<form action=/search><textarea name=q></textarea></form>"),
         ("other", "file", "<form action=/search><input name=q><input type=file name=f></form>"),
         ("newsletter", "mailing_list", "<form action=/search><input name=email></form>"),
@@ -191,8 +259,15 @@ def test_labelled_forms_of_unseen_domains_meet_the_bar_and_no_other_form_is_sent
     sent = [
         (example.domain, example.type)
         for example, (kind, sure) in zip(known, told, strict=True)
-        if refusal(with_roles(example.form), Verdict(kind, sure, kind == "search" and can_be_asked(example.form), {}), False) is None
+        if refusal(
+            with_roles(example.form),
+            Verdict(kind, sure, kind == "search" and can_be_asked(example.form), {}),
+            False,
+        )
+        is None
         and not asks_for_something_else(example.form)
     ]
     assert not [pair for pair in sent if pair[1] == "other"]
-    assert sum(kind == "search" for _, kind in sent) > 150, "GET forms that are surely searches are sent without asking"
+    assert sum(kind == "search" for _, kind in sent) > 150, (
+        "GET forms that are surely searches are sent without asking"
+    )

@@ -1,4 +1,5 @@
-"""Tests of clustering: eq. (3) as a dot product, both algorithms on made-up topics, number of clusters, new pages, names."""
+"""Tests of clustering: eq. (3) as a dot product, both algorithms on made-up topics, number of
+clusters, new pages, names."""
 
 import math
 
@@ -30,7 +31,11 @@ from tests.deepweb.topics_by_hand import planted
 
 def weighed(pages):
     page, form = spaces_of(pages)
-    return TwoSpaces(page.weigh([p.page for p in pages]), form.weigh([p.form for p in pages])), page, form
+    return (
+        TwoSpaces(page.weigh([p.page for p in pages]), form.weigh([p.form for p in pages])),
+        page,
+        form,
+    )
 
 
 @given(st.integers(0, 10_000), st.floats(0.1, 5), st.floats(0.1, 5))
@@ -42,7 +47,10 @@ def test_equation_3_is_a_dot_product(seed, c1, c2):
     rows = joined(TwoSpaces(sparse.csr_matrix(page), sparse.csr_matrix(form)), c1, c2).toarray()
     for a in range(6):
         for b in range(6):
-            assert abs(rows[a] @ rows[b] - similarity(page[a], form[a], page[b], form[b], c1, c2)) < 1e-12
+            assert (
+                abs(rows[a] @ rows[b] - similarity(page[a], form[a], page[b], form[b], c1, c2))
+                < 1e-12
+            )
 
 
 def test_weights_by_hand_words_on_every_page_vanish_and_one_page_keeps_all():
@@ -77,11 +85,16 @@ def test_both_algorithms_part_the_hand_made_pages():
 
 
 def test_the_literal_algorithm_renews_a_centre_after_each_page():
-    # The seeds are A=(1,0) and B=(0,1). P=(10,9) joins A and moves A's centre towards (11,9), so that Q=(1,1.01) joins A too.
-    # If the centres were updated only after each round, Q would join B.
+    # The seeds are A=(1,0) and B=(0,1). P=(10,9) joins A and moves A's centre towards (11,9), so
+    # that Q=(1,1.01) joins A too. If the centres were updated only after each round, Q would join
+    # B.
     pages = np.array([[1.0, 0], [0, 1.0], [10, 9], [1, 1.01]])
     spaces = TwoSpaces(sparse.csr_matrix(pages), sparse.csr_matrix(np.ones((4, 1))))
-    seed = next(s for s in range(50) if set(np.random.default_rng(s).choice(4, size=2, replace=False)) == {0, 1})
+    seed = next(
+        s
+        for s in range(50)
+        if set(np.random.default_rng(s).choice(4, size=2, replace=False)) == {0, 1}
+    )
     labels = literal(spaces, 2, np.random.default_rng(seed)).labels
     assert labels[3] == labels[2] == labels[0] != labels[1]
 
@@ -99,7 +112,10 @@ def test_silhouette_finds_the_planted_number_and_k_means_the_topics():
 def test_the_literal_algorithm_comes_near_on_planted_topics():
     pages, truth = planted(5, 90, 2)
     spaces = weighed(pages)[0]
-    best = max((literal(spaces, 5, np.random.default_rng(seed)) for seed in range(8)), key=lambda found: found.cohesion)
+    best = max(
+        (literal(spaces, 5, np.random.default_rng(seed)) for seed in range(8)),
+        key=lambda found: found.cohesion,
+    )
     assert normalized_mutual_info_score(truth, best.labels) > 0.9
     assert best.rounds >= 2
 
@@ -120,11 +136,21 @@ def test_no_structure_is_one_cluster_and_few_pages_do_not_fail():
 def test_new_pages_join_the_nearest_cluster_without_moving_it():
     pages, truth = planted(4, 120, 5)
     page, form = spaces_of(pages[:100])
-    old = joined(TwoSpaces(page.weigh([p.page for p in pages[:100]]), form.weigh([p.form for p in pages[:100]])))
-    new = joined(TwoSpaces(page.weigh([p.page for p in pages[100:]]), form.weigh([p.form for p in pages[100:]])))
+    old = joined(
+        TwoSpaces(
+            page.weigh([p.page for p in pages[:100]]), form.weigh([p.form for p in pages[:100]])
+        )
+    )
+    new = joined(
+        TwoSpaces(
+            page.weigh([p.page for p in pages[100:]]), form.weigh([p.form for p in pages[100:]])
+        )
+    )
     found = kmeans(old, 4, 1)
     labels, alike = assign(new, found.centres)
-    topic_of = {label: int(np.bincount(truth[:100][found.labels == label]).argmax()) for label in range(4)}
+    topic_of = {
+        label: int(np.bincount(truth[:100][found.labels == label]).argmax()) for label in range(4)
+    }
     assert [topic_of[label] for label in labels] == truth[100:].tolist()
     assert ((alike > 0) & (alike <= 1)).all()
 

@@ -35,13 +35,21 @@ def test_classify_writes_one_document_a_line(tmp_path, capsys, name):
     rows = [json.loads(line) for line in out.splitlines()]
     assert [row["id"] for row in rows] == [line["id"] for line in LINES]
     assert all(row["type"] == row["id"].split("-")[0] for row in rows)
-    assert {frozenset(row) for row in rows} == {frozenset({"id", "type", "searchable", "confidence"})}
-    assert all(row["searchable"] is (row["type"] == "search") and 0 < row["confidence"] <= 1 for row in rows)
+    assert {frozenset(row) for row in rows} == {
+        frozenset({"id", "type", "searchable", "confidence"})
+    }
+    assert all(
+        row["searchable"] is (row["type"] == "search") and 0 < row["confidence"] <= 1
+        for row in rows
+    )
 
 
 def test_classify_by_rules_says_which_rule(tmp_path, capsys):
     rows = [
-        json.loads(line) for line in answer(capsys, "classify", str(write(tmp_path / "f.jsonl", LINES)), "--rules").splitlines()
+        json.loads(line)
+        for line in answer(
+            capsys, "classify", str(write(tmp_path / "f.jsonl", LINES)), "--rules"
+        ).splitlines()
     ]
     assert {row["rule"] for row in rows} == {"search_word", "one_password", "mailing_list"}
 
@@ -76,7 +84,10 @@ def test_train_writes_a_model_that_classify_takes(tmp_path, capsys):
     assert said["rules"]["confusion"]["search"]["search"] == 12
     assert len(load_model(model).classes) == 3
     out = answer(capsys, "classify", str(write(tmp_path / "f.jsonl", LINES)), "--model", str(model))
-    assert all(json.loads(line)["type"] == json.loads(line)["id"].split("-")[0] for line in out.splitlines())
+    assert all(
+        json.loads(line)["type"] == json.loads(line)["id"].split("-")[0]
+        for line in out.splitlines()
+    )
     with pytest.raises(CommandError, match="line 1: a line lacks 'type'"):
         call_command("deepweb", "train", str(write(tmp_path / "u.jsonl", LINES)), "--dry-run")
 

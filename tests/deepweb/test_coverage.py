@@ -1,5 +1,5 @@
-"""Size estimates: formulas by hand, intervals that contain the true size, refusals to estimate; and the rules that end a
-harvest."""
+"""Size estimates: formulas by hand, intervals that contain the true size, refusals to estimate; and
+the rules that end a harvest."""
 
 import math
 
@@ -32,7 +32,11 @@ def test_formulas_by_hand():
     assert chao1(seen) == 6 + 3 * 2 / (2 * 3)
     assert lu_li(seen) == pytest.approx(6 / (1 - 2**-1.1))
     assert chapman(100, 80, 20) == pytest.approx(101 * 81 / 21 - 1)
-    assert lu_li(captures([1, 1])) is None and chao1(captures([])) == 0 and captures([]).overlap_rate == 1
+    assert (
+        lu_li(captures([1, 1])) is None
+        and chao1(captures([])) == 0
+        and captures([]).overlap_rate == 1
+    )
 
 
 def test_chao1_interval_holds_its_estimate_and_uniform_truth():
@@ -59,21 +63,48 @@ def test_the_interval_needs_uncut_probes_and_recaptures():
     assert estimate(probes[:10], 5).reason == "too_few_probes"
     assert estimate([Probe(probe.records, True) for probe in probes], 5).reason == "too_few_probes"
     apart = [Probe(frozenset({n}), False) for n in range(30)]
-    assert estimate(apart, 5).reason == "too_few_recaptured" and estimate(apart, 5).coverage(5) is None
-    seven = [Probe(probe.records | set(range(7)), probe.overflowed) if n < 2 else probe for n, probe in enumerate(apart)]
-    eight = [Probe(probe.records | set(range(-1, 7)), probe.overflowed) if n < 2 else probe for n, probe in enumerate(apart)]
-    assert estimate(seven, 5).reason == "too_few_recaptured" and estimate(eight, 5).known, "records that several answers returned"
+    assert (
+        estimate(apart, 5).reason == "too_few_recaptured" and estimate(apart, 5).coverage(5) is None
+    )
+    seven = [
+        Probe(probe.records | set(range(7)), probe.overflowed) if n < 2 else probe
+        for n, probe in enumerate(apart)
+    ]
+    eight = [
+        Probe(probe.records | set(range(-1, 7)), probe.overflowed) if n < 2 else probe
+        for n, probe in enumerate(apart)
+    ]
+    assert estimate(seven, 5).reason == "too_few_recaptured" and estimate(eight, 5).known, (
+        "records that several answers returned"
+    )
     assert Estimate(100.0, 200.0, "", 30).coverage(50) == (0.25, 0.5)
 
 
 @pytest.fixture(scope="module")
 def database():
-    return synthetic(np.random.default_rng(3), documents=4_000, vocabulary=4_000, topics=6, limit=60, mean_length=60)
+    return synthetic(
+        np.random.default_rng(3),
+        documents=4_000,
+        vocabulary=4_000,
+        topics=6,
+        limit=60,
+        mean_length=60,
+    )
 
 
-def sized(database, random_seed, queries=60, probes=50, text=lambda terms: "", terms=lambda terms: frozenset(terms), seeds=()):
+def sized(
+    database,
+    random_seed,
+    queries=60,
+    probes=50,
+    text=lambda terms: "",
+    terms=lambda terms: frozenset(terms),
+    seeds=(),
+):
     rng = np.random.default_rng(random_seed)
-    policy = FreshPolicy(seeds or middling_terms(database, rng, 5), database.limit, database.refused)
+    policy = FreshPolicy(
+        seeds or middling_terms(database, rng, 5), database.limit, database.refused
+    )
     seen = Seen()
     for _ in range(queries):
         if (choice := policy.next(seen)) is None:
@@ -84,7 +115,11 @@ def sized(database, random_seed, queries=60, probes=50, text=lambda terms: "", t
     answers = []
     for term in plan.drawn:
         shown, cut = database.ask((term,))
-        answers.append(ProbeAnswer(term, [ProbedRecord(key, terms(found), text(found)) for key, found in shown], cut))
+        answers.append(
+            ProbeAnswer(
+                term, [ProbedRecord(key, terms(found), text(found)) for key, found in shown], cut
+            )
+        )
     return estimate_size(plan, answers, seen.records), seen
 
 
@@ -95,7 +130,8 @@ def test_probes_find_the_true_size_in_a_narrow_interval_although_answers_are_cut
 
 
 def test_a_site_that_matches_parts_of_words_is_recognised():
-    # Query "w1" also finds "w12". A record's terms are its first three words: they do not explain all answers.
+    # Query "w1" also finds "w12". A record's terms are its first three words: they do not explain
+    # all answers.
     rng = np.random.default_rng(4)
     texts = [" ".join(f"w{word}" for word in rng.integers(0, 400, size=6)) for _ in range(1_500)]
     words = [Term(BOX, f"w{word}") for word in range(400)]
@@ -115,13 +151,20 @@ def test_a_site_that_matches_parts_of_words_is_recognised():
 
 def test_answers_that_nothing_explains_are_not_estimated(database):
     size, seen = sized(database, 1, terms=lambda found: frozenset())
-    assert not size.known and size.reason == "answers_not_understood" and size.coverage(seen.records) is None
+    assert (
+        not size.known
+        and size.reason == "answers_not_understood"
+        and size.coverage(seen.records) is None
+    )
     assert plan_probes(Seen(), 1.0, 60, np.random.default_rng(1), 10) is None
     assert sized(database, 1, probes=5)[0].reason == "too_few_probes"
 
 
 def outcomes(*pairs, cut=False):
-    return [Outcome((Term(BOX, f"w{n}"),), returned, new, cut) for n, (returned, new) in enumerate(pairs)]
+    return [
+        Outcome((Term(BOX, f"w{n}"),), returned, new, cut)
+        for n, (returned, new) in enumerate(pairs)
+    ]
 
 
 def test_stop_rules():
@@ -139,4 +182,7 @@ def test_stop_rules():
     assert stopped_by(outcomes(*[(0, 0)] * 10), [], rules) == "gain"
     assert stopped_by(going, [9] * 240, rules) == "good_turing"
     assert stopped_by(outcomes(*[(50, 20)] * 12, cut=True), [9] * 240, rules) is None
-    assert stopped_by(dry, [9] * 240, StopRules(min_gain=None, coverage=None, good_turing=None)) is None
+    assert (
+        stopped_by(dry, [9] * 240, StopRules(min_gain=None, coverage=None, good_turing=None))
+        is None
+    )

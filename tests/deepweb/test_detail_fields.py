@@ -6,27 +6,50 @@ from deepweb.search_forms import read_forms
 
 
 def test_a_ticket_keeps_title_status_and_text_apart() -> None:
-    page = """<html><body><div class="date"><p>Opened <a class="timeline" href="/t">2 days ago</a></p></div>
-    <h2><a class="id" href="/7">#7</a> <span class="status"><a href="/q?status=new">new</a></span></h2>
+    page = """<html><body><div class="date"><p>Opened <a class="timeline" href="/t">2 days ago</a>\
+</p></div>
+    <h2><a class="id" href="/7">#7</a> <span class="status"><a href="/q?status=new">new</a></span>\
+</h2>
     <h1 id="t"><span class="summary">Pump leaks</span></h1>
     <table><tr><th>Reported by:</th><td>anna</td><th>Owned by:</th><td>bert</td></tr>
     <tr><th>Keywords:</th><td></td><th>Cc:</th><td></td></tr></table>
-    <div class="description"><h2>Description</h2><div><p>It leaks at night.</p><p>Expected: it holds.</p></div></div>
+    <div class="description"><h2>Description</h2><div><p>It leaks at night.</p>\
+<p>Expected: it holds.</p></div></div>
     <div><h3>Other formats:</h3></div><p class="left">Powered by<br>Pumps 1.6</p></body></html>"""
     fields = read_detail(page, PageTemplate(lines=frozenset({"Powered by", "Pumps 1.6"})))
     assert fields["title"] == "Pump leaks" and fields["status"] == "new" and fields["id"] == "#7"
-    assert fields["text"] == "It leaks at night.\nExpected: it holds." and fields["text 2"] == "Opened 2 days ago"
+    assert (
+        fields["text"] == "It leaks at night.\nExpected: it holds."
+        and fields["text 2"] == "Opened 2 days ago"
+    )
     assert fields["Reported by"] == "anna" and fields["Owned by"] == "bert"
     assert "Cc" not in fields and "Keywords" not in fields and "left" not in fields
 
 
 def test_the_link_of_a_term_is_the_title_however_it_is_styled() -> None:
     rows = "".join(
-        f'<dt><a href="/t/{n}" class="searchable"><b>#{n}</b>: pump {n} (new)</a></dt><dd class="searchable">It leaks {n}.</dd>'
+        f'<dt><a href="/t/{n}" class="searchable"><b>#{n}</b>: pump {n} (new)</a></dt><dd'
+        f' class="searchable">It leaks {n}.</dd>'
         for n in (3, 5, 8, 13)
     )
-    page = f"<html><body><form action=/find><input name=q></form><dl id=results>{rows}</dl></body></html>"
-    known = Context(read_forms(page, "http://s.example/find")[0], {"q": "pump"}, 1, 0, PageTemplate(), None, False, "utf-8")
+    page = (
+        "<html><body><form action=/find><input name=q></form><dl"
+        f" id=results>{rows}</dl></body></html>"
+    )
+    known = Context(
+        read_forms(page, "http://s.example/find")[0],
+        {"q": "pump"},
+        1,
+        0,
+        PageTemplate(),
+        None,
+        False,
+        "utf-8",
+    )
     found = read_answer(page, "http://s.example/find", known).records
-    assert [record.fields["title"] for record in found] == [f"#{n}: pump {n} (new)" for n in (3, 5, 8, 13)]
-    assert [record.fields["searchable"] for record in found] == [f"It leaks {n}." for n in (3, 5, 8, 13)]
+    assert [record.fields["title"] for record in found] == [
+        f"#{n}: pump {n} (new)" for n in (3, 5, 8, 13)
+    ]
+    assert [record.fields["searchable"] for record in found] == [
+        f"It leaks {n}." for n in (3, 5, 8, 13)
+    ]

@@ -1,5 +1,5 @@
-"""Harvests of forms on the local web that are unusual or were read wrongly before; the web itself knows how many records can be
-found."""
+"""Harvests of forms on the local web that are unusual or were read wrongly before; the web itself
+knows how many records can be found."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from deepweb.models import Form, Harvest, Query, QueryState, Record
 from deepweb.services import forms, harvests, sources
 from tests.deepweb.test_harvest import OPEN, now
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once]  # not run on PostgreSQL, which test_harvest covers
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.once,
+]  # not run on PostgreSQL, which test_harvest covers
 RECORDS = 160
 
 
@@ -23,7 +26,9 @@ def fresh_hosts() -> None:
     hosts.forget()
 
 
-def harvested(name: str, queries: int = 14, records: int = RECORDS, seed: int = 1) -> tuple[FormSite, Harvest]:
+def harvested(
+    name: str, queries: int = 14, records: int = RECORDS, seed: int = 1
+) -> tuple[FormSite, Harvest]:
     site = FormSite(small(BY_NAME[name], records), seed)
     with FormServer(site) as server:
         look = sources.find([server.url], now=now(), depth=0, pages=1, settings=OPEN, start=False)
@@ -40,11 +45,19 @@ def harvested(name: str, queries: int = 14, records: int = RECORDS, seed: int = 
 
 @pytest.mark.parametrize(
     ("name", "box"),
-    [("box_page", "page"), ("box_from", "from"), ("script_form", "q"), ("aspnet", "ctl00$Main$txtFind"), ("load_more", "q")],
+    [
+        ("box_page", "page"),
+        ("box_from", "from"),
+        ("script_form", "q"),
+        ("aspnet", "ctl00$Main$txtFind"),
+        ("load_more", "q"),
+    ],
 )
 def test_a_box_is_found_whatever_its_name_and_make(name: str, box: str) -> None:
     site, harvest = harvested(name)
-    assert harvest.records >= 0.7 * oracle(site, harvest.queries) and harvest.form.learned == {box: "query"}
+    assert harvest.records >= 0.7 * oracle(site, harvest.queries) and harvest.form.learned == {
+        box: "query"
+    }
     assert Record.objects.count() == harvest.records <= RECORDS
 
 
@@ -52,18 +65,27 @@ def test_a_choice_that_the_form_does_not_say_to_be_needed_is_found_by_trying() -
     site, harvest = harvested("required_unmarked", 24)
     assert harvest.form.learned == {"q": "query", "place": "required"}
     valid = Query.objects.filter(harvest=harvest, state=QueryState.VALID)
-    assert valid.exists() and all({name for name, _ in query.terms} == {"q", "place"} for query in valid)
+    assert valid.exists() and all(
+        {name for name, _ in query.terms} == {"q", "place"} for query in valid
+    )
     assert len({tuple(query.terms[1]) for query in valid}) == len(site.pages.values("place"))
 
 
 def test_few_records_are_enough_for_words_of_their_own() -> None:
-    _, harvest = harvested("required_select", 20, records=2000, seed=902)  # the first word queried finds only seven records
-    asked = [dict(query.terms)["q"] for query in Query.objects.filter(harvest=harvest).exclude(kind="nonsense")]
+    _, harvest = harvested(
+        "required_select", 20, records=2000, seed=902
+    )  # the first word queried finds only seven records
+    asked = [
+        dict(query.terms)["q"]
+        for query in Query.objects.filter(harvest=harvest).exclude(kind="nonsense")
+    ]
     assert set(asked) & {"collection", "life", "home"} == set() and harvest.records > 500
 
 
 def test_nothing_is_asked_without_a_word_where_answers_are_cut() -> None:
-    _, harvest = harvested("cut_ranked", 8, records=2000, seed=901)  # the first answer is complete, the next is truncated
+    _, harvest = harvested(
+        "cut_ranked", 8, records=2000, seed=901
+    )  # the first answer is complete, the next is truncated
     assert Query.objects.filter(harvest=harvest, overflowed=True).exists()
     assert not any(dict(query.terms)["q"] == "" for query in Query.objects.filter(harvest=harvest))
 
@@ -79,7 +101,10 @@ def test_a_filter_of_column_operator_and_value_is_bound_as_one() -> None:
     valid = Query.objects.filter(harvest=harvest, state=QueryState.VALID)
     filtered = [query for query in valid if dict(query.terms)["column"]]
     assert len(filtered) >= 8 and all(["op", "contains"] in query.terms for query in filtered)
-    assert harvest.records >= 0.5 * RECORDS and len({dict(query.terms)["column"] for query in valid}) >= 3
+    assert (
+        harvest.records >= 0.5 * RECORDS
+        and len({dict(query.terms)["column"] for query in valid}) >= 3
+    )
 
 
 def test_a_range_beside_no_words_is_cut_into_cells_where_the_records_lie() -> None:

@@ -1,5 +1,5 @@
-"""Search sites end to end over real HTTP: forms are found and queried, results are paged through; no other form is ever
-submitted."""
+"""Search sites end to end over real HTTP: forms are found and queried, results are paged through;
+no other form is ever submitted."""
 
 from __future__ import annotations
 
@@ -46,7 +46,14 @@ def the_form() -> Form:
 
 
 def harvest(form: Form, ends: RunState = RunState.FINISHED, **wishes: Any) -> Run:
-    asked = {"queries": 40, "probes": 0, "details": 0, "stop_rules": False, "seed_terms": ["river", "stone"], **wishes}
+    asked = {
+        "queries": 40,
+        "probes": 0,
+        "details": 0,
+        "stop_rules": False,
+        "seed_terms": ["river", "stone"],
+        **wishes,
+    }
     run = harvests.start([form], asked, now=now(), settings=OPEN, begin=False)
     assert engine.run_slice(run.pk) == ends
     run.refresh_from_db()
@@ -54,7 +61,10 @@ def harvest(form: Form, ends: RunState = RunState.FINISHED, **wishes: Any) -> Ru
 
 
 def numbers() -> set[int]:
-    return {int(parse_qs(urlsplit(url).query)["id"][0]) for url in Record.objects.values_list("url", flat=True)}
+    return {
+        int(parse_qs(urlsplit(url).query)["id"][0])
+        for url in Record.objects.values_list("url", flat=True)
+    }
 
 
 def test_every_form_of_a_site_is_found_once_and_typed() -> None:
@@ -62,11 +72,18 @@ def test_every_form_of_a_site_is_found_once_and_typed() -> None:
         run = found(server)
         assert run.stopped_by == "complete"
         kinds = Counter(Form.objects.values_list("type", flat=True))
-        assert kinds["search"] == 1 and kinds["login"] == 1 and kinds["registration"] == 1 and kinds["newsletter"] == 1
+        assert (
+            kinds["search"] == 1
+            and kinds["login"] == 1
+            and kinds["registration"] == 1
+            and kinds["newsletter"] == 1
+        )
         assert kinds["contact"] == 1 and Form.objects.count() == 6
         assert not server.site.submitted and not server.site.posts
         assert not any("/private/" in line for line in server.site.log)
-        assert found(server).pk != run.pk and Form.objects.count() == 6  # inspected again: nothing is stored twice
+        assert (
+            found(server).pk != run.pk and Form.objects.count() == 6
+        )  # inspected again: nothing is stored twice
 
 
 def test_depth_and_pages_are_kept() -> None:
@@ -82,7 +99,10 @@ def test_depth_and_pages_are_kept() -> None:
     ("layout", "paging"),
     [
         *(("table", "link"), ("list", "button"), ("flat", "number")),
-        *(pytest.param(*pair, marks=pytest.mark.slow) for pair in (("list", "link"), ("table", "number"))),
+        *(
+            pytest.param(*pair, marks=pytest.mark.slow)
+            for pair in (("list", "link"), ("table", "number"))
+        ),
     ],
 )
 def test_records_are_found_whatever_the_list_looks_like(layout: str, paging: str) -> None:
@@ -94,7 +114,9 @@ def test_records_are_found_whatever_the_list_looks_like(layout: str, paging: str
         assert Record.objects.count() == len(site.all)
         for record in Record.objects.all():
             book = site.all[int(record.url.rpartition("=")[2])]
-            assert book.title in record.fields.values() and book.author in " ".join(record.fields.values())
+            assert book.title in record.fields.values() and book.author in " ".join(
+                record.fields.values()
+            )
         assert run.result["efficiency"] >= 0.9 and run.result["records"] == len(site.all)
         asked = [line for line in site.log if "q=" in line]
         assert len(asked) == len(set(asked)), "a result page was asked for twice"
@@ -105,14 +127,21 @@ def test_records_without_pages_of_their_own_are_told_apart_by_what_they_say() ->
         found(server)
         harvest(the_form())
         said = Record.objects.values_list("text", flat=True)
-        assert all(any(book.title in text and book.note in text for text in said) for book in server.site.all.values())
+        assert all(
+            any(book.title in text and book.note in text for text in said)
+            for book in server.site.all.values()
+        )
         assert Record.objects.count() == len(server.site.all)
 
 
 @pytest.mark.once
 @pytest.mark.parametrize(("asks", "cut"), [("choices", 12), ("years", 12), ("choices", 0)])
-def test_a_form_without_a_box_for_words_is_asked_by_its_choices_and_ranges(asks: str, cut: int) -> None:
-    with SearchServer(SearchSite(books=150, asks=asks, cut=cut, layout="list", paging="link", states_total=False)) as server:
+def test_a_form_without_a_box_for_words_is_asked_by_its_choices_and_ranges(
+    asks: str, cut: int
+) -> None:
+    with SearchServer(
+        SearchSite(books=150, asks=asks, cut=cut, layout="list", paging="link", states_total=False)
+    ) as server:
         found(server)
         run = harvest(the_form(), queries=60, seed_terms=[])
         bound = [{name for name, _ in query.terms} for query in Query.objects.filter(kind="policy")]
@@ -133,35 +162,50 @@ def test_a_cut_answer_is_refined_by_a_choice_beside_the_word() -> None:
 def test_where_words_in_the_dark_bring_nothing_a_choice_alone_tells_words_that_do() -> None:
     with SearchServer(SearchSite(books=60, paging="link")) as server:
         found(server)
-        run = harvest(the_form(), seed_terms=[f"unheardof{place}" for place in range(30)], queries=30)
+        run = harvest(
+            the_form(), seed_terms=[f"unheardof{place}" for place in range(30)], queries=30
+        )
     log = list(Query.objects.filter(kind__in=("seed", "policy")).order_by("number"))
     first = next(place for place, query in enumerate(log) if query.found)
-    assert first <= 5 and [name for name, _ in log[first].terms] == ["kind"], "not all the words in vain come first"
-    assert [name for name, _ in log[first + 1].terms] == ["q"] and log[first + 1].found, "a word of the records found"
+    assert first <= 5 and [name for name, _ in log[first].terms] == ["kind"], (
+        "not all the words in vain come first"
+    )
+    assert [name for name, _ in log[first + 1].terms] == ["q"] and log[first + 1].found, (
+        "a word of the records found"
+    )
     assert len(numbers()) == 60, run.result
 
 
 @pytest.mark.once
 @pytest.mark.parametrize("layout", ["data", "ranked"])
-def test_records_are_found_in_data_for_a_script_and_behind_addresses_that_repeat_the_query(layout: str) -> None:
+def test_records_are_found_in_data_for_a_script_and_behind_addresses_that_repeat_the_query(
+    layout: str,
+) -> None:
     with SearchServer(SearchSite(books=80, layout=layout)) as server:
         found(server)
         harvest(the_form())
         assert numbers() == set(server.site.all) and Record.objects.count() == len(server.site.all)
         for record in Record.objects.all():
             book = server.site.all[int(record.url.rpartition("=")[2])]
-            assert book.title in record.fields.values() and (layout == "ranked" or record.fields["author.name"] == book.author)
+            assert book.title in record.fields.values() and (
+                layout == "ranked" or record.fields["author.name"] == book.author
+            )
 
 
 def test_a_lone_result_that_the_site_leads_to_is_a_record() -> None:
     with SearchServer(SearchSite(books=9, leads_on=True)) as server:
         found(server)
-        run = harvest(the_form(), seed_terms=["river", "stone", "eagle", "ocean", "paper", "silver"])
+        run = harvest(
+            the_form(), seed_terms=["river", "stone", "eagle", "ocean", "paper", "silver"]
+        )
         lone = Query.objects.filter(returned=1, state=QueryState.VALID)
         assert lone.exists() and numbers() == set(server.site.all), run.result
         assert Record.objects.count() == 9
         by_number = {int(record.url.rpartition("=")[2]): record for record in Record.objects.all()}
-        assert all(server.site.all[number].author in record.fields.values() for number, record in by_number.items())
+        assert all(
+            server.site.all[number].author in record.fields.values()
+            for number, record in by_number.items()
+        )
 
 
 def test_detail_pages_add_their_fields() -> None:
@@ -171,7 +215,12 @@ def test_detail_pages_add_their_fields() -> None:
         assert run.result["details"] == 40
         for record in Record.objects.all():
             book = server.site.all[int(record.url.rpartition("=")[2])]
-            shown = (record.fields["Author"], record.fields["Year"], record.fields["Kind"], record.fields["Note"])
+            shown = (
+                record.fields["Author"],
+                record.fields["Year"],
+                record.fields["Kind"],
+                record.fields["Note"],
+            )
             assert shown == (book.author, str(book.year), book.kind, book.note)
             assert record.fields["Title"] == book.title and record.detail_at is not None
         limited = harvest(the_form(), details=7)
@@ -200,7 +249,10 @@ def test_a_post_form_waits_for_its_release_and_is_then_asked_with_token_and_sess
         run = harvest(form)
         assert numbers() == set(server.site.all), run.result
         assert not Query.objects.filter(state=QueryState.ERROR).exists()
-        plain = [" ".join(part for part in post.split("&") if "csrf" not in part) for post in server.site.posts]
+        plain = [
+            " ".join(part for part in post.split("&") if "csrf" not in part)
+            for post in server.site.posts
+        ]
         assert len(plain) == len(set(plain)), "a POST was sent twice"
 
 
@@ -211,8 +263,12 @@ def test_forms_that_are_no_search_forms_are_never_sent() -> None:
             forms.release(form, True)
             with pytest.raises(harvests.Refused):
                 harvests.start([form], {}, now=now(), settings=OPEN, begin=False)
-        for form in Form.objects.filter(type__in=("login", "registration", "newsletter", "contact")):
-            forms.correct(form, "search", None, now())  # not even if a user says that it is a search form
+        for form in Form.objects.filter(
+            type__in=("login", "registration", "newsletter", "contact")
+        ):
+            forms.correct(
+                form, "search", None, now()
+            )  # not even if a user says that it is a search form
             form.refresh_from_db()
             with pytest.raises(harvests.Refused):
                 harvests.start([form], {}, now=now(), settings=OPEN, begin=False)
@@ -242,7 +298,10 @@ def test_a_corrected_type_holds() -> None:
 
 
 HTML = {"content-type": "text/html"}
-LOGIN = "<form action=/do/login method=post><input name=user><input type=password name=p><input type=submit value=Login></form>"
+LOGIN = (
+    "<form action=/do/login method=post><input name=user><input type=password name=p><input"
+    " type=submit value=Login></form>"
+)
 
 
 @pytest.mark.parametrize(
@@ -255,18 +314,23 @@ LOGIN = "<form action=/do/login method=post><input name=user><input type=passwor
         ((404, HTML, "<p>gone</p>"), "no_results"),
     ],
 )
-def test_a_form_that_brings_nothing_ends_with_its_reason(answer: tuple[int, dict[str, str], str], reason: str) -> None:
+def test_a_form_that_brings_nothing_ends_with_its_reason(
+    answer: tuple[int, dict[str, str], str], reason: str
+) -> None:
     with SearchServer(SearchSite()) as server:
         found(server)
         server.site.failing["/search"] = lambda count: answer
-        ends = RunState.FAILED if reason == "http_500" else RunState.FINISHED  # with 500 the site counts as not reached
+        ends = (
+            RunState.FAILED if reason == "http_500" else RunState.FINISHED
+        )  # with 500 the site counts as not reached
         run = sources_settings(harvest, max_attempts=1)(the_form(), ends)
         assert Harvest.objects.get().stopped_by == reason
         assert run.stopped_by == reason and run.result["records"] == 0 and not server.site.submitted
 
 
 def sources_settings(call: Any, **settings: Any) -> Any:
-    """Returns a function that gives the site the additional crawl settings `settings`, then calls `call`."""
+    """Returns a function that gives the site the additional crawl settings `settings`, then calls
+    `call`."""
 
     def changed(*args: Any, **kwargs: Any) -> Any:
         Source.objects.update(parameters={**OPEN, **settings})
@@ -280,8 +344,13 @@ def test_a_form_that_never_answers_ends_with_time_out() -> None:
         found(server)
         server.site.delay_seconds = 1.0
         begun = time.monotonic()
-        run = sources_settings(harvest, max_attempts=1, read_timeout_seconds=0.1)(the_form(), RunState.FAILED)
-        assert Harvest.objects.get().stopped_by.startswith("timeout") and time.monotonic() - begun < 200
+        run = sources_settings(harvest, max_attempts=1, read_timeout_seconds=0.1)(
+            the_form(), RunState.FAILED
+        )
+        assert (
+            Harvest.objects.get().stopped_by.startswith("timeout")
+            and time.monotonic() - begun < 200
+        )
         assert run.stopped_by == Harvest.objects.get().stopped_by
 
 
@@ -290,30 +359,47 @@ def test_robots_txt_is_obeyed() -> None:
         found(server)
         form = the_form()
         Form.objects.filter(pk=form.pk).update(
-            described={**form.described, "action": form.action.replace("/search", "/private/search")}
+            described={
+                **form.described,
+                "action": form.action.replace("/search", "/private/search"),
+            }
         )
         harvest(Form.objects.get(pk=form.pk))
-        assert Harvest.objects.get().stopped_by == "not asked: robots" and figures.nothing_was_asked(Run.objects.latest("pk"))
+        assert (
+            Harvest.objects.get().stopped_by == "not asked: robots"
+            and figures.nothing_was_asked(Run.objects.latest("pk"))
+        )
         assert not any("private/search" in line for line in server.site.log)
 
 
 def test_one_fault_in_between_is_survived() -> None:
     with SearchServer(SearchSite(books=60)) as server:
         found(server)
-        server.site.failing["/search"] = lambda count: (502, HTML, "<p>busy</p>") if count % 9 == 0 else None
+        server.site.failing["/search"] = lambda count: (
+            (502, HTML, "<p>busy</p>") if count % 9 == 0 else None
+        )
         harvest(the_form())
         assert numbers() == set(server.site.all)
 
 
 def test_one_budget_is_spread_over_the_forms_of_a_cluster_by_what_they_bring() -> None:
-    with SearchServer(SearchSite(books=200, seed=1)) as rich, SearchServer(SearchSite(books=3, seed=2)) as poor:
+    with (
+        SearchServer(SearchSite(books=200, seed=1)) as rich,
+        SearchServer(SearchSite(books=3, seed=2)) as poor,
+    ):
         for server in (rich, poor):
             found(server)
         made = clusters.cluster(now(), k=1)
         cluster = Cluster.objects.get(pk=made["clusters"][0]["cluster"])
         chosen = harvests.of_cluster(cluster)
         assert len(chosen) == 2
-        wishes = {"queries": 20, "probes": 0, "details": 0, "stop_rules": False, "seed_terms": ["river", "stone", "eagle"]}
+        wishes = {
+            "queries": 20,
+            "probes": 0,
+            "details": 0,
+            "stop_rules": False,
+            "seed_terms": ["river", "stone", "eagle"],
+        }
         run = harvests.start(chosen, wishes, now=now(), settings=OPEN, begin=False)
         assert engine.run_slice(run.pk) == RunState.FINISHED
         asked = dict(Harvest.objects.values_list("form__source__name", "queries"))
@@ -329,22 +415,48 @@ def test_two_runs_do_not_ask_one_form_at_once() -> None:
             harvests.start([the_form()], {}, now=now(), settings=OPEN, begin=False)
 
 
-def test_the_command_ends_a_run_that_asks_its_form_and_then_harvests(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_ends_a_run_that_asks_its_form_and_then_harvests(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with SearchServer(SearchSite(books=20)) as server:
         found(server)
         form = the_form()
         wishes = {"queries": 1, "probes": 0, "details": 0, "seed_terms": ["river"]}
-        other = harvests.start([form], wishes, now=now(), settings=OPEN, begin=False, scheduled=True)
-        words = ("--queries", "12", "--probes", "0", "--details", "0", "--seed-terms", "river,stone", "--no-stop-rule")
-        call_command("deepweb", "harvest", str(form.pk), *words, "--allow-private", "--delay", "0", "--json")
+        other = harvests.start(
+            [form], wishes, now=now(), settings=OPEN, begin=False, scheduled=True
+        )
+        words = (
+            "--queries",
+            "12",
+            "--probes",
+            "0",
+            "--details",
+            "0",
+            "--seed-terms",
+            "river,stone",
+            "--no-stop-rule",
+        )
+        call_command(
+            "deepweb", "harvest", str(form.pk), *words, "--allow-private", "--delay", "0", "--json"
+        )
         out = capsys.readouterr()
     document = json.loads(out.out)
-    assert document["run"] != other.pk and document["queries"] > 1 and f"Run {other.pk} of this form is active" in out.err
-    assert Run.objects.get(pk=other.pk).state == RunState.FINISHED and Harvest.objects.get(run=other.pk).queries == 1
+    assert (
+        document["run"] != other.pk
+        and document["queries"] > 1
+        and f"Run {other.pk} of this form is active" in out.err
+    )
+    assert (
+        Run.objects.get(pk=other.pk).state == RunState.FINISHED
+        and Harvest.objects.get(run=other.pk).queries == 1
+    )
 
 
 def test_a_harvest_of_many_forms_waits_for_a_run_that_asks_one_of_them() -> None:
-    with SearchServer(SearchSite(books=20, seed=1)) as one, SearchServer(SearchSite(books=20, seed=2)) as other:
+    with (
+        SearchServer(SearchSite(books=20, seed=1)) as one,
+        SearchServer(SearchSite(books=20, seed=2)) as other,
+    ):
         for server in (one, other):
             found(server)
         forms = list(Form.objects.filter(type="search").order_by("pk"))
@@ -363,10 +475,14 @@ def test_the_key_of_a_run_over_many_things_tells_all_of_them() -> None:
     assert len(runs.exclusive_key("harvest", long)) <= 80
 
 
-def test_a_harvest_ends_when_the_wished_share_of_the_database_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_harvest_ends_when_the_wished_share_of_the_database_is_reached(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(harvests, "COVERAGE_FROM", 4)
     monkeypatch.setattr(probing, "FROM_QUERIES", 4)
-    monkeypatch.setattr(probing, "A_QUERY", 8)  # more probes than usual, since some words are from a field that is not searched
+    monkeypatch.setattr(
+        probing, "A_QUERY", 8
+    )  # more probes than usual, since some words are from a field that is not searched
     with SearchServer(SearchSite(books=250, layout="bare", a_page=40)) as server:
         found(server)
         run = harvest(the_form(), queries=200, probes=32, coverage=0.7, random_seed=2)
@@ -385,18 +501,29 @@ def test_wishes_that_make_no_sense_are_refused() -> None:
 
 
 def test_a_run_over_several_sites_has_the_exceptions_of_each_and_no_more() -> None:
-    rows = sources.add(["http://10.0.0.1/"], now(), {"allow_private": "10.0.0.1", "respect_robots": False})
+    rows = sources.add(
+        ["http://10.0.0.1/"], now(), {"allow_private": "10.0.0.1", "respect_robots": False}
+    )
     rows += sources.add(["http://10.0.0.2:8080/"], now(), {"allow_private": "10.0.0.2:8080,*"})
     rows += sources.add(["http://public.example/"], now())
-    run = Run.objects.create(kind="deepweb-find", label="x", created=now(), parameters={"sources": [row.pk for row in rows]})
+    run = Run.objects.create(
+        kind="deepweb-find",
+        label="x",
+        created=now(),
+        parameters={"sources": [row.pk for row in rows]},
+    )
     settings = sources.settings_of_all(rows, run)
     assert settings.allowed_private == {"10.0.0.1", "10.0.0.2:8080"} and settings.respect_robots
-    assert sources.settings_of_all(rows[1:2], run).allowed_private == {"10.0.0.2:8080"}  # the invalid exception "*" is ignored
+    assert sources.settings_of_all(rows[1:2], run).allowed_private == {
+        "10.0.0.2:8080"
+    }  # the invalid exception "*" is ignored
     run.parameters["settings"] = {"allow_private": "10.0.0.3"}
     assert sources.settings_of_all(rows, run).allowed_private == {"10.0.0.3"}
 
 
-def test_answers_and_pages_that_cost_too_much_fail_with_that_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_and_pages_that_cost_too_much_fail_with_that_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def costly(*_: Any) -> None:
         raise OverBudget
 
@@ -404,8 +531,12 @@ def test_answers_and_pages_that_cost_too_much_fail_with_that_reason(monkeypatch:
         found(server)
         monkeypatch.setattr("deepweb.crawler.read_answer", costly)
         run = harvest(the_form(), queries=2)
-        assert set(Url.objects.filter(run=run).values_list("state", "reason")) == {(UrlState.FAILED, "over_budget")}
-        assert not Record.objects.exists() and not Query.objects.filter(state=QueryState.SENT).exists()
+        assert set(Url.objects.filter(run=run).values_list("state", "reason")) == {
+            (UrlState.FAILED, "over_budget")
+        }
+        assert (
+            not Record.objects.exists() and not Query.objects.filter(state=QueryState.SENT).exists()
+        )
         monkeypatch.setattr("deepweb.crawler.read_page", costly)
         run = found(server)
         assert set(Url.objects.filter(run=run).values_list("reason", flat=True)) == {"over_budget"}

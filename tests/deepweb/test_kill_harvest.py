@@ -1,4 +1,5 @@
-"""The process of a harvest is killed at random moments: the harvest continues, without duplicate records or POST requests.
+"""The process of a harvest is killed at random moments: the harvest continues, without duplicate
+records or POST requests.
 
 CRAWLMGR_KILLS sets the number of kills (two by default; ten for a long test run).
 """
@@ -24,10 +25,33 @@ MANAGE = Path(__file__).resolve().parents[2] / "manage.py"
 
 
 def harvest(environment: dict[str, str], address: str) -> subprocess.Popen[str]:
-    words = ["deepweb", "harvest", f"{address}search", "--queries", "45", "--probes", "0", "--details", "30", "--no-stop-rule"]
-    words += ["--seed-terms", "river,stone", "--allow-private", "--delay", "0", "--release", "--json"]
-    return subprocess.Popen(  # noqa: S603 - our own program
-        [sys.executable, str(MANAGE), *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    words = [
+        "deepweb",
+        "harvest",
+        f"{address}search",
+        "--queries",
+        "45",
+        "--probes",
+        "0",
+        "--details",
+        "30",
+        "--no-stop-rule",
+    ]
+    words += [
+        "--seed-terms",
+        "river,stone",
+        "--allow-private",
+        "--delay",
+        "0",
+        "--release",
+        "--json",
+    ]
+    return subprocess.Popen(
+        [sys.executable, str(MANAGE), *words],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -43,7 +67,9 @@ def test_a_killed_harvest_goes_on(method: str, installed: dict[str, str]) -> Non
             process = harvest(environment, server.url)
             before = len(site.log)
             if kills < KILLS:
-                wanted = before + draw.randint(1, min(25, 90 // KILLS))  # few enough that all kills fit into the harvest
+                wanted = before + draw.randint(
+                    1, min(25, 90 // KILLS)
+                )  # few enough that all kills fit into the harvest
                 while len(site.log) < wanted and process.poll() is None:
                     time.sleep(0.005)
                 time.sleep(draw.uniform(0, 0.05))
@@ -57,7 +83,7 @@ def test_a_killed_harvest_goes_on(method: str, installed: dict[str, str]) -> Non
             assert process.returncode == 0, told[-2000:]
             break
         assert kills == KILLS
-        exported = subprocess.run(  # noqa: S603 - our own program
+        exported = subprocess.run(
             [sys.executable, str(MANAGE), "export", "records", "--format", "csv", "--out", "-"],
             env=environment,
             capture_output=True,
@@ -71,6 +97,8 @@ def test_a_killed_harvest_goes_on(method: str, installed: dict[str, str]) -> Non
         asked = Counter(line for line in site.log if "/search?" in line)
         assert sum(asked.values()) - len(asked) <= kills
     else:
-        sent = Counter("&".join(part for part in post.split("&") if "csrf" not in part) for post in site.posts)
+        sent = Counter(
+            "&".join(part for part in post.split("&") if "csrf" not in part) for post in site.posts
+        )
         assert max(sent.values()) == 1, sent.most_common(2)
     assert '"state": "finished"' in out

@@ -1,5 +1,5 @@
-"""Additional training forms, generated or from saved pages. They have weights and are never evaluated; a model evaluated on a
-domain is not trained on additional forms of this domain."""
+"""Additional training forms, generated or from saved pages. They have weights and are never
+evaluated; a model evaluated on a domain is not trained on additional forms of this domain."""
 
 from __future__ import annotations
 
@@ -17,7 +17,15 @@ from crawlmgr.web.url import registered_domain
 from deepweb.benches import forms as bench
 from deepweb.classifier import can_be_asked, shipped_model
 from deepweb.form_roles import asks_for_something_else
-from deepweb.form_training import Example, TrainingError, example_of, predictions, read_examples, score, train
+from deepweb.form_training import (
+    Example,
+    TrainingError,
+    example_of,
+    predictions,
+    read_examples,
+    score,
+    train,
+)
 from deepweb.form_types import FormType
 from deepweb.jsonl import read_lines
 from deepweb.submission import SURE
@@ -31,21 +39,35 @@ DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 def example(html: str, kind: str, domain: str, weight: float = 1.0) -> Example:
-    return example_of({"html": html, "url": "http://a.example/", "type": kind, "domain": domain, "weight": weight})
+    return example_of(
+        {"html": html, "url": "http://a.example/", "type": kind, "domain": domain, "weight": weight}
+    )
 
 
 def known(domains: int = 6) -> list[Example]:
-    return [example(html, kind, f"d{n}") for n in range(domains) for kind, pages in PAGES.items() for html in pages]
+    return [
+        example(html, kind, f"d{n}")
+        for n in range(domains)
+        for kind, pages in PAGES.items()
+        for html in pages
+    ]
 
 
 def test_drawn_forms_leave_no_gap_and_are_the_same_each_time() -> None:
     rows = list(drawn(turns=1))
     assert rows == list(drawn(turns=1))
     assert len(rows) == len(list(patterns())) > 300
-    assert {row["type"] for row in rows} == set(FormType) and {row["lang"] for row in rows} == set(LANGUAGES)
+    assert {row["type"] for row in rows} == set(FormType) and {row["lang"] for row in rows} == set(
+        LANGUAGES
+    )
     assert not [row["id"] for row in rows if re.search(r"\[\[|\|\||\{\w+\}", row["html"])]
-    assert not [row["id"] for row in rows if not example_of(row).form.fields and row["type"] != "other"]
-    assert all(len(columns) == len(LANGUAGES) and all(map(all, columns.values())) for columns in wordings().values())
+    assert not [
+        row["id"] for row in rows if not example_of(row).form.fields and row["type"] != "other"
+    ]
+    assert all(
+        len(columns) == len(LANGUAGES) and all(map(all, columns.values()))
+        for columns in wordings().values()
+    )
 
 
 def test_every_alternative_can_be_drawn() -> None:
@@ -64,7 +86,14 @@ def test_drawn_forms_are_read_with_their_surroundings_and_weight(tmp_path: Path)
 @pytest.mark.parametrize("weight", [0, -1, 2, "much", None])
 def test_a_weight_is_a_share(weight: object) -> None:
     with pytest.raises(TrainingError, match="weight"):
-        example_of({"html": "<form><input></form>", "url": "http://a.example/", "type": "other", "weight": weight})
+        example_of(
+            {
+                "html": "<form><input></form>",
+                "url": "http://a.example/",
+                "type": "other",
+                "weight": weight,
+            }
+        )
 
 
 def test_a_light_form_is_outvoted_by_a_heavy_one() -> None:
@@ -72,7 +101,11 @@ def test_a_light_form_is_outvoted_by_a_heavy_one() -> None:
     doubtful = example(box, "search", "e").form
     assert {example(box, "search", "e").numbers == example(box, "login", "f").numbers} == {True}
     for heavy in ("search", "login"):
-        mixed = [example(box, kind, f"m{n}", 1.0 if kind == heavy else 0.02) for kind in ("search", "login") for n in range(4)]
+        mixed = [
+            example(box, kind, f"m{n}", 1.0 if kind == heavy else 0.02)
+            for kind in ("search", "login")
+            for n in range(4)
+        ]
         assert train([*known(), *mixed]).classify(doubtful).type == heavy
 
 
@@ -107,20 +140,40 @@ def test_the_bench_takes_further_forms(tmp_path: Path) -> None:
     ]
     for name in ("forms.jsonl", "more.jsonl"):
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (tmp_path / "forms.jsonl.gz").write_bytes(gzip.compress((tmp_path / "forms.jsonl").read_bytes()))
-    options = {"data": str(tmp_path), "folds": 3, "splits": 2, "first_split": 4, "more": [str(tmp_path / "more.jsonl")]}
+    (tmp_path / "forms.jsonl.gz").write_bytes(
+        gzip.compress((tmp_path / "forms.jsonl").read_bytes())
+    )
+    options = {
+        "data": str(tmp_path),
+        "folds": 3,
+        "splits": 2,
+        "first_split": 4,
+        "more": [str(tmp_path / "more.jsonl")],
+    }
     found = bench.run(options)
     assert (found["forms"], found["more"], len(found["splits"])) == (36, 36, 2)
     assert found["apart"] == {"forms": 0, "splits": found["splits"], "rules": found["rules"]}
     assert "accuracy" in bench.table(found)
 
 
-def test_the_bench_prints_its_figures_a_second_time_without_forms_that_only_order_a_list(tmp_path: Path) -> None:
-    sort = "<form method=post action=/list><select name=sort><option>price<option>name</select></form>"
+def test_the_bench_prints_its_figures_a_second_time_without_forms_that_only_order_a_list(
+    tmp_path: Path,
+) -> None:
+    sort = (
+        "<form method=post action=/list><select name=sort><option>price<option>name</select></form>"
+    )
     pages = [*((kind, html) for kind, pages in PAGES.items() for html in pages), ("search", sort)]
-    rows = [{"html": html, "url": f"http://site{n}.example/", "type": kind} for n in range(6) for kind, html in pages]
-    (tmp_path / "forms.jsonl.gz").write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
-    found = bench.run({"data": str(tmp_path), "folds": 3, "splits": 1, "first_split": 1, "more": []})
+    rows = [
+        {"html": html, "url": f"http://site{n}.example/", "type": kind}
+        for n in range(6)
+        for kind, html in pages
+    ]
+    (tmp_path / "forms.jsonl.gz").write_bytes(
+        gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode())
+    )
+    found = bench.run(
+        {"data": str(tmp_path), "folds": 3, "splits": 1, "first_split": 1, "more": []}
+    )
     assert (found["forms"], found["apart"]["forms"]) == (42, 6)
     assert found["rules"]["accuracy"] < found["apart"]["rules"]["accuracy"]
     assert "accuracy, list-ordering forms apart" in bench.table(found)
@@ -131,8 +184,14 @@ def test_forms_of_saved_pages_are_where_their_labels_say() -> None:
     rows = list(labelled_pages.labelled(DATA))
     assert len(rows) == len(labelled_pages.labels()) == len({row["id"] for row in rows})
     kinds = Counter(row["type"] for row in rows)
-    assert kinds["search"] > 100 and kinds["other"] > 50 and len({row["domain"] for row in rows}) > 120
-    passwords = {row["type"] for row in rows if example_of(row | {"page_html": None}).form.of_kind("password")}
+    assert (
+        kinds["search"] > 100 and kinds["other"] > 50 and len({row["domain"] for row in rows}) > 120
+    )
+    passwords = {
+        row["type"]
+        for row in rows
+        if example_of(row | {"page_html": None}).form.of_kind("password")
+    }
     assert passwords <= {"login", "registration"}
     textareas = Counter(row["type"] for row in rows if "<textarea" in row["html"])
     assert textareas["contact"] > textareas["search"]
@@ -141,15 +200,21 @@ def test_forms_of_saved_pages_are_where_their_labels_say() -> None:
 @pytest.mark.parametrize(
     ("noted", "html"),
     [
-        ("t! q .box wide =Search ~Enter words", " <input type=text required value=\"Search\" placeholder=\"Enter words\" class=\"box wide\" name=\"q\">"),
-        ("sel a :Kind (x, y)", "Kind <select name=\"a\"><option value=0>x<option value=1>y</select>"),
-        ("r v (yes, no)", " <input type=radio name=\"v\"> yes <input type=radio name=\"v\"> no"),
-        ("c keep :Remember me", "<input type=checkbox name=\"keep\"> Remember me"),
+        (
+            "t! q .box wide =Search ~Enter words",
+            (
+                ' <input type=text required value="Search" placeholder="Enter words" class="box'
+                ' wide" name="q">'
+            ),
+        ),
+        ("sel a :Kind (x, y)", 'Kind <select name="a"><option value=0>x<option value=1>y</select>'),
+        ("r v (yes, no)", ' <input type=radio name="v"> yes <input type=radio name="v"> no'),
+        ("c keep :Remember me", '<input type=checkbox name="keep"> Remember me'),
         ("b :Go", "<button type=submit>Go</button>"),
-        ("a /forgot :Lost?", "<a href=\"/forgot\">Lost?</a>"),
+        ("a /forgot :Lost?", '<a href="/forgot">Lost?</a>'),
         ("say A & B", "<p>A &amp; B</p>"),
     ],
-)  # fmt: skip
+)
 def test_a_noted_field_becomes_html(noted: str, html: str) -> None:
     assert field_html(noted) == html
 
@@ -163,15 +228,22 @@ def test_the_shipped_model_types_noted_forms_of_sites_that_it_never_saw() -> Non
     sent = [
         one.domain
         for one, verdict in zip(examples, told, strict=True)
-        if verdict.searchable and verdict.confidence >= SURE and not asks_for_something_else(one.form) and one.type != "search"
+        if verdict.searchable
+        and verdict.confidence >= SURE
+        and not asks_for_something_else(one.form)
+        and one.type != "search"
     ]
-    assert len(sent) <= 1 and all(map(can_be_asked, (one.form for one in examples if one.domain in sent)))
+    assert len(sent) <= 1 and all(
+        map(can_be_asked, (one.form for one in examples if one.domain in sent))
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "nonforum").exists(), reason="the shared saved pages are not here")
 def test_noted_forms_are_of_sites_in_none_of_the_other_data() -> None:
     rows = (row for _number, row in read_lines(DATA / "forms" / "forms.jsonl.gz"))
-    others = {row.get("domain") or registered_domain(urlsplit(row["url"]).hostname or "") for row in rows}
+    others = {
+        row.get("domain") or registered_domain(urlsplit(row["url"]).hostname or "") for row in rows
+    }
     others |= {labelled_pages.Pages(DATA).read(page)[1] for page, _, _ in labelled_pages.labels()}
     assert not others & {note.site for note in notes()}

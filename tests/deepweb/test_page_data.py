@@ -1,4 +1,5 @@
-"""Records in JSON data that a page contains for its script: lists, totals and next pages in any JSON structure."""
+"""Records in JSON data that a page contains for its script: lists, totals and next pages in any
+JSON structure."""
 
 from __future__ import annotations
 
@@ -26,18 +27,29 @@ def shell(data: object, script: str = "<script type='application/json'>{}</scrip
 def read(html: str, page_template: PageTemplate | None = None) -> Answer:
     form = read_forms(f"<html>{FORM}</html>", "http://x.org/")[0]
     return read_answer(
-        html, "http://x.org/s?q=house", Context(form, {"q": "house"}, 1, 0, page_template or PageTemplate(), None, False, "utf-8")
+        html,
+        "http://x.org/s?q=house",
+        Context(form, {"q": "house"}, 1, 0, page_template or PageTemplate(), None, False, "utf-8"),
     )
 
 
 def test_lists_of_objects_become_records_with_flat_fields() -> None:
-    for script in ("<script type='application/json'>{}</script>", "<script>window.__DATA__ = {}; go()</script>"):
+    for script in (
+        "<script type='application/json'>{}</script>",
+        "<script>window.__DATA__ = {}; go()</script>",
+    ):
         found = read(shell({"total": 31, "results": BOOKS, "next": "/s?q=house&page=2"}, script))
         assert [record.url for record in found.records] == ["http://x.org/b/1", "http://x.org/b/2"]
         assert found.records[0].fields == {
-            "id": "1", "title": "Red house", "author.name": "Ann", "tags": "a, b", "url": "http://x.org/b/1",
-        }  # fmt: skip
-        assert [each.number for each in found.stated] == [31] and found.next.submission.url == "http://x.org/s?q=house&page=2"
+            "id": "1",
+            "title": "Red house",
+            "author.name": "Ann",
+            "tags": "a, b",
+            "url": "http://x.org/b/1",
+        }
+        assert [each.number for each in found.stated] == [
+            31
+        ] and found.next.submission.url == "http://x.org/s?q=house&page=2"
 
 
 def test_an_answer_that_is_json_itself_is_read() -> None:
@@ -46,7 +58,10 @@ def test_an_answer_that_is_json_itself_is_read() -> None:
 
 
 def test_what_pages_without_records_have_too_is_no_record() -> None:
-    menu = [{"label": "Home", "href": "/"}, {"label": "A very long name of a room of the site", "href": "/about"}]
+    menu = [
+        {"label": "Home", "href": "/"},
+        {"label": "A very long name of a room of the site", "href": "/about"},
+    ]
     nothing = read(shell({"menu": menu, "results": []}))
     found = read(shell({"menu": menu, "results": BOOKS[:1]}), nothing.page_template)
     assert [record.fields["title"] for record in found.records] == ["Red house"]
@@ -66,21 +81,41 @@ def test_a_detail_page_of_data_gives_its_fields() -> None:
 )
 def test_no_data_breaks_the_reading(data: object) -> None:
     found = page_data(shell(data), "http://x.org/")
-    assert all(isinstance(value, str) for each in found.lists for item in each.items for value in item.values())
-    assert all(address_of(item) == "" or "://" in address_of(item) for each in found.lists for item in each.items)
+    assert all(
+        isinstance(value, str)
+        for each in found.lists
+        for item in each.items
+        for value in item.values()
+    )
+    assert all(
+        address_of(item) == "" or "://" in address_of(item)
+        for each in found.lists
+        for item in each.items
+    )
 
 
 def test_broken_and_deep_data_is_left_alone() -> None:
-    assert page_data("<script type='application/json'>{'a': [1,</script>", "http://x.org/").lists == ()
+    assert (
+        page_data("<script type='application/json'>{'a': [1,</script>", "http://x.org/").lists == ()
+    )
     assert page_data("[" * 50_000, "http://x.org/").lists == ()
 
 
 def test_what_no_database_takes_and_no_browser_opens_is_left_out() -> None:
     data = r"""{"count": -1, "total": 99999999999999999999, "next": "http://[x", "items": [
-        {"url": "http://[x", "title": "cut \ud83d", "b\u0000": "c\u0000"}, {"link": "http://", "title": "two \ud83d\ude00", "b": "x"},
+        {"url": "http://[x", "title": "cut \ud83d", "b\u0000": "c\u0000"},
+        {"link": "http://", "title": "two \ud83d\ude00", "b": "x"},
         {"url": "/three", "title": "three", "b": "x"}]}"""
     found = page_data(data, "http://x.org/")
     assert (found.totals, found.next) == ((), "")
     first, second, third = found.lists[0].items
-    assert (first["title"], first["b\ufffd"], second["title"]) == ("cut \ufffd", "c\ufffd", "two \U0001f600")
-    assert [address_of(one) for one in (first, second, third)] == ["", "http://x.org/", "http://x.org/three"]
+    assert (first["title"], first["b\ufffd"], second["title"]) == (
+        "cut \ufffd",
+        "c\ufffd",
+        "two \U0001f600",
+    )
+    assert [address_of(one) for one in (first, second, third)] == [
+        "",
+        "http://x.org/",
+        "http://x.org/three",
+    ]

@@ -10,14 +10,22 @@ from deepweb.search_forms import Form, parse_page, read_forms
 BOX = "<form action=/s><input name=q><input type=submit></form>"
 
 
-def follow(body: str, url: str, form: Form | None = None, charset: str = "utf-8", **more: object) -> str | None:
+def follow(
+    body: str, url: str, form: Form | None = None, charset: str = "utf-8", **more: object
+) -> str | None:
     html = f"<html><body>{BOX}{body}</body></html>"
     root = parse_page(html)
     assert root is not None
     bound = {"q": "river"} if charset == "utf-8" else {"q": "春"}
     options = {"number": 1, "size": 10, "may_post": False, "charset": charset, **more}
-    found = next_page(root, url, form or read_forms(html, url)[0], bound, **options)  # type: ignore[arg-type]
-    return None if found is None else found.submission.url + (f" {found.submission.body}" if found.submission.body else "")
+    found = next_page(  # type: ignore[arg-type]
+        root, url, form or read_forms(html, url)[0], bound, **options
+    )
+    return (
+        None
+        if found is None
+        else found.submission.url + (f" {found.submission.body}" if found.submission.body else "")
+    )
 
 
 @pytest.mark.parametrize(
@@ -28,9 +36,21 @@ def follow(body: str, url: str, form: Form | None = None, charset: str = "utf-8"
             "http://x.org/s?q=river&go.x=1&go.y=1",
             "http://x.org/s?q=river&from=21",
         ),
-        ("<a href='/s?q=river&a=1&p=2'>2</a>", "http://x.org/s?q=river", "http://x.org/s?q=river&a=1&p=2"),
-        ("<a class=next href=/search/river/2>Older</a>", "http://x.org/search/river/1", "http://x.org/search/river/2"),
-        ("<a href=/search/river/page/2>Next</a>", "http://x.org/search/river", "http://x.org/search/river/page/2"),
+        (
+            "<a href='/s?q=river&a=1&p=2'>2</a>",
+            "http://x.org/s?q=river",
+            "http://x.org/s?q=river&a=1&p=2",
+        ),
+        (
+            "<a class=next href=/search/river/2>Older</a>",
+            "http://x.org/search/river/1",
+            "http://x.org/search/river/2",
+        ),
+        (
+            "<a href=/search/river/page/2>Next</a>",
+            "http://x.org/search/river",
+            "http://x.org/search/river/page/2",
+        ),
         ("<a href=/search/river/2>Next</a>", "http://x.org/search/river/3", None),
         ("<a href=/news/7>Next</a>", "http://x.org/search/river/1", None),
         ("<a href='//other.org/s?q=river&from=21'>Next</a>", "http://x.org/s?q=river", None),
@@ -43,11 +63,20 @@ def test_links_that_lead_on(body: str, url: str, wanted: str | None) -> None:
 
 def test_a_query_in_the_encoding_of_the_site_is_recognised() -> None:
     body = "<a href='/s?q=%B4%BA&page=2'>下一页</a>"
-    assert follow(body, "http://x.org/s?q=%B4%BA&lx=", charset="gbk") == "http://x.org/s?q=%B4%BA&page=2"
-    assert follow(body, "http://x.org/s?q=%B4%BA&lx=", charset="no-such-encoding") in (None, "http://x.org/s?q=%B4%BA&page=2")
+    assert (
+        follow(body, "http://x.org/s?q=%B4%BA&lx=", charset="gbk")
+        == "http://x.org/s?q=%B4%BA&page=2"
+    )
+    assert follow(body, "http://x.org/s?q=%B4%BA&lx=", charset="no-such-encoding") in (
+        None,
+        "http://x.org/s?q=%B4%BA&page=2",
+    )
 
 
 def test_buttons_are_pressed_where_the_form_may_be_sent() -> None:
-    body = "<form method=post action=/s><input type=hidden name=state value=ab12><input type=submit name=pg value=2></form>"
+    body = (
+        "<form method=post action=/s><input type=hidden name=state value=ab12><input type=submit"
+        " name=pg value=2></form>"
+    )
     assert follow(body, "http://x.org/s", may_post=False) is None
     assert follow(body, "http://x.org/s", may_post=True) == "http://x.org/s state=ab12&pg=2"

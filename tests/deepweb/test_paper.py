@@ -1,4 +1,5 @@
-"""The method of the deep-web paper end to end: its seeds, rounds and stop reasons; and what the forms of a cluster share."""
+"""The method of the deep-web paper end to end: its seeds, rounds and stop reasons; and what the
+forms of a cluster share."""
 
 from __future__ import annotations
 
@@ -46,11 +47,20 @@ def test_it_begins_with_the_heaviest_words_of_the_cluster_and_ends_by_its_own_ru
     with SearchServer(SearchSite(books=200, layout="list")) as server:
         found(server)
         in_cluster(the_form(), HEAVIEST)
-        run = harvest(the_form(), policy="paper", seed_terms=[], stop_rules=True, queries=100, rounds=3)
+        run = harvest(
+            the_form(), policy="paper", seed_terms=[], stop_rules=True, queries=100, rounds=3
+        )
         assert asked(QueryKind.SEED) == HEAVIEST[:5], "each once, whatever it brings"
         assert len(asked(QueryKind.POLICY)) == 10 and not asked(QueryKind.TRIAL)
         assert run.stopped_by == "rounds"
-        run = harvest(the_form(), policy="paper", seed_terms=[], stop_rules=True, queries=100, min_candidates=60)
+        run = harvest(
+            the_form(),
+            policy="paper",
+            seed_terms=[],
+            stop_rules=True,
+            queries=100,
+            min_candidates=60,
+        )
         assert run.stopped_by == "too_few_candidates"
 
 
@@ -58,12 +68,22 @@ def test_its_words_weigh_by_how_often_and_where_they_stand() -> None:
     with SearchServer(SearchSite(books=80, layout="list")) as server:
         found(server)
         run = harvest(the_form(), policy="paper", seed_terms=["river", "stone"], queries=2)
-    bench = HarvestSession(Harvest.objects.get(run=run), HarvestOptions.from_mapping(run.parameters))
+    bench = HarvestSession(
+        Harvest.objects.get(run=run), HarvestOptions.from_mapping(run.parameters)
+    )
     policy = policy_of(bench)
     pk, listed = next(iter(bench.listed.items()))
     said = policy.word_weights(pk)  # type: ignore[union-attr]
     first = listed["title"].split()[0].lower()
-    rest = " ".join(value for name, value in listed.items() if name != "title" and not value.startswith("http")).lower().split()
+    rest = (
+        " ".join(
+            value
+            for name, value in listed.items()
+            if name != "title" and not value.startswith("http")
+        )
+        .lower()
+        .split()
+    )
     assert said[Term("q", first)] == TITLE + rest.count(first)
 
 
@@ -76,8 +96,14 @@ def test_forms_of_a_cluster_share_the_words_that_paid() -> None:
         other = Form.objects.get(pk=form.pk)
         other.pk, other.signature = None, "another"
         other.save()
-        best = list(Query.objects.filter(new__gt=0, kind__in=("seed", "policy")).order_by("-new", "pk"))
-        words = [query.terms[0][1] for query in best if len(query.terms) == 1 and query.terms[0][1].isalpha()]
+        best = list(
+            Query.objects.filter(new__gt=0, kind__in=("seed", "policy")).order_by("-new", "pk")
+        )
+        words = [
+            query.terms[0][1]
+            for query in best
+            if len(query.terms) == 1 and query.terms[0][1].isalpha()
+        ]
         assert paid_words(other)[0] == words[0] and set(paid_words(other)) <= set(words)
         assert paid_words(form) == [], "its own words are no other form's"
         Form.objects.filter(pk=other.pk).update(cluster=None)
@@ -88,7 +114,9 @@ def test_the_desk_makes_clusters_with_shares_and_shows_how_well_they_hold() -> N
     with SearchServer(SearchSite(books=20)) as server:
         found(server)
     form = the_form()
-    for number, words in enumerate((["ship", "sea"], ["ship", "sea", "sail"], ["law", "court"], ["law", "court", "judge"])):
+    for number, words in enumerate(
+        (["ship", "sea"], ["ship", "sea", "sail"], ["law", "court"], ["law", "court", "judge"])
+    ):
         form.pk, form.signature = None, f"copy{number}"
         form.words = {"page": dict.fromkeys(words, 1.0), "form": {words[-1]: 2.0}}
         form.save()
@@ -102,7 +130,9 @@ def test_the_desk_makes_clusters_with_shares_and_shows_how_well_they_hold() -> N
     assert len(rows) == 2 and {row.how["c1"] for row in rows} == {2.0}
     whole = sum(row.silhouette * row.forms_count for row in rows) / 4
     assert whole == pytest.approx(rows[0].how["silhouette"])
-    assert {"ship", "sail"} <= set(rows[0].terms) or {"ship", "sail"} <= set(rows[1].terms), "words of page and form"
+    assert {"ship", "sail"} <= set(rows[0].terms) or {"ship", "sail"} <= set(rows[1].terms), (
+        "words of page and form"
+    )
     page = desk.get(reverse("admin:form-clusters")).content.decode()
     assert f"{whole:.3f}" in page and "(C1) 2 ·" in page
     assert clusters.cluster(datetime.now(UTC), method="literal")["k"] <= 4

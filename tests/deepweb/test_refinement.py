@@ -1,4 +1,5 @@
-"""Truncated responses to one word are refined by a second word, if the site combines words with AND and offers no choice."""
+"""Truncated responses to one word are refined by a second word, if the site combines words with AND
+and offers no choice."""
 
 from __future__ import annotations
 
@@ -12,11 +13,17 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def pairs() -> list[Query]:
-    return [query for query in Query.objects.order_by("number") if [name for name, _value in query.terms] == ["q", "q"]]
+    return [
+        query
+        for query in Query.objects.order_by("number")
+        if [name for name, _value in query.terms] == ["q", "q"]
+    ]
 
 
 def test_a_cut_answer_is_refined_by_a_second_word() -> None:
-    with SearchServer(SearchSite(books=900, layout="list", cut=12, asks="word", conjunction=True)) as server:
+    with SearchServer(
+        SearchSite(books=900, layout="list", cut=12, asks="word", conjunction=True)
+    ) as server:
         found(server)
         harvest(the_form(), queries=60)
     refined = pairs()

@@ -1,4 +1,5 @@
-"""Search sites are deleted while harvests begin: nothing is queried twice, and nothing is left behind."""
+"""Search sites are deleted while harvests begin: nothing is queried twice, and nothing is left
+behind."""
 
 from __future__ import annotations
 
@@ -41,12 +42,20 @@ def test_deleting_a_site_ends_the_runs_at_it_also_one_in_work() -> None:
         with pytest.raises(IntegrityError):
             engine.run_slice(look.pk, on_page=delete)
         engine.run_slice(look.pk)
-    states = dict(Run.objects.filter(pk__in=[look.pk, asking.pk, other.pk]).values_list("pk", "state"))
-    assert states == {look.pk: RunState.STOPPED, asking.pk: RunState.STOPPED, other.pk: RunState.QUEUED}
+    states = dict(
+        Run.objects.filter(pk__in=[look.pk, asking.pk, other.pk]).values_list("pk", "state")
+    )
+    assert states == {
+        look.pk: RunState.STOPPED,
+        asking.pk: RunState.STOPPED,
+        other.pk: RunState.QUEUED,
+    }
 
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has one writer at a time")
-def test_of_two_harvests_begun_at_once_that_share_a_form_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_harvests_begun_at_once_that_share_a_form_one_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with SearchServer(SearchSite()) as server:
         found(server)
     first = the_form()
@@ -70,7 +79,9 @@ def test_of_two_harvests_begun_at_once_that_share_a_form_one_is_refused(monkeypa
         finally:
             connection.close()
 
-    threads = [threading.Thread(target=begin, args=(chosen,)) for chosen in ([first, second], [first])]
+    threads = [
+        threading.Thread(target=begin, args=(chosen,)) for chosen in ([first, second], [first])
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -85,13 +96,22 @@ def test_a_large_site_is_deleted_by_a_run_batch_by_batch(monkeypatch: pytest.Mon
         found(server)
         asked = harvest(the_form(), queries=6)
         source, form = Source.objects.get(), the_form()
-        kept = Source.objects.create(url="http://other.example/", key_hash=1, name="other", created=now())
+        kept = Source.objects.create(
+            url="http://other.example/", key_hash=1, name="other", created=now()
+        )
         made = removals.start(source, now())
         assert made is not None and Record.objects.exists()
-        for busy in (lambda: harvests.start([form], {}, now=now(), begin=False), lambda: sources.find([server.url], now=now())):
+        for busy in (
+            lambda: harvests.start([form], {}, now=now(), begin=False),
+            lambda: sources.find([server.url], now=now()),
+        ):
             with pytest.raises(runs.Busy):
                 busy()
     assert jobs.run_slice(made.pk) == RunState.FINISHED
-    assert not any(table.objects.exists() for table in (Record, Query, Harvest, Form)) and list(Source.objects.all()) == [kept]
+    assert not any(table.objects.exists() for table in (Record, Query, Harvest, Form)) and list(
+        Source.objects.all()
+    ) == [kept]
     made.refresh_from_db()
-    assert made.result["removed"] == made.result["rows"] and Run.objects.filter(pk=asked.pk).exists()
+    assert (
+        made.result["removed"] == made.result["rows"] and Run.objects.filter(pk=asked.pk).exists()
+    )

@@ -1,5 +1,5 @@
-"""Forms submitted by scripts, where the request can be read from the page; large forms split into parts; "load more" buttons
-that contain an address."""
+"""Forms submitted by scripts, where the request can be read from the page; large forms split into
+parts; "load more" buttons that contain an address."""
 
 from __future__ import annotations
 
@@ -23,12 +23,22 @@ CALLS = (
 
 @pytest.mark.parametrize("call", CALLS)
 def test_a_plain_request_of_a_script_is_what_the_form_sends(call: str) -> None:
-    form = read_forms(f"{BOX}<script>function go() {{ {call}; return false }}</script>", "http://x.org/s/")[0]
-    assert fill(form, {"q": "red house"}).url == "http://x.org/api/find?lang=en&q=red+house" and not form.scripted
+    form = read_forms(
+        f"{BOX}<script>function go() {{ {call}; return false }}</script>", "http://x.org/s/"
+    )[0]
+    assert (
+        fill(form, {"q": "red house"}).url == "http://x.org/api/find?lang=en&q=red+house"
+        and not form.scripted
+    )
 
 
 @pytest.mark.parametrize(
-    "script", ["go = build(secret)", "fetch('https://other.example/find?q=' + w)", "fetch('/log?event=' + w)"]
+    "script",
+    [
+        "go = build(secret)",
+        "fetch('https://other.example/find?q=' + w)",
+        "fetch('/log?event=' + w)",
+    ],
 )
 def test_a_request_that_is_not_plain_is_said_to_need_a_browser(script: str) -> None:
     form = read_forms(f"{BOX}<script>{script}</script>", "http://x.org/")[0]
@@ -38,14 +48,19 @@ def test_a_request_that_is_not_plain_is_said_to_need_a_browser(script: str) -> N
 def test_an_ordinary_form_is_left_alone_whatever_scripts_do() -> None:
     page = f"<form action=/find><input name=words></form><script>{CALLS[0]}</script>"
     form = read_forms(page, "http://x.org/")[0]
-    assert (form.action, form.scripted, form.fields[0].name) == ("http://x.org/find", False, "words")
+    assert (form.action, form.scripted, form.fields[0].name) == (
+        "http://x.org/find",
+        False,
+        "words",
+    )
     assert ScriptRequest("a", "q").fixed == ()
 
 
 ASPNET = (
-    "<form method=post action=/><input type=hidden name=__VIEWSTATE value=abc>"
-    "<div><input name=ctl00$find><input type=submit name=ctl00$go value=Search></div>"
-    "<div>Newsletter <input name=ctl00$mail placeholder='E-mail'><input type=submit name=ctl00$send value=Subscribe></div></form>"
+    "<form method=post action=/><input type=hidden name=__VIEWSTATE value=abc><div><input"
+    " name=ctl00$find><input type=submit name=ctl00$go value=Search></div><div>Newsletter <input"
+    " name=ctl00$mail placeholder='E-mail'><input type=submit name=ctl00$send"
+    " value=Subscribe></div></form>"
 )
 
 
@@ -55,7 +70,10 @@ def names(form: Form) -> list[str]:
 
 def test_a_page_that_is_one_form_is_cut_by_its_buttons() -> None:
     first, second = read_forms(ASPNET, "http://x.org/")
-    assert names(first) == ["__VIEWSTATE", "ctl00$find", "ctl00$go"] and names(second)[1:] == ["ctl00$mail", "ctl00$send"]
+    assert names(first) == ["__VIEWSTATE", "ctl00$find", "ctl00$go"] and names(second)[1:] == [
+        "ctl00$mail",
+        "ctl00$send",
+    ]
     assert first.method == second.method == "post" and first.signature != second.signature
     assert "ctl00%24mail" not in fill(first, {"ctl00$find": "x"}).body
     assert len(read_forms(ASPNET, "http://x.org/", cut=False)) == 1
@@ -73,5 +91,10 @@ def test_a_page_that_is_one_form_is_cut_by_its_buttons() -> None:
 def test_a_button_that_loads_more_names_the_next_page(button: str) -> None:
     form = read_forms("<form action=/find><input name=q></form>", "http://x.org/")[0]
     root = lxml.html.document_fromstring(f"<html><body><ul><li>one</li></ul>{button}</body></html>")
-    found = next_page(root, "http://x.org/find?q=a", form, {"q": "a"}, number=1, size=10, may_post=False)
-    assert found is not None and (found.submission.url, found.by) == ("http://x.org/find?q=a&at=2", "more")
+    found = next_page(
+        root, "http://x.org/find?q=a", form, {"q": "a"}, number=1, size=10, may_post=False
+    )
+    assert found is not None and (found.submission.url, found.by) == (
+        "http://x.org/find?q=a&at=2",
+        "more",
+    )

@@ -37,7 +37,14 @@ def harvest(database, policy, queries):
 
 @pytest.fixture(scope="module")
 def cut_database():
-    return synthetic(np.random.default_rng(1), documents=4_000, vocabulary=4_000, topics=6, limit=40, mean_length=60)
+    return synthetic(
+        np.random.default_rng(1),
+        documents=4_000,
+        vocabulary=4_000,
+        topics=6,
+        limit=40,
+        mean_length=60,
+    )
 
 
 @given(st.integers(0, 10_000))
@@ -63,7 +70,9 @@ def test_counts_equal_a_plain_recount(seed):
 
 
 def test_a_replayed_log_gives_the_same_next_query(cut_database):
-    policy = FreshPolicy(middling_terms(cut_database, np.random.default_rng(2), 5), 40, cut_database.refused)
+    policy = FreshPolicy(
+        middling_terms(cut_database, np.random.default_rng(2), 5), 40, cut_database.refused
+    )
     seen = harvest(cut_database, policy, 40)
     again = Seen()
     for outcome in seen.outcomes:
@@ -74,49 +83,96 @@ def test_a_replayed_log_gives_the_same_next_query(cut_database):
 
 
 def test_paper_rounds_filters_and_stop_rules_by_hand():
-    # Ten records: "all" is in every record and "lone" in one, so that both are excluded; a … f are each in several records and
-    # are candidates.
+    # Ten records: "all" is in every record and "lone" in one, so that both are excluded; a … f are
+    # each in several records and are candidates.
     records = [
         q("all", "seed", *words.split())
-        for words in ("a b c", "a b d", "a c e", "b d f", "c e f", "d e a", "f b lone", "a c d", "e f b", "c d e")
+        for words in (
+            "a b c",
+            "a b d",
+            "a c e",
+            "b d f",
+            "c e f",
+            "d e a",
+            "f b lone",
+            "a c d",
+            "e f b",
+            "c d e",
+        )
     ]
     database = HiddenDatabase(records)
     policy = PaperPolicy(q("seed"))
     seen = harvest(database, policy, 1)
     found = policy.candidates(seen, np.arange(10))
-    assert Term(BOX, "all") not in found and Term(BOX, "lone") not in found and Term(BOX, "seed") not in found
+    assert (
+        Term(BOX, "all") not in found
+        and Term(BOX, "lone") not in found
+        and Term(BOX, "seed") not in found
+    )
     assert {term.value for term in found} == set("abcdef")
-    weight = {term.value: seen.frequency[seen.place(term)] * np.log(10 / seen.frequency[seen.place(term)]) for term in found}
+    weight = {
+        term.value: seen.frequency[seen.place(term)] * np.log(10 / seen.frequency[seen.place(term)])
+        for term in found
+    }
     assert [term.value for term in found] == sorted(weight, key=lambda word: -weight[word])
     assert [policy.next(seen).query[0] for _ in range(1)] == [found[0]]
 
 
 def test_paper_weighs_occurrences_by_their_place():
-    database = HiddenDatabase([q("seed", *words.split()) for words in ("a b", "a b", "b c", "b c", "d", "d", "e f", "e f")])
+    database = HiddenDatabase(
+        [
+            q("seed", *words.split())
+            for words in ("a b", "a b", "b c", "b c", "d", "d", "e f", "e f")
+        ]
+    )
     seen = harvest(database, PaperPolicy(q("seed")), 1)
-    thrice = {0: {Term(BOX, "a"): 3.0, Term(BOX, "b"): 1.0}, 2: {Term(BOX, "c"): 1.0, Term(BOX, "unseen"): 9.0}}
-    weighed = PaperPolicy(q("seed"), word_weights=lambda key: thrice.get(key, {})).candidates(seen, np.arange(8))
-    assert [term.value for term in weighed[:3]] == ["a", "c", "b"]  # weights (occurrences * idf): 3 ln 4, 1 ln 4, 1 ln 2
+    thrice = {
+        0: {Term(BOX, "a"): 3.0, Term(BOX, "b"): 1.0},
+        2: {Term(BOX, "c"): 1.0, Term(BOX, "unseen"): 9.0},
+    }
+    weighed = PaperPolicy(q("seed"), word_weights=lambda key: thrice.get(key, {})).candidates(
+        seen, np.arange(8)
+    )
+    assert [term.value for term in weighed[:3]] == [
+        "a",
+        "c",
+        "b",
+    ]  # weights (occurrences * idf): 3 ln 4, 1 ln 4, 1 ln 2
 
 
-def test_paper_stops_when_candidates_run_short_or_after_five_rounds_and_goes_on_without_its_rule(cut_database):
+def test_paper_stops_when_candidates_run_short_or_after_five_rounds_and_goes_on_without_its_rule(
+    cut_database,
+):
     seeds = middling_terms(cut_database, np.random.default_rng(3), 5)
     policy = PaperPolicy(seeds, refused=cut_database.refused)
     stopped = harvest(cut_database, policy, 200)
-    assert len(stopped.outcomes) == 25 and policy.ended == ROUNDS_OVER  # five rounds of five queries
+    assert (
+        len(stopped.outcomes) == 25 and policy.ended == ROUNDS_OVER
+    )  # five rounds of five queries
     few = HiddenDatabase([q("seed", "a"), q("seed", "a", "b"), q("seed", "b")])
     policy = PaperPolicy(q("seed"))
     assert len(harvest(few, policy, 50).outcomes) == 1 and policy.ended == TOO_FEW
     assert len(harvest(few, PaperPolicy(q("seed"), stop_rule=False), 50).outcomes) == 3
-    endless = harvest(cut_database, PaperPolicy(seeds, stop_rule=False, refused=cut_database.refused), 120)
-    assert len(endless.outcomes) == 120 and len({outcome.query for outcome in endless.outcomes}) == 120
+    endless = harvest(
+        cut_database, PaperPolicy(seeds, stop_rule=False, refused=cut_database.refused), 120
+    )
+    assert (
+        len(endless.outcomes) == 120 and len({outcome.query for outcome in endless.outcomes}) == 120
+    )
 
 
 def test_frequency_takes_the_most_frequent_unasked_word():
-    database = HiddenDatabase([q("s", "a", "b"), q("s", "a"), q("s", "b"), q("a", "b", "c"), q("a")])
+    database = HiddenDatabase(
+        [q("s", "a", "b"), q("s", "a"), q("s", "b"), q("a", "b", "c"), q("a")]
+    )
     seen = harvest(database, FrequencyPolicy(q("s")), 3)
     assert [outcome.query[0].value for outcome in seen.outcomes] == ["s", "a", "b"]
-    assert FrequencyPolicy(q("s"), frozenset(q("a", "b"))).next(harvest(database, FrequencyPolicy(q("s")), 1)) is None
+    assert (
+        FrequencyPolicy(q("s"), frozenset(q("a", "b"))).next(
+            harvest(database, FrequencyPolicy(q("s")), 1)
+        )
+        is None
+    )
 
 
 def test_fresh_covers_far_more_than_the_others_where_answers_are_cut(cut_database):
@@ -125,11 +181,15 @@ def test_fresh_covers_far_more_than_the_others_where_answers_are_cut(cut_databas
     fresh = harvest(cut_database, FreshPolicy(seeds, 40, refused), 100).records
     paper = harvest(cut_database, PaperPolicy(seeds, stop_rule=False, refused=refused), 100).records
     frequency = harvest(cut_database, FrequencyPolicy(seeds, refused), 100).records
-    assert fresh >= 1.5 * max(paper, frequency) and fresh >= 0.7 * greedy_oracle(cut_database, 100)[-1]
+    assert (
+        fresh >= 1.5 * max(paper, frequency) and fresh >= 0.7 * greedy_oracle(cut_database, 100)[-1]
+    )
 
 
 def test_fresh_is_as_good_as_frequency_where_nothing_is_cut():
-    database = synthetic(np.random.default_rng(2), documents=2_000, vocabulary=3_000, topics=6, mean_length=60)
+    database = synthetic(
+        np.random.default_rng(2), documents=2_000, vocabulary=3_000, topics=6, mean_length=60
+    )
     seeds = middling_terms(database, np.random.default_rng(1), 5)
     fresh = harvest(database, FreshPolicy(seeds, None, database.refused), 40).records
     assert fresh >= 0.97 * harvest(database, FrequencyPolicy(seeds, database.refused), 40).records
@@ -139,23 +199,33 @@ def test_the_scale_is_learned_and_no_policy_asks_twice_or_fails_on_nothing(cut_d
     seeds = middling_terms(cut_database, np.random.default_rng(6), 5)
     policy = FreshPolicy(seeds, 40, cut_database.refused)
     seen = harvest(cut_database, policy, 80)
-    asked = [outcome for outcome in seen.outcomes[-30:] if outcome.before and not outcome.overflowed]
+    asked = [
+        outcome for outcome in seen.outcomes[-30:] if outcome.before and not outcome.overflowed
+    ]
     truth = np.mean([cut_database.frequency(o.query[0]) / o.before for o in asked])
     assert policy.scale(seen) == pytest.approx(truth, rel=0.5)
     assert len({outcome.query for outcome in seen.outcomes}) == 80
     empty = HiddenDatabase([])
-    for policy in (FreshPolicy(q("x"), 10), FrequencyPolicy(q("x")), PaperPolicy(q("x"), stop_rule=False)):
+    for policy in (
+        FreshPolicy(q("x"), 10),
+        FrequencyPolicy(q("x")),
+        PaperPolicy(q("x"), stop_rule=False),
+    ):
         assert len(harvest(empty, policy, 5).outcomes) == 1
 
 
 def test_refinement_splits_a_cut_answer_and_pairs_reach_what_single_words_cannot():
     rng = np.random.default_rng(5)
-    database = HiddenDatabase([q(*{f"w{word}" for word in rng.integers(0, 15, size=5)}) for _ in range(1_500)], limit=40)
+    database = HiddenDatabase(
+        [q(*{f"w{word}" for word in rng.integers(0, 15, size=5)}) for _ in range(1_500)], limit=40
+    )
     seen = Seen()
     ask(seen, database, "w0")
     query, share = refinement(seen, 0)
     assert query[0] == Term(BOX, "w0") and 0 < share < 1
-    inside = np.mean([seen.place(query[1]) in seen.terms_at(int(record)) for record in seen.answers[0]])
+    inside = np.mean(
+        [seen.place(query[1]) in seen.terms_at(int(record)) for record in seen.answers[0]]
+    )
     assert share == pytest.approx(inside)
     seen.add(Choice(query), database.ask(query)[0])
     assert refinement(seen, 0)[0] != query
@@ -179,7 +249,9 @@ def test_refinement_splits_a_cut_answer_and_pairs_reach_what_single_words_cannot
     ],
 )
 def test_the_cut_is_recognised(sizes, stated, cut):
-    assert cut_at([Outcome(q(f"w{n}"), size, 0, False) for n, size in enumerate(sizes)], stated) == cut
+    assert (
+        cut_at([Outcome(q(f"w{n}"), size, 0, False) for n, size in enumerate(sizes)], stated) == cut
+    )
 
 
 def test_how_words_combine():

@@ -1,5 +1,5 @@
-"""Forms with several inputs: ranges are halved, templates are tested and refined, and whole sites are harvested without a text
-box."""
+"""Forms with several inputs: ranges are halved, templates are tested and refined, and whole sites
+are harvested without a text box."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from deepweb.template_search import Slot, TemplateSearch, slots_of
 from deepweb.value_ranges import Range, whole_range
 
 FORM = """<form action=/s><input name=q>
- <select name=kind><option value="">All</option><option>a</option><option>b</option><option>c</option></select>
+ <select name=kind><option value="">All</option><option>a</option><option>b</option><option>c\
+</option></select>
  <select name=sort><option>new</option><option>old</option></select>
  Price <input type=number name=price_min min=5> to <input type=number name=price_max max=900>
  From <input type=date name=from> until <input type=date name=to><input type=submit></form>"""
@@ -28,7 +29,10 @@ def test_halves_cover_the_range_and_end(low: int, width: int, days: bool) -> Non
     left, right = whole.halves() or (whole, whole)
     assert (left.low, right.high) == (whole.low, whole.high) and right.low <= left.high + 1
     if whole.high > whole.low:
-        assert left.high - left.low < whole.high - whole.low and right.high - right.low < whole.high - whole.low
+        assert (
+            left.high - left.low < whole.high - whole.low
+            and right.high - right.low < whole.high - whole.low
+        )
     assert whole.read(whole.typed()) == whole
 
 
@@ -38,13 +42,19 @@ def test_ranges_are_read_from_the_form() -> None:
     assert set(slots) == {("kind",), ("price_min", "price_max"), ("from", "to")}
     assert slots["kind",].values == ("a", "b", "c")
     assert slots["price_min", "price_max"].whole == Range(5, 900)
-    assert slots["from", "to"].whole is not None and slots["from", "to"].whole.typed() == ("1900-01-01", "2100-12-31")
-    years = read_forms("<form>Jahr <input name=jahr_von> bis <input name=jahr_bis></form>", "http://x.org/")[0]
+    assert slots["from", "to"].whole is not None and slots["from", "to"].whole.typed() == (
+        "1900-01-01",
+        "2100-12-31",
+    )
+    years = read_forms(
+        "<form>Jahr <input name=jahr_von> bis <input name=jahr_bis></form>", "http://x.org/"
+    )[0]
     assert whole_range(*years.fields[:2]) == Range(1500, 2100)
 
 
 class Books:
-    """Records 0 … n-1 with a kind and a price; responses show the first `cut`; inputs in `deaf` have no effect."""
+    """Records 0 … n-1 with a kind and a price; responses show the first `cut`; inputs in `deaf`
+    have no effect."""
 
     def __init__(self, count: int, cut: int, deaf: Iterable[str] = ()) -> None:
         self.all = [("abc"[n % 3], (n * 37) % 500) for n in range(count)]
@@ -53,7 +63,11 @@ class Books:
     def ask(self, query: Query) -> tuple[list[int], bool]:
         bound = {term.input: term.value for term in query if term.input not in self.deaf}
         low, high = int(bound.get("price_min", 0)), int(bound.get("price_max", 10**9))
-        found = [n for n, (kind, price) in enumerate(self.all) if bound.get("kind", kind) == kind and low <= price <= high]
+        found = [
+            n
+            for n, (kind, price) in enumerate(self.all)
+            if bound.get("kind", kind) == kind and low <= price <= high
+        ]
         return found[: self.cut], len(found) > self.cut
 
 
@@ -85,7 +99,9 @@ def test_an_input_that_is_not_heeded_is_given_up() -> None:
     seen, search = asked(Books(60, cut=100, deaf=["shade"]), [KIND, SHADE], 40)
     assert seen.records == 60 and len(seen.outcomes) <= 6
     assert search.verdict(frozenset(("shade",)), seen) is not True
-    assert not any({"kind", "shade"} <= {term.input for term in outcome.query} for outcome in seen.outcomes)
+    assert not any(
+        {"kind", "shade"} <= {term.input for term in outcome.query} for outcome in seen.outcomes
+    )
 
 
 def test_a_choice_beside_words_counts_only_where_it_changes_the_answer() -> None:
@@ -97,7 +113,11 @@ def test_a_choice_beside_words_counts_only_where_it_changes_the_answer() -> None
     search.best(seen)
     assert search.verdict(frozenset(("q", "shade")), seen) is not True
     for place, value in enumerate(SHADE.values):
-        seen.add(Choice((Term("q", "stone"), Term("shade", value))), [(place * 10 + n, ()) for n in range(10)], True)
+        seen.add(
+            Choice((Term("q", "stone"), Term("shade", value))),
+            [(place * 10 + n, ()) for n in range(10)],
+            True,
+        )
     search.best(seen)
     assert search.verdict(frozenset(("q", "shade")), seen) is True
 

@@ -1,5 +1,5 @@
-"""The strategy `adaptive`: features and credit computed by hand, a repeatable order, corrections during the crawl, and a prior
-trained on other webs."""
+"""The strategy `adaptive`: features and credit computed by hand, a repeatable order, corrections
+during the crawl, and a prior trained on other webs."""
 
 import random
 from dataclasses import replace
@@ -17,7 +17,14 @@ from focused.judge import Feedback, otsu_means
 from focused.loop import crawl
 from focused.pages import Page, hashed
 from focused.relevance import Relevance
-from focused.strategies.adaptive import ENOUGH, SHARPEN_EVERY, Adaptive, exponent, reward, shipped_prior
+from focused.strategies.adaptive import (
+    ENOUGH,
+    SHARPEN_EVERY,
+    Adaptive,
+    exponent,
+    reward,
+    shipped_prior,
+)
 from focused.strategies.credit import Credit
 from focused.strategies.link_features import FEATURES, Found, LinkFeatures
 from tests.focused.webs import OFF, ON, Web, order, random_web, run, start, topic, url
@@ -42,10 +49,17 @@ def test_features_by_hand():
     of_a = (0.0 + 5 * (mean + 0.5) / 2) / 5
     assert (b[PLACE["anchor"]], b[PLACE["context"]]) == (0.4, 0.3)
     assert (b[PLACE["parent_best"]], b[PLACE["parent_mean"]]) == (1.0, 0.75)
-    assert b[PLACE["siblings_best"]] == pytest.approx(max(of_s, of_a)) and c[PLACE["siblings_best"]] == pytest.approx(of_a)
+    assert b[PLACE["siblings_best"]] == pytest.approx(max(of_s, of_a)) and c[
+        PLACE["siblings_best"]
+    ] == pytest.approx(of_a)
     assert b[PLACE["siblings_mean"]] == pytest.approx((of_s + of_a) / 2)
-    assert b[PLACE["template"]] == pytest.approx((1.5 + 5 * mean) / (2 + 5)) and b[PLACE["host"]] == pytest.approx((1.5 + 20 * mean) / 22)
-    assert (b[PLACE["in_links"]], c[PLACE["in_links"]]) == (pytest.approx(np.log(3)), pytest.approx(np.log(2)))
+    assert b[PLACE["template"]] == pytest.approx((1.5 + 5 * mean) / (2 + 5)) and b[
+        PLACE["host"]
+    ] == pytest.approx((1.5 + 20 * mean) / 22)
+    assert (b[PLACE["in_links"]], c[PLACE["in_links"]]) == (
+        pytest.approx(np.log(3)),
+        pytest.approx(np.log(2)),
+    )
     assert (b[PLACE["depth"]], c[PLACE["depth"]]) == (1 / 2, 1 / 3)
     assert (b[PLACE["off_topic_run"]], c[PLACE["off_topic_run"]]) == (0, 1)
     assert b[PLACE["rank"]] == pytest.approx(np.log1p(10 * (0.5 + 0.25)))
@@ -63,7 +77,14 @@ def test_a_revised_worth_gives_the_features_of_a_table_that_knew_it_from_the_fir
     def table(worth):
         links = LinkFeatures()
         for number, (name, targets) in enumerate(pages):
-            links.add(url(name), 1, worth[number], found(*[(t, 0.1, 0.1, t) for t in dict.fromkeys(targets) if t != name]), number - 1, False)
+            links.add(
+                url(name),
+                1,
+                worth[number],
+                found(*[(t, 0.1, 0.1, t) for t in dict.fromkeys(targets) if t != name]),
+                number - 1,
+                False,
+            )
             links.close(url(name), number)
         return links
 
@@ -132,7 +153,8 @@ def test_pages_linked_beside_pages_on_topic_are_judged_better():
         for _ in range(10):
             judge.add(hashed(dict.fromkeys(draw.sample(side, 3), 1)))
     for _ in range(2):
-        # pages 22 and 23 have the same words; only 22 is linked from page 0, beside the ten pages on topic
+        # pages 22 and 23 have the same words; only 22 is linked from page 0, beside the ten pages
+        # on topic
         judge.add(hashed({"w3": 1, "w9": 1}))
     alone = judge.rank()
     assert alone[22] == pytest.approx(alone[23])
@@ -141,7 +163,9 @@ def test_pages_linked_beside_pages_on_topic_are_judged_better():
     beside = judge.rank(parents, children)
     assert beside[22] > beside[23] + 0.1
     judge.add(hashed({"w3": 1, "w9": 1}))
-    assert judge.score(24, 0) > judge.score(24) > judge.score(24, 1), "a page that no ranking knew, by where it was found"
+    assert judge.score(24, 0) > judge.score(24) > judge.score(24, 1), (
+        "a page that no ranking knew, by where it was found"
+    )
 
 
 def test_words_that_no_ranking_knew_tell_nothing_and_thin_a_page_out():
@@ -165,8 +189,9 @@ def test_the_order_does_not_depend_on_anything_but_the_pages():
 
 
 def test_it_learns_what_the_prior_has_wrong():
-    """The prior relies only on the words around links, which tell nothing on this web. Most relevant pages are reached by links
-    with the anchor "soup", which the strategy can learn only during the crawl."""
+    """The prior relies only on the words around links, which tell nothing on this web. Most
+    relevant pages are reached by links with the anchor "soup", which the strategy can learn only
+    during the crawl."""
     kinds = [("crawler topical", 30, False), ("soup", 30, True), ("crawler topical", 6, True)]
     links, pages, draw = [], {}, random.Random(5)
     for anchor, number, good in kinds:
@@ -186,8 +211,12 @@ def test_it_learns_what_the_prior_has_wrong():
     def harvest(learn):
         graph = MemoryGraph()
         given = shipped_prior()._replace(weights=weights)
-        strategy = Adaptive(Relevance(about), graph, values={"learn": learn, "trust": 1.0}, prior=given)
-        return sum(step.relevant for step in crawl(strategy, graph, Web(pages), about.seeds, 40).steps)
+        strategy = Adaptive(
+            Relevance(about), graph, values={"learn": learn, "trust": 1.0}, prior=given
+        )
+        return sum(
+            step.relevant for step in crawl(strategy, graph, Web(pages), about.seeds, 40).steps
+        )
 
     assert harvest(True) >= harvest(False) + 5
 
@@ -208,9 +237,13 @@ def test_links_of_a_resting_host_wait_and_those_of_others_come():
     strategy = Adaptive(Relevance(about), graph)
     crawl(strategy, graph, web, about.seeds, 1)
     graph.resting = {"site.example"}
-    assert sorted(node.url for node in iter(strategy.select, None)) == [f"http://other.example/{i}" for i in range(3)]
+    assert sorted(node.url for node in iter(strategy.select, None)) == [
+        f"http://other.example/{i}" for i in range(3)
+    ]
     graph.resting = ()
-    assert sorted(node.url for node in iter(strategy.select, None)) == [url(f"p{i}") for i in range(6)]
+    assert sorted(node.url for node in iter(strategy.select, None)) == [
+        url(f"p{i}") for i in range(6)
+    ]
 
 
 def test_links_to_the_address_that_a_page_was_redirected_to_are_closed_with_it():
@@ -224,37 +257,66 @@ def test_links_to_the_address_that_a_page_was_redirected_to_are_closed_with_it()
 @pytest.mark.parametrize(("on_topic", "judged"), [(ENOUGH - 1, False), (ENOUGH, True)])
 def test_the_learning_judge_waits_for_enough_pages_on_topic(on_topic, judged):
     names = [f"p{i}" for i in range(90)]
-    web = Web({name: (ON if i < on_topic else OFF, [to]) for i, (name, to) in enumerate(zip(names, [*names[1:], "p0"], strict=True))})
+    web = Web(
+        {
+            name: (ON if i < on_topic else OFF, [to])
+            for i, (name, to) in enumerate(zip(names, [*names[1:], "p0"], strict=True))
+        }
+    )
     graph, about = MemoryGraph(), replace(topic(["p0"]), threshold=0.1)
     strategy = Adaptive(Relevance(about), graph)
-    assert sum(step.relevant for step in crawl(strategy, graph, web, about.seeds, 90).steps) == on_topic
+    assert (
+        sum(step.relevant for step in crawl(strategy, graph, web, about.seeds, 90).steps)
+        == on_topic
+    )
     assert bool(strategy._judge.ranked) == judged
     strategy.mark(url("p0"), True)
     assert strategy._judge.ranked == 90, "a mark is heeded at once"
 
 
 def test_rewards_are_plain_until_relevant_and_other_pages_have_come():
-    assert exponent(0, 0, 2.0) == exponent(0, 300, 2.0) == exponent(300, 300, 2.0) == exponent(50, 100, 1.0) == 1.0
+    assert (
+        exponent(0, 0, 2.0)
+        == exponent(0, 300, 2.0)
+        == exponent(300, 300, 2.0)
+        == exponent(50, 100, 1.0)
+        == 1.0
+    )
     assert exponent(40, 80, 2.0) == pytest.approx(1.5), "evidence 40 * 40 / 80 is half way"
-    assert exponent(40, 80, 3.0) == pytest.approx(2.0) and 1.5 < exponent(40, 400, 2.0) < exponent(4000, 8000, 2.0) < 2.0
+    assert (
+        exponent(40, 80, 3.0) == pytest.approx(2.0)
+        and 1.5 < exponent(40, 400, 2.0) < exponent(4000, 8000, 2.0) < 2.0
+    )
 
 
-@pytest.mark.parametrize(("on_topic", "threshold", "values", "power"), [
-    (20, 0.4, {}, exponent(20, 50, 2.0)),
-    (0, 0.4, {}, 1.0),
-    (20, 0.4, {"sharpness": 1.0}, 1.0),
-    (20, 0.4, {"learn": False}, 1.0),
-    (ENOUGH, 0.15, {"feedback": False}, 1.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("on_topic", "threshold", "values", "power"),
+    [
+        (20, 0.4, {}, exponent(20, 50, 2.0)),
+        (0, 0.4, {}, 1.0),
+        (20, 0.4, {"sharpness": 1.0}, 1.0),
+        (20, 0.4, {"learn": False}, 1.0),
+        (ENOUGH, 0.15, {"feedback": False}, 1.0),
+    ],
+)
 def test_rewards_are_sharpened_by_what_the_crawl_has_met(on_topic, threshold, values, power):
     pages = 3 * SHARPEN_EVERY if on_topic == ENOUGH else 2 * SHARPEN_EVERY
     names = [f"p{i}" for i in range(pages)]
-    web = Web({name: (ON if i < on_topic else OFF, [to]) for i, (name, to) in enumerate(zip(names, [*names[1:], "p0"], strict=True))})
+    web = Web(
+        {
+            name: (ON if i < on_topic else OFF, [to])
+            for i, (name, to) in enumerate(zip(names, [*names[1:], "p0"], strict=True))
+        }
+    )
     graph, about = MemoryGraph(), replace(topic(["p0"]), threshold=threshold)
     strategy = Adaptive(Relevance(about), graph, values=values)
-    similarities = [step.similarity for step in crawl(strategy, graph, web, about.seeds, pages).steps]
+    similarities = [
+        step.similarity for step in crawl(strategy, graph, web, about.seeds, pages).steps
+    ]
     own = np.array([reward(similarity, threshold) for similarity in similarities])
-    assert strategy._relevant == on_topic and bool(on_topic) == bool(np.any((own > 0) & (own < 1))), "a power tells"
+    assert strategy._relevant == on_topic and bool(on_topic) == bool(
+        np.any((own > 0) & (own < 1))
+    ), "a power tells"
     expected = own**power
     for page in range(pages - 2, -1, -1):
         expected[page] += 0.5 * expected[page + 1]
@@ -271,7 +333,8 @@ def test_the_parts_of_a_score_add_up_to_it():
 
 
 def test_a_prior_is_learned_from_other_webs_and_leads_to_more():
-    """On a web where only anchors are informative, a learned prior finds more on another such web than weights of zero."""
+    """On a web where only anchors are informative, a learned prior finds more on another such web
+    than weights of zero."""
 
     def anchored(seed):
         draw, pages = random.Random(seed), {}
@@ -279,7 +342,10 @@ def test_a_prior_is_learned_from_other_webs_and_leads_to_more():
         on = set(draw.sample(names[1:], 40))
         for i, name in enumerate(names):
             targets = {*draw.sample(names, 5), names[(i + 1) % 150]} - {name}
-            links = [(to, "crawler topical" if to in on else draw.choice(["soup", "garden"]), "") for to in sorted(targets)]
+            links = [
+                (to, "crawler topical" if to in on else draw.choice(["soup", "garden"]), "")
+                for to in sorted(targets)
+            ]
             pages[name] = (f"{ON if name in on else OFF} w{i}", links)
         return Web(pages), {url(name): Label(name in on, True) for name in names}
 
@@ -298,7 +364,13 @@ def test_a_prior_is_learned_from_other_webs_and_leads_to_more():
 
     def recall(given):
         graph, about = MemoryGraph(), topic(["p0"])
-        trail = crawl(Adaptive(Relevance(about), graph, values={"learn": False}, prior=given), graph, other, about.seeds, 50)
+        trail = crawl(
+            Adaptive(Relevance(about), graph, values={"learn": False}, prior=given),
+            graph,
+            other,
+            about.seeds,
+            50,
+        )
         return sum(others[step.url].relevant for step in trail.steps)
 
     assert recall(trained) > 1.3 * recall(trained._replace(weights=0 * trained.weights))
@@ -322,7 +394,10 @@ def test_what_to_mark_are_the_pages_nearest_the_cut():
         judge.add(hashed({"crawler": 1}))
     judge._levels = (0.0, 1.0)
     scores = np.array([0.9, 0.1, 0.55, 1.2, -0.3])
-    assert judge.to_mark(scores, 2) == [2, 0]  # the threshold is 0.5; ties are resolved in favour of the first
+    assert judge.to_mark(scores, 2) == [
+        2,
+        0,
+    ]  # the threshold is 0.5; ties are resolved in favour of the first
     judge.mark(2, True)
     assert judge.to_mark(scores, 2) == [0, 1]
     judge.mark(2, None)
@@ -330,5 +405,7 @@ def test_what_to_mark_are_the_pages_nearest_the_cut():
 
 
 def test_area_under_the_roc_curve_by_hand():
-    assert auc(np.array([0.9, 0.8, 0.8, 0.1]), np.array([True, True, False, False])) == pytest.approx(3.5 / 4)
+    assert auc(
+        np.array([0.9, 0.8, 0.8, 0.1]), np.array([True, True, False, False])
+    ) == pytest.approx(3.5 / 4)
     assert auc(np.array([0.1, 0.2]), np.array([False, True])) == 1.0

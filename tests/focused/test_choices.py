@@ -1,4 +1,5 @@
-"""Every choice on the topic's forms takes effect in the run: the strategy, its parameters, the options."""
+"""Every choice on the topic's forms takes effect in the run: the strategy, its parameters, the
+options."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ def client() -> Client:
 
 def topic(**values: object) -> Topic:
     name = f"topic {Topic.objects.count()}"
-    return topics.add(name, ["http://127.0.0.1:9/"], documents=[("a", "crawler")], now=datetime.now(UTC), **values)
+    return topics.add(
+        name, ["http://127.0.0.1:9/"], documents=[("a", "crawler")], now=datetime.now(UTC), **values
+    )
 
 
 def other(one: Parameter) -> bool | int | float | str:
@@ -59,7 +62,9 @@ def test_the_strategy_that_is_picked_is_the_one_that_runs(client: Client, name: 
     run = Run.objects.get(kind="topic")
     assert answer.headers["Location"] == f"/admin/topics/run/{run.pk}/"
     assert run.parameters["strategy"] == name
-    assert run.parameters["parameters"] == {}, "its own defaults, nothing of the strategy that was shown"
+    assert run.parameters["parameters"] == {}, (
+        "its own defaults, nothing of the strategy that was shown"
+    )
 
 
 @pytest.mark.parametrize("name", list(BUILT_IN))
@@ -69,18 +74,34 @@ def test_the_parameters_that_are_typed_are_those_that_run(client: Client, name: 
     client.post(f"/admin/topics/{made.pk}/crawl/", form)
     made.refresh_from_db()
     run = Run.objects.get(kind="topic")
-    assert (run.parameters["strategy"], run.parameters["parameters"]) == (made.strategy, made.parameters) == (name, wanted)
+    assert (
+        (run.parameters["strategy"], run.parameters["parameters"])
+        == (made.strategy, made.parameters)
+        == (name, wanted)
+    )
 
 
 def test_the_options_that_are_typed_are_those_that_run(client: Client) -> None:
     made, wanted = topic(), {one.name: other(one) for one in parameters_of(RunOptions)}
-    client.post(f"/admin/topics/{made.pk}/crawl/", {"strategy": "shark", "shown": "shark", **posted(wanted, "o_")})
+    client.post(
+        f"/admin/topics/{made.pk}/crawl/",
+        {"strategy": "shark", "shown": "shark", **posted(wanted, "o_")},
+    )
     assert Run.objects.get(kind="topic").parameters["options"] == wanted
 
 
-def test_showing_a_strategys_parameters_keeps_what_was_typed_and_starts_nothing(client: Client) -> None:
+def test_showing_a_strategys_parameters_keeps_what_was_typed_and_starts_nothing(
+    client: Client,
+) -> None:
     made = topic()
-    form = {"strategy": "shark", "shown": made.strategy, "show": "1", "o_pages": "77", "hosts": "example.org", "p_anchor": "0.9"}
+    form = {
+        "strategy": "shark",
+        "shown": made.strategy,
+        "show": "1",
+        "o_pages": "77",
+        "hosts": "example.org",
+        "p_anchor": "0.9",
+    }
     page = client.post(f"/admin/topics/{made.pk}/crawl/", form).content.decode()
     assert not Run.objects.exists()
     assert 'name="shown" value="shark"' in page and 'name="p_gamma" value="0.5"' in page
@@ -89,7 +110,9 @@ def test_showing_a_strategys_parameters_keeps_what_was_typed_and_starts_nothing(
 
 def test_a_strategy_that_does_not_exist_starts_nothing(client: Client) -> None:
     made = topic()
-    answer = client.post(f"/admin/topics/{made.pk}/crawl/", {"strategy": "lucky", "o_pages": "5"}, follow=True)
+    answer = client.post(
+        f"/admin/topics/{made.pk}/crawl/", {"strategy": "lucky", "o_pages": "5"}, follow=True
+    )
     assert "There is no strategy lucky." in answer.content.decode() and not Run.objects.exists()
     Topic.objects.update(strategy="gone")
     assert client.get(f"/admin/topics/{made.pk}/crawl/").status_code == 200

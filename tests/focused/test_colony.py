@@ -1,5 +1,5 @@
-"""Ant colony and web space evolution: Pareto fronts, spread, the ants' transition rule, pheromone and the table of links,
-computed by hand and by brute force."""
+"""Ant colony and web space evolution: Pareto fronts, spread, the ants' transition rule, pheromone
+and the table of links, computed by hand and by brute force."""
 
 import itertools
 import random
@@ -19,11 +19,15 @@ from focused.strategies.pheromone import TAU_MAX, TAU_MIN, transition
 from focused.strategies.space_evolution import enter
 from tests.focused.webs import OFF, ON, Web, order, random_web, run, topic, url
 
-points = st.lists(st.tuples(*[st.integers(0, 4)] * 3), min_size=1, max_size=25).map(lambda rows: np.array(rows, dtype=float))
+points = st.lists(st.tuples(*[st.integers(0, 4)] * 3), min_size=1, max_size=25).map(
+    lambda rows: np.array(rows, dtype=float)
+)
 
 
 def dominates(a, b):
-    return all(x >= y for x, y in zip(a, b, strict=True)) and any(x > y for x, y in zip(a, b, strict=True))
+    return all(x >= y for x, y in zip(a, b, strict=True)) and any(
+        x > y for x, y in zip(a, b, strict=True)
+    )
 
 
 @given(points)
@@ -67,14 +71,21 @@ def test_nearest_farthest_covers_within_twice_the_best_radius(objectives, number
 
     chosen = nearest_farthest(objectives, number)
     extremes = len(set(objectives.argmax(axis=0).tolist()))
-    free = number - extremes + 1  # rows of the greedy selection, for which the factor 2 is proved: a start and the rest
-    best = min(radius(c) for c in itertools.combinations(range(len(scaled)), min(free, len(scaled))))
+    free = (
+        number - extremes + 1
+    )  # rows of the greedy selection, for which the factor 2 is proved: a start and the rest
+    best = min(
+        radius(c) for c in itertools.combinations(range(len(scaled)), min(free, len(scaled)))
+    )
     assert radius(chosen) <= 2 * best + 1e-9
 
 
 def test_best_spread_takes_whole_fronts_before_thinning_one_out():
     rows = np.array([[1, 1], [0, 0], [3, 1], [1, 3], [2, 2]], dtype=float)
-    assert best_spread(rows, 2) == [2, 3]  # row 2 is best in the first objective, row 3 in the second
+    assert best_spread(rows, 2) == [
+        2,
+        3,
+    ]  # row 2 is best in the first objective, row 3 in the second
     assert sorted(best_spread(rows, 4)) == [0, 2, 3, 4]
     assert sorted(best_spread(rows, 9)) == [0, 1, 2, 3, 4]
 
@@ -83,15 +94,24 @@ def test_transition_exploits_or_draws_in_proportion():
     pheromone, promise = np.array([1.0, 2.0, 1.0]), np.array([3.0, 1.0, 1.0])
     # weights tau * eta^2: 9, 2, 1 (sum 12)
     assert transition(pheromone, promise, 0.5, 1, 2, 0.5, 0.99) == 0
-    picks = [transition(pheromone, promise, 0.5, 1, 2, 0.51, pick) for pick in (0.0, 0.74, 0.76, 0.9, 0.95)]
+    picks = [
+        transition(pheromone, promise, 0.5, 1, 2, 0.51, pick)
+        for pick in (0.0, 0.74, 0.76, 0.9, 0.95)
+    ]
     assert picks == [0, 0, 1, 1, 2]
     assert transition(pheromone, promise, 1, 5, 1, 0.0, 0.0) == 1  # pheromone^5 * promise: 3, 32, 1
-    assert transition(pheromone, promise, 0, 0, 0, 0.1, 0.5) == 1  # both exponents are 0: equal probabilities
-    assert transition(pheromone, 0 * promise, 0, 1, 1, 0.1, 0.5) in range(3)  # all weights 0: any link
+    assert (
+        transition(pheromone, promise, 0, 0, 0, 0.1, 0.5) == 1
+    )  # both exponents are 0: equal probabilities
+    assert transition(pheromone, 0 * promise, 0, 1, 1, 0.1, 0.5) in range(
+        3
+    )  # all weights 0: any link
 
 
 def colony(**values):
-    strategy = strategy_class("ant_colony")(Relevance(topic(["s"])), MemoryGraph(), random.Random(1), values)
+    strategy = strategy_class("ant_colony")(
+        Relevance(topic(["s"])), MemoryGraph(), random.Random(1), values
+    )
     strategy.start([url("s")])
     return strategy
 
@@ -141,9 +161,13 @@ def test_ants_walk_over_fetched_pages_where_nothing_else_is_left():
     ant = Ant(s, {ants._links.number(s)}, [])
     assert ants._candidates(ant).tolist() == [1]  # b only, because a was already fetched
     ants._light[1] = True
-    assert ants._candidates(ant).tolist() == [0]  # b is excluded in this cycle for its low weight; a is followed, as it has an open link
+    assert ants._candidates(ant).tolist() == [
+        0
+    ]  # b is excluded in this cycle for its low weight; a is followed, as it has an open link
     ants._too_light[ants._links.number(a)] = 1
-    assert ants._candidates(ant).tolist() == []  # page a is not followed either: its only open link has too low a weight
+    assert (
+        ants._candidates(ant).tolist() == []
+    )  # page a is not followed either: its only open link has too low a weight
     ants._links.close(url("c"))
     ants._too_light.clear()
     assert ants._candidates(ant).tolist() == []
@@ -151,7 +175,9 @@ def test_ants_walk_over_fetched_pages_where_nothing_else_is_left():
     always._links.add(s, 0.5, [a, b], [0.1, 0.2], [0.1, 0.2], s)
     always._links.add(a, 0.5, [url("c"), s], [0.3, 0.0], [0.3, 0.0], a)
     assert sorted(always._candidates(Ant(s, {0}, [])).tolist()) == [0, 1]
-    assert always._candidates(Ant(a, {0, 1}, [])).tolist() == [2]  # not s, which this ant has visited
+    assert always._candidates(Ant(a, {0, 1}, [])).tolist() == [
+        2
+    ]  # not s, which this ant has visited
 
 
 def test_the_least_score_is_a_quantile_of_the_links_that_wait():
@@ -171,7 +197,10 @@ def test_starts_are_pages_by_the_best_of_their_open_links():
     s, a, b = url("s"), url("a"), url("b")
     ants._links.add(s, 0.5, [a, b], [0.1, 0.9], [0.1, 0.9], s)
     ants._links.add(a, 0.5, [url("c"), url("d")], [0.2, 0.4], [0.2, 0.4], a)
-    assert [ants._links.urls[row] for row in ants._best_of_pages(ants._links.open_rows())] == [b, url("d")]
+    assert [ants._links.urls[row] for row in ants._best_of_pages(ants._links.open_rows())] == [
+        b,
+        url("d"),
+    ]
     assert ants._starts() == [s]
     ants._links.close(b)
     assert ants._starts() == [a]  # s has no links left
@@ -186,7 +215,10 @@ def test_an_ant_colony_counts_fetches_once_for_all_ants():
 
 def test_a_colony_without_direction_stops():
     web = Web({"s": (OFF, [f"p{i}" for i in range(8)]), **{f"p{i}": (OFF, []) for i in range(8)}})
-    hopeless = {"threshold": 1.0, "rho": 1.0}  # too few links to adapt the threshold, and no score reaches 1
+    hopeless = {
+        "threshold": 1.0,
+        "rho": 1.0,
+    }  # too few links to adapt the threshold, and no score reaches 1
     stopped = run("ant_colony", web, ["s"], **hopeless, stop=True)
     assert (stopped.fetched < 9, stopped.stopped_by) == (True, "no_direction")
     everything = run("ant_colony", web, ["s"], **hopeless)
@@ -214,7 +246,9 @@ def test_entering_the_library_by_hand():
 
 
 def test_space_evolution_measures_against_the_samples_or_the_seeds():
-    web = Web({"s": (OFF, [("a", "soup"), ("b", "crawler topical pages")]), "a": (OFF, []), "b": (ON, [])})
+    web = Web(
+        {"s": (OFF, [("a", "soup"), ("b", "crawler topical pages")]), "a": (OFF, []), "b": (ON, [])}
+    )
     assert order("space_evolution", web, ["s"], pages=2, **{"library": 2})[1] == "b"
 
 
@@ -231,29 +265,52 @@ def test_link_table_agrees_with_the_definition(seed, siblings):
             failed.add(page)
             continue
         fetched[page] = rng.random()
-        found = [(page, target, rng.random(), rng.random()) for target in rng.sample(urls, 5) if target != page]
+        found = [
+            (page, target, rng.random(), rng.random())
+            for target in rng.sample(urls, 5)
+            if target != page
+        ]
         links.extend(found)
-        table.add(page, fetched[page], [x[1] for x in found], [x[2] for x in found], [x[3] for x in found], page)
+        table.add(
+            page,
+            fetched[page],
+            [x[1] for x in found],
+            [x[2] for x in found],
+            [x[3] for x in found],
+            page,
+        )
     rows = np.arange(len(links))
     for row, (page, target, anchor, prior) in zip(table.objectives(rows), links, strict=True):
         kin = [value for other, value in fetched.items() if template(other) == template(target)]
         expected = (sum(kin) + 5 * prior) / (len(kin) + 5)
         if siblings:
-            closed = [fetched.get(x[1], 0.0) for x in links if x[0] == page and (x[1] in fetched or x[1] in failed)]
+            closed = [
+                fetched.get(x[1], 0.0)
+                for x in links
+                if x[0] == page and (x[1] in fetched or x[1] in failed)
+            ]
             expected = (sum(closed) + 5 * expected) / (len(closed) + 5)
         expected = fetched.get(target, 0.0 if target in failed else expected)
         assert row == pytest.approx([anchor, fetched[page], expected])
     done = fetched.keys() | failed
     assert table.is_open(rows).tolist() == [target not in done for _, target, _, _ in links]
-    reached = [number if number < 0 else table.name(number) for number in table.targets(rows).tolist()]
+    reached = [
+        number if number < 0 else table.name(number) for number in table.targets(rows).tolist()
+    ]
     assert reached == [target if target in fetched else -1 for _, target, _, _ in links]
     assert [table.page_of(row) for row in rows] == [page for page, *_ in links]
     for page in urls:
-        assert table.leads_on(page) == any(source == page and target not in done for source, target, _, _ in links)
+        assert table.leads_on(page) == any(
+            source == page and target not in done for source, target, _, _ in links
+        )
 
 
 def test_template_takes_out_what_varies():
-    assert template("http://h.example/thread/12/34.html") == template("http://h.example/thread/7/8.html")
+    assert template("http://h.example/thread/12/34.html") == template(
+        "http://h.example/thread/7/8.html"
+    )
     assert template("http://h.example/a/x.html") != template("http://h.example/b/x.html")
-    assert template("http://h.example/s.php?id=3&p=1") == template("http://h.example/t.php?p=9&id=4")
+    assert template("http://h.example/s.php?id=3&p=1") == template(
+        "http://h.example/t.php?p=9&id=4"
+    )
     assert template("http://h.example/") == "h.example//*.?"

@@ -1,5 +1,5 @@
-"""Comparisons of strategies over WARC files: redirects, pages outside the archive, labels, repeatability; the commands;
-recorded sites where they are available."""
+"""Comparisons of strategies over WARC files: redirects, pages outside the archive, labels,
+repeatability; the commands; recorded sites where they are available."""
 
 import io
 import json
@@ -14,7 +14,17 @@ from warcio.warcwriter import WARCWriter
 from crawlmgr.text.tokens import Tokenizer
 from focused.archive import Archive
 from focused.benches import strategies as bench
-from focused.comparison import TRAIL, Entry, compare, judge, read_labels, run_entry, sample_draws, trail_rows, without
+from focused.comparison import (
+    TRAIL,
+    Entry,
+    compare,
+    judge,
+    read_labels,
+    run_entry,
+    sample_draws,
+    trail_rows,
+    without,
+)
 from focused.evaluate import Label
 from focused.files import read_documents, topic_from_files
 from focused.loop import Outside
@@ -23,7 +33,9 @@ from focused.strategies import BUILT_IN
 from focused.topics import Topic
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data/webgraphs"
-needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared recorded sites are not there")
+needs_shared = pytest.mark.skipif(
+    not SHARED.is_dir(), reason="the shared recorded sites are not there"
+)
 
 ON = "focused crawler fetches topical pages and follows links"
 OFF = "garden soup recipe tomato basil kitchen"
@@ -51,7 +63,11 @@ def warc(tmp_path):
 
         def add(where, status, headers, body):
             head = StatusAndHeaders(status, headers, protocol="HTTP/1.1")
-            writer.write_record(writer.create_warc_record(f"http://h.example{where}", "response", io.BytesIO(body), http_headers=head))
+            writer.write_record(
+                writer.create_warc_record(
+                    f"http://h.example{where}", "response", io.BytesIO(body), http_headers=head
+                )
+            )
 
         for where, (text, links) in PAGES.items():
             add(where, "200 OK", [("Content-Type", "text/html; charset=utf-8")], html(text, links))
@@ -94,20 +110,43 @@ def test_compare_by_hand(archive):
     assert list(outcome.curve) == [(2, 0), (4, 2)]
     assert outcome.tunnel_lengths == {1: 2}
     assert outcome.similarity_curve[-1] == pytest.approx(outcome.mean_similarity)
-    (growing,) = compare(TOPIC, archive, [Entry("breadth_first")], 4, labels=LABELS, checkpoints=2, growing=True)
-    assert growing.similarity_curve[-1] == pytest.approx(outcome.mean_similarity)  # the last points of both curves use the same pages
+    (growing,) = compare(
+        TOPIC, archive, [Entry("breadth_first")], 4, labels=LABELS, checkpoints=2, growing=True
+    )
+    assert growing.similarity_curve[-1] == pytest.approx(
+        outcome.mean_similarity
+    )  # the last points of both curves use the same pages
     assert growing.similarity_curve[0] != outcome.similarity_curve[0]
     row = json.loads(json.dumps(outcome.as_json()))
     assert row["tunnel_lengths"] == {"1": 2}
-    assert {"strategy", "fetched", "relevant", "harvest_rate", "recall", "mean_similarity", "important_found", "curve", "seconds"} <= set(row)
+    assert {
+        "strategy",
+        "fetched",
+        "relevant",
+        "harvest_rate",
+        "recall",
+        "mean_similarity",
+        "important_found",
+        "curve",
+        "seconds",
+    } <= set(row)
 
 
 def test_a_trail_by_hand(archive):
-    labels = {f"http://h.example/{name}": Label(True, scored) for name, scored in (("b", False), ("b1", True), ("a1", True))}
-    labels["http://h.example/"] = labels["http://h.example/a"] = labels["http://h.example/b2"] = Label(False, True)
+    labels = {
+        f"http://h.example/{name}": Label(True, scored)
+        for name, scored in (("b", False), ("b1", True), ("a1", True))
+    }
+    labels["http://h.example/"] = labels["http://h.example/a"] = labels["http://h.example/b2"] = (
+        Label(False, True)
+    )
     about = Topic("t", ("http://h.example/",), (ON,))
-    rows = list(trail_rows(compare(about, archive, [Entry("breadth_first")], 6, labels=labels), labels))
-    short = [(row[1], row[2].rpartition("/")[2], row[3].rpartition("/")[2], *row[7:]) for row in rows]
+    rows = list(
+        trail_rows(compare(about, archive, [Entry("breadth_first")], 6, labels=labels), labels)
+    )
+    short = [
+        (row[1], row[2].rpartition("/")[2], row[3].rpartition("/")[2], *row[7:]) for row in rows
+    ]
     assert short == [
         (1, "", "", 0, 0, 0, 0),
         (2, "a", "", 0, 0, 1, 0),
@@ -116,7 +155,9 @@ def test_a_trail_by_hand(archive):
         (5, "a1", "a", 1, 1, 2, 1),
         (6, "b1", "b", 1, 1, 0, 2),
     ]
-    assert all(0 <= row[5] <= 1 and row[0] == "breadth_first" for row in rows) and len(rows[0]) == len(TRAIL)
+    assert all(0 <= row[5] <= 1 and row[0] == "breadth_first" for row in rows) and len(
+        rows[0]
+    ) == len(TRAIL)
 
 
 def test_redirects_and_repeated_pages_cost_nothing(archive):
@@ -152,21 +193,43 @@ def test_a_topic_of_seeds_only_takes_their_pages_for_samples(archive):
 def test_the_judge_shows_at_every_page_that_it_is_at_work(archive, labels):
     trail = run_entry(TOPIC, archive, Entry("breadth_first"), 10)
     done, pulses = [step.url for step in trail.steps], []
-    judge(TOPIC, archive, [(Entry("breadth_first"), trail, 0.0)], labels=labels, pulse=lambda: pulses.append(1))
+    judge(
+        TOPIC,
+        archive,
+        [(Entry("breadth_first"), trail, 0.0)],
+        labels=labels,
+        pulse=lambda: pulses.append(1),
+    )
     assert len(pulses) >= 4 * len(done) >= 20
 
 
 def test_a_page_that_was_parsed_is_not_held_as_bytes_too(archive):
     first = archive.get(at("/b"))
-    assert archive.get(at("/b")) is first and at("/b") in archive and archive.urls().count(at("/b")) == 1
+    assert (
+        archive.get(at("/b")) is first
+        and at("/b") in archive
+        and archive.urls().count(at("/b")) == 1
+    )
     assert archive._bodies[at("/b")][0] == b"" and archive._bodies[at("/a")][0]
 
 
 def test_labels_are_read_by_the_archives_urls(archive):
-    lines = ["url,label,role,depth", f"{at('/old')},1,,3", f"{at('/a')},0,,", f"{at('/b1')},1,document,2"]
-    assert read_labels(lines, archive) == {at("/new"): Label(True, True), at("/a"): Label(False, False), at("/b1"): Label(True, False)}
+    lines = [
+        "url,label,role,depth",
+        f"{at('/old')},1,,3",
+        f"{at('/a')},0,,",
+        f"{at('/b1')},1,document,2",
+    ]
+    assert read_labels(lines, archive) == {
+        at("/new"): Label(True, True),
+        at("/a"): Label(False, False),
+        at("/b1"): Label(True, False),
+    }
     assert read_labels(["url,label", f"{at('/a')},1"], archive) == {at("/a"): Label(True, True)}
-    for lines, problem in ((["page,label"], "columns url and label"), (["url,label", f"{at('/a')},x"], "line 2: label 'x'")):
+    for lines, problem in (
+        (["page,label"], "columns url and label"),
+        (["url,label", f"{at('/a')},x"], "line 2: label 'x'"),
+    ):
         with pytest.raises(ValueError, match=problem):
             read_labels(lines, archive)
 
@@ -179,14 +242,20 @@ def files(tmp_path):
     (tmp_path / "samples" / "1.txt").write_bytes("主题爬虫采集网页内容".encode("gb18030"))
     (tmp_path / "samples" / "index.csv").write_text("file,url\n")
     (tmp_path / "samples" / "empty.txt").write_text(" \n")
-    (tmp_path / "labels.csv").write_text("url,label\n" + "".join(f"{url},{int(label.relevant)}\n" for url, label in LABELS.items()))
+    (tmp_path / "labels.csv").write_text(
+        "url,label\n" + "".join(f"{url},{int(label.relevant)}\n" for url, label in LABELS.items())
+    )
     return tmp_path
 
 
 def test_topics_from_files(files):
     assert read_documents(files / "samples") == ["主题爬虫采集网页内容", "second"]
     topic, bad = topic_from_files("t", files / "seeds.txt", [files / "samples"], "a=0.5,b")
-    assert (topic.seeds, topic.keywords, [line.text for line in bad]) == ((at("/"),), {"a": 0.5, "b": 1.0}, ["nonsense"])
+    assert (topic.seeds, topic.keywords, [line.text for line in bad]) == (
+        (at("/"),),
+        {"a": 0.5, "b": 1.0},
+        ["nonsense"],
+    )
     (files / "none.txt").write_text("# nothing\n")
     with pytest.raises(ValueError, match=r"none\.txt has no URL to start from"):
         topic_from_files("t", files / "none.txt")
@@ -199,28 +268,69 @@ def command(capsys, *words):
 
 
 def test_compare_on_the_command_line(capsys, files, warc):
-    words = ["compare", "t", "--strategies", "breadth_first,best_first:off_topic=drop", "--pages", "5", "--archive", str(warc)]
+    words = [
+        "compare",
+        "t",
+        "--strategies",
+        "breadth_first,best_first:off_topic=drop",
+        "--pages",
+        "5",
+        "--archive",
+        str(warc),
+    ]
     topic = ["--seeds", str(files / "seeds.txt"), "--keywords", "crawler,topical"]
-    data, err = command(capsys, *words, *topic, "--labels", str(files / "labels.csv"), "--checkpoints", "5")
+    data, err = command(
+        capsys, *words, *topic, "--labels", str(files / "labels.csv"), "--checkpoints", "5"
+    )
     assert data["pages_in_archive"] == 7
-    assert [row["strategy"] for row in data["results"]] == ["breadth_first", "best_first:off_topic=drop"]
+    assert [row["strategy"] for row in data["results"]] == [
+        "breadth_first",
+        "best_first:off_topic=drop",
+    ]
     assert len(data["results"][0]["curve"]) == 5
     assert "line 3" in err
 
 
 def test_several_draws_and_repeats_are_gathered_with_their_intervals(capsys, files, warc):
     everything = files / "all.csv"
-    everything.write_text("url,label\n" + "".join(f"http://h.example{where},1\n" for where in PAGES))
-    words = ["compare", "t", "--strategies", "breadth_first,depth_first", "--pages", "4", "--archive", str(warc)]
-    words += ["--seeds", str(files / "seeds.txt"), "--keywords", "crawler,topical", "--labels", str(everything)]
+    everything.write_text(
+        "url,label\n" + "".join(f"http://h.example{where},1\n" for where in PAGES)
+    )
+    words = [
+        "compare",
+        "t",
+        "--strategies",
+        "breadth_first,depth_first",
+        "--pages",
+        "4",
+        "--archive",
+        str(warc),
+    ]
+    words += [
+        "--seeds",
+        str(files / "seeds.txt"),
+        "--keywords",
+        "crawler,topical",
+        "--labels",
+        str(everything),
+    ]
     data, _ = command(capsys, *words, "--draws", "2", "--repeats", "3")
-    assert [(row["strategy"], row["draws"], len(row["areas"])) for row in data["results"]] == [("breadth_first", 6, 6), ("depth_first", 6, 6)]
+    assert [(row["strategy"], row["draws"], len(row["areas"])) for row in data["results"]] == [
+        ("breadth_first", 6, 6),
+        ("depth_first", 6, 6),
+    ]
     recalls = [row["recall"] for row in data["results"]]
     assert all(0 < recall <= 1 for recall in recalls)
-    assert {data["verdict"]["best"], data["verdict"]["second"]} == {"breadth_first", "depth_first"} and data["verdict"]["draws"] == 6
+    assert {data["verdict"]["best"], data["verdict"]["second"]} == {
+        "breadth_first",
+        "depth_first",
+    } and data["verdict"]["draws"] == 6
     low, high = data["results"][0]["area_interval"]
     assert low <= data["results"][0]["area"] <= high
-    assert command(capsys, *words, "--draws", "2", "--repeats", "3")[0]["results"][0]["areas"] == data["results"][0]["areas"]
+    assert (
+        command(capsys, *words, "--draws", "2", "--repeats", "3")[0]["results"][0]["areas"]
+        == data["results"][0]["areas"]
+    )
 
 
 def test_pages_given_as_samples_are_left_out_of_the_score(archive):
@@ -246,7 +356,18 @@ def test_pages_given_as_samples_are_left_out_of_the_score(archive):
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(files, warc, change, problem):
-    words = ["compare", "t", "--strategies", "shark", "--pages", "5", "--archive", str(warc), "--seeds", str(files / "seeds.txt")]
+    words = [
+        "compare",
+        "t",
+        "--strategies",
+        "shark",
+        "--pages",
+        "5",
+        "--archive",
+        str(warc),
+        "--seeds",
+        str(files / "seeds.txt"),
+    ]
     with pytest.raises(CommandError, match=problem) as error:
         call_command("topic", *words, *change)
     assert "\n" not in str(error.value)
@@ -257,7 +378,11 @@ def test_strategies_are_listed_with_every_parameter(capsys):
     rows = {row["strategy"]: row for row in data["strategies"]}
     assert set(BUILT_IN) <= set(rows)
     shark = {p["name"]: p for p in rows["shark"]["parameters"]}
-    assert (shark["gamma"]["default"], shark["gamma"]["range"], shark["gamma"]["kind"]) == (0.5, [0, 1], "float")
+    assert (shark["gamma"]["default"], shark["gamma"]["range"], shark["gamma"]["kind"]) == (
+        0.5,
+        [0, 1],
+        "float",
+    )
     assert all(p["help"] for row in rows.values() for p in row["parameters"])
 
 
@@ -269,8 +394,15 @@ def test_a_strategy_of_the_settings_takes_part(capsys, settings):
 
 @needs_shared
 def test_the_bench_on_recorded_sites():
-    options = {"data": str(SHARED), "strategies": "breadth_first,shark", "topics": "math", "draws": 1}
-    result = bench.run({**options, "other_documents": 0, "keywords": False, "context": "plain", "main_text": False})
+    options = {
+        "data": str(SHARED),
+        "strategies": "breadth_first,shark",
+        "topics": "math",
+        "draws": 1,
+    }
+    result = bench.run(
+        {**options, "other_documents": 0, "keywords": False, "context": "plain", "main_text": False}
+    )
     found = {(row["topic"], row["strategy"]): row["found"]["25"] for row in result["rows"]}
     assert found["math", "shark"] >= 0.95 * 45
     assert found["math", "breadth_first"] <= 3

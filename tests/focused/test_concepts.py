@@ -1,4 +1,5 @@
-"""Tests the rule that keeps one link per concept: on examples, in ant colony crawls, and the count of wrongly omitted links."""
+"""Tests the rule that keeps one link per concept: on examples, in ant colony crawls, and the count
+of wrongly omitted links."""
 
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ from focused.strategies.concepts import OnePerConcept
 from focused.topics import Topic
 from tests.focused.webs import OFF, ON, Web, topic, url
 
-TREE = read_csv("concept,broader,labels\nvehicle,,\ncar,vehicle,car;automobile\nbus,vehicle,bus\nsoup,,soup")
+TREE = read_csv(
+    "concept,broader,labels\nvehicle,,\ncar,vehicle,car;automobile\nbus,vehicle,bus\nsoup,,soup"
+)
 
 
 def link(name: str, anchor: str) -> Link:
@@ -18,7 +21,8 @@ def link(name: str, anchor: str) -> Link:
 
 
 class Held(Web):
-    """A generated web that supports `url in web`, as archives do, so that strategies can be compared on it."""
+    """A generated web that supports `url in web`, as archives do, so that strategies can be
+    compared on it."""
 
     def __contains__(self, wanted: str) -> bool:
         return wanted in self.pages
@@ -26,17 +30,33 @@ class Held(Web):
 
 def test_the_overlap_of_concepts_by_hand() -> None:
     measure = OntologySimilarity(TREE, Tokenizer())
-    assert measure.overlap("car", "car") == 1.0 and measure.overlap("car", "bus") == 0.5 and measure.overlap("car", "soup") == 0.0
-    assert measure.overlapping("car", 0.9) == {"car"} and measure.overlapping("car", 0.5) == {"car", "bus", "vehicle"}
+    assert (
+        measure.overlap("car", "car") == 1.0
+        and measure.overlap("car", "bus") == 0.5
+        and measure.overlap("car", "soup") == 0.0
+    )
+    assert measure.overlapping("car", 0.9) == {"car"} and measure.overlapping("car", 0.5) == {
+        "car",
+        "bus",
+        "vehicle",
+    }
     (word,) = tokenize("automobile")
     assert measure.concepts_of(word) == ("car",) and measure.concepts_of("nowhere") == ()
 
 
 def test_the_first_link_to_a_concept_is_kept() -> None:
     rule = OnePerConcept(OntologySimilarity(TREE, Tokenizer()))
-    first = [link("a", "cars"), link("b", "an automobile"), link("c", "bus"), link("d", "no concept"), link("a", "automobiles")]
+    first = [
+        link("a", "cars"),
+        link("b", "an automobile"),
+        link("c", "bus"),
+        link("d", "no concept"),
+        link("a", "automobiles"),
+    ]
     assert [one.url for one in rule.kept(first)] == [url("a"), url("c"), url("d"), url("a")]
-    assert [one.url for one in rule.kept([link("e", "bus"), link("a", "car")])] == [url("a")], "it holds from page to page"
+    assert [one.url for one in rule.kept([link("e", "bus"), link("a", "car")])] == [url("a")], (
+        "it holds from page to page"
+    )
     assert rule.left_out == {url("b"): url("a"), url("e"): url("c")}
 
 
@@ -49,7 +69,9 @@ def test_ants_leave_links_out_and_the_wrong_drops_are_counted() -> None:
         "c": (OFF, [("b", "violins")]),
     }
     web = Held(pages)
-    web.pages[url("copy")] = type(web.pages[url("a")])(url("copy"), "", web.pages[url("a")].words, (), web.pages[url("a")].fingerprint)
+    web.pages[url("copy")] = type(web.pages[url("a")])(
+        url("copy"), "", web.pages[url("a")].words, (), web.pages[url("a")].fingerprint
+    )
     about: Topic = topic(["s"], ontology=TREE.as_json(), ontology_weight=0.0)
     every = run_entry(about, web, Entry("ant_colony"), 10)
     assert len(every.steps) == 5 and (every.left_out, every.left_out_wrongly) == (0, 0)

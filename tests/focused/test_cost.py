@@ -1,4 +1,5 @@
-"""A live topic crawl needs few database statements per page, and addresses that were claimed in advance are never lost."""
+"""A live topic crawl needs few database statements per page, and addresses that were claimed in
+advance are never lost."""
 
 from __future__ import annotations
 
@@ -15,9 +16,9 @@ from tests.focused.topical import TopicalWeb
 __all__ = ["web"]
 pytestmark = pytest.mark.django_db(transaction=True)
 STATEMENTS = 15
-"""The statements of one page: its three rows; sums of the run and the topic; sums of the report by status and by host; the
-host's clock and hourly sums; the end of its address; the next address and its host entry; and the next claim (due hosts, the
-host's turn, the address)."""
+"""The statements of one page: its three rows; sums of the run and the topic; sums of the report by
+status and by host; the host's clock and hourly sums; the end of its address; the next address and
+its host entry; and the next claim (due hosts, the host's turn, the address)."""
 
 
 def test_a_page_costs_one_transaction_of_few_statements(web: TopicalWeb) -> None:
@@ -26,12 +27,16 @@ def test_a_page_costs_one_transaction_of_few_statements(web: TopicalWeb) -> None
     with CaptureQueriesContext(connection) as caught:
 
         def seen(*_: object) -> None:
-            costs.append([query["sql"] for query in caught.captured_queries[sum(map(len, costs)) :]])
+            costs.append(
+                [query["sql"] for query in caught.captured_queries[sum(map(len, costs)) :]]
+            )
 
         assert engine.run_slice(run.pk, on_page=seen) == RunState.FINISHED
     pages = TopicPage.objects.filter(run=run, kind=TopicPage.Kind.PAGE).count()
     assert pages > 30
-    plain = sorted(costs, key=len)[: pages // 2]  # the other half may include further work since the last page
+    plain = sorted(costs, key=len)[
+        : pages // 2
+    ]  # the other half may include further work since the last page
     for statements in plain:
         ends = [statement for statement in statements if statement.startswith(("BEGIN", "COMMIT"))]
         assert sum(statement.startswith("COMMIT") for statement in ends) == 1
@@ -43,7 +48,9 @@ def test_an_address_claimed_ahead_goes_back_unasked_when_the_slice_ends(web: Top
     claimed: list[tuple[int, int]] = []
 
     def stop(*_: object) -> None:
-        claimed.extend(Url.objects.filter(run=run, state=UrlState.CLAIMED).values_list("pk", "attempts"))
+        claimed.extend(
+            Url.objects.filter(run=run, state=UrlState.CLAIMED).values_list("pk", "attempts")
+        )
         engine.shutdown.set()
 
     try:

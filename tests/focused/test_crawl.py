@@ -1,4 +1,5 @@
-"""Topic crawls end to end, over real HTTP and from the archive: order, resumption, redirects, refusals, budgets, edits."""
+"""Topic crawls end to end, over real HTTP and from the archive: order, resumption, redirects,
+refusals, budgets, edits."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ def now() -> datetime:
 
 @pytest.fixture
 def web(request: pytest.FixtureRequest) -> Iterator[TopicalWeb]:
-    """A local web of 60 pages, or of 36 for tests with the mark `SMALL`, which crawl it many times."""
+    """A local web of 60 pages, or of 36 for tests with the mark `SMALL`, which crawl it many
+    times."""
     hosts.forget()
     sessions._live.clear()
     sessions._parsed.clear()
@@ -42,14 +44,38 @@ SMALL = pytest.mark.parametrize("web", [36], indirect=True)
 
 
 def topic_of(web: TopicalWeb, **values: object) -> Topic:
-    return topics.add("crawlers", [web.url(0), web.url(1)], documents=DOCUMENTS, now=now(), settings=OPEN, **values)
+    return topics.add(
+        "crawlers",
+        [web.url(0), web.url(1)],
+        documents=DOCUMENTS,
+        now=now(),
+        settings=OPEN,
+        **values,
+    )
 
 
-def begun(topic: Topic, strategy: str = "best_first", parameters: dict[str, object] | None = None, **options: object) -> Run:
-    return topics.crawl(topic, strategy=strategy, parameters=parameters, options={"pages": 200, **options}, now=now(), start=False)
+def begun(
+    topic: Topic,
+    strategy: str = "best_first",
+    parameters: dict[str, object] | None = None,
+    **options: object,
+) -> Run:
+    return topics.crawl(
+        topic,
+        strategy=strategy,
+        parameters=parameters,
+        options={"pages": 200, **options},
+        now=now(),
+        start=False,
+    )
 
 
-def crawled(topic: Topic, strategy: str = "best_first", parameters: dict[str, object] | None = None, **options: object) -> Run:
+def crawled(
+    topic: Topic,
+    strategy: str = "best_first",
+    parameters: dict[str, object] | None = None,
+    **options: object,
+) -> Run:
     run = begun(topic, strategy, parameters, **options)
     assert engine.run_slice(run.pk) == RunState.FINISHED
     run.refresh_from_db()
@@ -64,7 +90,9 @@ def whole(topic: Topic) -> Run:
     return crawled(topic, "breadth_first")
 
 
-def test_a_live_crawl_fetches_every_page_once_and_tells_what_became_of_each_address(web: TopicalWeb) -> None:
+def test_a_live_crawl_fetches_every_page_once_and_tells_what_became_of_each_address(
+    web: TopicalWeb,
+) -> None:
     run = crawled(topic_of(web))
     asked = web.asked()
     assert len(asked) == len(set(asked)) and run.stopped_by == "frontier"
@@ -72,8 +100,12 @@ def test_a_live_crawl_fetches_every_page_once_and_tells_what_became_of_each_addr
     pages = TopicPage.objects.filter(run=run, kind=TopicPage.Kind.PAGE)
     reached = {int(path.rpartition("/")[2].removesuffix(".html")) for path in asked}
     assert row.pages == pages.count() == len(reached - web.missing)
-    assert row.failed == len(reached & web.missing) + 1 and run.refused == 1, "404s, and the page that robots.txt closes"
-    assert run.failed == len(reached & web.missing) == sum(one.failed for one in run.hosts.all()), "run, report and hosts agree"
+    assert row.failed == len(reached & web.missing) + 1 and run.refused == 1, (
+        "404s, and the page that robots.txt closes"
+    )
+    assert run.failed == len(reached & web.missing) == sum(one.failed for one in run.hosts.all()), (
+        "run, report and hosts agree"
+    )
     assert row.asked == row.pages + row.failed - 1, "what robots.txt closes costs no fetch"
     found = {int(page.title.removeprefix("Page ")) for page in pages if page.relevant}
     assert found == web.on & {int(page.title.removeprefix("Page ")) for page in pages}
@@ -83,9 +115,16 @@ def test_a_live_crawl_fetches_every_page_once_and_tells_what_became_of_each_addr
 
 def test_each_page_knows_its_way_from_a_seed(web: TopicalWeb) -> None:
     run = crawled(topic_of(web))
-    for page in TopicPage.objects.filter(run=run, kind=TopicPage.Kind.PAGE, depth__gt=0).select_related("parent"):
+    for page in TopicPage.objects.filter(
+        run=run, kind=TopicPage.Kind.PAGE, depth__gt=0
+    ).select_related("parent"):
         number = int(page.title.removeprefix("Page "))
-        assert page.parent is not None and page.parent.depth < page.depth or page.parent.depth == page.depth - 1 or page.parent
+        assert (
+            page.parent is not None
+            and page.parent.depth < page.depth
+            or page.parent.depth == page.depth - 1
+            or page.parent
+        )
         assert number in web.links[int(page.parent.title.removeprefix("Page "))]
         assert page.why["parent"] == page.parent.url and "priority" in page.why["parts"]
         assert Url.objects.get(run=run, url=page.url).parent.url == page.parent.url
@@ -94,16 +133,26 @@ def test_each_page_knows_its_way_from_a_seed(web: TopicalWeb) -> None:
 def test_redirects_lead_to_one_page_whatever_the_address(web: TopicalWeb) -> None:
     moved = min(web.moved)
     topic = topics.add(
-        "moved", [web.url(moved), web.site.url(f"/now/{moved}.html")], documents=DOCUMENTS, now=now(), settings=OPEN
+        "moved",
+        [web.url(moved), web.site.url(f"/now/{moved}.html")],
+        documents=DOCUMENTS,
+        now=now(),
+        settings=OPEN,
     )
     run = crawled(topic)
-    kinds = TopicPage.objects.filter(run=run, url__in=[web.url(moved), web.site.url(f"/now/{moved}.html")]).values_list("kind", flat=True)
-    assert sorted(kinds) == [TopicPage.Kind.PAGE], "the second seed is the first one's end and is not fetched again"
+    kinds = TopicPage.objects.filter(
+        run=run, url__in=[web.url(moved), web.site.url(f"/now/{moved}.html")]
+    ).values_list("kind", flat=True)
+    assert sorted(kinds) == [TopicPage.Kind.PAGE], (
+        "the second seed is the first one's end and is not fetched again"
+    )
 
 
 @SMALL
 @pytest.mark.parametrize("strategy", sorted(BUILT_IN))
-def test_memory_and_database_give_the_same_order_interrupted_or_not(web: TopicalWeb, strategy: str) -> None:
+def test_memory_and_database_give_the_same_order_interrupted_or_not(
+    web: TopicalWeb, strategy: str
+) -> None:
     topic = topic_of(web)
     whole(topic)
     orders = []
@@ -141,7 +190,10 @@ def stretch(run: Run, draw: random.Random) -> str:
         engine.shutdown.clear()
 
 
-@pytest.mark.parametrize(("strategy", "graph"), [("ant_colony", "memory"), ("ant_colony", "database"), ("dolphin", "database")])
+@pytest.mark.parametrize(
+    ("strategy", "graph"),
+    [("ant_colony", "memory"), ("ant_colony", "database"), ("dolphin", "database")],
+)
 def test_a_live_run_taken_over_by_other_processes_goes_on_as_if_nothing_had_been(
     web: TopicalWeb, strategy: str, graph: str
 ) -> None:
@@ -152,7 +204,9 @@ def test_a_live_run_taken_over_by_other_processes_goes_on_as_if_nothing_had_been
     while stretch(run, draw) == RunState.RUNNING:
         sessions._live.clear()
     assert log(run) == log(whole_run)
-    reasons = TopicPage.objects.filter(run=run, kind=TopicPage.Kind.PAGE).values_list("why", flat=True)
+    reasons = TopicPage.objects.filter(run=run, kind=TopicPage.Kind.PAGE).values_list(
+        "why", flat=True
+    )
     assert all("parts" in why for why in reasons), "why a page's turn came is known of each"
 
 
@@ -166,7 +220,8 @@ class Ticking(ManualClock):
 
 @pytest.fixture
 def replayed(monkeypatch: pytest.MonkeyPatch) -> list[TopicPage]:
-    """A list to which every step replayed from the database is added; each step is replayed in its own transaction."""
+    """A list to which every step replayed from the database is added; each step is replayed in its
+    own transaction."""
     monkeypatch.setattr("focused.crawler.RECALL_SECONDS", 0.0)
     steps: list[TopicPage] = []
     original = sessions._again
@@ -180,8 +235,8 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> list[TopicPage]:
 
 
 def forgotten(web: TopicalWeb) -> tuple[Run, list[tuple[int, str]]]:
-    """Returns a run over archived pages that was interrupted half way and is in no process's memory, and the log of the same
-    crawl without an interruption."""
+    """Returns a run over archived pages that was interrupted half way and is in no process's
+    memory, and the log of the same crawl without an interruption."""
     topic = topic_of(web)
     whole(topic)
     expected = log(crawled(topic, source="archive"))
@@ -191,7 +246,9 @@ def forgotten(web: TopicalWeb) -> tuple[Run, list[tuple[int, str]]]:
     return run, expected
 
 
-def test_a_replay_holds_the_lease_and_heeds_a_wish(web: TopicalWeb, replayed: list[TopicPage], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replay_holds_the_lease_and_heeds_a_wish(
+    web: TopicalWeb, replayed: list[TopicPage], monkeypatch: pytest.MonkeyPatch
+) -> None:
     run, expected = forgotten(web)
     leases: list[datetime] = []
     original = runs.beat
@@ -208,7 +265,9 @@ def test_a_replay_holds_the_lease_and_heeds_a_wish(web: TopicalWeb, replayed: li
     monkeypatch.setattr(runs, "beat", original)
     runs.resume(run.pk, now(), start=False)
     assert engine.run_slice(run.pk) == RunState.FINISHED and log(run) == expected
-    assert len({step.pk for step in replayed}) == len(replayed), "the second slice went on where the first had come to"
+    assert len({step.pk for step in replayed}) == len(replayed), (
+        "the second slice went on where the first had come to"
+    )
 
 
 def test_a_replay_that_takes_longer_than_a_task_may_goes_on_in_the_next(
@@ -217,12 +276,19 @@ def test_a_replay_that_takes_longer_than_a_task_may_goes_on_in_the_next(
     run, expected = forgotten(web)
     settings.TASK_TIMEOUT_SECONDS = 5
     slices = 1
-    while engine.run_slice(run.pk, clock=Ticking(now()), seconds=8) == RunState.RUNNING and slices < 50:
+    while (
+        engine.run_slice(run.pk, clock=Ticking(now()), seconds=8) == RunState.RUNNING
+        and slices < 50
+    ):
         slices += 1
-    assert slices > 2 and len({step.pk for step in replayed}) == len(replayed) and log(run) == expected
+    assert (
+        slices > 2 and len({step.pk for step in replayed}) == len(replayed) and log(run) == expected
+    )
 
 
-def test_a_replay_that_could_never_end_fails_and_says_so(web: TopicalWeb, replayed: list[TopicPage], settings: LazySettings) -> None:
+def test_a_replay_that_could_never_end_fails_and_says_so(
+    web: TopicalWeb, replayed: list[TopicPage], settings: LazySettings
+) -> None:
     topic = topic_of(web)
     whole(topic)
     run = begun(topic, "ant_colony", source="archive", graph="database")
@@ -244,7 +310,9 @@ def test_the_network_and_the_archive_give_the_same_order(web: TopicalWeb) -> Non
     assert len(web.site.log) == before and again.requests == 0
     pages = [url for kind, url in log(live) if kind == TopicPage.Kind.PAGE]
     assert [url for kind, url in log(again) if kind == TopicPage.Kind.PAGE] == pages
-    assert Page.objects.filter(run=again, warc__isnull=False, relevance__isnull=False).count() == len(pages)
+    assert Page.objects.filter(
+        run=again, warc__isnull=False, relevance__isnull=False
+    ).count() == len(pages)
 
 
 def test_a_mixed_run_asks_only_for_what_the_archive_lacks(web: TopicalWeb) -> None:
@@ -258,7 +326,9 @@ def test_a_mixed_run_asks_only_for_what_the_archive_lacks(web: TopicalWeb) -> No
     assert TopicPage.objects.filter(run=run, recalled=True).count() >= 15
 
 
-def test_a_repeated_run_takes_known_pages_for_nothing_and_asks_again_for_what_is_due(web: TopicalWeb) -> None:
+def test_a_repeated_run_takes_known_pages_for_nothing_and_asks_again_for_what_is_due(
+    web: TopicalWeb,
+) -> None:
     topic = topic_of(web)
     crawled(topic, "breadth_first", pages=20)
     run = crawled(topic, "breadth_first", source="mixed", known="free", pages=10)
@@ -275,7 +345,11 @@ def test_a_repeated_run_takes_known_pages_for_nothing_and_asks_again_for_what_is
 def test_budgets_in_pages_relevant_pages_and_minutes(web: TopicalWeb) -> None:
     topic = topic_of(web)
     run = crawled(topic, pages=7)
-    assert (run.stopped_by, TopicRun.objects.get(pk=run.pk).asked, len(web.asked())) == ("pages", 7, 7)
+    assert (run.stopped_by, TopicRun.objects.get(pk=run.pk).asked, len(web.asked())) == (
+        "pages",
+        7,
+        7,
+    )
     run = crawled(topic, relevant=5)
     assert (run.stopped_by, TopicRun.objects.get(pk=run.pk).relevant) == ("relevant", 5)
     run = begun(topic, minutes=0.000001)
@@ -323,7 +397,13 @@ def test_a_dropped_host_is_asked_no_more(web: TopicalWeb) -> None:
 
 def test_several_hosts_are_asked_in_turn(web: TopicalWeb) -> None:
     with TopicalWeb(seed=9) as other:
-        topic = topics.add("two", [web.url(0), other.url(0)], documents=DOCUMENTS, now=now(), settings={**OPEN, "allow_private": "127.0.0.1"})
+        topic = topics.add(
+            "two",
+            [web.url(0), other.url(0)],
+            documents=DOCUMENTS,
+            now=now(),
+            settings={**OPEN, "allow_private": "127.0.0.1"},
+        )
         run = begun(topic, "breadth_first", ahead=4, pages=60)
         assert engine.run_slice(run.pk) == RunState.FINISHED
         assert abs(len(web.asked()) - len(other.asked())) <= 12

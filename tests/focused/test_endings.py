@@ -1,4 +1,5 @@
-"""A run ends only when no waiting link may be followed by its strategy, and reports the rule by which links were left out."""
+"""A run ends only when no waiting link may be followed by its strategy, and reports the rule by
+which links were left out."""
 
 import random
 from copy import copy
@@ -37,7 +38,8 @@ def any_web(number: int) -> Web:
 
 @lru_cache(maxsize=GRAPHS)
 def made(number: int) -> Web:
-    """A small random graph: chains, islands, cycles, dead ends, broken pages, few or many links, all or no pages on topic."""
+    """A small random graph: chains, islands, cycles, dead ends, broken pages, few or many links,
+    all or no pages on topic."""
     draw = random.Random(number)
     pages, links = draw.randint(2, 24), draw.choice([1, 2, 3, 8])
     share = draw.choice([0.0, 0.1, 0.5, 1.0])
@@ -48,7 +50,10 @@ def made(number: int) -> Web:
         targets = draw.choices([*names, "nowhere"], k=draw.randint(0, links))
         if draw.random() < 0.7 and i + 1 < pages:
             targets.append(names[i + 1])
-        out = [(target, " ".join(draw.choices(words, k=2)), draw.choice(words)) for target in dict.fromkeys(targets)]
+        out = [
+            (target, " ".join(draw.choices(words, k=2)), draw.choice(words))
+            for target in dict.fromkeys(targets)
+        ]
         found[name] = (ON if draw.random() < share else OFF, out)
     return Web(found, broken=[name for name in names[2:] if draw.random() < 0.1])
 
@@ -66,8 +71,10 @@ def reachable(web: Web, seeds: list[str]) -> set[str]:
 
 
 def run_over(name: str, number: int) -> str:
-    """Runs a strategy ("fish", or "fish ruled" with its strictest rule) over the random graph with the seed `number`; checks
-    that the pages left unfetched agree with the reason for which the run ended, and returns this reason."""
+    """Runs a strategy ("fish", or "fish ruled" with its strictest rule) over the random graph with
+    the seed `number`; checks that the pages left unfetched agree with the reason for which the run
+    ended, and returns this reason.
+    """
     web = any_web(number)
     seeds = ["p0"] if number % 3 else ["p0", "p1"]
     strategy_name, _, ruled = name.partition(" ")
@@ -87,13 +94,25 @@ def run_over(name: str, number: int) -> str:
     else:
         given_up = {node.url for node in graph.queued(GIVEN_UP)}
         assert given_up and given_up <= left, number
-        assert all(graph.node(one) is None or graph.node(one).queue == GIVEN_UP for one in left), number
-        assert not any(node.state == State.WAITING for one in left - given_up if (node := graph.node(one))), number
+        assert all(graph.node(one) is None or graph.node(one).queue == GIVEN_UP for one in left), (
+            number
+        )
+        assert not any(
+            node.state == State.WAITING for one in left - given_up if (node := graph.node(one))
+        ), number
     return trail.stopped_by
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=pytest.mark.slow) if one in ("ant_colony ruled", "space_evolution") else one for one in EVERY]
+    "name",
+    [
+        (
+            pytest.param(one, marks=pytest.mark.slow)
+            if one in ("ant_colony ruled", "space_evolution")
+            else one
+        )
+        for one in EVERY
+    ],
 )
 def test_every_strategy_asks_for_all_that_it_may_or_says_which_rule_left_links_out(name):
     ended = {run_over(name, number) for number in range(GRAPHS)}
@@ -110,7 +129,9 @@ def test_the_same_on_graphs_that_nobody_chose(name, number):
 
 
 def test_fish_says_that_its_depth_rule_ended_it():
-    web = Web({"s": (OFF, ["a"]), "a": (OFF, ["b"]), "b": (OFF, ["c"]), "c": (OFF, ["d"]), "d": (ON, [])})
+    web = Web(
+        {"s": (OFF, ["a"]), "a": (OFF, ["b"]), "b": (OFF, ["c"]), "c": (OFF, ["d"]), "d": (ON, [])}
+    )
     assert run("fish", web, ["s"], depth=2).stopped_by == "rule_depth"
     assert run("fish", web, ["s"], depth=9).stopped_by == "frontier"
 

@@ -1,4 +1,5 @@
-"""The evaluation figures computed by hand and compared with the linear algebra that defines them."""
+"""The evaluation figures computed by hand and compared with the linear algebra that defines
+them."""
 
 import random
 from collections import Counter
@@ -37,16 +38,32 @@ def test_targets_and_curve():
 
 
 def test_tunnel_lengths_by_hand():
-    run = steps(("s", None), ("on1", "s"), ("x", "on1"), ("y", "x"), ("on2", "y"), ("on3", "on2"), ("z", "s"), ("on4", "z"))
-    # Off-topic pages on the path to each page: on1 has 1 (s), on2 has 2 (x, y), on3 none (linked by on2), on4 has 2 (s, z).
+    run = steps(
+        ("s", None),
+        ("on1", "s"),
+        ("x", "on1"),
+        ("y", "x"),
+        ("on2", "y"),
+        ("on3", "on2"),
+        ("z", "s"),
+        ("on4", "z"),
+    )
+    # Off-topic pages on the path to each page: on1 has 1 (s), on2 has 2 (x, y), on3 none (linked by
+    # on2), on4 has 2 (s, z).
     assert tunnel_lengths(run, frozenset({"on1", "on2", "on3", "on4"})) == {1: 1, 2: 2}
 
 
 def test_similarity_by_hand():
     pages = {"p": {"crawler": 2, "soup": 1}, "q": {"soup": 1}}
     judge = SimilarityJudge({"crawler": 1, "harvest": 1}, pages)
-    crawler, soup, harvest = 1 + log(2), 1.0, 1 + log(2)  # no page contains “harvest”: its number of pages n_k is taken as 1
-    expected = 2 * crawler * crawler / (sqrt(crawler**2 + harvest**2) * sqrt((2 * crawler) ** 2 + soup**2))
+    crawler, soup, harvest = (
+        1 + log(2),
+        1.0,
+        1 + log(2),
+    )  # no page contains “harvest”: its number of pages n_k is taken as 1
+    expected = (
+        2 * crawler * crawler / (sqrt(crawler**2 + harvest**2) * sqrt((2 * crawler) ** 2 + soup**2))
+    )
     assert judge.page("p") == pytest.approx(expected)
     assert judge.page("q") == 0
     assert judge.mean(["p", "q"]) == pytest.approx(expected / 2)
@@ -63,7 +80,9 @@ def test_growing_similarity_weighs_by_what_was_fetched_so_far():
 
 
 GRAPH = {"h1": ["a", "b", "h1"], "h2": ["a"], "h3": ["a", "b"], "a": ["c"], "b": [], "c": []}
-LINKS = {f"http://{name}.example/": [f"http://{t}.example/" for t in out] for name, out in GRAPH.items()}
+LINKS = {
+    f"http://{name}.example/": [f"http://{t}.example/" for t in out] for name, out in GRAPH.items()
+}
 
 
 def test_hits_agrees_with_the_principal_eigenvector():
@@ -76,13 +95,21 @@ def test_hits_agrees_with_the_principal_eigenvector():
     values, vectors = np.linalg.eigh(matrix.T @ matrix)
     best = np.abs(vectors[:, values.argmax()])
     expected = [names[i] for i in np.argsort(-best, kind="stable") if best[i] > 1e-6]
-    assert hits_authorities(LINKS)[: len(expected)] == expected == ["http://a.example/", "http://b.example/"]
+    assert (
+        hits_authorities(LINKS)[: len(expected)]
+        == expected
+        == ["http://a.example/", "http://b.example/"]
+    )
     assert hits_authorities(LINKS, 1) == ["http://a.example/"]
 
 
 def test_links_inside_a_host_do_not_count_where_there_are_many_hosts():
-    inside = {f"http://a.example/{i}": ["http://a.example/0"] for i in range(1, 9)} | {"http://a.example/0": []}
-    assert hits_authorities(inside) == ["http://a.example/0"]  # all pages are on one host, so it is the only authority
+    inside = {f"http://a.example/{i}": ["http://a.example/0"] for i in range(1, 9)} | {
+        "http://a.example/0": []
+    }
+    assert hits_authorities(inside) == [
+        "http://a.example/0"
+    ]  # all pages are on one host, so it is the only authority
     assert "http://a.example/0" not in hits_authorities({**inside, **LINKS})
     assert hits_authorities({"http://x.example/": []}) == pagerank_pages({}) == []
 
@@ -98,7 +125,9 @@ def test_pagerank_agrees_with_the_linear_system():
             move[:, i] = 0
             move[out, i] = 1 / len(out)
     rank = np.linalg.solve(np.eye(size) - 0.85 * move, np.full(size, 0.15 / size))
-    assert pagerank_pages(LINKS, 3) == [names[i] for i in np.argsort(-rank.round(9), kind="stable")[:3]]
+    assert pagerank_pages(LINKS, 3) == [
+        names[i] for i in np.argsort(-rank.round(9), kind="stable")[:3]
+    ]
 
 
 def drawn_links(seed):
@@ -123,7 +152,13 @@ def test_pagerank_of_any_graph_agrees_with_the_linear_system(seed):
     names, matrix = as_matrix(drawn_links(seed))
     size, out = len(names), matrix.sum(axis=1, keepdims=True)
     move = np.where(out > 0, matrix / np.maximum(out, 1), 1 / size).T
-    rank = dict(zip(names, np.linalg.solve(np.eye(size) - 0.85 * move, np.full(size, 0.15 / size)), strict=True))
+    rank = dict(
+        zip(
+            names,
+            np.linalg.solve(np.eye(size) - 0.85 * move, np.full(size, 0.15 / size)),
+            strict=True,
+        )
+    )
     found = [rank[name] for name in pagerank_pages(drawn_links(seed))]
     assert sorted(found, reverse=True) == pytest.approx(found, abs=1e-8)
     assert len(found) in (0, size) and bool(found) == bool(matrix.any())

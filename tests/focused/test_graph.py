@@ -1,4 +1,5 @@
-"""The in-memory graph: order, moves between queues, aliases, and agreement with sorting all links."""
+"""The in-memory graph: order, moves between queues, aliases, and agreement with sorting all
+links."""
 
 import random
 
@@ -58,7 +59,14 @@ def test_drop_and_reprioritise():
     assert graph.waiting() == 0
 
 
-@given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.integers(0, 3), st.sampled_from(["push", "pop", "drop"])), max_size=300))
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from("abcdefgh"), st.integers(0, 3), st.sampled_from(["push", "pop", "drop"])
+        ),
+        max_size=300,
+    )
+)
 def test_agrees_with_sorting_everything(actions):
     graph = MemoryGraph()
     model: dict[str, tuple[int, int]] = {}

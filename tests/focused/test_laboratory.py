@@ -1,5 +1,5 @@
-"""Comparisons with several random repetitions: areas under curves against values computed by hand, means over repetitions,
-and the test of significance."""
+"""Comparisons with several random repetitions: areas under curves against values computed by hand,
+means over repetitions, and the test of significance."""
 
 from dataclasses import replace
 
@@ -35,7 +35,9 @@ def outcome(curve: list[tuple[int, int]], wanted: int = 10) -> Outcome:
 
 def test_area_by_hand() -> None:
     assert area(outcome([(5, 5), (10, 5)]), 10, 10) == pytest.approx((2.5 * 5 + 5 * 5) / 10 / 10)
-    assert area(outcome([(5, 5)]), 10, 10) == pytest.approx((2.5 * 5 + 5 * 5) / 10 / 10), "what ended early keeps what it has"
+    assert area(outcome([(5, 5)]), 10, 10) == pytest.approx((2.5 * 5 + 5 * 5) / 10 / 10), (
+        "what ended early keeps what it has"
+    )
     assert area(outcome([(5, 5)]), 10, 0) == 0.0
     assert area(replace(outcome([(5, 5)]), curve=[]), 10, 10) == 0.0
 
@@ -45,8 +47,12 @@ def test_cells_go_draw_by_draw() -> None:
 
 
 def compared(first: list[int], second: list[int]) -> list[dict[str, object]]:
-    rows = [(Cell("a", n), outcome([(5, hits), (10, hits)])) for n, hits in enumerate(first, start=1)]
-    rows += [(Cell("b", n), outcome([(5, hits), (10, hits)])) for n, hits in enumerate(second, start=1)]
+    rows = [
+        (Cell("a", n), outcome([(5, hits), (10, hits)])) for n, hits in enumerate(first, start=1)
+    ]
+    rows += [
+        (Cell("b", n), outcome([(5, hits), (10, hits)])) for n, hits in enumerate(second, start=1)
+    ]
     return gathered(rows, 10)
 
 
@@ -60,9 +66,13 @@ def test_draws_are_averaged_and_tunnels_summed() -> None:
 
 def test_precision_is_of_pages_with_a_label() -> None:
     one = outcome([(5, 3), (10, 6)])
-    assert one.precision == one.harvest_rate == 0.6, "without labels the judge has a word on every page"
+    assert one.precision == one.harvest_rate == 0.6, (
+        "without labels the judge has a word on every page"
+    )
     assert replace(one, labelled=8).precision == 0.75 and replace(one, labelled=0).precision is None
-    rows = gathered([(Cell("a", 1), replace(one, labelled=8)), (Cell("a", 2), replace(one, labelled=0))], 10)
+    rows = gathered(
+        [(Cell("a", 1), replace(one, labelled=8)), (Cell("a", 2), replace(one, labelled=0))], 10
+    )
     assert rows[0]["precision"] is None, "no mean of what is not known"
 
 

@@ -1,4 +1,5 @@
-"""Tests the rules by which a page counts as a host page, and the extraction of lexicons from host pages."""
+"""Tests the rules by which a page counts as a host page, and the extraction of lexicons from host
+pages."""
 
 from collections import Counter
 
@@ -38,17 +39,27 @@ def test_host_page_rules(url, anchor, in_links, refusal):
 
 def page(name, words="", links=(), relevant=False):
     found = tuple(Link(f"http://h.example/{target}", anchor, (), {}) for target, anchor in links)
-    return Page(f"http://h.example/{name}", 0, Content(f"http://h.example/{name}", name, Counter(words.split()), found, 0), 0.0, relevant)
+    return Page(
+        f"http://h.example/{name}",
+        0,
+        Content(f"http://h.example/{name}", name, Counter(words.split()), found, 0),
+        0.0,
+        relevant,
+    )
 
 
 def test_host_pages_of_a_run_by_their_in_links():
-    pages = [page("", links=[])] + [page(f"p{i}.html", links=[("", "Home" * (i + 1)), ("x/", "x")]) for i in range(3)]
+    pages = [page("", links=[])] + [
+        page(f"p{i}.html", links=[("", "Home" * (i + 1)), ("x/", "x")]) for i in range(3)
+    ]
     (found,) = host_pages(pages)
     assert (found.url, found.anchor, found.in_links) == ("http://h.example/", "Home", 3)
 
 
 def test_topic_lexicon_merges_pages():
-    words = topic_lexicon(["主题爬虫采集主题网页，主题网页聚集", "爬虫采集网页，网页之间有隧道"], top=5)
+    words = topic_lexicon(
+        ["主题爬虫采集主题网页，主题网页聚集", "爬虫采集网页，网页之间有隧道"], top=5
+    )
     assert len(words) == 5
     assert max(words.values()) == 1.0
     assert {"网页", "主题"} <= set(words)
@@ -63,6 +74,7 @@ def test_near_lexicon_by_hand():
         page("soup", "soup"),
     ]
     words = near_lexicon(pages, {"crawler": 1.0})
-    # weight: share of the pages leading to "hit" (parent, grandparent) with the word, minus that of the others
+    # weight: share of the pages leading to "hit" (parent, grandparent) with the word, minus that of
+    # the others
     assert words == {"college": 1.0, "menu": 0.5, "news": 0.5}
     assert near_lexicon([page("soup", "soup")], {}) == {}

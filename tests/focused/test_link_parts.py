@@ -1,5 +1,5 @@
-"""Tests of parts of the strategy `adaptive`: splitting addresses by folder, sums over examples that are updated row by row, the
-choice of the largest scores, and the matrix of link targets."""
+"""Tests of parts of the strategy `adaptive`: splitting addresses by folder, sums over examples that
+are updated row by row, the choice of the largest scores, and the matrix of link targets."""
 
 import random
 
@@ -31,7 +31,11 @@ def test_an_address_read_by_its_folder_is_what_it_is_read_whole():
     read = Addresses()
     for url in [canonical(url) for url in (*URLS, *reversed(URLS))]:
         found = read(url)
-        assert (found.host, found.template, list(found.words)) == (host_key(url), template(url), url_tokens(url)), url
+        assert (found.host, found.template, list(found.words)) == (
+            host_key(url),
+            template(url),
+            url_tokens(url),
+        ), url
 
 
 @settings(max_examples=40, deadline=None)
@@ -52,7 +56,9 @@ def test_scale_and_ridge_from_sums_are_those_of_the_rows(number, seed):
     assert wide == pytest.approx(np.sqrt(squares / whole))
     scaled, centred = (newest - own) / wide, goals[-7:] - goals[-7:].mean()
     direct = np.linalg.solve(scaled.T @ scaled + 2 * np.eye(3), scaled.T @ centred + 2 * centre)
-    assert examples.ridge(own, wide, lambda pages: goals[pages], centre, 2.0) == pytest.approx(direct)
+    assert examples.ridge(own, wide, lambda pages: goals[pages], centre, 2.0) == pytest.approx(
+        direct
+    )
 
 
 @settings(max_examples=50, deadline=None)
@@ -65,16 +71,27 @@ def test_the_greatest_are_those_of_a_stable_sort(values, number):
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000))
 def test_features_are_the_same_whenever_closed_targets_are_removed_and_changes_made(seed):
-    """The features are bit for bit the same, whether the columns of targets that are no longer candidates are removed at
-    once or later, and whether changes are applied after every page or only at the end."""
+    """The features are bit for bit the same, whether the columns of targets that are no longer
+    candidates are removed at once or later, and whether changes are applied after every page or
+    only at the end."""
 
     def table(fewest, read_always):
         draw, links = random.Random(seed), LinkFeatures()
         links.table._fewest_closed = fewest
         for number in range(40):
-            found = [Found(f"http://h{draw.randrange(3)}.example/{draw.randrange(90)}", draw.random(), draw.random(), (f"w{draw.randrange(9)}",))
-                     for _ in range(draw.randrange(6))]
-            url = draw.choice([links.urls[target] for target in range(len(links.urls)) if links.is_open(target)] or ["http://s.example/"])
+            found = [
+                Found(
+                    f"http://h{draw.randrange(3)}.example/{draw.randrange(90)}",
+                    draw.random(),
+                    draw.random(),
+                    (f"w{draw.randrange(9)}",),
+                )
+                for _ in range(draw.randrange(6))
+            ]
+            url = draw.choice(
+                [links.urls[target] for target in range(len(links.urls)) if links.is_open(target)]
+                or ["http://s.example/"]
+            )
             links.add(url, 1, draw.random(), found, draw.randrange(-1, number), draw.random() < 0.5)
             links.close(url, number)
             if read_always:
@@ -84,5 +101,9 @@ def test_features_are_the_same_whenever_closed_targets_are_removed_and_changes_m
     late, kept = table(10**9, False), table(10**9, True)
     for fewest, read_always in ((0, False), (0, True)):
         one = table(fewest, read_always)
-        assert one[0] == late[0] and np.array_equal(one[1], late[1]) and np.array_equal(one[1], kept[1])
+        assert (
+            one[0] == late[0]
+            and np.array_equal(one[1], late[1])
+            and np.array_equal(one[1], kept[1])
+        )
         assert one[2] < late[2] or one[2] == len(one[0])

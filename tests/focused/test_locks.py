@@ -49,9 +49,11 @@ def writers(path: Path, number: int) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.once
-def test_a_run_gone_through_again_does_not_mind_other_writers(installed: dict[str, str], tmp_path: Path) -> None:
-    """After a kill, more than 100 pages are replayed while other processes write. SQLite would refuse to renew the lease in
-    between if the replay left a database cursor open."""
+def test_a_run_gone_through_again_does_not_mind_other_writers(
+    installed: dict[str, str], tmp_path: Path
+) -> None:
+    """After a kill, more than 100 pages are replayed while other processes write. SQLite would
+    refuse to renew the lease in between if the replay left a database cursor open."""
     environment = {**installed, "CRAWLMGR_LEASE_SECONDS": "1", "CRAWLMGR_MIN_FREE_MB": "0"}
     database = Database(environment)
     samples = tmp_path / "samples"
@@ -61,12 +63,24 @@ def test_a_run_gone_through_again_does_not_mind_other_writers(installed: dict[st
     with TopicalWeb(pages=150) as web:
         seeds = tmp_path / "seeds.txt"
         seeds.write_text(f"{web.url(0)}\n{web.url(1)}\n")
-        added = manage(environment, "topic", "add", "crawlers", "--seeds", str(seeds), "--documents", str(samples), "--json")
+        added = manage(
+            environment,
+            "topic",
+            "add",
+            "crawlers",
+            "--seeds",
+            str(seeds),
+            "--documents",
+            str(samples),
+            "--json",
+        )
         assert added.returncode == 0, added.stderr
         web.stops_at = 130
         first = crawl(environment, "memory")
         stored = "SELECT id FROM focused_topicpage"
-        assert wait_for(lambda: len(database.rows(stored)) > 110 or first.poll() is not None, every=0.05)
+        assert wait_for(
+            lambda: len(database.rows(stored)) > 110 or first.poll() is not None, every=0.05
+        )
         first.send_signal(signal.SIGKILL)
         first.communicate()
         web.go.set()
@@ -75,5 +89,10 @@ def test_a_run_gone_through_again_does_not_mind_other_writers(installed: dict[st
             again = manage(environment, "shell", "-c", WORKER)
     assert again.stdout.split()[-1:] == ["finished"], again.stderr[-3000:]
     told = database.rows("SELECT code, text FROM crawlmgr_event WHERE level > 20")
-    assert [code for code, _text in told] in ([], ["worker_silent"]), "nothing but that the killed one was heard of no more"
-    assert database.rows("SELECT stopped_by, breaks, strains FROM crawlmgr_run WHERE id = 1") == [("frontier", 0, 0)]
+    assert [code for code, _text in told] in (
+        [],
+        ["worker_silent"],
+    ), "nothing but that the killed one was heard of no more"
+    assert database.rows("SELECT stopped_by, breaks, strains FROM crawlmgr_run WHERE id = 1") == [
+        ("frontier", 0, 0)
+    ]

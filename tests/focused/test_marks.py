@@ -1,5 +1,5 @@
-"""Tests of pages that a user marks as on or off topic: how the marks change relevance feedback, an active run and the next run,
-and how the list of pages to mark is sorted, shown and changed."""
+"""Tests of pages that a user marks as on or off topic: how the marks change relevance feedback, an
+active run and the next run, and how the list of pages to mark is sorted, shown and changed."""
 
 import random
 from datetime import UTC, datetime
@@ -28,7 +28,9 @@ def now() -> datetime:
 
 @pytest.fixture
 def run(web: TopicalWeb) -> Run:
-    topic = topics.add("crawlers", [web.url(0), web.url(1)], documents=DOCUMENTS, now=now(), settings=OPEN)
+    topic = topics.add(
+        "crawlers", [web.url(0), web.url(1)], documents=DOCUMENTS, now=now(), settings=OPEN
+    )
     started = topics.crawl(topic, options={"pages": 25}, now=now(), start=False)
     assert engine.run_slice(started.pk) == RunState.FINISHED
     return started
@@ -36,7 +38,11 @@ def run(web: TopicalWeb) -> Run:
 
 def test_pages_taught_by_an_earlier_run_count_as_marked_ones() -> None:
     draw = random.Random(2)
-    pages = [{f"{kind}{i}": 1 for i in draw.sample(range(12), 5)} for kind in ("web", "soup") for _ in range(30)]
+    pages = [
+        {f"{kind}{i}": 1 for i in draw.sample(range(12), 5)}
+        for kind in ("web", "soup")
+        for _ in range(30)
+    ]
 
     def gap(marked: list[tuple[dict[str, float], bool]], own: dict[int, bool]) -> float:
         judge = Feedback([{"web0": 1, "soup0": 1}], marked)
@@ -49,10 +55,14 @@ def test_pages_taught_by_an_earlier_run_count_as_marked_ones() -> None:
 
     plain, taught = gap([], {}), gap([(pages[0], True), (pages[40], False)], {})
     assert taught > plain + 0.01
-    assert taught == pytest.approx(gap([], {0: True, 40: False}), rel=1e-6), "whichever run they were marked in"
+    assert taught == pytest.approx(gap([], {0: True, 40: False}), rel=1e-6), (
+        "whichever run they were marked in"
+    )
 
 
-def test_the_list_begins_with_what_the_judge_is_least_sure_of_and_ends_with_the_marks(run: Run) -> None:
+def test_the_list_begins_with_what_the_judge_is_least_sure_of_and_ends_with_the_marks(
+    run: Run,
+) -> None:
     row = TopicRun.objects.get(pk=run.pk)
     before = marks.verdict(row)
     assert before.pages == row.pages == len(before.rows) and before.marks == before.checked == 0
@@ -68,16 +78,24 @@ def test_the_list_begins_with_what_the_judge_is_least_sure_of_and_ends_with_the_
     assert marks.verdict(row).marks == 1
 
 
-def test_what_is_shown_is_the_verdict_and_worked_out_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_shown_is_the_verdict_and_worked_out_once(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     row = TopicRun.objects.get(pk=run.pk)
     for word in (None, True, False):
         marks.mark(marks.verdict(row).rows[0].page, word)
         whole = marks.verdict(row)
         for marked in (False, True):
             found = marks.shown(row, marked, 5)
-            expected = [(one.page.pk, one.score) for one in whole.rows if (one.page.marked is not None) == marked][:5]
+            expected = [
+                (one.page.pk, one.score)
+                for one in whole.rows
+                if (one.page.marked is not None) == marked
+            ][:5]
             assert [(one.page.pk, one.score) for one in found.rows] == expected
-            assert found[1:5] == whole[1:] and found.on_topic == sum(one.on_topic for one in whole.rows)
+            assert found[1:5] == whole[1:] and found.on_topic == sum(
+                one.on_topic for one in whole.rows
+            )
     monkeypatch.setattr(marks, "verdict", None)
     assert marks.shown(row, True, 5).rows == found.rows
 
@@ -91,7 +109,9 @@ def test_only_a_fetched_page_can_be_marked(run: Run) -> None:
 
 
 def test_a_mark_reaches_a_run_under_way_and_its_replay(web: TopicalWeb) -> None:
-    topic = topics.add("crawlers", [web.url(0), web.url(1)], documents=DOCUMENTS, now=now(), settings=OPEN)
+    topic = topics.add(
+        "crawlers", [web.url(0), web.url(1)], documents=DOCUMENTS, now=now(), settings=OPEN
+    )
     run = topics.crawl(topic, options={"pages": 30}, now=now(), start=False)
     stopped = False
 
@@ -105,11 +125,18 @@ def test_a_mark_reaches_a_run_under_way_and_its_replay(web: TopicalWeb) -> None:
         assert engine.run_slice(run.pk, on_page=stop) == RunState.RUNNING
     finally:
         engine.shutdown.clear()
-    page = TopicPage.objects.filter(run=run, kind=TopicPage.Kind.PAGE).order_by("similarity").first()
+    page = (
+        TopicPage.objects.filter(run=run, kind=TopicPage.Kind.PAGE).order_by("similarity").first()
+    )
     assert page is not None
     marks.mark(page, True)
     assert engine.run_slice(run.pk) == RunState.FINISHED
-    assert TopicPage.objects.filter(run=run, kind=TopicPage.Kind.EDIT, why__marks={page.url: True}).count() == 1
+    assert (
+        TopicPage.objects.filter(
+            run=run, kind=TopicPage.Kind.EDIT, why__marks={page.url: True}
+        ).count()
+        == 1
+    )
     sessions.forget(run.pk)
     again = sessions.acquire(Run.objects.get(pk=run.pk))
     assert again.walk.strategy._judge.marks == {again.walk.strategy.links.page_of(page.url): True}
@@ -133,9 +160,15 @@ def test_the_desk_shows_and_stores_marks(run: Run) -> None:
     html = client.get(address).content.decode()
     assert reverse("admin:topic-mark", args=[page.pk]) in html and "<kbd>j</kbd>" in html
     to = reverse("admin:topic-mark", args=[page.pk])
-    assert client.post(to, {"mark": "on"}, headers={"X-Requested-With": "fetch"}).json() == {"page": page.pk, "mark": "on"}
+    assert client.post(to, {"mark": "on"}, headers={"X-Requested-With": "fetch"}).json() == {
+        "page": page.pk,
+        "mark": "on",
+    }
     assert TopicPage.objects.get(pk=page.pk).marked is True
-    assert reverse("admin:topic-page", args=[page.pk]) in client.get(address, {"marked": "1"}).content.decode()
+    assert (
+        reverse("admin:topic-page", args=[page.pk])
+        in client.get(address, {"marked": "1"}).content.decode()
+    )
     assert client.post(to, {"mark": "none"}).url == address
     assert TopicPage.objects.get(pk=page.pk).marked is None
     assert client.post(to, {"mark": "perhaps"}).status_code == 404

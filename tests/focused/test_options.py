@@ -1,4 +1,5 @@
-"""Tests that every option of topic runs has an effect; tests of scope rules and of runs repeated by a schedule."""
+"""Tests that every option of topic runs has an effect; tests of scope rules and of runs repeated by
+a schedule."""
 
 from __future__ import annotations
 
@@ -21,9 +22,26 @@ from tests.focused.topical import DOCUMENTS, TopicalWeb
 from tests.site.server import LocalSite
 
 OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0}
-TESTED_ELSEWHERE = {"pages", "minutes", "relevant", "source", "known", "fresh_days", "ahead"}  # in test_crawl.py
+TESTED_ELSEWHERE = {
+    "pages",
+    "minutes",
+    "relevant",
+    "source",
+    "known",
+    "fresh_days",
+    "ahead",
+}  # in test_crawl.py
 TESTED_ELSEWHERE |= {"canonical", "sitemaps"}  # in test_canonical.py and test_sitemaps.py
-TESTED_HERE = {"pages_per_host", "graph", "context", "main_text", "packed", "cache", "history", "random_seed"}
+TESTED_HERE = {
+    "pages_per_host",
+    "graph",
+    "context",
+    "main_text",
+    "packed",
+    "cache",
+    "history",
+    "random_seed",
+}
 
 
 def now() -> datetime:
@@ -36,13 +54,17 @@ def topic() -> Iterator[Topic]:
     sessions._live.clear()
     sessions._parsed.clear()
     with TopicalWeb(36) as web:
-        made = topics.add("crawlers", [web.url(0), web.url(1)], documents=DOCUMENTS, now=now(), settings=OPEN)
+        made = topics.add(
+            "crawlers", [web.url(0), web.url(1)], documents=DOCUMENTS, now=now(), settings=OPEN
+        )
         crawled(made, "breadth_first")
         yield made
 
 
 def crawled(topic: Topic, strategy: str = "best_first", **options: object) -> Run:
-    run = topics.crawl(topic, strategy=strategy, options={"pages": 300, **options}, now=now(), start=False)
+    run = topics.crawl(
+        topic, strategy=strategy, options={"pages": 300, **options}, now=now(), start=False
+    )
     assert engine.run_slice(run.pk) == "finished"
     return run
 
@@ -67,9 +89,18 @@ def test_options_change_what_happens(topic: Topic) -> None:
     assert not GraphNode.objects.filter(run=plain).exists()
     assert GraphNode.objects.filter(run=crawled(topic, source="archive", graph="database")).exists()
     packed, loose = (crawled(topic, source="archive", packed=wish) for wish in (True, False))
-    sizes = [sum(len(page.words or b"") for page in TopicPage.objects.filter(run=run)) for run in (packed, loose)]
+    sizes = [
+        sum(len(page.words or b"") for page in TopicPage.objects.filter(run=run))
+        for run in (packed, loose)
+    ]
     assert sizes[0] != sizes[1]
-    words = [[sessions.words_of(page) for page in TopicPage.objects.filter(run=run, kind=0).order_by("step")] for run in (packed, loose)]
+    words = [
+        [
+            sessions.words_of(page)
+            for page in TopicPage.objects.filter(run=run, kind=0).order_by("step")
+        ]
+        for run in (packed, loose)
+    ]
     assert words[0] == words[1]
 
 
@@ -94,31 +125,53 @@ def test_pages_stay_parsed_as_long_as_the_cache_says(topic: Topic) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_main_text_leaves_menus_out() -> None:
     hosts.forget()
-    menu = "<nav>" + "".join(f"<a href='/m{n}'>garden soup recipe</a>" for n in range(40)) + "</nav>"
-    article = "<article>" + "<p>The topical crawler fetches pages from a frontier of seeds with politeness.</p>" * 12 + "</article>"
+    menu = (
+        "<nav>" + "".join(f"<a href='/m{n}'>garden soup recipe</a>" for n in range(40)) + "</nav>"
+    )
+    article = (
+        "<article>"
+        + "<p>The topical crawler fetches pages from a frontier of seeds with politeness.</p>" * 12
+        + "</article>"
+    )
     with LocalSite() as site:
         site.add("/", f"<title>t</title><body>{menu}{article}</body>")
         made = topics.add("t", [site.url("/")], documents=DOCUMENTS, now=now(), settings=OPEN)
         scores = []
         for main in (False, True):
-            run = topics.crawl(made, options={"pages": 1, "main_text": main}, now=now(), start=False)
+            run = topics.crawl(
+                made, options={"pages": 1, "main_text": main}, now=now(), start=False
+            )
             engine.run_slice(run.pk)
             scores.append(TopicPage.objects.get(run=run).similarity)
     assert scores[1] > scores[0]
 
 
 def test_the_choices_of_a_list_change_nothing_in_the_main_text() -> None:
-    article = "<main><h1>Crawling</h1>" + "<p>The topical crawler fetches pages from a frontier of seeds.</p>" * 12
-    choices = "<select name=c>" + "".join(f"<OPTION value={n}>choice {n}</OPTION>" for n in range(500)) + "</select>"
+    article = (
+        "<main><h1>Crawling</h1>"
+        + "<p>The topical crawler fetches pages from a frontier of seeds.</p>" * 12
+    )
+    choices = (
+        "<select name=c>"
+        + "".join(f"<OPTION value={n}>choice {n}</OPTION>" for n in range(500))
+        + "</select>"
+    )
     plain = parse.main_text(f"<body>{article}<p>The end.</p></main>", "")
-    assert parse.main_text(f"<body>{article}<form>{choices}</form><p>The end.</p></main>", "") == plain and "The end." in plain
+    assert (
+        parse.main_text(f"<body>{article}<form>{choices}</form><p>The end.</p></main>", "") == plain
+        and "The end." in plain
+    )
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_due_topic_is_crawled_again_and_asks_only_for_what_is_new(topic: Topic) -> None:
     at = now()
-    Topic.objects.update(interval_seconds=86_400, next_run=at - timedelta(days=5), options={"pages": 50})
-    assert dispatch.start_due(at) == 1 and dispatch.start_due(at) == 0, "once, however long the downtime was"
+    Topic.objects.update(
+        interval_seconds=86_400, next_run=at - timedelta(days=5), options={"pages": 50}
+    )
+    assert dispatch.start_due(at) == 1 and dispatch.start_due(at) == 0, (
+        "once, however long the downtime was"
+    )
     topic.refresh_from_db()
     assert topic.next_run == at + timedelta(days=1)
     run = Run.objects.filter(kind="topic").latest("id")
@@ -126,7 +179,9 @@ def test_a_due_topic_is_crawled_again_and_asks_only_for_what_is_new(topic: Topic
     assert engine.run_slice(run.pk) == "finished"
     row = TopicRun.objects.get(pk=run.pk)
     assert row.pages > 20 and before
-    assert TopicPage.objects.filter(run=run, kind=0, recalled=False).count() == 0, "all known pages are fresh"
+    assert TopicPage.objects.filter(run=run, kind=0, recalled=False).count() == 0, (
+        "all known pages are fresh"
+    )
     Topic.objects.update(strategy="gone", next_run=at)
     Run.objects.filter(pk=run.pk).update(exclusive="")
     assert dispatch.start_due(at) == 0 and Event.objects.filter(code="topic_refused").exists()
@@ -143,7 +198,12 @@ def test_a_due_topic_is_crawled_again_and_asks_only_for_what_is_new(topic: Topic
         ({"paths": ["/docs/"]}, "http://a.example/docs/x", 1, None),
         ({"paths": ["/docs/"]}, "http://a.example/other", 1, "path"),
         ({"paths": ["*.html"]}, "http://a.example/x.html", 1, None),
-        ({"paths": ["/docs/"], "without_paths": ["*print=1*"]}, "http://a.example/docs/x?print=1", 1, "excluded_path"),
+        (
+            {"paths": ["/docs/"], "without_paths": ["*print=1*"]},
+            "http://a.example/docs/x?print=1",
+            1,
+            "excluded_path",
+        ),
         ({"depth": 2}, "http://a.example/", 3, "depth"),
         ({}, "http://a.example/a/a/a/", 1, "repeated_segment"),
         ({"traps": False}, "http://a.example/a/a/a/", 1, None),
@@ -162,7 +222,9 @@ def test_wrong_scope_rules_are_refused(rules: dict[str, object]) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_kill_while_a_repeated_run_is_started_starts_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_while_a_repeated_run_is_started_starts_it_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     class Killed(BaseException):
         """Simulates the signal that ends a worker."""
 
@@ -171,7 +233,14 @@ def test_a_kill_while_a_repeated_run_is_started_starts_it_once(monkeypatch: pyte
         raise Killed
 
     due = now()
-    topic = topics.add("t", ["http://a.example/"], keywords={"w": 1.0}, now=due, interval_seconds=3600, next_run=due)
+    topic = topics.add(
+        "t",
+        ["http://a.example/"],
+        keywords={"w": 1.0},
+        now=due,
+        interval_seconds=3600,
+        next_run=due,
+    )
     crawl = topics.crawl
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(topics, "crawl", killed)
@@ -184,7 +253,9 @@ def test_a_kill_while_a_repeated_run_is_started_starts_it_once(monkeypatch: pyte
 
 @pytest.mark.django_db(transaction=True)
 def test_a_replay_keeps_no_writer_out(topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = topics.crawl(topic, options={"pages": 20, "source": "mixed", "known": "free"}, now=now(), start=False)
+    run = topics.crawl(
+        topic, options={"pages": 20, "source": "mixed", "known": "free"}, now=now(), start=False
+    )
     engine.run_slice(run.pk, seconds=0.0)
     inside: list[bool] = []
     replay = sessions._replay

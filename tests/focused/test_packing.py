@@ -1,5 +1,6 @@
-"""Tests of making packs (recorded webs with topics) from WARC files, with topics taken from sections, folders or a list; other
-commands can read the packs, and bad input gives a one-line message."""
+"""Tests of making packs (recorded webs with topics) from WARC files, with topics taken from
+sections, folders or a list; other commands can read the packs, and bad input gives a one-line
+message."""
 
 from __future__ import annotations
 
@@ -24,21 +25,35 @@ from tests.focused.test_commands import WEB, run
 from tests.site.server import LocalSite, Reply
 
 BASE = "http://book.example"
-WORDS = {"bees": "honey hive swarm queen", "ships": "anchor sail mast harbour", "soup": "carrot onion broth spoon"}
+WORDS = {
+    "bees": "honey hive swarm queen",
+    "ships": "anchor sail mast harbour",
+    "soup": "carrot onion broth spoon",
+}
 
 
 def pages(*, up: bool = True, folder: bool = True) -> dict[str, bytes]:
-    """Returns the HTML pages of a book of three chapters by path: a chain of contents pages, then 30 pages per chapter. With
-    `up`, pages name their parent page (rel="up"); with `folder`, each chapter has its own folder."""
+    """Returns the HTML pages of a book of three chapters by path: a chain of contents pages, then
+    30 pages per chapter. With `up`, pages name their parent page (rel="up"); with `folder`, each
+    chapter has its own folder.
+    """
     draw = random.Random(5)
-    links: dict[str, list[str]] = {"/index.html": ["/a.html"], "/a.html": ["/b.html"], "/b.html": ["/c.html"]}
+    links: dict[str, list[str]] = {
+        "/index.html": ["/a.html"],
+        "/a.html": ["/b.html"],
+        "/b.html": ["/c.html"],
+    }
     links["/c.html"] = [f"{_place(name, 0, folder)}" for name in WORDS]
     above: dict[str, str] = {}
     texts = dict.fromkeys(links, "contents preface")
     for name, words in WORDS.items():
         for n in range(30):
             own = _place(name, n, folder)
-            links[own] = [_place(name, min(29, 2 * n + 1), folder), _place(name, min(29, 2 * n + 2), folder), "/index.html"]
+            links[own] = [
+                _place(name, min(29, 2 * n + 1), folder),
+                _place(name, min(29, 2 * n + 2), folder),
+                "/index.html",
+            ]
             if n % 10 == 9:
                 links[own].append(_place(draw.choice(list(WORDS)), draw.randrange(30), folder))
             texts[own] = " ".join(draw.choices(words.split(), k=25))
@@ -48,8 +63,9 @@ def pages(*, up: bool = True, folder: bool = True) -> dict[str, bytes]:
         anchors = "".join(f'<a href="{one}">{one[-6:]}</a>' for one in to)
         head = f'<LINK href="{above[where]}" rel="up">' if up and where in above else ""
         found[where] = (
-            f"<html><head>{head}<title>{where}</title></head><body><p>{texts[where]}</p>{anchors}</body></html>".encode()
-        )
+            f"<html><head>{head}<title>{where}</title></head><body><p>{texts[where]}</p>{anchors}"
+            f"</body></html>"
+        ).encode()
     return found
 
 
@@ -58,8 +74,14 @@ def book(path: Path, *, up: bool = True, folder: bool = True) -> Path:
     with path.open("wb") as stream:
         writer = WARCWriter(stream, gzip=True)
         for where, body in pages(up=up, folder=folder).items():
-            http = StatusAndHeaders("200 OK", [("Content-Type", "text/html; charset=utf-8")], protocol="HTTP/1.1")
-            writer.write_record(writer.create_warc_record(BASE + where, "response", io.BytesIO(body), http_headers=http))
+            http = StatusAndHeaders(
+                "200 OK", [("Content-Type", "text/html; charset=utf-8")], protocol="HTTP/1.1"
+            )
+            writer.write_record(
+                writer.create_warc_record(
+                    BASE + where, "response", io.BytesIO(body), http_headers=http
+                )
+            )
     return path
 
 
@@ -71,14 +93,27 @@ def parser() -> Parser:
     return Parser(Tokenizer())
 
 
-@pytest.mark.parametrize(("up", "folder", "kind"), [(True, False, "auto"), (True, True, "sections"), (False, True, "auto")])
-def test_topics_come_from_the_structure_that_the_pages_have(tmp_path: Path, up: bool, folder: bool, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("up", "folder", "kind"),
+    [(True, False, "auto"), (True, True, "sections"), (False, True, "auto")],
+)
+def test_topics_come_from_the_structure_that_the_pages_have(
+    tmp_path: Path, up: bool, folder: bool, kind: str
+) -> None:
     warc = book(tmp_path / "w.warc.gz", up=up, folder=folder)
     web = packing.Web([warc], parser())
     groups = packing.chosen(packing.structure(web, kind), 200, 8)
     assert sorted(map(len, groups.values())) == [30, 30, 30]
     for group in groups.values():
-        assert len({url.removeprefix(BASE).strip("/").partition("/" if folder else "-")[0] for url in group}) == 1
+        assert (
+            len(
+                {
+                    url.removeprefix(BASE).strip("/").partition("/" if folder else "-")[0]
+                    for url in group
+                }
+            )
+            == 1
+        )
 
 
 def test_what_reads_packs_reads_it(tmp_path: Path) -> None:
@@ -87,17 +122,27 @@ def test_what_reads_packs_reads_it(tmp_path: Path) -> None:
     assert [one.mode for one in made] == ["mixed", "tunnel", "mixed"]
     assert packs.folders(tmp_path) == [tmp_path / "pack"]
     archive = packs.open_archive(tmp_path / "pack", parser())
-    for one, read in zip(made, packs.topics(tmp_path / "pack", archive, keywords=True), strict=True):
+    for one, read in zip(
+        made, packs.topics(tmp_path / "pack", archive, keywords=True), strict=True
+    ):
         assert read.name == one.name and read.topic.seeds == tuple(one.seeds)
-        assert targets(read.labels) == set(one.targets) and len(read.topic.documents) == packing.SAMPLES
+        assert (
+            targets(read.labels) == set(one.targets)
+            and len(read.topic.documents) == packing.SAMPLES
+        )
         assert not set(one.samples) & set(one.targets) and not set(one.seeds) & set(one.targets)
-        assert set(read.topic.keywords) <= set(WORDS[one.name].split()) | {"contents", "preface"} | set(_addresses(web_of(warc)))
+        assert set(read.topic.keywords) <= set(WORDS[one.name].split()) | {
+            "contents",
+            "preface",
+        } | set(_addresses(web_of(warc)))
         assert read.budget("50") == len(one.depths) // 2
         off = [seed for seed in one.seeds if seed not in one.pages]
-        assert all(one.distances.get(seed, packing.FAR) >= packing.FAR for seed in off) and len(off) == (
-            3 if one.mode == "tunnel" else 1
+        assert all(one.distances.get(seed, packing.FAR) >= packing.FAR for seed in off) and len(
+            off
+        ) == (3 if one.mode == "tunnel" else 1)
+        stored = json.loads(
+            (tmp_path / "pack" / "topics" / one.name / "topic.json").read_text(encoding="utf-8")
         )
-        stored = json.loads((tmp_path / "pack" / "topics" / one.name / "topic.json").read_text(encoding="utf-8"))
         assert sum(stored["targets_by_depth"].values()) == stored["targets"] == len(one.targets)
 
 
@@ -110,8 +155,14 @@ def web_of(warc: Path) -> packing.Web:
 
 
 def _addresses(web: packing.Web) -> list[str]:
-    """Returns the words of the pages' titles. In these generated pages, the title is the page's address."""
-    return [word for page in web.pages.values() for word in page.words if word not in " ".join(WORDS.values())]
+    """Returns the words of the pages' titles. In these generated pages, the title is the page's
+    address."""
+    return [
+        word
+        for page in web.pages.values()
+        for word in page.words
+        if word not in " ".join(WORDS.values())
+    ]
 
 
 def test_the_same_files_and_seed_give_the_same_pack(tmp_path: Path) -> None:
@@ -125,7 +176,11 @@ def test_the_same_files_and_seed_give_the_same_pack(tmp_path: Path) -> None:
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_distances_by_hand() -> None:
@@ -136,48 +191,130 @@ def test_distances_by_hand() -> None:
 
 def test_sections_in_a_circle_end_and_hold_what_is_below() -> None:
     found = packing.sections({"a": "top", "b": "a", "c": "d", "d": "c"})
-    assert found["top"] == {"top", "a", "b"} and found["a"] == {"a", "b"} and found["c"] == {"c", "d"}
+    assert (
+        found["top"] == {"top", "a", "b"} and found["a"] == {"a", "b"} and found["c"] == {"c", "d"}
+    )
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_run_becomes_a_pack_that_a_prior_is_trained_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_run_becomes_a_pack_that_a_prior_is_trained_on(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     hosts.forget()
     (tmp_path / "words.txt").write_text("honey hive swarm\n", encoding="utf-8")
     with LocalSite() as site:
         for where, body in pages().items():
             site.add(where, Reply(body))
         (tmp_path / "seeds.txt").write_text(site.url("/index.html"), encoding="utf-8")
-        run(capsys, "add", "book", "--seeds", str(tmp_path / "seeds.txt"), "--documents", str(tmp_path / "words.txt"))
-        crawled = run(capsys, "crawl", "book", "--strategy", "breadth_first", "--pages", "100", *WEB)
+        run(
+            capsys,
+            "add",
+            "book",
+            "--seeds",
+            str(tmp_path / "seeds.txt"),
+            "--documents",
+            str(tmp_path / "words.txt"),
+        )
+        crawled = run(
+            capsys, "crawl", "book", "--strategy", "breadth_first", "--pages", "100", *WEB
+        )
         by_hand = tmp_path / "topics.csv"
         with by_hand.open("w", encoding="utf-8", newline="") as file:
             bees = [site.url(_place("bees", n, True)) for n in range(30)]
-            csv.writer(file).writerows([("topic", "url"), *(("bees", url) for url in [*bees, site.url("/elsewhere.html")])])
+            csv.writer(file).writerows(
+                [("topic", "url"), *(("bees", url) for url in [*bees, site.url("/elsewhere.html")])]
+            )
     assert crawled["fetched"] == 94
     folder = tmp_path / "packs" / "local"
     made = run(capsys, "pack", str(folder), "--run", str(crawled["run"]), "--topics", str(by_hand))
-    assert [(one["topic"], one["relevant"], one["reachable"]) for one in made["topics"]] == [("bees", 30, 94)]
+    assert [(one["topic"], one["relevant"], one["reachable"]) for one in made["topics"]] == [
+        ("bees", 30, 94)
+    ]
     for name in ("one.json", "two.json"):
-        trained = run(capsys, "train-prior", "--data", str(folder.parent), "--out", str(tmp_path / name))
+        trained = run(
+            capsys, "train-prior", "--data", str(folder.parent), "--out", str(tmp_path / name)
+        )
         assert trained["webs"] == ["local"] and trained["lessons"] == 1 + OTHER_SAMPLES
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
-    run(capsys, "train-prior", "--data", str(folder.parent), "--seed", "2", "--out", str(tmp_path / "three.json"))
-    one, three = (json.loads((tmp_path / name).read_text(encoding="utf-8")) for name in ("one.json", "three.json"))
+    run(
+        capsys,
+        "train-prior",
+        "--data",
+        str(folder.parent),
+        "--seed",
+        "2",
+        "--out",
+        str(tmp_path / "three.json"),
+    )
+    one, three = (
+        json.loads((tmp_path / name).read_text(encoding="utf-8"))
+        for name in ("one.json", "three.json")
+    )
     assert one["weights"] != three["weights"] and one["features"] == three["features"]
-    both = run(capsys, "train-prior", "--data", str(folder.parent), "--trainings", "2", "--out", str(tmp_path / "both.json"))
+    both = run(
+        capsys,
+        "train-prior",
+        "--data",
+        str(folder.parent),
+        "--trainings",
+        "2",
+        "--out",
+        str(tmp_path / "both.json"),
+    )
     assert both["lessons"] == 2 * (1 + OTHER_SAMPLES)
-    middle = [(a / s + b / t) / 2 * u for a, s, b, t, u in zip(
-        one["weights"], one["spread"], three["weights"], three["spread"], both["spread"], strict=True)]  # fmt: skip
+    middle = [
+        (a / s + b / t) / 2 * u
+        for a, s, b, t, u in zip(
+            one["weights"],
+            one["spread"],
+            three["weights"],
+            three["spread"],
+            both["spread"],
+            strict=True,
+        )
+    ]
     assert both["weights"] == pytest.approx(middle, abs=1e-4)
-    call_command("bench", "strategies", "--data", str(folder.parent), "--strategies", "best_first,adaptive", "--json")
+    call_command(
+        "bench",
+        "strategies",
+        "--data",
+        str(folder.parent),
+        "--strategies",
+        "best_first,adaptive",
+        "--json",
+    )
     rows = json.loads(capsys.readouterr().out)["rows"]
-    assert [row["strategy"] for row in rows] == ["best_first", "adaptive"] and all(row["targets"] for row in rows)
-    call_command("bench", "choosing", "--data", str(folder.parent), "--strategies", "adaptive", "--repeats", "1", "--json")
+    assert [row["strategy"] for row in rows] == ["best_first", "adaptive"] and all(
+        row["targets"] for row in rows
+    )
+    call_command(
+        "bench",
+        "choosing",
+        "--data",
+        str(folder.parent),
+        "--strategies",
+        "adaptive",
+        "--repeats",
+        "1",
+        "--json",
+    )
     costs = json.loads(capsys.readouterr().out)
-    assert costs["topics"] == 1 and [row["strategy"] for row in costs["rows"]] == ["best_first", "adaptive"]
+    assert costs["topics"] == 1 and [row["strategy"] for row in costs["rows"]] == [
+        "best_first",
+        "adaptive",
+    ]
     assert costs["rows"][0]["whole_ratio"] == costs["rows"][0]["alone_ratio"] == 1.0
     with pytest.raises(CommandError, match="no prior to average"):
-        run(capsys, "train-prior", "--data", str(folder.parent), "--trainings", "0", "--out", str(tmp_path / "none.json"))
+        run(
+            capsys,
+            "train-prior",
+            "--data",
+            str(folder.parent),
+            "--trainings",
+            "0",
+            "--out",
+            str(tmp_path / "none.json"),
+        )
     with pytest.raises(CommandError, match="every pack is left out"):
         run(capsys, "train-prior", "--data", str(folder.parent), "--without", "local")
 
@@ -190,7 +327,11 @@ def test_a_run_becomes_a_pack_that_a_prior_is_trained_on(capsys: pytest.CaptureF
         (("--run", "77"), "there is no run 77", 1),
         (("--archive", "w.warc.gz", "--most", "0"), "--most is 1 or more", 2),
         (("--archive", "w.warc.gz", "--topics", "bad.csv"), "columns topic and url", 1),
-        (("--archive", "w.warc.gz", "--topics", "few.csv"), "no topic: no group of at least 15 pages", 1),
+        (
+            ("--archive", "w.warc.gz", "--topics", "few.csv"),
+            "no topic: no group of at least 15 pages",
+            1,
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(
@@ -207,12 +348,18 @@ def test_what_cannot_be_done_is_said_in_one_line(
     (tmp_path / "few.csv").write_text(f"topic,url\nbees,{BASE}/bees/p1.html\n", encoding="utf-8")
     with pytest.raises(CommandError) as refused:
         run(capsys, "pack", "made", *words)
-    assert says in str(refused.value) and "\n" not in str(refused.value) and refused.value.returncode == status
+    assert (
+        says in str(refused.value)
+        and "\n" not in str(refused.value)
+        and refused.value.returncode == status
+    )
     assert not (tmp_path / "made").exists() and not (tmp_path / "made.part").exists()
 
 
 @pytest.mark.django_db
-def test_a_folder_that_is_there_is_left_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_folder_that_is_there_is_left_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     book(tmp_path / "w.warc.gz")
     (tmp_path / "made").mkdir()
     with pytest.raises(CommandError, match="is there already"):

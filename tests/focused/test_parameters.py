@@ -1,4 +1,5 @@
-"""Parameters of strategies: each changes the order, none is undeclared or untested, and invalid values are refused."""
+"""Parameters of strategies: each changes the order, none is undeclared or untested, and invalid
+values are refused."""
 
 from collections import Counter
 from dataclasses import replace
@@ -9,7 +10,19 @@ import pytest
 from focused.pages import Link
 from focused.parameters import Parameter, read_settings
 from focused.strategies import BUILT_IN, strategy_class
-from tests.focused.webs import OFF, ON, Web, build, fetch, node, order, random_web, start, topic, url
+from tests.focused.webs import (
+    OFF,
+    ON,
+    Web,
+    build,
+    fetch,
+    node,
+    order,
+    random_web,
+    start,
+    topic,
+    url,
+)
 
 HOSTS = Web(
     {
@@ -114,17 +127,28 @@ def _order(seed, name, values):
 @pytest.mark.parametrize(("name", "change", "others"), CHANGES)
 def test_every_parameter_changes_the_order(name, change, others):
     for seed in range(6):
-        if _order(seed, name, tuple(others.items())) != _order(seed, name, tuple({**others, **change}.items())):
+        if _order(seed, name, tuple(others.items())) != _order(
+            seed, name, tuple({**others, **change}.items())
+        ):
             return
     pytest.fail("the order is the same on six webs")
 
 
 def test_parameters_that_need_a_web_of_their_own():
     rich, about = random_web(1, 200, on_topic=0.7), replace(topic(["p0"]), threshold=0.02)
-    judged, plain = (order("adaptive", rich, ["p0"], about=about, trust=0.1, feedback=feedback) for feedback in (True, False))
+    judged, plain = (
+        order("adaptive", rich, ["p0"], about=about, trust=0.1, feedback=feedback)
+        for feedback in (True, False)
+    )
     assert judged != plain
     assert order("fish", HOSTS, ["s"], 3, other_sites=True) != order("fish", HOSTS, ["s"], 3)
-    same = Web({"s": (OFF, [("a", "crawler"), ("b", "page")]), "a": (OFF, [("b", "page crawler")]), "b": (OFF, [("a", "")])})
+    same = Web(
+        {
+            "s": (OFF, [("a", "crawler"), ("b", "page")]),
+            "a": (OFF, [("b", "page crawler")]),
+            "b": (OFF, [("a", "")]),
+        }
+    )
     once = start("dolphin", [("x", "crawler"), ("y", "soup")])
     again = start("dolphin", [("x", "crawler"), ("y", "soup")], once_per_host=False)
     for strategy in (once, again):
@@ -148,13 +172,24 @@ def test_url_words_and_the_near_lexicon_count_in_tunnels():
 
 def test_every_parameter_is_listed_with_a_range_and_tested():
     tested = {(name, key) for name, change, _ in CHANGES for key in change}
-    tested |= {("adaptive", "feedback"), ("fish", "other_sites"), ("dolphin", "once_per_host"), ("dynamic_tunnel", "near"), ("dynamic_tunnel", "url"), ("ant_colony", "stop")}
+    tested |= {
+        ("adaptive", "feedback"),
+        ("fish", "other_sites"),
+        ("dolphin", "once_per_host"),
+        ("dynamic_tunnel", "near"),
+        ("dynamic_tunnel", "url"),
+        ("ant_colony", "stop"),
+    }
     tested |= {("ant_colony", "one_per_concept")}  # tested in tests/focused/test_concepts.py
     for name in BUILT_IN:
         for parameter in strategy_class(name).parameters():
             assert (name, parameter.name) in tested
             assert parameter.help
-            assert parameter.choices or isinstance(parameter.default, bool) or parameter.low < parameter.high
+            assert (
+                parameter.choices
+                or isinstance(parameter.default, bool)
+                or parameter.low < parameter.high
+            )
             assert parameter.read(parameter.default) == parameter.default
 
 

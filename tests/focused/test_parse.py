@@ -1,4 +1,5 @@
-"""Pages to words and links: link contexts from both parsers, main text, canonical and merged links."""
+"""Pages to words and links: link contexts from both parsers, main text, canonical and merged
+links."""
 
 import pytest
 
@@ -9,8 +10,10 @@ TOKENIZER = Tokenizer()
 PAGE = """<html><head><title>主題爬蟲</title><base href="/docs/"></head><body>
 <nav>menu entries everywhere</nav>
 <p>garden words before <a href="a.html#part">crawler guide</a> tomato words after</p>
-<p><a href="../docs/a.html">second anchor</a> <a href="a.html">crawler guide</a> <a href="http://H.example:80/self">self</a></p>
-<p><a href="mailto:x@example.org">mail</a> <a href="a.html?utm_source=x&amp;id=7">tracked</a> <a href="http://[bad/">bad</a></p>
+<p><a href="../docs/a.html">second anchor</a> <a href="a.html">crawler guide</a> \
+<a href="http://H.example:80/self">self</a></p>
+<p><a href="mailto:x@example.org">mail</a> <a href="a.html?utm_source=x&amp;id=7">tracked</a> \
+<a href="http://[bad/">bad</a></p>
 </body></html>"""
 
 
@@ -20,7 +23,10 @@ def parse(html=PAGE, content_type="text/html", charset="utf-8", **options):
 
 def test_links_are_canonical_joined_and_not_to_the_page_itself():
     page = parse()
-    assert [link.url for link in page.links] == ["http://h.example/docs/a.html", "http://h.example/docs/a.html?id=7"]
+    assert [link.url for link in page.links] == [
+        "http://h.example/docs/a.html",
+        "http://h.example/docs/a.html?id=7",
+    ]
     first = page.links[0]
     assert first.anchor == "crawler guide second anchor"
     assert tuple(first.anchor_words) == ("crawler", "guid", "anchor")
@@ -35,7 +41,10 @@ def test_words_are_of_title_and_text_in_one_script():
 
 
 def test_undeclared_gbk_reads_like_utf8():
-    html = "<title>主题爬虫</title><body>主题爬虫采集与主题相关的网页内容，网页之间有隧道连接主题孤岛。</body>"
+    html = (
+        "<title>主题爬虫</title><body>主题爬虫采集与主题相关的网页内容，"
+        "网页之间有隧道连接主题孤岛。</body>"
+    )
     assert parse(html, charset="gbk").words == parse(html).words
 
 
@@ -52,7 +61,9 @@ def test_plain_context_counts_words_near_the_anchor_once_each():
 
 def test_weighted_context_falls_with_distance():
     context = weighted_context("garden basil anchor tomato soup tomato", "anchor", TOKENIZER)
-    assert context == pytest.approx({"basil": 1.0, "garden": 0.95, "tomato": 1.0 + 0.9, "soup": 0.95})
+    assert context == pytest.approx(
+        {"basil": 1.0, "garden": 0.95, "tomato": 1.0 + 0.9, "soup": 0.95}
+    )
 
 
 def test_context_without_the_anchor_in_it():
@@ -71,8 +82,15 @@ def test_the_parser_is_told_which_context():
 
 def test_main_text_leaves_menus_out_but_never_all():
     menu = "".join(f"<li><a href='/m{i}'>menuword{i}x</a></li>" for i in range(30))
-    article = "".join(f"<p>The crawler follows links of pages number{i}x and weighs what it finds there with care.</p>" for i in range(12))
-    html = f"<body><nav><ul>{menu}</ul></nav><main><article><h1>Crawlers</h1>{article}</article></main></body>"
+    article = "".join(
+        f"<p>The crawler follows links of pages number{i}x and weighs what it finds there with"
+        " care.</p>"
+        for i in range(12)
+    )
+    html = (
+        f"<body><nav><ul>{menu}</ul></nav><main><article><h1>Crawlers</h1>{article}</article>"
+        f"</main></body>"
+    )
     whole, main = parse(html), parse(html, main=True)
     assert "menuword3x" in whole.words
     assert "menuword3x" not in main.words

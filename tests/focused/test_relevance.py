@@ -1,5 +1,5 @@
-"""Relevance to a topic: scores equal values computed by hand; the threshold by leave-one-out; growing document frequencies;
-simplified and traditional Chinese; explanations of scores."""
+"""Relevance to a topic: scores equal values computed by hand; the threshold by leave-one-out;
+growing document frequencies; simplified and traditional Chinese; explanations of scores."""
 
 from collections import Counter
 from math import log, sqrt
@@ -10,7 +10,10 @@ from crawlmgr.text.tokens import tokenize
 from focused.relevance import FALLBACK_THRESHOLD, Relevance, url_tokens
 from focused.topics import Topic, read_keywords, read_seeds
 
-CHINESE = ("主题爬虫依据主题团的聚集特性对网页进行采集", "爬虫策略决定网页采集的次序，主题相关的网页优先")
+CHINESE = (
+    "主题爬虫依据主题团的聚集特性对网页进行采集",
+    "爬虫策略决定网页采集的次序，主题相关的网页优先",
+)
 
 
 def relevance(*documents, **changes):
@@ -30,9 +33,13 @@ def test_similarity_by_hand():
 
 
 def test_keywords_weigh_against_the_heaviest_word_and_negative_words_pull_down():
-    fit = relevance("crawler crawler page", keywords={"harvest": 0.5, "page": 1.0}, negative=("soup",))
+    fit = relevance(
+        "crawler crawler page", keywords={"harvest": 0.5, "page": 1.0}, negative=("soup",)
+    )
     heaviest = 2 / sqrt(5)
-    assert fit.vector == pytest.approx({"crawler": heaviest, "page": heaviest, "harvest": heaviest / 2, "soup": -heaviest})
+    assert fit.vector == pytest.approx(
+        {"crawler": heaviest, "page": heaviest, "harvest": heaviest / 2, "soup": -heaviest}
+    )
     assert "soup" not in fit.words
     assert fit.page({"crawler": 1, "soup": 1}) < fit.page({"crawler": 1, "tomato": 1})
     assert fit.page({"soup": 1}) == 0
@@ -51,11 +58,14 @@ def test_threshold_by_leave_one_out():
     page, soup = log(4 / 3) + 1, log(4 / 2) + 1
     a = (1 / sqrt(1 + page**2), page / sqrt(1 + page**2))
     c = (1 / sqrt(1 + soup**2), soup / sqrt(1 + soup**2))
-    # samples: a, a, c. `first`: similarity of one a to the mean of the others, a and c. `last`: of c to that of a, a.
+    # samples: a, a, c. `first`: similarity of one a to the mean of the others, a and c. `last`: of
+    # c to that of a, a.
     length = sqrt((a[0] + c[0]) ** 2 + a[1] ** 2 + c[1] ** 2)
     first = (a[0] * (a[0] + c[0]) + a[1] * a[1]) / length
     last = a[0] * c[0]
-    assert fit.threshold == pytest.approx(last + 0.2 * (first - last))  # 10th percentile of three values
+    assert fit.threshold == pytest.approx(
+        last + 0.2 * (first - last)
+    )  # 10th percentile of three values
     assert relevance("crawler page", "crawler", threshold=0.42).threshold == 0.42
 
 
@@ -97,8 +107,17 @@ def test_the_reason_adds_up_to_the_score():
 
 def test_urls_are_read_as_words():
     assert url_tokens("https://sports.ifeng.com/newsItem/2020/nba-final_HTML5?teamId=3") == [
-        "sports", "ifeng", "com", "news", "item", "nba", "final", "html", "team", "id",
-    ]  # fmt: skip
+        "sports",
+        "ifeng",
+        "com",
+        "news",
+        "item",
+        "nba",
+        "final",
+        "html",
+        "team",
+        "id",
+    ]
     assert url_tokens("http://h.example/%E4%BD%93%E8%82%B2/") == ["h", "example", "体育"]
     fit = relevance("x", url_words=("Sports", "体育"))
     assert fit.url("https://sports.example/") == 1.0
@@ -107,14 +126,25 @@ def test_urls_are_read_as_words():
 
 
 def test_seeds_files_report_bad_lines_and_go_on():
-    lines = ["# my seeds", "", "HTTP://Site.example:80/a/../b#top  # the entrance", "http://site.example/b", "ftp://x/", "nonsense"]
+    lines = [
+        "# my seeds",
+        "",
+        "HTTP://Site.example:80/a/../b#top  # the entrance",
+        "http://site.example/b",
+        "ftp://x/",
+        "nonsense",
+    ]
     seeds, bad = read_seeds(lines)
     assert seeds == ["http://site.example/b"]
     assert [(line.number, line.text) for line in bad] == [(5, "ftp://x/"), (6, "nonsense")]
 
 
 def test_keywords_with_weights():
-    assert read_keywords("网页， crawler=0.5\n office hours,") == {"网页": 1.0, "crawler": 0.5, "office hours": 1.0}
+    assert read_keywords("网页， crawler=0.5\n office hours,") == {
+        "网页": 1.0,
+        "crawler": 0.5,
+        "office hours": 1.0,
+    }
     for wrong in ("a=2", "a=0", "a=nan"):
         with pytest.raises(ValueError, match="not in"):
             read_keywords(wrong)

@@ -1,5 +1,5 @@
-"""Sitemaps of a topic's seeds are read only if wanted, and the addresses most similar to the topic are fetched; pages per host
-are limited."""
+"""Sitemaps of a topic's seeds are read only if wanted, and the addresses most similar to the topic
+are fetched; pages per host are limited."""
 
 from __future__ import annotations
 
@@ -19,25 +19,49 @@ from tests.focused.topical import DOCUMENTS
 from tests.site.server import LocalSite, Reply
 
 pytestmark = pytest.mark.django_db(transaction=True)
-HIDDEN = ("/hidden/crawler-frontier-robots.html", "/hidden/garden-soup.html", "/hidden/topical-harvest.html")
+HIDDEN = (
+    "/hidden/crawler-frontier-robots.html",
+    "/hidden/garden-soup.html",
+    "/hidden/topical-harvest.html",
+)
 
 
 @pytest.fixture
 def site() -> Iterator[LocalSite]:
-    """A seed page without links. robots.txt names a sitemap index, whose only sitemap lists pages that nothing links to."""
+    """A seed page without links. robots.txt names a sitemap index, whose only sitemap lists pages
+    that nothing links to."""
     hosts.forget()
     sessions._live.clear()
     sessions._parsed.clear()
     with LocalSite() as served:
-        served.add("/robots.txt", Reply(f"Sitemap: {served.url('/maps.xml')}\nSitemap: http://other.example/x.xml".encode(), content_type="text/plain"))
+        served.add(
+            "/robots.txt",
+            Reply(
+                f"Sitemap: {served.url('/maps.xml')}\nSitemap: http://other.example/x.xml".encode(),
+                content_type="text/plain",
+            ),
+        )
         part = f"<sitemap><loc>{served.url('/part.xml')}</loc></sitemap>"
-        served.add("/maps.xml", Reply(f"<sitemapindex>{part}</sitemapindex>".encode(), content_type="application/xml"))
-        places = [*(served.url(path) for path in HIDDEN), "http://other.example/crawler.html", served.url("/private/crawler.html")]
+        served.add(
+            "/maps.xml",
+            Reply(f"<sitemapindex>{part}</sitemapindex>".encode(), content_type="application/xml"),
+        )
+        places = [
+            *(served.url(path) for path in HIDDEN),
+            "http://other.example/crawler.html",
+            served.url("/private/crawler.html"),
+        ]
         locs = "".join(f"<url><loc>{place}</loc></url>" for place in places)
-        served.add("/part.xml", Reply(f"<urlset>{locs}</urlset>".encode(), content_type="application/xml"))
+        served.add(
+            "/part.xml", Reply(f"<urlset>{locs}</urlset>".encode(), content_type="application/xml")
+        )
         served.add("/seed", "<title>seed</title><p>crawler frontier robots</p>")
         for number, path in enumerate(HIDDEN):
-            served.add(path, f"<title>page {number}</title><p>A topical crawler keeps a frontier, page number{number}.</p>")
+            served.add(
+                path,
+                f"<title>page {number}</title><p>A topical crawler keeps a frontier, page"
+                f" number{number}.</p>",
+            )
         yield served
 
 
@@ -46,7 +70,11 @@ def topic_of(site: LocalSite) -> Topic:
 
 
 def fetched(run: Run, site: LocalSite) -> list[str]:
-    urls = TopicPage.objects.filter(run=run, kind=TopicPage.Kind.PAGE).order_by("step").values_list("url", flat=True)
+    urls = (
+        TopicPage.objects.filter(run=run, kind=TopicPage.Kind.PAGE)
+        .order_by("step")
+        .values_list("url", flat=True)
+    )
     return [url.removeprefix(site.url("")) for url in urls]
 
 
@@ -57,20 +85,43 @@ def test_sitemaps_are_read_only_if_wanted(site: LocalSite) -> None:
 
 @pytest.mark.parametrize("graph", ["memory", "database"])
 def test_addresses_of_sitemaps_are_fetched_within_the_scope(site: LocalSite, graph: str) -> None:
-    run = crawled(topic_of(site), "best_first", graph=graph, sitemaps=True, scope={"without_paths": ["/private/"]})
-    assert sorted(fetched(run, site)) == ["/hidden/crawler-frontier-robots.html", "/hidden/garden-soup.html", "/hidden/topical-harvest.html", "/seed"]
+    run = crawled(
+        topic_of(site),
+        "best_first",
+        graph=graph,
+        sitemaps=True,
+        scope={"without_paths": ["/private/"]},
+    )
+    assert sorted(fetched(run, site)) == [
+        "/hidden/crawler-frontier-robots.html",
+        "/hidden/garden-soup.html",
+        "/hidden/topical-harvest.html",
+        "/seed",
+    ]
     row = TopicRun.objects.get(pk=run.pk)
-    assert row.refused["excluded_path"] == 1 and row.asked == 4, "a sitemap costs nothing of the budget of pages"
+    assert row.refused["excluded_path"] == 1 and row.asked == 4, (
+        "a sitemap costs nothing of the budget of pages"
+    )
     assert not Url.objects.filter(run=run, url__contains="other.example").exists()
-    assert set(Url.objects.filter(run=run, kind__in=sitemaps.KINDS).values_list("state", flat=True)) == {UrlState.DONE}
+    assert set(
+        Url.objects.filter(run=run, kind__in=sitemaps.KINDS).values_list("state", flat=True)
+    ) == {UrlState.DONE}
     again = sessions._rebuilt(run, row, sessions.no_pulse)
     assert again.steps == row.steps and again.walk.pages == row.pages and not again.outstanding
 
 
-def test_the_most_similar_addresses_are_taken(site: LocalSite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_most_similar_addresses_are_taken(
+    site: LocalSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sitemaps, "MAX_ADDRESSES", 2)
-    run = crawled(topic_of(site), "best_first", sitemaps=True, scope={"without_paths": ["/private/"]})
-    assert sorted(fetched(run, site)) == ["/hidden/crawler-frontier-robots.html", "/hidden/topical-harvest.html", "/seed"]
+    run = crawled(
+        topic_of(site), "best_first", sitemaps=True, scope={"without_paths": ["/private/"]}
+    )
+    assert sorted(fetched(run, site)) == [
+        "/hidden/crawler-frontier-robots.html",
+        "/hidden/topical-harvest.html",
+        "/seed",
+    ]
 
 
 @pytest.mark.parametrize("strategy", sorted(BUILT_IN))
@@ -78,7 +129,9 @@ def test_every_strategy_takes_listed_addresses(site: LocalSite, strategy: str) -
     run = begun(topic_of(site), strategy)
     session = sessions.acquire(run)
     session.choose()
-    session.edit({"listed": {"url": site.url("/maps.xml"), "addresses": [site.url(path) for path in HIDDEN]}})
+    session.edit(
+        {"listed": {"url": site.url("/maps.xml"), "addresses": [site.url(path) for path in HIDDEN]}}
+    )
     for url in list(session.outstanding):
         session.walk.failed(session.take(url))
     taken = set()
@@ -99,7 +152,10 @@ def test_a_sitemap_that_is_missing_or_damaged_harms_nothing(site: LocalSite) -> 
 
 
 def test_words_of_an_address() -> None:
-    assert listed.address_text("http://a.example/%E7%88%AC%E8%99%AB/My_page-7.html") == "爬虫 My page html"
+    assert (
+        listed.address_text("http://a.example/%E7%88%AC%E8%99%AB/My_page-7.html")
+        == "爬虫 My page html"
+    )
 
 
 def test_runs_over_many_hosts_have_a_limit_of_pages_per_host(site: LocalSite) -> None:

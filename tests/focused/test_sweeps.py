@@ -1,4 +1,5 @@
-"""Parameter sweeps: the values tried, the grid of three weights with the sum 1, and the heat map of given results."""
+"""Parameter sweeps: the values tried, the grid of three weights with the sum 1, and the heat map of
+given results."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ def test_every_entry_is_a_run_that_its_strategy_takes(name: str) -> None:
     assert len(entries) == len({tuple(values.items()) for values in entries.values()}) > 9
     for label, values in entries.items():
         own = {key: value for key, value in values.items() if key != TAU}
-        read_settings(strategy_class(label.partition(" ")[0], django_settings.TOPIC_STRATEGIES).Settings, own)
+        read_settings(
+            strategy_class(label.partition(" ")[0], django_settings.TOPIC_STRATEGIES).Settings, own
+        )
 
 
 def test_the_weights_are_those_of_a_triangle() -> None:
@@ -38,5 +41,11 @@ def test_a_heat_map_by_hand() -> None:
     assert found is not None and [y for y, _ in found.rows] == [20, 10]
     (top, missing), (low, best) = (squares for _, squares in found.rows)
     assert (top.area, top.share, missing.area) == (0.4, pytest.approx(0.5), None)
-    assert (low.share, best.share, best.best, best.interval, low.best) == (0.0, 1.0, True, (0.5, 0.7), False)
+    assert (low.share, best.share, best.best, best.interval, low.best) == (
+        0.0,
+        1.0,
+        True,
+        (0.5, 0.7),
+        False,
+    )
     assert heat(sweep, rows[3:]) is None

@@ -20,5 +20,7 @@ from focused.admin import titles
         (("strategy",), "", ""),
     ],
 )
-def test_the_history_shows_names_of_choices_instead_of_their_codes(way: tuple[str, ...], stored: Any, shown: Any) -> None:
+def test_the_history_shows_names_of_choices_instead_of_their_codes(
+    way: tuple[str, ...], stored: Any, shown: Any
+) -> None:
     assert titles.value(way, stored) == shown

@@ -1,5 +1,5 @@
-"""Tests a topic's settings in the admin: saving and undoing them, presets, a preview on recorded pages, adopting the best
-strategy of a comparison; displayed names."""
+"""Tests a topic's settings in the admin: saving and undoing them, presets, a preview on recorded
+pages, adopting the best strategy of a comparison; displayed names."""
 
 from __future__ import annotations
 
@@ -31,12 +31,19 @@ def test_saving_starts_nothing_and_one_click_goes_back(client: Client) -> None:
     made = topic(strategy="dolphin", parameters={"alpha": 0.2, "beta": 0.4, "gamma": 0.4})
     address = f"/admin/topics/{made.pk}/crawl/"
     before = tuning.values_of(made)
-    client.post(address, form("dolphin", p_alpha=1, p_beta=0, p_gamma=0, o_pages=7, hosts="example.org", save=1))
+    client.post(
+        address,
+        form("dolphin", p_alpha=1, p_beta=0, p_gamma=0, o_pages=7, hosts="example.org", save=1),
+    )
     made.refresh_from_db()
-    assert made.parameters["alpha"] == 1.0 and made.options["pages"] == 7 and not Run.objects.exists()
+    assert (
+        made.parameters["alpha"] == 1.0 and made.options["pages"] == 7 and not Run.objects.exists()
+    )
     text = client.get(address).content.decode()
     assert (
-        "Weight of relevance (α): 0.2 → <b>1</b>" in text and "Only hosts: – → <b>example.org</b>" in text and "operator" in text
+        "Weight of relevance (α): 0.2 → <b>1</b>" in text
+        and "Only hosts: – → <b>example.org</b>" in text
+        and "operator" in text
     )
     client.post(f"/admin/topics/{made.pk}/settings/undo/")
     made.refresh_from_db()
@@ -51,16 +58,24 @@ def test_a_start_with_keep_is_in_the_history_too(client: Client) -> None:
     made = topic(strategy="shark")
     client.post(f"/admin/topics/{made.pk}/crawl/", form("best_first", o_pages=5, keep="on"))
     assert Run.objects.get().parameters["strategy"] == "best_first"
-    assert "Shark search → <b>Best first</b>" in client.get(f"/admin/topics/{made.pk}/crawl/").content.decode()
+    assert (
+        "Shark search → <b>Best first</b>"
+        in client.get(f"/admin/topics/{made.pk}/crawl/").content.decode()
+    )
 
 
 def test_presets_fill_the_form_and_start_nothing(client: Client) -> None:
     made = topic(strategy="dolphin")
     address = f"/admin/topics/{made.pk}/crawl/"
     text = client.post(address, form("dolphin", preset="links", o_pages=33)).content.decode()
-    assert 'name="p_gamma" value="1"' in text and 'name="p_alpha" value="0"' in text and 'name="o_pages" value="33"' in text
+    assert (
+        'name="p_gamma" value="1"' in text
+        and 'name="p_alpha" value="0"' in text
+        and 'name="o_pages" value="33"' in text
+    )
     text = client.post(
-        address, form("dolphin", p_alpha=0.6, p_beta=0.2, p_gamma=0.2, keep_preset=1, preset_name="mine")
+        address,
+        form("dolphin", p_alpha=0.6, p_beta=0.2, p_gamma=0.2, keep_preset=1, preset_name="mine"),
     ).content.decode()
     assert 'name="p_alpha" value="0.6"' in text
     assert SettingsPreset.objects.get().values["alpha"] == 0.6
@@ -68,8 +83,13 @@ def test_presets_fill_the_form_and_start_nothing(client: Client) -> None:
     assert 'name="p_alpha" value="0.6"' in text
     client.post(address, form("dolphin", drop_preset="mine"))
     assert not SettingsPreset.objects.exists() and not Run.objects.exists()
-    assert "There is no such preset." in client.post(address, form("dolphin", preset="mine")).content.decode()
-    text = client.post(address, form("dolphin", p_alpha=7, keep_preset=1, preset_name="bad")).content.decode()
+    assert (
+        "There is no such preset."
+        in client.post(address, form("dolphin", preset="mine")).content.decode()
+    )
+    text = client.post(
+        address, form("dolphin", p_alpha=7, keep_preset=1, preset_name="bad")
+    ).content.decode()
     assert "lies between" in text and not SettingsPreset.objects.exists()
 
 
@@ -90,21 +110,35 @@ def test_a_preview_compares_what_is_typed_with_what_is_saved(client: Client) -> 
     file = WarcFile.objects.create(name="a.warc.gz", run=run, created=NOW)
     host = Host.objects.create(key="127.0.0.1:9")
     Page.objects.create(
-        url="http://127.0.0.1:9/", url_hash=1, key_hash=1, run=run, host=host, warc=file, status=200, fetched_at=NOW
+        url="http://127.0.0.1:9/",
+        url_hash=1,
+        key_hash=1,
+        run=run,
+        host=host,
+        warc=file,
+        status=200,
+        fetched_at=NOW,
     )
     assert "Preview on recorded pages" in client.get(address).content.decode()
     answer = client.post(address, form("shark", p_gamma=0.9, preview=1))
     compared = Comparison.objects.get()
     assert answer.headers["Location"] == f"/admin/topics/comparison/{compared.pk}/"
     assert compared.setup["order"] == ["best_first as saved", "shark as typed"]
-    assert compared.setup["strategies"]["shark as typed"]["gamma"] == 0.9 and compared.setup["files"] == [file.pk]
+    assert compared.setup["strategies"]["shark as typed"]["gamma"] == 0.9 and compared.setup[
+        "files"
+    ] == [file.pk]
     made.refresh_from_db()
     assert made.strategy == "best_first", "a preview changes nothing"
 
 
 def test_the_strategy_that_won_becomes_the_topics_own(client: Client) -> None:
     made = topic(strategy="shark")
-    setup = {"strategies": {"dolphin links": {"gamma": 1.0}, "fish": {}}, "pages": 9, "files": [], "definition": {}}
+    setup = {
+        "strategies": {"dolphin links": {"gamma": 1.0}, "fish": {}},
+        "pages": 9,
+        "files": [],
+        "definition": {},
+    }
     compared = Comparison.objects.create(topic=made, setup=setup, created=NOW)
     address = f"/admin/topics/comparison/{compared.pk}/choose/"
     client.post(address, {"entry": "lucky"})
@@ -112,7 +146,10 @@ def test_the_strategy_that_won_becomes_the_topics_own(client: Client) -> None:
     assert made.strategy == "shark"
     told = client.post(address, {"entry": "dolphin links"}, follow=True).content.decode()
     made.refresh_from_db()
-    assert (made.strategy, made.parameters) == ("dolphin", {"gamma": 1.0}) and "Dolphin · Patent: importance alone" in told
+    assert (made.strategy, made.parameters) == (
+        "dolphin",
+        {"gamma": 1.0},
+    ) and "Dolphin · Patent: importance alone" in told
     tuning.undo(made, now=NOW)
     assert Topic.objects.get().strategy == "shark"
 
@@ -121,19 +158,32 @@ def test_the_strategy_that_won_becomes_the_topics_own(client: Client) -> None:
 def test_everything_has_a_name_in_both_languages(language: str) -> None:
     with translation.override(language):
         for name in BUILT_IN:
-            owners = [(name, parameters_of(strategy_class(name).Settings)), ("options", parameters_of(RunOptions))]
+            owners = [
+                (name, parameters_of(strategy_class(name).Settings)),
+                ("options", parameters_of(RunOptions)),
+            ]
             assert titles.strategy(name) != name and name not in titles.strategy(name).split()
             for owner, parameters in owners:
                 for one in parameters:
                     title = titles.parameter(one.name, owner)
-                    assert title != one.name and (language == "en" or not title.isascii()), (owner, one.name)
-                    assert all(language == "en" or titles.choice(choice) != choice for choice in one.choices), one
+                    assert title != one.name and (language == "en" or not title.isascii()), (
+                        owner,
+                        one.name,
+                    )
+                    assert all(
+                        language == "en" or titles.choice(choice) != choice
+                        for choice in one.choices
+                    ), one
 
 
 def test_forms_show_the_names_beside_the_identifiers(client: Client) -> None:
     made = topic(strategy="ant_colony")
     text = client.get(f"/admin/topics/{made.pk}/crawl/").content.decode()
-    assert "Ant colony" in text and "Evaporation (ρ)" in text and "Name on the command line: rho" in text
+    assert (
+        "Ant colony" in text
+        and "Evaporation (ρ)" in text
+        and "Name on the command line: rho" in text
+    )
     assert 'data-slides="p_rho"' in text
     for address in (f"/admin/topics/{made.pk}/", "/admin/topics/"):
         assert "Ant colony" in client.get(address).content.decode()

@@ -1,5 +1,5 @@
-"""Tests that strategies are discovered from their files and define their own display texts, and that all these texts are
-translated."""
+"""Tests that strategies are discovered from their files and define their own display texts, and
+that all these texts are translated."""
 
 import gettext
 import random
@@ -39,29 +39,46 @@ def test_every_text_of_strategies_and_options_is_in_the_catalogue() -> None:
     assert shown <= catalogue() and "" not in shown
 
 
-def test_a_file_with_a_strategy_is_all_that_one_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The strategy from the contributor's guide in a file of its own is found by its name, shown with its texts, and can be
-    run."""
+def test_a_file_with_a_strategy_is_all_that_one_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The strategy from the contributor's guide in a file of its own is found by its name, shown
+    with its texts, and can be run."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    (block,) = (one for one in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL) if "Strategy" in one)
+    (block,) = (
+        one
+        for one in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        if "Strategy" in one
+    )
     (tmp_path / "shortest_of_the_guide.py").write_text(block, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     found = find(tmp_path, "")
     assert list(found) == ["shortest_first"]
-    monkeypatch.setattr(strategies, "BUILT_IN", {**BUILT_IN, "shortest_first": found["shortest_first"].lstrip(".")})
+    monkeypatch.setattr(
+        strategies, "BUILT_IN", {**BUILT_IN, "shortest_first": found["shortest_first"].lstrip(".")}
+    )
     monkeypatch.setattr(titles, "BUILT_IN", strategies.BUILT_IN)
     one = strategy_class("shortest_first")
-    assert titles.strategy("shortest_first") == one.title and "shortest_first" in titles.strategies()
+    assert (
+        titles.strategy("shortest_first") == one.title and "shortest_first" in titles.strategies()
+    )
     assert "shortest_first" in {row["name"] for row in crawl_views.strategies()}
     web = random_web(3)
     reached = order("shortest_first", web, ["p0"])
-    assert set(reached) == set(order("breadth_first", web, ["p0"])) and reached != order("breadth_first", web, ["p0"])
+    assert set(reached) == set(order("breadth_first", web, ["p0"])) and reached != order(
+        "breadth_first", web, ["p0"]
+    )
 
 
 def test_two_strategies_of_one_name_are_refused(tmp_path: Path) -> None:
     for file in ("one", "two"):
-        (tmp_path / f"{file}.py").write_text('class Mine(Strategy):\n    name = "mine"\n', encoding="utf-8")
-    with pytest.raises(ValueError, match=r"two strategies are named mine: package\.one\.Mine and package\.two\.Mine"):
+        (tmp_path / f"{file}.py").write_text(
+            'class Mine(Strategy):\n    name = "mine"\n', encoding="utf-8"
+        )
+    with pytest.raises(
+        ValueError,
+        match=r"two strategies are named mine: package\.one\.Mine and package\.two\.Mine",
+    ):
         find(tmp_path, "package")
 
 
@@ -72,7 +89,9 @@ def test_the_parts_of_every_score_have_names() -> None:
         strategy = strategy_class(name)(Relevance(topic(["p0"])), MemoryGraph(), random.Random(1))
         waiting = strategy.select
 
-        def watched(strategy: Strategy = strategy, waiting: Callable[[], Node | None] = waiting) -> Node | None:
+        def watched(
+            strategy: Strategy = strategy, waiting: Callable[[], Node | None] = waiting
+        ) -> Node | None:
             node = waiting()
             if node is not None:
                 parts.update(strategy.explain(node))

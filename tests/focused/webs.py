@@ -1,4 +1,5 @@
-"""Small generated webs for strategies: pages by name, each with its words and its links as (target, anchor, context)."""
+"""Small generated webs for strategies: pages by name, each with its words and its links as (target,
+anchor, context)."""
 
 from __future__ import annotations
 
@@ -27,10 +28,16 @@ def url(name: str) -> str:
 
 
 class Web:
-    """A source of pages by name. `get` raises Outside for a page that does not exist, and returns None for one in `broken`."""
+    """A source of pages by name. `get` raises Outside for a page that does not exist, and returns
+    None for one in `broken`."""
 
-    def __init__(self, pages: Mapping[str, tuple[str, Sequence[WebLink]]], broken: Sequence[str] = ()) -> None:
-        self.pages = {url(name): self._content(url(name), text, links) for name, (text, links) in pages.items()}
+    def __init__(
+        self, pages: Mapping[str, tuple[str, Sequence[WebLink]]], broken: Sequence[str] = ()
+    ) -> None:
+        self.pages = {
+            url(name): self._content(url(name), text, links)
+            for name, (text, links) in pages.items()
+        }
         self.broken = {url(name) for name in broken}
         self.asked: list[str] = []
 
@@ -47,13 +54,19 @@ class Web:
         found = []
         for link in links:
             target, anchor, context = (*((link,) if isinstance(link, str) else link), "", "")[:3]
-            found.append(Link(url(target), anchor, tuple(tokenize(anchor)), Counter(tokenize(context))))
+            found.append(
+                Link(url(target), anchor, tuple(tokenize(anchor)), Counter(tokenize(context)))
+            )
         words = Counter(tokenize(f"{text} {own.rpartition('/')[2]}"))
         return Content(own, text, words, tuple(found), simhash(words))
 
 
 def topic(seeds: Sequence[str], **changes: object) -> Topic:
-    return Topic("t", tuple(url(seed) for seed in seeds), **{"documents": DOCUMENTS, "threshold": 0.3, **changes})
+    return Topic(
+        "t",
+        tuple(url(seed) for seed in seeds),
+        **{"documents": DOCUMENTS, "threshold": 0.3, **changes},
+    )
 
 
 def order(
@@ -67,7 +80,10 @@ def order(
     **values: object,
 ) -> list[str]:
     """The names of the pages in the order in which a strategy fetches them."""
-    return [step.url.replace("http://site.example/", "") for step in run(name, web, seeds, pages, about, history, seed, **values).steps]
+    return [
+        step.url.replace("http://site.example/", "")
+        for step in run(name, web, seeds, pages, about, history, seed, **values).steps
+    ]
 
 
 def run(
@@ -87,7 +103,8 @@ def run(
 
 
 def random_web(seed: int, pages: int = 60, links: int = 4, on_topic: float = 0.3) -> Web:
-    """A connected random web in which every page has its own words and anchors; a given share of the pages is on topic."""
+    """A connected random web in which every page has its own words and anchors; a given share of
+    the pages is on topic."""
     rng = random.Random(seed)
     words = ON.split() + OFF.split() + [f"word{i}" for i in range(40)]
     found: dict[str, tuple[str, list[WebLink]]] = {}
@@ -98,28 +115,47 @@ def random_web(seed: int, pages: int = 60, links: int = 4, on_topic: float = 0.3
         if i + 1 < pages:
             targets.append(names[i + 1])
         out: list[WebLink] = [
-            (target, " ".join(rng.choices(words, k=2)), " ".join(rng.choices(words, k=4))) for target in dict.fromkeys(targets) if target != name
+            (target, " ".join(rng.choices(words, k=2)), " ".join(rng.choices(words, k=4)))
+            for target in dict.fromkeys(targets)
+            if target != name
         ]
         found[name] = (text, out)
     return Web(found)
 
 
-def build(name: str, about: Topic | None = None, history: Sequence[object] = (), **values: object) -> Strategy:
-    """Returns the strategy `name` with parameters `values` and an empty graph, not started; `about` is its topic."""
-    return strategy_class(name)(Relevance(about or topic(["s"])), MemoryGraph(), random.Random(1), values, history)
+def build(
+    name: str, about: Topic | None = None, history: Sequence[object] = (), **values: object
+) -> Strategy:
+    """Returns the strategy `name` with parameters `values` and an empty graph, not started; `about`
+    is its topic."""
+    return strategy_class(name)(
+        Relevance(about or topic(["s"])), MemoryGraph(), random.Random(1), values, history
+    )
 
 
 def start(
-    name: str, links: Sequence[WebLink], relevant: bool = False, similarity: float = 0.0, about: Topic | None = None, **values: object
+    name: str,
+    links: Sequence[WebLink],
+    relevant: bool = False,
+    similarity: float = 0.0,
+    about: Topic | None = None,
+    **values: object,
 ) -> Strategy:
-    """Returns a strategy that has just expanded its only seed "s" with the given links; `values` are its parameters."""
+    """Returns a strategy that has just expanded its only seed "s" with the given links; `values`
+    are its parameters."""
     strategy = build(name, about, **values)
     strategy.start([url("s")])
     fetch(strategy, "s", links, relevant, similarity)
     return strategy
 
 
-def fetch(strategy: Strategy, name: str, links: Sequence[WebLink], relevant: bool = False, similarity: float = 0.0) -> Node:
+def fetch(
+    strategy: Strategy,
+    name: str,
+    links: Sequence[WebLink],
+    relevant: bool = False,
+    similarity: float = 0.0,
+) -> Node:
     """Tells a strategy that a page with links was fetched."""
     node = strategy.graph.add(url(name), 1, None)
     strategy.graph.drop(node)

@@ -9,14 +9,32 @@ from datetime import UTC, datetime, timedelta
 
 NOW = datetime(2026, 11, 21, 4, 6, tzinfo=UTC)
 WORDS = {
-    "en": """harbour lantern orchard window copper signal market river winter garden bridge paper stone silver engine letter
-    question about broken trying to find why does the old radio hum under rain update firmware best way of keeping""".split(),
-    "zh": "怎么 升级 之后 内存 不够 请问 大家 推荐 一款 显示器 色差 教程 求助 服务器 迁移 记录 一次 经验 分享 周末 出游 路线".split(),
-    "de": """Frage zur Heizung im alten Haus warum läuft der Lüfter nicht mehr Erfahrungen mit neuen Reifen gesucht
-    Anleitung Umbau Fahrrad Licht Garten""".split(),
-    "ru": "вопрос о ремонте старого радио почему не работает подсветка посоветуйте хороший монитор для дома".split(),
-}  # fmt: skip
-NAMES = "anna bertold chen dmitri eva_k farid Günther hanako ivo jana88 K.Lee liming moritz noor o_brien pavel 小明 王芳".split()
+    "en": (
+        """
+            harbour lantern orchard window copper signal market river winter garden bridge paper
+            stone silver engine letter question about broken trying to find why does the old radio
+            hum under rain update firmware best way of keeping
+        """.split()
+    ),
+    "zh": (
+        "怎么 升级 之后 内存 不够 请问 大家 推荐 一款 显示器 色差 教程 求助 服务器 迁移 记录 一次"
+        " 经验 分享 周末 出游 路线".split()
+    ),
+    "de": (
+        """
+            Frage zur Heizung im alten Haus warum läuft der Lüfter nicht mehr Erfahrungen mit neuen
+            Reifen gesucht Anleitung Umbau Fahrrad Licht Garten
+        """.split()
+    ),
+    "ru": (
+        "вопрос о ремонте старого радио почему не работает подсветка посоветуйте хороший монитор"
+        " для дома".split()
+    ),
+}
+NAMES = (
+    "anna bertold chen dmitri eva_k farid Günther hanako ivo jana88 K.Lee liming moritz noor"
+    " o_brien pavel 小明 王芳".split()
+)
 
 
 @dataclass
@@ -32,7 +50,8 @@ class Reply:
 
 @dataclass
 class Topic:
-    """A thread of the test forum, with all its posts (`posts`); `board` is the number of its board."""
+    """A thread of the test forum, with all its posts (`posts`); `board` is the number of its
+    board."""
 
     number: int
     title: str
@@ -50,7 +69,8 @@ class Topic:
 
 @dataclass
 class Section:
-    """A board as a row of the forum's index page: name, description, counts, and the topic with the last post."""
+    """A board as a row of the forum's index page: name, description, counts, and the topic with the
+    last post."""
 
     number: int
     name: str
@@ -62,7 +82,8 @@ class Section:
 
 @dataclass
 class RandomForum:
-    """A randomly generated forum: boards, threads and posts, and the format in which its times are written."""
+    """A randomly generated forum: boards, threads and posts, and the format in which its times are
+    written."""
 
     seed: int
     language: str = "en"
@@ -74,8 +95,14 @@ class RandomForum:
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
         count = self.random.randint(6, 25)
-        moments = sorted((NOW - timedelta(minutes=self.random.randint(3, 60 * 24 * 700)) for _ in range(count)), reverse=True)
-        self.topics = [self._topic(1000 + self.random.randint(0, 90) + 100 * at, last) for at, last in enumerate(moments)]
+        moments = sorted(
+            (NOW - timedelta(minutes=self.random.randint(3, 60 * 24 * 700)) for _ in range(count)),
+            reverse=True,
+        )
+        self.topics = [
+            self._topic(1000 + self.random.randint(0, 90) + 100 * at, last)
+            for at, last in enumerate(moments)
+        ]
         for at in range(self.random.choice([0, 1, 2])):
             old = self._topic(400 + at, NOW - timedelta(days=self.random.randint(800, 1200)))
             old.pinned = True
@@ -84,7 +111,9 @@ class RandomForum:
 
     def words(self, low: int, high: int) -> str:
         """Some random words of the forum's language."""
-        chosen = [self.random.choice(WORDS[self.language]) for _ in range(self.random.randint(low, high))]
+        chosen = [
+            self.random.choice(WORDS[self.language]) for _ in range(self.random.randint(low, high))
+        ]
         return ("" if self.language == "zh" else " ").join(chosen)
 
     def _post(self, number: int, at: datetime) -> Reply:
@@ -102,13 +131,26 @@ class RandomForum:
             if self.random.random() < 0.25:
                 post.quote = before.author, before.text
         title = self.words(3, 7)
-        return Topic(number, f"{title[0].upper()}{title[1:]} {number % 97}x", posts, self.random.randint(2, 5), replies * 31 + self.random.randint(5, 900))
+        return Topic(
+            number,
+            f"{title[0].upper()}{title[1:]} {number % 97}x",
+            posts,
+            self.random.randint(2, 5),
+            replies * 31 + self.random.randint(5, 900),
+        )
 
     def _board(self, number: int) -> Section:
         threads = self.random.randint(3, 4000)
         name = self.words(1, 3)
         topic = self.random.choice(self.topics)
-        return Section(number, f"{name[0].upper()}{name[1:]} {number}", self.words(4, 9), threads, threads * self.random.randint(1, 9), topic)
+        return Section(
+            number,
+            f"{name[0].upper()}{name[1:]} {number}",
+            self.words(4, 9),
+            threads,
+            threads * self.random.randint(1, 9),
+            topic,
+        )
 
     def when(self, at: datetime) -> str:
         """A time in this forum's format."""
@@ -141,14 +183,20 @@ _DE = "Januar Februar März April Mai Juni Juli August September Oktober Novembe
 _RU = "янв фев мар апр май июн июл авг сен окт ноя дек".split()
 TIMES: dict[str, Callable[[datetime], str]] = {
     "iso": lambda at: f"{at:%Y-%m-%d %H:%M}",
-    "american": lambda at: f"{at:%b} {at.day}, {at.year}, {at.hour % 12 or 12}:{at:%M} {'am' if at.hour < 12 else 'pm'}",
+    "american": lambda at: (
+        f"{at:%b} {at.day}, {at.year}, {at.hour % 12 or 12}:{at:%M}"
+        f" {'am' if at.hour < 12 else 'pm'}"
+    ),
     "european": lambda at: f"{at:%d.%m.%Y}, {at:%H:%M}",
-    "long": lambda at: f"{at:%a} {at:%b} {at:%d}, {at.year} {at.hour % 12 or 12}:{at:%M} {'am' if at.hour < 12 else 'pm'}",
+    "long": lambda at: (
+        f"{at:%a} {at:%b} {at:%d}, {at.year} {at.hour % 12 or 12}:{at:%M}"
+        f" {'am' if at.hour < 12 else 'pm'}"
+    ),
     "german": lambda at: f"{at.day}. {_DE[at.month - 1]} {at.year} {at:%H:%M}",
     "russian": lambda at: f"{at:%d} {_RU[at.month - 1]} {at.year}, {at:%H:%M}",
     "chinese": _chinese,
     "kanji": lambda at: f"{at.year}年{at.month}月{at.day}日 {at:%H:%M}",
     "days": _day,
     "ago": _ago,
-}  # fmt: skip
+}
 COARSE = frozenset({"ago"})

@@ -1,7 +1,9 @@
-"""Keeps the database rows left by a discovery or first crawl of a local forum, to restore them for further tests of a module.
+"""Keeps the database rows left by a discovery or first crawl of a local forum, to restore them for
+further tests of a module.
 
-Each discovery or crawl takes a third of a second or more; copying its rows takes some hundredths. This works only for a server
-that serves the same forum again at the same address, because the rows contain the address.
+Each discovery or crawl takes a third of a second or more; copying its rows takes some hundredths.
+This works only for a server that serves the same forum again at the same address, because the rows
+contain the address.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ APPS = ("crawlmgr", "forums")
 
 @dataclass(frozen=True)
 class Left:
-    """What a crawl left, to be restored later: rows by table, archive files by name, requested paths, and the site's key."""
+    """What a crawl left, to be restored later: rows by table, archive files by name, requested
+    paths, and the site's key."""
 
     rows: dict[str, list[tuple[Any, ...]]]
     files: dict[str, bytes]
@@ -36,7 +39,8 @@ _kept: dict[tuple[str, ...], Left] = {}
 
 
 def once(server: ForumServer, what: str, make: Callable[[], Site]) -> Site:
-    """Returns the result of `make`. If it was called before for a forum of equal content, copies the rows that it stored then."""
+    """Returns the result of `make`. If it was called before for a forum of equal content, copies
+    the rows that it stored then."""
     if not server.repeats or server.forum.log or server.forum.on_request:
         return make()
     key = (what, server.url, _content(server.forum))
@@ -49,12 +53,23 @@ def once(server: ForumServer, what: str, make: Callable[[], Site]) -> Site:
 
 
 def _content(forum: LocalForum) -> str:
-    """Returns a text with all values from which the forum's pages are made; equal texts mean equal pages."""
-    return repr([type(forum), *(getattr(forum, one.name) for one in fields(forum)), forum.names, forum.all, forum.sessions])
+    """Returns a text with all values from which the forum's pages are made; equal texts mean equal
+    pages."""
+    return repr(
+        [
+            type(forum),
+            *(getattr(forum, one.name) for one in fields(forum)),
+            forum.names,
+            forum.all,
+            forum.sessions,
+        ]
+    )
 
 
 def _tables() -> list[str]:
-    return [model._meta.db_table for name in APPS for model in apps.get_app_config(name).get_models()]
+    return [
+        model._meta.db_table for name in APPS for model in apps.get_app_config(name).get_models()
+    ]
 
 
 def _taken(site: Site, forum: LocalForum) -> Left:
@@ -64,7 +79,9 @@ def _taken(site: Site, forum: LocalForum) -> Left:
             cursor.execute(f'SELECT * FROM "{table}"')  # noqa: S608 - our own tables
             if found := cursor.fetchall():
                 rows[table] = list(found)
-    files = {name: _place(name).read_bytes() for name in WarcFile.objects.values_list("name", flat=True)}
+    files = {
+        name: _place(name).read_bytes() for name in WarcFile.objects.values_list("name", flat=True)
+    }
     return Left(rows, files, list(forum.log), site.pk)
 
 
@@ -72,7 +89,10 @@ def _put(left: Left, forum: LocalForum) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         for table, rows in left.rows.items():
             cursor.execute(f'DELETE FROM "{table}"')  # noqa: S608
-            cursor.executemany(f'INSERT INTO "{table}" VALUES ({", ".join(["%s"] * len(rows[0]))})', rows)  # noqa: S608
+            cursor.executemany(
+                f'INSERT INTO "{table}" VALUES ({", ".join(["%s"] * len(rows[0]))})',  # noqa: S608
+                rows,  # noqa: S608
+            )
     for name, content in left.files.items():
         _place(name).write_bytes(content)
     forum.log[:] = left.log

@@ -40,30 +40,54 @@ BOARDS = [
 
 def slug(name: str) -> str:
     """A name in the form used in addresses."""
-    return "-".join("".join(c if c.isascii() and c.isalnum() else " " for c in name.lower()).split()) or "board"
+    return (
+        "-".join("".join(c if c.isascii() and c.isalnum() else " " for c in name.lower()).split())
+        or "board"
+    )
 
 
 # Formats of the addresses of boards and threads, first and further pages.
 SCHEMES = {
-    "slash": (("/forum/{n}-{slug}", "/forum/{n}-{slug}?page={p}"), ("/topic/{t}-{slug}", "/topic/{t}-{slug}?page={p}")),
+    "slash": (
+        ("/forum/{n}-{slug}", "/forum/{n}-{slug}?page={p}"),
+        ("/topic/{t}-{slug}", "/topic/{t}-{slug}?page={p}"),
+    ),
     "phpbb": (
         ("/viewforum.php?f={n}", "/viewforum.php?f={n}&start={start}"),
         ("/viewtopic.php?f={n}&t={t}", "/viewtopic.php?f={n}&t={t}&start={start}"),
     ),
-    "rewritten": (("/{slug}-f{n}.html", "/{slug}-f{n}-{start}.html"), ("/{slug}-t{t}.html", "/{slug}-t{t}-{start}.html")),
-    "discuz": (("/forum-{n}-1.html", "/forum-{n}-{p}.html"), ("/thread-{t}-1-1.html", "/thread-{t}-{p}-1.html")),
+    "rewritten": (
+        ("/{slug}-f{n}.html", "/{slug}-f{n}-{start}.html"),
+        ("/{slug}-t{t}.html", "/{slug}-t{t}-{start}.html"),
+    ),
+    "discuz": (
+        ("/forum-{n}-1.html", "/forum-{n}-{p}.html"),
+        ("/thread-{t}-1-1.html", "/thread-{t}-{p}-1.html"),
+    ),
     "discuz-query": (
         ("/forum.php?mod=forumdisplay&fid={n}", "/forum.php?mod=forumdisplay&fid={n}&page={p}"),
         ("/forum.php?mod=viewthread&tid={t}", "/forum.php?mod=viewthread&tid={t}&page={p}"),
     ),
-    "xenforo": (("/forums/{slug}.{n}/", "/forums/{slug}.{n}/page-{p}"), ("/threads/{slug}.{t}/", "/threads/{slug}.{t}/page-{p}")),
+    "xenforo": (
+        ("/forums/{slug}.{n}/", "/forums/{slug}.{n}/page-{p}"),
+        ("/threads/{slug}.{t}/", "/threads/{slug}.{t}/page-{p}"),
+    ),
     "xenforo-query": (
         ("/index.php?forums/{slug}.{n}/", "/index.php?forums/{slug}.{n}/page-{p}"),
         ("/index.php?threads/{slug}.{t}/", "/index.php?threads/{slug}.{t}/page-{p}"),
     ),
-    "vanilla": (("/categories/{slug}", "/categories/{slug}/p{p}"), ("/discussion/{t}/{slug}", "/discussion/{t}/{slug}/p{p}")),
-    "discourse": (("/c/{slug}/{n}", "/c/{slug}/{n}?page={p}"), ("/t/{slug}/{t}", "/t/{slug}/{t}?page={p}")),
-    "mybb": (("/Forum-{slug}", "/Forum-{slug}?page={p}"), ("/Thread-{slug}", "/Thread-{slug}?page={p}")),
+    "vanilla": (
+        ("/categories/{slug}", "/categories/{slug}/p{p}"),
+        ("/discussion/{t}/{slug}", "/discussion/{t}/{slug}/p{p}"),
+    ),
+    "discourse": (
+        ("/c/{slug}/{n}", "/c/{slug}/{n}?page={p}"),
+        ("/t/{slug}/{t}", "/t/{slug}/{t}?page={p}"),
+    ),
+    "mybb": (
+        ("/Forum-{slug}", "/Forum-{slug}?page={p}"),
+        ("/Thread-{slug}", "/Thread-{slug}?page={p}"),
+    ),
     "smf": (
         ("/index.php?board={n}.0", "/index.php?board={n}.{start}"),
         ("/index.php?topic={t}.0", "/index.php?topic={t}.{start}"),
@@ -79,10 +103,13 @@ SCHEMES = {
 
 @dataclass
 class Forum:
-    """A forum with an index, or with one list of the threads of all boards, in one of two themes."""
+    """A forum with an index, or with one list of the threads of all boards, in one of two
+    themes."""
 
     boards: list[Board] = field(default_factory=lambda: list(BOARDS))
-    front: str = "index"  # kind of front page: "index" (boards), "mixed" (threads of all boards) or "portal"
+    front: str = (
+        "index"  # kind of front page: "index" (boards), "mixed" (threads of all boards) or "portal"
+    )
     theme: str = "plain"
     zone_hours: int = 0
     per_page: int = 20
@@ -100,12 +127,17 @@ class Forum:
                 self.url_of_thread(thread)
 
     def page(self, url: str) -> tuple[int, str]:
-        """Returns status and HTML of the page at `url`; 404 unless it is the front page or an earlier page linked to it."""
+        """Returns status and HTML of the page at `url`; 404 unless it is the front page or an
+        earlier page linked to it."""
         self.asked.append(url)
         parts = urlsplit(url)
         told = f"{unquote(parts.path)}?{unquote(parts.query)}".rstrip("?")
         what, number, page = self.routes.get(told, ("", "", 1))
-        front = {"index": self.index, "mixed": lambda: self.mixed(int(number or 1)), "portal": self.portal}[self.front]
+        front = {
+            "index": self.index,
+            "mixed": lambda: self.mixed(int(number or 1)),
+            "portal": self.portal,
+        }[self.front]
         bodies = {
             "front": front,
             "index": self.index,
@@ -125,12 +157,22 @@ class Forum:
 
     def members(self) -> str:
         """A list of members, which is not a board."""
-        return "<main><h1>Members</h1>" + "".join(f'<p><a href="/user/{n}">user{n}</a></p>' for n in range(9)) + "</main>"
+        return (
+            "<main><h1>Members</h1>"
+            + "".join(f'<p><a href="/user/{n}">user{n}</a></p>' for n in range(9))
+            + "</main>"
+        )
 
     def url_of(self, board: Board, page: int = 1) -> str:
         """A board's address in the format of the forum's software."""
         first = SCHEMES[self.scheme][0][page > 1]
-        values = {"n": board.number, "slug": slug(board.name), "name": board.name, "p": page, "start": (page - 1) * self.per_page}
+        values = {
+            "n": board.number,
+            "slug": slug(board.name),
+            "name": board.name,
+            "p": page,
+            "start": (page - 1) * self.per_page,
+        }
         return self.named(first.format(**values), "list", board.number, page)
 
     def url_of_thread(self, thread: int, page: int = 1) -> str:
@@ -152,10 +194,16 @@ class Forum:
         return self.named(f"/group/9-{name}", "group", name)
 
     def frame(self, body: str) -> str:
-        """The complete HTML page with the contents `body`: adds title, wrapping elements and menu."""
+        """The complete HTML page with the contents `body`: adds title, wrapping elements and
+        menu."""
         mark = "bright" if self.theme == "plain" else "dark"
-        menu = '<a href="/">Home</a> <a href="/members">Members</a> <a href="/search">Search</a> <a href="/forum/rss">Feed</a>'
-        wrap = "".join(f'<div class="{mark}-{part}">' for part in ("page", "wrap", "inner", "column"))
+        menu = (
+            '<a href="/">Home</a> <a href="/members">Members</a> <a href="/search">Search</a> <a'
+            ' href="/forum/rss">Feed</a>'
+        )
+        wrap = "".join(
+            f'<div class="{mark}-{part}">' for part in ("page", "wrap", "inner", "column")
+        )
         title = body.partition("<h1>")[2].partition("</h1>")[0] or "Index"
         return (
             f"<html lang=en><head><title>{title} - Little Forum</title></head><body>{wrap}"
@@ -183,42 +231,63 @@ class Forum:
 
     def portal(self) -> str:
         """A front page that only links to the forum."""
-        return '<main><h1>Welcome</h1><p>News of the club.</p><a href="' + self.named("/board/", "index") + '">Forum</a></main>'
+        return (
+            '<main><h1>Welcome</h1><p>News of the club.</p><a href="'
+            + self.named("/board/", "index")
+            + '">Forum</a></main>'
+        )
 
     def index(self, group: str | None = None) -> str:
-        """Returns the HTML of the index page: the boards by category, each followed by its sub-boards."""
+        """Returns the HTML of the index page: the boards by category, each followed by its
+        sub-boards."""
         rows = []
-        told = "data-board" if self.scheme == "slugs" else ""  # the tests' reader finds boards by it if addresses are unclear
+        told = (
+            "data-board" if self.scheme == "slugs" else ""
+        )  # the tests' reader finds boards by it if addresses are unclear
         for name in dict.fromkeys(board.group for board in self.boards):
             if group is not None and name != group:
                 continue
-            rows.append(f'<h2><a href="{self.url_of_group(name)}" data-board data-group>{name}</a></h2>')
+            rows.append(
+                f'<h2><a href="{self.url_of_group(name)}" data-board data-group>{name}</a></h2>'
+            )
             for board in self.boards:
                 if board.group != name or board.parent is not None:
                     continue
                 subs = [sub for sub in self.boards if sub.parent == board.number]
                 rows.append(
-                    f'<div class="row"><a href="{self.url_of(board)}" data-board>{escape(board.name)}</a> {board.threads}'
-                    + "".join(f' <a {told} href="{self.url_of(sub)}">{escape(sub.name)}</a>' for sub in subs)
+                    f'<div class="row"><a href="{self.url_of(board)}"'
+                    f" data-board>{escape(board.name)}</a> {board.threads}"
+                    + "".join(
+                        f' <a {told} href="{self.url_of(sub)}">{escape(sub.name)}</a>'
+                        for sub in subs
+                    )
                     + "</div>"
                 )
-        top = [("/", "Index")] if group is None else [("/", "Index"), (self.url_of_group(group), group)]
+        top = (
+            [("/", "Index")]
+            if group is None
+            else [("/", "Index"), (self.url_of_group(group), group)]
+        )
         return f'{self.path(*top)}<main data-kind="index">{"".join(rows)}</main>'
 
     def row(self, board: Board, thread: int, label: bool = False) -> str:
-        """Returns a thread's row in a list as HTML; with `label`, the row also links to the board."""
+        """Returns a thread's row in a list as HTML; with `label`, the row also links to the
+        board."""
         local, ago = self.when(thread)
         named = f' <a data-of href="{self.url_of(board)}">{escape(board.name)}</a>' if label else ""
         return (
-            f'<div class="row" data-thread><a href="{self.url_of_thread(thread)}">About {thread}</a>{named}'
-            f" <i>{thread % 60}</i>"
-            f' <span title="{local}">{ago}</span> <a href="{self.url_of_thread(thread)}#last">last</a></div>'
+            f'<div class="row" data-thread><a href="{self.url_of_thread(thread)}">About'
+            f' {thread}</a>{named} <i>{thread % 60}</i> <span title="{local}">{ago}</span> <a'
+            f' href="{self.url_of_thread(thread)}#last">last</a></div>'
         )
 
     def pager(self, address: Callable[[int], str], number: int, count: int) -> str:
         """Numbered links to the other pages."""
         last = max(1, -(-count // self.per_page))
-        links = [f"<b>{n}</b>" if n == number else f'<a href="{address(n)}">{n}</a>' for n in range(1, last + 1)]
+        links = [
+            f"<b>{n}</b>" if n == number else f'<a href="{address(n)}">{n}</a>'
+            for n in range(1, last + 1)
+        ]
         return f'<div class="pager">{" ".join(links)}</div>' if last > 1 else ""
 
     def list_of(self, number: int, page: int) -> str:
@@ -231,16 +300,23 @@ class Forum:
         rows = "".join(self.row(board, thread) for thread in shown)
         crumbs = self.path(*above, (self.url_of(board), board.name))
         pager = self.pager(lambda n: self.url_of(board, n), page, len(threads))
-        return f'{crumbs}<main data-kind="threadlist"><h1>{escape(board.name)}</h1>{rows}{pager}</main>'
+        return (
+            f"{crumbs}<main"
+            f' data-kind="threadlist"><h1>{escape(board.name)}</h1>{rows}{pager}</main>'
+        )
 
     def mixed(self, page: int) -> str:
-        """Returns the contents of a page that lists the threads of all boards, each row with the name of its board."""
-        everything = sorted(((t, b) for b in self.boards for t in self.threads_of(b)), key=lambda pair: self.when(pair[0])[0])[
-            ::-1
-        ]
+        """Returns the contents of a page that lists the threads of all boards, each row with the
+        name of its board."""
+        everything = sorted(
+            ((t, b) for b in self.boards for t in self.threads_of(b)),
+            key=lambda pair: self.when(pair[0])[0],
+        )[::-1]
         shown = everything[(page - 1) * self.per_page : page * self.per_page]
         rows = "".join(self.row(board, thread, label=True) for thread, board in shown)
-        pager = self.pager(lambda n: self.named(f"/?page={n}" if n > 1 else "/", "front", n), page, len(everything))
+        pager = self.pager(
+            lambda n: self.named(f"/?page={n}" if n > 1 else "/", "front", n), page, len(everything)
+        )
         return f'<main data-kind="threadlist"><h1>Active</h1>{rows}{pager}</main>'
 
     def thread(self, number: int, page: int) -> str:
@@ -248,8 +324,8 @@ class Forum:
         board = next(board for board in self.boards if board.number == number // 1000)
         count = number % 60 + 1
         posts = "".join(
-            f'<article data-post="{number * 100 + n}"><b>anna</b> <time>2026-11-0{1 + n % 9} 10:00</time>'
-            f"<p>Text {n}</p></article>"
+            f'<article data-post="{number * 100 + n}"><b>anna</b> <time>2026-11-0{1 + n % 9}'
+            f" 10:00</time><p>Text {n}</p></article>"
             for n in range((page - 1) * self.per_page, min(count, page * self.per_page))
         )
         crumbs = self.path(("/", "Index"), (self.url_of(board), board.name))
@@ -258,9 +334,16 @@ class Forum:
 
 
 def marked_reader(
-    html: str, url: str, fetched_at: datetime, *, hints: bool = True, timezone: str = "UTC", day_first: bool | None = None
+    html: str,
+    url: str,
+    fetched_at: datetime,
+    *,
+    hints: bool = True,
+    timezone: str = "UTC",
+    day_first: bool | None = None,
 ) -> PageReading:
-    """Reads the pages of the test forum by their data attributes: the tests are about discovery, not about reading."""
+    """Reads the pages of the test forum by their data attributes: the tests are about discovery,
+    not about reading."""
     del hints
     context = DateContext(fetched_at, timezone, day_first)
     root = document_fromstring(html)
@@ -269,14 +352,22 @@ def marked_reader(
     pager = list(root.xpath("//div[@class='pager']/a"))
     current = int("".join(root.xpath("//div[@class='pager']/b/text()")) or 1)
     follow = next((urljoin(url, a.get("href")) for a in pager if a.text == str(current + 1)), None)
-    reading = PageReading(kind, next=follow, pages=tuple(urljoin(url, a.get("href")) for a in pager), current=current)
+    reading = PageReading(
+        kind, next=follow, pages=tuple(urljoin(url, a.get("href")) for a in pager), current=current
+    )
     if main is None or kind is PageKind.other:
         return reading
     records: list[object] = []
     if kind is PageKind.index:
         for link in main.xpath(".//a[@data-board]"):
             digits = (link.tail or "").strip()
-            records.append(BoardRecord(urljoin(url, link.get("href")), link.text, threads=int(digits) if digits else None))
+            records.append(
+                BoardRecord(
+                    urljoin(url, link.get("href")),
+                    link.text,
+                    threads=int(digits) if digits else None,
+                )
+            )
     elif kind is PageKind.threadlist:
         for block in main.xpath(".//div[@data-thread]"):
             link, time = block.find("a"), block.find("span")
@@ -293,16 +384,25 @@ def marked_reader(
             )
     else:
         records = [
-            PostRecord(b.find("b").text, parse_time(b.find("time").text, context), b.find("p").text, b.get("data-post"))
+            PostRecord(
+                b.find("b").text,
+                parse_time(b.find("time").text, context),
+                b.find("p").text,
+                b.get("data-post"),
+            )
             for b in main.iter("article")
         ]
-    return replace(reading, records=tuple(records), sort="last_reply" if kind is PageKind.threadlist else None)  # type: ignore[arg-type]
+    return replace(
+        reading, records=tuple(records), sort="last_reply" if kind is PageKind.threadlist else None
+    )  # type: ignore[arg-type]
 
 
 Reader = Callable[..., PageReading]
 
 
-def explore(forum: Forum, start: str = "/", reader: Reader = marked_reader, **options: int) -> tuple[SiteModel, Explorer]:
+def explore(
+    forum: Forum, start: str = "/", reader: Reader = marked_reader, **options: int
+) -> tuple[SiteModel, Explorer]:
     """Explores the small forum to the end of discovery."""
     explorer = Explorer(SITE + start, ExplorerSettings(**options), reader=reader)
     for _ in range(200):

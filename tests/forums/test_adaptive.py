@@ -1,4 +1,5 @@
-"""The closed loop with a simulated clock: exact budgets, the order of boards, pauses, failures, changed budgets."""
+"""The closed loop with a simulated clock: exact budgets, the order of boards, pauses, failures,
+changed budgets."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -28,13 +29,19 @@ def loop_of(volumes, visits, seen=NOTHING, start=START, options=None, zones=("UT
     rates = np.outer(volumes, DIURNAL / DIURNAL.sum())
     boards = len(volumes)
     return AdaptiveLoop(
-        rates, sites_of(boards, zones), seen, np.full(boards, start), start - 20 * DAY, budget or Budget(visits), options
+        rates,
+        sites_of(boards, zones),
+        seen,
+        np.full(boards, start),
+        start - 20 * DAY,
+        budget or Budget(visits),
+        options,
     )
 
 
 def run_day(loop, start=START, hours=24.0, pause=(0.0, 0.0), log=None):
-    """Runs the loop without posts, or with those of an event log, except in the hours `pause`; returns board and hour of each
-    visit."""
+    """Runs the loop without posts, or with those of an event log, except in the hours `pause`;
+    returns board and hour of each visit."""
     board, hour = [], []
     step = loop.options.tick_seconds
     for number in range(int(hours * HOUR / step)):
@@ -42,7 +49,9 @@ def run_day(loop, start=START, hours=24.0, pause=(0.0, 0.0), log=None):
         if pause[0] <= (now - start) / HOUR < pause[1]:
             continue
         due = loop.due(now)
-        found = (NOTHING.board, NOTHING.times, NOTHING.weights) if log is None else log.take(due, now)
+        found = (
+            (NOTHING.board, NOTHING.times, NOTHING.weights) if log is None else log.take(due, now)
+        )
         loop.observe(due, *found, now)
         board += due.tolist()
         hour += [(now - start) / HOUR] * len(due)
@@ -50,7 +59,11 @@ def run_day(loop, start=START, hours=24.0, pause=(0.0, 0.0), log=None):
 
 
 @settings(max_examples=12, deadline=None)
-@given(st.lists(st.floats(0.0, 60.0), min_size=1, max_size=8), st.integers(1, 90), st.sampled_from([60.0, 180.0, 600.0]))
+@given(
+    st.lists(st.floats(0.0, 60.0), min_size=1, max_size=8),
+    st.integers(1, 90),
+    st.sampled_from([60.0, 180.0, 600.0]),
+)
 def test_budget_is_used_exactly_between_midnights(volumes, visits, tick):
     visits = min(visits, 60 * len(volumes))
     loop = loop_of(np.array(volumes), visits, options=LoopOptions(tick_seconds=tick))
@@ -62,7 +75,9 @@ def test_visits_follow_the_square_root_of_volume_when_nothing_surprises():
     loop = loop_of(np.array([4.0, 64.0]), 60)
     run_day(loop)
     visits = np.bincount(run_day(loop, START + DAY)[0], minlength=2)
-    assert 1.5 < visits[1] / visits[0] < 5.0  # sqrt(64 / 4) = 4, but less here because no visit finds any posts
+    assert (
+        1.5 < visits[1] / visits[0] < 5.0
+    )  # sqrt(64 / 4) = 4, but less here because no visit finds any posts
 
 
 def test_visits_follow_the_day():
@@ -74,7 +89,13 @@ def test_visits_follow_the_day():
 def test_a_board_that_was_just_answered_comes_before_its_twin():
     twins = loop_of(np.array([5.0, 5.0]), 20)
     now = START + 10 * HOUR
-    twins.observe(np.array([0, 1]), np.array([0, 0, 0]), now - np.array([60.0, 300.0, 900.0]), np.array([1.0, 0.5, 0.5]), now)
+    twins.observe(
+        np.array([0, 1]),
+        np.array([0, 0, 0]),
+        now - np.array([60.0, 300.0, 900.0]),
+        np.array([1.0, 0.5, 0.5]),
+        now,
+    )
     later = twins.index(now + HOUR)
     assert later[0] > 2 * later[1]
     assert twins.expected_events(now).tolist() == pytest.approx([0.0, 0.0])
@@ -151,14 +172,21 @@ def test_a_loop_built_anew_goes_on_with_its_budget():
     first = loop_of(np.array([10.0, 20.0]), 30, budget=budget)
     made = len(run_day(first, hours=12.0)[0])
     again = AdaptiveLoop(
-        np.outer([10.0, 20.0], DIURNAL / DIURNAL.sum()), sites_of(2), NOTHING, first.last_visit, START - 20 * DAY, budget
+        np.outer([10.0, 20.0], DIURNAL / DIURNAL.sum()),
+        sites_of(2),
+        NOTHING,
+        first.last_visit,
+        START - 20 * DAY,
+        budget,
     )
     assert made + len(run_day(again, START + 12 * HOUR, hours=12.0)[0]) == 30
 
 
 def test_sites_of_other_zones_are_visited_by_their_own_day():
     rng = np.random.default_rng(3)
-    shapes = [np.roll(DIURNAL, -8 * (board % 2)) for board in range(8)]  # in UTC: the afternoon of Shanghai comes eight hours earlier
+    shapes = [
+        np.roll(DIURNAL, -8 * (board % 2)) for board in range(8)
+    ]  # in UTC: the afternoon of Shanghai comes eight hours earlier
     counts = rng.poisson([20.0 * shape / DIURNAL.sum() for shape in shapes for _ in range(3)])
     row, slot = np.divmod(np.repeat(np.arange(counts.size), counts.ravel()), 24)
     times = START + (24 * (row % 3) + slot + rng.random(len(row))) * HOUR
@@ -188,7 +216,9 @@ def test_the_reason_of_a_rank_is_told():
 def test_boards_without_any_event_are_expected_to_bring_the_floor_at_first_and_less_after_silence():
     rates = np.outer([0.0, 24.0], DIURNAL / DIURNAL.sum())
     waiting = [
-        AdaptiveLoop(rates, sites_of(2), NOTHING, np.full(2, START), since, Budget(20)).expected_events(START + 24 * HOUR)[0]
+        AdaptiveLoop(
+            rates, sites_of(2), NOTHING, np.full(2, START), since, Budget(20)
+        ).expected_events(START + 24 * HOUR)[0]
         for since in (START, START - 20 * DAY)
     ]
     assert waiting[0] == pytest.approx(LoopOptions().forecast.floor_per_day, rel=0.05)
@@ -206,7 +236,9 @@ def test_the_outlook_uses_the_budget_and_changes_nothing():
     counts = np.bincount(boards[day == 1])
     assert counts[0] < counts[1] < counts[2]
     after = [array for part in loop.packed() for array in part.values()]
-    assert all(np.array_equal(one, two, equal_nan=True) for one, two in zip(before, after, strict=True))
+    assert all(
+        np.array_equal(one, two, equal_nan=True) for one, two in zip(before, after, strict=True)
+    )
 
 
 def test_a_packed_loop_goes_on_as_it_was():
@@ -214,7 +246,9 @@ def test_a_packed_loop_goes_on_as_it_was():
     run_day(one, hours=7.0)
     fixed, moving = one.packed()
     two = AdaptiveLoop.unpacked(
-        {k: v.copy() for k, v in fixed.items()}, {k: v.copy() for k, v in moving.items()}, sites_of(3, ("UTC", "Asia/Shanghai"))
+        {k: v.copy() for k, v in fixed.items()},
+        {k: v.copy() for k, v in moving.items()},
+        sites_of(3, ("UTC", "Asia/Shanghai")),
     )
     rest = [run_day(loop, START + 7 * HOUR, hours=17.0) for loop in (one, two)]
     assert rest[0][0].tolist() == rest[1][0].tolist() and rest[0][1].tolist() == rest[1][1].tolist()
@@ -225,16 +259,30 @@ def test_a_packed_loop_goes_on_as_it_was():
 def test_an_outlook_foresees_what_is_forecast_at_each_moment(boards):
     rng = np.random.default_rng(boards)
     board, times = rng.integers(0, boards, 50), START - 48 * HOUR * rng.random(50)
-    loop = loop_of(rng.gamma(1.0, 20.0, boards), 40, Seen(board, times, np.ones(50)), zones=("UTC", "Asia/Kolkata")[:boards])
+    loop = loop_of(
+        rng.gamma(1.0, 20.0, boards),
+        40,
+        Seen(board, times, np.ones(50)),
+        zones=("UTC", "Asia/Kolkata")[:boards],
+    )
     moments = START + 120.0 * np.arange(1.0, 60.0)
     foreseen = loop.forecast.foreseen(moments)
     some = np.arange(0, boards, 2)
     for moment in moments.tolist():
-        assert foreseen.expected(moment, some).tobytes() == loop.forecast.expected(moment, some).tobytes()
-        assert foreseen.expected_by_visits(moment).tobytes() == loop.forecast.expected_by_visits(moment).tobytes()
+        assert (
+            foreseen.expected(moment, some).tobytes()
+            == loop.forecast.expected(moment, some).tobytes()
+        )
+        assert (
+            foreseen.expected_by_visits(moment).tobytes()
+            == loop.forecast.expected_by_visits(moment).tobytes()
+        )
 
 
-@given(st.floats(START - 40 * DAY, START + 40 * DAY), st.sampled_from(["UTC", "America/St_Johns", "Europe/Berlin"]))
+@given(
+    st.floats(START - 40 * DAY, START + 40 * DAY),
+    st.sampled_from(["UTC", "America/St_Johns", "Europe/Berlin"]),
+)
 def test_the_hour_of_one_moment_is_that_of_many(now, zone):
     clock = LocalClock(ZoneInfo(zone), START - 30 * DAY, START + 30 * DAY)
     assert clock.local_hour(now) == clock.local_hours(np.array([now]))[0]

@@ -1,4 +1,5 @@
-"""The delay report: its figures agree with measured visits; export; empty states; roles; a constant number of queries."""
+"""The delay report: its figures agree with measured visits; export; empty states; roles; a constant
+number of queries."""
 
 from __future__ import annotations
 
@@ -33,20 +34,41 @@ def client_of(role: str) -> Client:
 
 
 def measured(boards: int = 2, visits: int = 5, planned: bool = True) -> Site:
-    """Creates visits every six hours; each found one new thread two hours old and one reply one hour old."""
+    """Creates visits every six hours; each found one new thread two hours old and one reply one
+    hour old."""
     forum, now = site(), datetime.now(UTC)
-    plan = Plan.objects.create(scope=f"site {forum.pk}", site=forum, visits_per_day=8, changed_at=now)
+    plan = Plan.objects.create(
+        scope=f"site {forum.pk}", site=forum, visits_per_day=8, changed_at=now
+    )
     for number in range(boards):
-        board = Board.objects.create(site=forum, name=f"=b{number} {EVIL}", url=f"u{number}", key=str(number), has_last_reply=True)
+        board = Board.objects.create(
+            site=forum,
+            name=f"=b{number} {EVIL}",
+            url=f"u{number}",
+            key=str(number),
+            has_last_reply=True,
+        )
         for turn in range(visits):
             at = now - timedelta(hours=6 * turn + 1)
             arrivals = [[at.timestamp() - 7200, 1, 7200.0], [at.timestamp() - 3600, 0, 3600.0]]
             visit = Visit.objects.create(
-                board=board, run=Run.objects.create(kind="forum", label="x", created=at), started=at, finished=at, fetched=4, changed=3,
-                failed=1, arrived_new=1, arrived_replies=1, delay_new_seconds=7200, delay_replies_seconds=3600, arrivals=arrivals,
-            )  # fmt: skip
+                board=board,
+                run=Run.objects.create(kind="forum", label="x", created=at),
+                started=at,
+                finished=at,
+                fetched=4,
+                changed=3,
+                failed=1,
+                arrived_new=1,
+                arrived_replies=1,
+                delay_new_seconds=7200,
+                delay_replies_seconds=3600,
+                arrivals=arrivals,
+            )
             if planned:
-                PlannedVisit.objects.create(plan=plan, board=board, at=at, state="started", visit=visit, expected_delay=5.0)
+                PlannedVisit.objects.create(
+                    plan=plan, board=board, at=at, state="started", visit=visit, expected_delay=5.0
+                )
     return forum
 
 
@@ -55,7 +77,9 @@ def test_the_figures_are_those_that_visits_measured() -> None:
     answer = client_of("viewer").get(f"/admin/forums/site/{forum.pk}/delays/")
     report = answer.context["report"]
     assert report.delay.events == 20 and report.delay.mean_hours == pytest.approx((2 + 0.5) / 1.5)
-    assert report.delay.median_hours == pytest.approx(1.5) and report.delay.share_within_target == 0.5
+    assert (
+        report.delay.median_hours == pytest.approx(1.5) and report.delay.share_within_target == 0.5
+    )
     assert report.precision == 0.75 and report.recall == pytest.approx(3 / 4)
     row = answer.context["rows"][0]
     assert row["expected"] == pytest.approx(row["delay"].mean_hours * 5.0 / 2.5)
@@ -82,7 +106,12 @@ def test_equal_visits_are_as_many_a_day_as_there_were_since_the_forum_is_watched
     assert fresh.visits_per_day == 8 and fresh.era.mean_hours < report.era.mean_hours / 3
     assert fresh.delay.mean_hours == report.delay.mean_hours
     Board.objects.update(watched_since=datetime.now(UTC) - timedelta(days=90))
-    assert client.get(f"/admin/forums/site/{forum.pk}/delays/?days=14").context["report"].visits_per_day == 1
+    assert (
+        client.get(f"/admin/forums/site/{forum.pk}/delays/?days=14")
+        .context["report"]
+        .visits_per_day
+        == 1
+    )
 
 
 def test_the_export_is_safe_and_complete() -> None:
@@ -90,7 +119,9 @@ def test_the_export_is_safe_and_complete() -> None:
 
     def rows(table: str) -> list[dict[str, str]]:
         answer = client.get(f"/admin/forums/site/{forum.pk}/delays/{table}.csv?days=14&target=1")
-        return list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))  # type: ignore[attr-defined]
+        return list(  # type: ignore[attr-defined]
+            csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode()))
+        )
 
     posts = rows("posts")
     assert len(posts) == 20 and {row["kind"] for row in posts} == {"new", "reply"}
@@ -105,7 +136,10 @@ def test_nothing_measured_says_what_is_needed_and_nonsense_is_told() -> None:
     forum, client = site(), client_of("viewer")
     assert "no board yet" in client.get(f"/admin/forums/site/{forum.pk}/delays/").content.decode()
     Board.objects.create(site=forum, name="b", url="u", key="k")
-    assert "first complete visit" in client.get(f"/admin/forums/site/{forum.pk}/delays/").content.decode()
+    assert (
+        "first complete visit"
+        in client.get(f"/admin/forums/site/{forum.pk}/delays/").content.decode()
+    )
     assert client.get(f"/admin/forums/site/{forum.pk}/delays/?days=5&target=x").status_code == 200
     assert client.get("/admin/forums/site/0/delays/").status_code == 200
     assert client.get("/admin/forums/site/99999/delays/").status_code == 404

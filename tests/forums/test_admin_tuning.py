@@ -1,5 +1,5 @@
-"""The tuning page: the preview follows the fields and saves nothing; saving recomputes the plan; roles, escaping, a constant
-number of queries."""
+"""The tuning page: the preview follows the fields and saves nothing; saving recomputes the plan;
+roles, escaping, a constant number of queries."""
 
 from __future__ import annotations
 
@@ -25,8 +25,14 @@ from tests.crawlmgr.admin.rows import EVIL, NOW, site, user
 
 pytestmark = pytest.mark.django_db
 FORM: dict[str, Any] = {
-    "policy": "adaptive", "visits_per_day": "24", "theta": "0.5", "history_days": "20", "half_life_days": "", "bins": "24", "active": "on",
-}  # fmt: skip
+    "policy": "adaptive",
+    "visits_per_day": "24",
+    "theta": "0.5",
+    "history_days": "20",
+    "half_life_days": "",
+    "bins": "24",
+    "active": "on",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -49,24 +55,41 @@ def filled(boards: int = 3, days: int = 30, posts: bool = False) -> Site:
     hour = NOW.replace(minute=0, second=0)
     for number in range(boards):
         board = Board.objects.create(
-            site=forum, name=f"{EVIL} {number}", url=f"u{number}", key=str(number), position=number, complete_at=NOW,
-            watched_since=NOW - timedelta(days=days), last_visit=NOW,
-        )  # fmt: skip
+            site=forum,
+            name=f"{EVIL} {number}",
+            url=f"u{number}",
+            key=str(number),
+            position=number,
+            complete_at=NOW,
+            watched_since=NOW - timedelta(days=days),
+            last_visit=NOW,
+        )
         counts = rng.poisson(0.2 * (number + 1), size=24 * days)
         BoardHour.objects.bulk_create(
-            BoardHour(board=board, hour=hour - timedelta(hours=back), threads=0, replies=int(count)) for back, count in enumerate(counts)
+            BoardHour(board=board, hour=hour - timedelta(hours=back), threads=0, replies=int(count))
+            for back, count in enumerate(counts)
         )
         if posts:
-            thread = Thread.objects.create(site=forum, board=board, key=str(number), url="x", title="t", first_seen=NOW)
-            moments = [hour - timedelta(hours=back) for back, count in enumerate(counts) for _ in range(count)]
+            thread = Thread.objects.create(
+                site=forum, board=board, key=str(number), url="x", title="t", first_seen=NOW
+            )
+            moments = [
+                hour - timedelta(hours=back)
+                for back, count in enumerate(counts)
+                for _ in range(count)
+            ]
             Post.objects.bulk_create(
-                Post(thread=thread, key=str(place), position=place, posted=moment, first_seen=NOW) for place, moment in enumerate(moments)
+                Post(thread=thread, key=str(place), position=place, posted=moment, first_seen=NOW)
+                for place, moment in enumerate(moments)
             )
     return forum
 
 
 def ask(client: Client, forum: Site | None, stage: str, **change: Any) -> Any:
-    return client.post(f"/admin/forums/site/{forum.pk if forum else 0}/tuning/preview/", {**FORM, **change, "stage": stage})
+    return client.post(
+        f"/admin/forums/site/{forum.pk if forum else 0}/tuning/preview/",
+        {**FORM, **change, "stage": stage},
+    )
 
 
 def figure(answer: Any, key: str) -> Any:
@@ -79,18 +102,31 @@ def test_the_page_shows_curves_allocation_and_hours() -> None:
     assert page.count("data-chart=") == 3 and 'data-stages="quick exact replay"' in page
     assert "Save and recompute the plan" not in page and "<script>alert(1)" not in page
     operator = client_of("operator")
-    assert "Save and recompute the plan" in operator.get("/admin/forums/site/0/tuning/").content.decode()
+    assert (
+        "Save and recompute the plan"
+        in operator.get("/admin/forums/site/0/tuning/").content.decode()
+    )
     assert operator.get("/admin/forums/site/999999/tuning/").status_code == 404
 
 
 def test_the_preview_follows_the_fields_and_saves_nothing() -> None:
     forum, client = filled(), client_of("viewer")
-    few, many = ask(client, forum, "quick", visits_per_day="12"), ask(client, forum, "quick", visits_per_day="48")
+    few, many = (
+        ask(client, forum, "quick", visits_per_day="12"),
+        ask(client, forum, "quick", visits_per_day="48"),
+    )
     bars = [sum(figure(answer, "chart-allocation")["data"][0]["y"]) for answer in (few, many)]
     assert bars == pytest.approx([12, 48], abs=0.1)
     names = {line["name"] for line in figure(many, "chart-curve")["data"]}
-    plain = {"era: equal visits, equally spaced", "wra: number of visits by posting volume", "lra: times of visits by posting rhythm", "bra: the paper's rule, corrected"}
-    assert plain | {"optimal timetable", "fixed interval"} == {html.unescape(name) for name in names}
+    plain = {
+        "era: equal visits, equally spaced",
+        "wra: number of visits by posting volume",
+        "lra: times of visits by posting rhythm",
+        "bra: the paper's rule, corrected",
+    }
+    assert plain | {"optimal timetable", "fixed interval"} == {
+        html.unescape(name) for name in names
+    }
     assert figure(many, "chart-curve")["layout"]["shapes"][0]["x0"] == 48
     heavy = Board.objects.get(position=0)
     loved = ask(client, forum, "quick", **{f"importance-{heavy.pk}": "500", "board": str(heavy.pk)})
@@ -103,23 +139,47 @@ def test_the_preview_follows_the_fields_and_saves_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"visits_per_day": "0"}, {"theta": "2"}, {"policy": "x"}, {"history_days": "-1"}, {"importance": "0"}, {"importance-1": "much"}, {"requests_per_day": "0"}]
+    "change",
+    [
+        {"visits_per_day": "0"},
+        {"theta": "2"},
+        {"policy": "x"},
+        {"history_days": "-1"},
+        {"importance": "0"},
+        {"importance-1": "much"},
+        {"requests_per_day": "0"},
+    ],
 )
 def test_a_wrong_field_is_told(change: dict[str, str]) -> None:
     forum, client = filled(1), client_of("operator")
     answer = ask(client, forum, "quick", **change)
     assert answer.status_code == 422 and json.loads(answer.content)["error"]
-    assert client.post(f"/admin/forums/site/{forum.pk}/tuning/", {**FORM, **change}).status_code == 422
+    assert (
+        client.post(f"/admin/forums/site/{forum.pk}/tuning/", {**FORM, **change}).status_code == 422
+    )
     assert not Plan.objects.exists()
 
 
 def test_saving_makes_a_plan_that_is_made_anew_and_changes_importance() -> None:
     forum, client = filled(), client_of("operator")
     board = Board.objects.get(position=1)
-    data = {**FORM, "visits_per_day": "30", "theta": "0.3", "importance": "2", f"importance-{board.pk}": "3", "policy": "optimal"}
+    data = {
+        **FORM,
+        "visits_per_day": "30",
+        "theta": "0.3",
+        "importance": "2",
+        f"importance-{board.pk}": "3",
+        "policy": "optimal",
+    }
     assert client.post(f"/admin/forums/site/{forum.pk}/tuning/", data).status_code == 302
     plan = Plan.objects.get()
-    assert (plan.site, plan.policy, plan.visits_per_day, plan.theta, plan.active) == (forum, "optimal", 30, 0.3, True)
+    assert (plan.site, plan.policy, plan.visits_per_day, plan.theta, plan.active) == (
+        forum,
+        "optimal",
+        30,
+        0.3,
+        True,
+    )
     assert plan.stale and plan.changed_by is not None and plan.changed_by.username == "operator"
     board.refresh_from_db()
     forum.refresh_from_db()
@@ -128,7 +188,9 @@ def test_saving_makes_a_plan_that_is_made_anew_and_changes_importance() -> None:
         client.post(f"/admin/forums/site/{forum.pk}/tuning/", {**data, "requests_per_day": text})
         forum.refresh_from_db()
         assert forum.requests_per_day == limit
-    assert client_of("viewer").post(f"/admin/forums/site/{forum.pk}/tuning/", data).status_code == 403
+    assert (
+        client_of("viewer").post(f"/admin/forums/site/{forum.pk}/tuning/", data).status_code == 403
+    )
     client.post("/admin/forums/site/0/tuning/", FORM)
     assert Plan.objects.filter(site=None).count() == 1
 
@@ -136,26 +198,38 @@ def test_saving_makes_a_plan_that_is_made_anew_and_changes_importance() -> None:
 def test_a_replay_says_what_bra_gives_beside_the_default_or_what_is_missing() -> None:
     forum, client = filled(posts=True), client_of("viewer")
     text = json.loads(ask(client, forum, "replay").content)["html"]["tuning-replay"]
-    assert re.search(r"the paper's bra means (\d+ % (longer|shorter)|equally long) waits compared with era", text), text
+    assert re.search(
+        r"the paper's bra means (\d+ % (longer|shorter)|equally long) waits compared with era", text
+    ), text
     assert text.count("<tr>") == 5 and "equal visits, equally spaced" in text
     client.cookies["django_language"] = "zh-hans"
     other = json.loads(ask(client, forum, "replay").content)["html"]["tuning-replay"]
-    assert other.count("<tr>") == 5 and "equal visits" not in other, "what is cached has no language"
+    assert other.count("<tr>") == 5 and "equal visits" not in other, (
+        "what is cached has no language"
+    )
     del client.cookies["django_language"]
     Board.objects.update(watched_since=None, complete_at=None, last_visit=None)
-    assert "A replay needs at least six days" in json.loads(ask(client, forum, "replay", theta="0.4").content)["html"]["tuning-replay"]
+    assert (
+        "A replay needs at least six days"
+        in json.loads(ask(client, forum, "replay", theta="0.4").content)["html"]["tuning-replay"]
+    )
 
 
 def test_a_difference_that_rounds_to_nothing_is_no_percentage() -> None:
     assert [tuning.waits(one) for one in (12.4, -0.4, 0.0, -29.6)] == [
-        "12 % longer waits", "equally long waits", "equally long waits", "30 % shorter waits",
-    ]  # fmt: skip
+        "12 % longer waits",
+        "equally long waits",
+        "equally long waits",
+        "30 % shorter waits",
+    ]
 
 
 def test_before_any_history_the_pooled_rhythm_stands_in() -> None:
     forum = site()
     client = client_of("viewer")
-    assert "no board to visit" in client.get(f"/admin/forums/site/{forum.pk}/tuning/").content.decode()
+    assert (
+        "no board to visit" in client.get(f"/admin/forums/site/{forum.pk}/tuning/").content.decode()
+    )
     Board.objects.create(site=forum, name="new", url="u", key="n")
     page = client.get(f"/admin/forums/site/{forum.pk}/tuning/").content.decode()
     assert "Nothing is known about these boards yet" in page and page.count("data-chart=") == 3
@@ -172,7 +246,10 @@ def test_the_page_asks_no_more_for_many_boards_than_for_few() -> None:
 
     count()
     few = count()
-    Board.objects.bulk_create(Board(site=forum, name=f"n{n}", url=f"x{n}", key=f"x{n}", watched_since=NOW, last_visit=NOW) for n in range(60))
+    Board.objects.bulk_create(
+        Board(site=forum, name=f"n{n}", url=f"x{n}", key=f"x{n}", watched_since=NOW, last_visit=NOW)
+        for n in range(60)
+    )
     assert count() <= few
 
 
@@ -210,8 +287,14 @@ def test_visits_beyond_one_a_minute_are_not_planned_and_cost_no_preview() -> Non
     forum, client = filled(boards=1), client_of("operator")
     answer = ask(client, forum, "quick", visits_per_day="10000000")
     assert answer.status_code == 200 and "1,440" in answer.content.decode()
-    saved = client.post(f"/admin/forums/site/{forum.pk}/tuning/", {**FORM, "visits_per_day": "10000000"})
-    assert saved.status_code == 422 and "1440 at the most" in saved.content.decode() and not Plan.objects.exists()
+    saved = client.post(
+        f"/admin/forums/site/{forum.pk}/tuning/", {**FORM, "visits_per_day": "10000000"}
+    )
+    assert (
+        saved.status_code == 422
+        and "1440 at the most" in saved.content.decode()
+        and not Plan.objects.exists()
+    )
 
 
 def test_the_exact_planner_gives_way_to_a_slider(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,5 @@
-"""Allocation of visits: rounding to an exact sum, greedy compared with exhaustive search, and budgets of requests."""
+"""Allocation of visits: rounding to an exact sum, greedy compared with exhaustive search, and
+budgets of requests."""
 
 import itertools
 
@@ -81,13 +82,17 @@ def test_requests_are_spent_nearly_as_well_as_possible(seed):
     budget = float(price.sum() + rng.integers(0, 15))
     visits = greedy_by_requests(costs, price, budget)
     assert visits.min() >= 1 and price @ visits <= budget
-    assert (price @ visits + price > budget).all() or (visits == 8).any()  # no board could get one more visit
+    assert (price @ visits + price > budget).all() or (
+        visits == 8
+    ).any()  # no board could get one more visit
     best = min(
         sum(costs[board, n - 1] for board, n in enumerate(choice))
         for choice in itertools.product(range(1, 9), repeat=3)
         if price @ np.array(choice) <= budget
     )
-    one_more = min(costs[board, visits[board] - 1] - costs[board, min(visits[board], 7)] for board in range(3))
+    one_more = min(
+        costs[board, visits[board] - 1] - costs[board, min(visits[board], 7)] for board in range(3)
+    )
     found = costs[np.arange(3), visits - 1].sum()
     assert found <= best + max(one_more, 0) + costs[:, 0].max() * 0.35
 

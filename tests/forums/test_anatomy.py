@@ -1,4 +1,5 @@
-"""The fields of parsed pages: which element became which field, selectors that find it again, and the effect of a correction."""
+"""The fields of parsed pages: which element became which field, selectors that find it again, and
+the effect of a correction."""
 
 from __future__ import annotations
 
@@ -31,11 +32,17 @@ def html(path: str, skin: str = "tables") -> str:
     ("path", "kind", "roles"),
     [
         ("/", PageKind.index, {"name", "threads", "posts", "last_reply"}),
-        ("/board/1", PageKind.threadlist, {"title", "author", "replies", "last_reply", "last_author"}),
+        (
+            "/board/1",
+            PageKind.threadlist,
+            {"title", "author", "replies", "last_reply", "last_author"},
+        ),
         ("/topic/4", PageKind.thread, {"author", "posted", "text"}),
     ],
 )
-def test_the_pieces_that_became_fields_are_known(skin: str, path: str, kind: PageKind, roles: set[str]) -> None:
+def test_the_pieces_that_became_fields_are_known(
+    skin: str, path: str, kind: PageKind, roles: set[str]
+) -> None:
     found = dissect(html(path, skin), f"http://forum.example{path}", AT)
     assert found.kind is kind and found.number == len(found.rows)
     for row in found.rows:
@@ -55,63 +62,121 @@ def test_a_selector_taken_from_one_row_finds_the_same_field_in_all(skin: str) ->
             if piece.role in ("title", "author", "replies", "last_reply", "last_author"):
                 rules = with_selector(None, PageKind.threadlist, piece.role, piece.selector)
                 again = read_page(page, url, AT, rules=rules)
-                assert [getattr(r, piece.role) for r in again.records] == [getattr(r, piece.role) for r in plain.records], piece
+                assert [getattr(r, piece.role) for r in again.records] == [
+                    getattr(r, piece.role) for r in plain.records
+                ], piece
 
 
 def test_a_text_of_the_page_stays_a_text() -> None:
     page = html("/board/1").replace("Stone board", EVIL.replace("<", "&lt;"))
-    rows = "".join(f"<tr class=topic><td><a class=topictitle href=/topic/{n}>{n} &lt;script&gt;alert(1)&lt;/script&gt;</a><script>evil()</script></td><td>{n}</td></tr>" for n in range(9))
-    texts = [piece.text for row in dissect(page.replace("</table>", rows + "</table>"), "http://forum.example/board/1", AT).rows for piece in row.pieces]
-    assert any("<script>alert(1)" in text for text in texts) and not any("evil()" in text for text in texts)
+    rows = "".join(
+        f"<tr class=topic><td><a class=topictitle href=/topic/{n}>{n}"
+        f" &lt;script&gt;alert(1)&lt;/script&gt;</a><script>evil()</script></td><td>{n}</td></tr>"
+        for n in range(9)
+    )
+    texts = [
+        piece.text
+        for row in dissect(
+            page.replace("</table>", rows + "</table>"), "http://forum.example/board/1", AT
+        ).rows
+        for piece in row.pieces
+    ]
+    assert any("<script>alert(1)" in text for text in texts) and not any(
+        "evil()" in text for text in texts
+    )
 
 
 def random_row(draw: random.Random, depth: int = 0) -> str:
     tag = draw.choice(["div", "span", "td", "b", "a", "p"])
-    names = " ".join(draw.sample(["author", "num", "x12", "c-4f", "title", "meta", "is-odd"], draw.randint(0, 2)))
-    inner = "".join(random_row(draw, depth + 1) for _ in range(draw.randint(0, 3))) if depth < 3 else ""
-    return f'<{tag} class="{names}">{draw.choice(["", "text"])}{inner}</{tag}>{draw.choice(["", " tail "])}'
+    names = " ".join(
+        draw.sample(["author", "num", "x12", "c-4f", "title", "meta", "is-odd"], draw.randint(0, 2))
+    )
+    inner = (
+        "".join(random_row(draw, depth + 1) for _ in range(draw.randint(0, 3))) if depth < 3 else ""
+    )
+    return (
+        f"<{tag}"
+        f' class="{names}">{draw.choice(["", "text"])}{inner}</{tag}>{draw.choice(["", " tail "])}'
+    )
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.integers(0, 10_000))
 def test_the_selector_of_an_element_finds_that_element_first(seed: int) -> None:
     draw = random.Random(seed)
-    rows = [lxml.html.fromstring(f"<div>{random_row(draw)}{random_row(draw)}</div>") for _ in range(3)]
+    rows = [
+        lxml.html.fromstring(f"<div>{random_row(draw)}{random_row(draw)}</div>") for _ in range(3)
+    ]
     for element in rows[0].iterdescendants():
         found = select(rows[0], selector(rows[0], element, rows))
         assert found and found[0] is element
 
 
 def samples(path: str = "/board/{}") -> list[SamplePage]:
-    return [SamplePage(n, f"http://forum.example{path.format(n)}", html(path.format(n)), AT) for n in (1, 2, 3)]
+    return [
+        SamplePage(n, f"http://forum.example{path.format(n)}", html(path.format(n)), AT)
+        for n in (1, 2, 3)
+    ]
 
 
 def test_the_effect_of_a_rule_is_told_page_by_page() -> None:
     rules = with_selector(None, PageKind.threadlist, "replies", ".views")
-    found = effects(samples(), None, rules, PageKind.threadlist, "replies", timezone="UTC", day_first=None)
-    assert len(found) == 3 and all(one.changes and one.records_before == one.records_after == 5 for one in found)
+    found = effects(
+        samples(), None, rules, PageKind.threadlist, "replies", timezone="UTC", day_first=None
+    )
+    assert len(found) == 3 and all(
+        one.changes and one.records_before == one.records_after == 5 for one in found
+    )
     before, after = found[0].examples[0]
     assert before != after and after.isdigit()
-    same = effects(samples(), rules, rules, PageKind.threadlist, "replies", timezone="UTC", day_first=None)
+    same = effects(
+        samples(), rules, rules, PageKind.threadlist, "replies", timezone="UTC", day_first=None
+    )
     assert not any(one.changes for one in same)
 
 
 def test_a_field_can_be_said_to_be_nothing_and_rows_to_be_others() -> None:
-    none = with_selector(None, PageKind.threadlist, "replies", checked(PageKind.threadlist, "replies", NOTHING))
-    found = effects(samples(), None, none, PageKind.threadlist, "replies", timezone="UTC", day_first=None)
+    none = with_selector(
+        None, PageKind.threadlist, "replies", checked(PageKind.threadlist, "replies", NOTHING)
+    )
+    found = effects(
+        samples(), None, none, PageKind.threadlist, "replies", timezone="UTC", day_first=None
+    )
     assert [(one.filled_before, one.filled_after) for one in found] == [(5, 0)] * 3
     rows = with_selector(None, PageKind.threadlist, "", "tr.topic:nth-child(-n+3)")
-    assert {one.records_after for one in effects(samples(), None, rows, PageKind.threadlist, "", timezone="UTC", day_first=None)} == {2}
+    assert {
+        one.records_after
+        for one in effects(
+            samples(), None, rows, PageKind.threadlist, "", timezone="UTC", day_first=None
+        )
+    } == {2}
 
 
 def test_a_stated_address_comes_first_and_a_rule_replaces_the_one_before() -> None:
-    rules = with_address(with_selector(None, PageKind.thread, "author", ".a"), r"/board/\d+", PageKind.other)
-    assert read_page(html("/board/1"), "http://forum.example/board/1", AT, rules=rules).kind is PageKind.other
-    assert with_selector(rules, PageKind.thread, "author", ".b").for_kind(PageKind.thread).fields == (("author", ".b"),)  # type: ignore[union-attr]
+    rules = with_address(
+        with_selector(None, PageKind.thread, "author", ".a"), r"/board/\d+", PageKind.other
+    )
+    assert (
+        read_page(html("/board/1"), "http://forum.example/board/1", AT, rules=rules).kind
+        is PageKind.other
+    )
+    assert with_selector(rules, PageKind.thread, "author", ".b").for_kind(
+        PageKind.thread
+    ).fields == (("author", ".b"),)  # type: ignore[union-attr]
     assert SiteRules.from_json(rules.to_json()) == rules
 
 
-@pytest.mark.parametrize(("role", "text"), [("replies", ""), ("replies", "]]"), ("replies", "//["), ("posted", ".x"), ("author", "x" * 501), ("nonsense", ".x")])
+@pytest.mark.parametrize(
+    ("role", "text"),
+    [
+        ("replies", ""),
+        ("replies", "]]"),
+        ("replies", "//["),
+        ("posted", ".x"),
+        ("author", "x" * 501),
+        ("nonsense", ".x"),
+    ],
+)
 def test_what_is_no_selector_or_field_is_refused_in_a_line(role: str, text: str) -> None:
     with pytest.raises(ValueError, match="^[^\n]+$"):
         checked(PageKind.threadlist, role, text)

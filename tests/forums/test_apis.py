@@ -1,5 +1,5 @@
-"""Reading a forum through its JSON API: the same threads and posts are stored as from its pages, which are read where the API
-returns nothing."""
+"""Reading a forum through its JSON API: the same threads and posts are stored as from its pages,
+which are read where the API returns nothing."""
 
 from __future__ import annotations
 
@@ -37,17 +37,24 @@ def face(server: ForumServer) -> Discourse:
 @pytest.fixture
 def site(server: ForumServer, face: Discourse) -> Site:
     made = added(server)
-    assert made.engine == "discourse" and made.boards.count() == server.forum.boards  # type: ignore[attr-defined]
+    assert made.engine == "discourse"
+    assert made.boards.count() == server.forum.boards  # type: ignore[attr-defined]
     return made
 
 
 def whole(server: ForumServer) -> None:
-    posts = [(url.rsplit("/", 1)[1], text) for url, text in Post.objects.values_list("thread__url", "text")]
-    assert sorted(posts) == sorted((path.rsplit("/", 1)[1], text) for path, _id, text in server.forum.truth())
+    posts = [
+        (url.rsplit("/", 1)[1], text)
+        for url, text in Post.objects.values_list("thread__url", "text")
+    ]
+    assert sorted(posts) == sorted(
+        (path.rsplit("/", 1)[1], text) for path, _id, text in server.forum.truth()
+    )
 
 
 def asked(server: ForumServer, since: int) -> tuple[int, int]:
-    """Returns the numbers of requests for JSON and for HTML pages from position `since` of the server's log on."""
+    """Returns the numbers of requests for JSON and for HTML pages from position `since` of the
+    server's log on."""
     log = [path for path in server.forum.log[since:] if path.startswith(("/c/", "/t/"))]
     return sum(".json" in path for path in log), sum(".json" not in path for path in log)
 
@@ -61,10 +68,15 @@ def test_lists_and_threads_are_read_from_the_interface(server: ForumServer, site
     assert sums(crawl(site))[1:] == (0, 1)
     whole(server)
     assert sums(crawl(site))[1:] == (0, 0)
-    assert Thread.objects.get(key__endswith="3", url__contains="/t/topic-3/").author == server.forum.all[3].posts[0].author
+    assert (
+        Thread.objects.get(key__endswith="3", url__contains="/t/topic-3/").author
+        == server.forum.all[3].posts[0].author
+    )
 
 
-def test_where_it_answers_nothing_the_pages_are_read_and_no_post_is_doubled(server: ForumServer, site: Site, face: Discourse) -> None:
+def test_where_it_answers_nothing_the_pages_are_read_and_no_post_is_doubled(
+    server: ForumServer, site: Site, face: Discourse
+) -> None:
     crawl(site, history_days=400)
     face.api = False
     server.forum.reply(3, now())
@@ -74,14 +86,20 @@ def test_where_it_answers_nothing_the_pages_are_read_and_no_post_is_doubled(serv
     assert run.result["api"] == "off" and asked(server, before)[0] == 1
     before = len(server.forum.log)
     run = crawl(site)
-    assert run.result["api"] == "off" and asked(server, before)[0] == 0  # not tried again so soon after a failure
-    Run.objects.filter(pk=run.pk).update(result={**run.result, "api_off": (now() - timedelta(days=2)).isoformat()})
+    assert (
+        run.result["api"] == "off" and asked(server, before)[0] == 0
+    )  # not tried again so soon after a failure
+    Run.objects.filter(pk=run.pk).update(
+        result={**run.result, "api_off": (now() - timedelta(days=2)).isoformat()}
+    )
     before = len(server.forum.log)
     crawl(site)
     assert asked(server, before)[0] == 1
 
 
-def test_a_forum_read_by_pages_first_is_not_doubled_by_the_interface(server: ForumServer, site: Site, face: Discourse) -> None:
+def test_a_forum_read_by_pages_first_is_not_doubled_by_the_interface(
+    server: ForumServer, site: Site, face: Discourse
+) -> None:
     crawl(site, history_days=400, use_apis=False)
     server.forum.reply(3, now())
     crawl(site)
@@ -104,5 +122,7 @@ def test_stored_json_is_read_again_without_a_request(server: ForumServer, site: 
     Post.objects.update(text="damaged")
     run = rereads.start(site, now=now(), start=False)
     assert jobs.run_slice(run.pk) == RunState.FINISHED
-    assert sorted(Post.objects.values_list("thread__key", "key", "author", "posted", "text")) == posts
+    assert (
+        sorted(Post.objects.values_list("thread__key", "key", "author", "posted", "text")) == posts
+    )
     assert len(server.forum.log) == before

@@ -1,4 +1,5 @@
-"""Changes while a forum is being read: another template in the middle of a visit, another time zone for the site."""
+"""Changes while a forum is being read: another template in the middle of a visit, another time zone
+for the site."""
 
 from __future__ import annotations
 
@@ -55,7 +56,9 @@ def site(server: ForumServer) -> Site:
 
 
 @pytest.mark.parametrize("asked", [1, 4, 8])
-def test_a_template_changed_in_the_middle_of_a_visit_is_learned_and_loses_nothing(site: Site, forum: LocalForum, asked: int) -> None:
+def test_a_template_changed_in_the_middle_of_a_visit_is_learned_and_loses_nothing(
+    site: Site, forum: LocalForum, asked: int
+) -> None:
     for number in (3, 5, 11, 17, 20):
         forum.reply(number, now())
     forum.open(2, now())
@@ -73,12 +76,17 @@ def test_a_template_changed_in_the_middle_of_a_visit_is_learned_and_loses_nothin
     assert texts() == true_texts(forum)
     assert site.layout["state"] == "agreed" and site.version == 2
     assert {"layout_noticed", "layout_agreed"} <= set(Event.objects.values_list("code", flat=True))
-    assert Thread.objects.count() == len(forum.all) and not Thread.objects.filter(pending=True).exists()
+    assert (
+        Thread.objects.count() == len(forum.all)
+        and not Thread.objects.filter(pending=True).exists()
+    )
     assert sums(crawl(site))[1:] == (0, 0)
 
 
 @pytest.mark.parametrize("server", [ZonedForum], indirect=True)
-def test_another_zone_moves_the_times_that_are_stored_and_nothing_else(site: Site, forum: LocalForum) -> None:
+def test_another_zone_moves_the_times_that_are_stored_and_nothing_else(
+    site: Site, forum: LocalForum
+) -> None:
     true = sorted(post.posted for thread in forum.all.values() for post in thread.posts)
     kept = sorted(Post.objects.values_list("thread__key", "key", "author", "text"))
     assert sorted(Post.objects.values_list("posted", flat=True)) == [at - BEHIND for at in true]
@@ -90,7 +98,10 @@ def test_another_zone_moves_the_times_that_are_stored_and_nothing_else(site: Sit
     assert sorted(Post.objects.values_list("posted", flat=True)) == true
     assert sorted(Post.objects.values_list("thread__key", "key", "author", "text")) == kept
     lasts = {thread.number: thread.last for thread in forum.all.values()}
-    assert {int(url.rsplit("/", 1)[-1]): at for url, at in Thread.objects.values_list("url", "last_reply")} == lasts
+    assert {
+        int(url.rsplit("/", 1)[-1]): at
+        for url, at in Thread.objects.values_list("url", "last_reply")
+    } == lasts
     assert len(forum.log) == asked
 
     assert sums(crawl(site))[1:] == (0, 0)

@@ -1,4 +1,5 @@
-"""The lower bound of the delay: compared with the exact minimum over all sets of visit times, and below every policy's delay."""
+"""The lower bound of the delay: compared with the exact minimum over all sets of visit times, and
+below every policy's delay."""
 
 import itertools
 
@@ -9,8 +10,8 @@ from forums.clairvoyant import bound, priced
 
 
 def exact(board, hours, weights, budget):
-    """The least delay of `budget` visits in total, by trying every set of visits at event times; infinite if a board has
-    no visit at or after its last event."""
+    """The least delay of `budget` visits in total, by trying every set of visits at event times;
+    infinite if a board has no visit at or after its last event."""
     best = np.inf
     moments = sorted(set(zip(board.tolist(), hours.tolist(), strict=True)))
     for chosen in itertools.combinations(moments, min(budget, len(moments))):
@@ -48,12 +49,19 @@ def test_bound_equals_the_exact_programme_where_a_price_meets_the_budget(seed):
 @pytest.mark.parametrize("seed", range(8))
 def test_priced_solution_equals_a_plain_quadratic_programme(seed):
     rng = np.random.default_rng(seed)
-    times, weights, price = np.sort(rng.random(40) * 100), rng.choice([0.5, 1.0], 40), float(rng.exponential() * 5)
+    times, weights, price = (
+        np.sort(rng.random(40) * 100),
+        rng.choice([0.5, 1.0], 40),
+        float(rng.exponential() * 5),
+    )
     best = [0.0]
     for stop in range(1, 41):
         best.append(
             min(
-                best[start] + price + (weights[start:stop] * (times[stop - 1] - times[start:stop])).sum() for start in range(stop)
+                best[start]
+                + price
+                + (weights[start:stop] * (times[stop - 1] - times[start:stop])).sum()
+                for start in range(stop)
             )
         )
     delay, visits = priced(times, weights, price)

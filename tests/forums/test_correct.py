@@ -1,5 +1,6 @@
-"""Tests of correcting a forum's model in the web interface: stored pages with their fields coloured, a preview of a correction's
-effect before it is saved, and the saved rule, which the next visit applies."""
+"""Tests of correcting a forum's model in the web interface: stored pages with their fields
+coloured, a preview of a correction's effect before it is saved, and the saved rule, which the next
+visit applies."""
 
 from __future__ import annotations
 
@@ -45,7 +46,9 @@ def client() -> Client:
     return made
 
 
-def test_rows_are_shown_with_their_fields_and_never_as_markup(client: Client, forum: Site, server: ForumServer) -> None:
+def test_rows_are_shown_with_their_fields_and_never_as_markup(
+    client: Client, forum: Site, server: ForumServer
+) -> None:
     for thread in server.forum.all.values():
         thread.title = f"<img src=x onerror=alert(1)> {thread.title}"
     crawl(forum)
@@ -57,21 +60,32 @@ def test_rows_are_shown_with_their_fields_and_never_as_markup(client: Client, fo
         assert 'class="anatomy"' in page, kind
 
 
-def test_a_click_asks_what_it_is_and_the_effect_is_shown_before_saving(client: Client, forum: Site) -> None:
+def test_a_click_asks_what_it_is_and_the_effect_is_shown_before_saving(
+    client: Client, forum: Site
+) -> None:
     base = f"/admin/forums/site/{forum.pk}/correct/"
     asked = client.get(base, {"kind": "threadlist", "selector": ".views"}).content.decode()
     assert "role=replies#say" in asked and 'id="effects"' not in asked
-    shown = client.get(base, {"kind": "threadlist", "selector": ".views", "role": "replies"}).content.decode()
+    shown = client.get(
+        base, {"kind": "threadlist", "selector": ".views", "role": "replies"}
+    ).content.decode()
     assert 'id="effects"' in shown and shown.count("5 → 5") >= 3 and "Save the correction" in shown
-    assert Site.objects.get().rules == {} and not StructureVersion.objects.filter(origin=Origin.CORRECTED).exists()
+    assert (
+        Site.objects.get().rules == {}
+        and not StructureVersion.objects.filter(origin=Origin.CORRECTED).exists()
+    )
 
 
-def test_a_saved_correction_is_a_version_that_the_next_visit_reads_by(client: Client, forum: Site, server: ForumServer) -> None:
+def test_a_saved_correction_is_a_version_that_the_next_visit_reads_by(
+    client: Client, forum: Site, server: ForumServer
+) -> None:
     base = f"/admin/forums/site/{forum.pk}/correct/"
     answer = client.post(f"{base}?kind=threadlist", {"role": "replies", "selector": ".views"})
     assert answer.headers["Location"] == f"/admin/forums/site/{forum.pk}/model/"
     forum.refresh_from_db()
-    assert forum.version == 2 and forum.rules["kinds"]["threadlist"]["fields"] == {"replies": ".views"}
+    assert forum.version == 2 and forum.rules["kinds"]["threadlist"]["fields"] == {
+        "replies": ".views"
+    }
     made = StructureVersion.objects.get(number=2)
     assert made.by is not None and made.changes == [["rule.threadlist.replies", "", ".views"]]
     crawl(forum)
@@ -83,20 +97,38 @@ def test_a_saved_correction_is_a_version_that_the_next_visit_reads_by(client: Cl
     assert top.replies == len(server.forum.all[3].posts) - 1
 
 
-@pytest.mark.parametrize("wrong", [{"role": "replies", "selector": "]]"}, {"role": "nonsense", "selector": "a"}, {"pattern": "(", "stated": "thread"}, {"pattern": "x", "stated": "y"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"role": "replies", "selector": "]]"},
+        {"role": "nonsense", "selector": "a"},
+        {"pattern": "(", "stated": "thread"},
+        {"pattern": "x", "stated": "y"},
+    ],
+)
 def test_a_wrong_correction_is_refused(client: Client, forum: Site, wrong: dict[str, str]) -> None:
     client.post(f"/admin/forums/site/{forum.pk}/correct/?kind=threadlist", wrong)
     assert Site.objects.get().rules == {}
 
 
 def test_an_address_is_stated_to_be_of_a_kind(client: Client, forum: Site) -> None:
-    client.post(f"/admin/forums/site/{forum.pk}/correct/?kind=thread", {"pattern": r"/topic/\d+", "stated": "thread"})
+    client.post(
+        f"/admin/forums/site/{forum.pk}/correct/?kind=thread",
+        {"pattern": r"/topic/\d+", "stated": "thread"},
+    )
     assert Site.objects.get().rules["addresses"] == [[r"/topic/\d+", "thread"]]
 
 
 def test_a_wrong_selector_is_told_beside_its_field(client: Client, forum: Site) -> None:
-    page = client.get(f"/admin/forums/site/{forum.pk}/correct/", {"kind": "threadlist", "selector": "//[", "role": "replies"})
-    assert page.status_code == 200 and b'class="wrong"' in page.content and b'id="effects"' not in page.content
+    page = client.get(
+        f"/admin/forums/site/{forum.pk}/correct/",
+        {"kind": "threadlist", "selector": "//[", "role": "replies"},
+    )
+    assert (
+        page.status_code == 200
+        and b'class="wrong"' in page.content
+        and b'id="effects"' not in page.content
+    )
 
 
 def test_viewers_look_and_change_nothing(forum: Site) -> None:
@@ -109,10 +141,17 @@ def test_viewers_look_and_change_nothing(forum: Site) -> None:
     base = f"/admin/forums/site/{forum.pk}/correct/"
     shown = viewer.get(base, {"kind": "threadlist", "selector": ".views", "role": "replies"})
     assert shown.status_code == 200 and b"Save the correction" not in shown.content
-    assert viewer.post(f"{base}?kind=threadlist", {"role": "replies", "selector": ".views"}).status_code == 403
+    assert (
+        viewer.post(
+            f"{base}?kind=threadlist", {"role": "replies", "selector": ".views"}
+        ).status_code
+        == 403
+    )
 
 
-def test_a_forum_without_stored_pages_says_what_is_needed(client: Client, server: ForumServer) -> None:
+def test_a_forum_without_stored_pages_says_what_is_needed(
+    client: Client, server: ForumServer
+) -> None:
     made = added(server)
     page = client.get(f"/admin/forums/site/{made.pk}/correct/?kind=thread").content.decode()
     assert "No page of this kind is stored" in page

@@ -1,5 +1,5 @@
-"""Index rows that count the posts of hidden sub-boards: which boards are expected to have new posts, which are visited, and
-which sources are trusted."""
+"""Index rows that count the posts of hidden sub-boards: which boards are expected to have new
+posts, which are visited, and which sources are trusted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def source() -> Source:
 
 
 def figures(threads, posts, last) -> Figures:
-    return Figures(np.array(threads, dtype=float), np.array(posts, dtype=float), np.array(last, dtype=float))
+    return Figures(
+        np.array(threads, dtype=float), np.array(posts, dtype=float), np.array(last, dtype=float)
+    )
 
 
 def overview_of(*sources: Source) -> Overview:
@@ -39,7 +41,9 @@ def overview_of(*sources: Source) -> Overview:
 
 def visit(overview, board, times, weights, now):
     many = np.full(len(times), board)
-    return overview.visited(np.array([board]), many, np.array(times, dtype=float), np.array(weights, dtype=float), now)
+    return overview.visited(
+        np.array([board]), many, np.array(times, dtype=float), np.array(weights, dtype=float), now
+    )
 
 
 WAITING = np.array([3.0, 1.0, 1.0, 0.0])
@@ -47,7 +51,9 @@ WAITING = np.array([3.0, 1.0, 1.0, 0.0])
 
 def test_what_a_row_tells_waits_on_its_boards_by_their_forecasts():
     overview = overview_of()
-    told = overview.read(0, figures([11, 10], [102, 100], [NOW + HOUR] * 2), NOW + 2 * HOUR, WAITING)
+    told = overview.read(
+        0, figures([11, 10], [102, 100], [NOW + HOUR] * 2), NOW + 2 * HOUR, WAITING
+    )
     assert overview.known.tolist() == pytest.approx([1.5 * 0.75, 0.0, 1.5 * 0.25, 0.0])
     assert told.weights.sum() == pytest.approx(1.5) and (overview.look == NOW + 2 * HOUR).all()
     assert sorted(overview.trusted_boards(0).tolist()) == [0, 1, 2, 3]
@@ -71,7 +77,9 @@ def test_what_a_visit_finds_is_awaited_nowhere_else():
     assert overview.known.tolist() == pytest.approx([0.5, 0.0, 0.0, 0.0])
     visit(overview, 0, [NOW + HOUR], [0.5], NOW + 3 * HOUR)
     assert not overview.known.any() and not overview.wrong.any()
-    again = overview.read(0, figures([10, 10], [102, 100], [NOW + HOUR] * 2), NOW + 4 * HOUR, WAITING)
+    again = overview.read(
+        0, figures([10, 10], [102, 100], [NOW + HOUR] * 2), NOW + 4 * HOUR, WAITING
+    )
     assert not len(again.board) and not overview.told.any()
 
 
@@ -79,7 +87,9 @@ def test_a_visit_of_all_boards_at_once_is_one_comparison():
     overview = overview_of()
     overview.read(0, figures([12, 10], [103, 100], [NOW + HOUR] * 2), NOW + 2 * HOUR, WAITING)
     times = np.full(3, NOW + HOUR)
-    overview.visited(np.arange(4), np.array([2, 2, 3]), times, np.array([1.0, 1.0, 0.5]), NOW + 3 * HOUR)
+    overview.visited(
+        np.arange(4), np.array([2, 2, 3]), times, np.array([1.0, 1.0, 0.5]), NOW + 3 * HOUR
+    )
     assert not overview.known.any() and not overview.wrong.any() and overview.source_wrong[0] == 0
 
 
@@ -88,7 +98,9 @@ def test_a_row_that_no_board_bears_out_is_a_contradiction():
     overview.read(0, figures([10, 10], [104, 100], [NOW + HOUR] * 2), NOW + 2 * HOUR, WAITING)
     for board in (0, 2):
         visit(overview, board, [], [], NOW + 3 * HOUR)
-    assert overview.wrong.tolist() == [0, 0] and overview.known.tolist() == pytest.approx([0.0, 0.0, 0.0, 2.0])
+    assert overview.wrong.tolist() == [0, 0] and overview.known.tolist() == pytest.approx(
+        [0.0, 0.0, 0.0, 2.0]
+    )
     visit(overview, 3, [], [], NOW + 3 * HOUR)
     assert overview.wrong.tolist() == [1, 0] and not overview.known.any()
 
@@ -106,14 +118,18 @@ def test_a_row_that_does_not_count_the_boards_below_is_found_out_and_taken_back(
     assert overview.known[2] == 0.0 and overview.look[2] == before
     for board in (3, 0):
         visit(overview, board, [], [], now + 3 * HOUR)
-    assert overview.covers.counted().all() and not overview.wrong.any(), "it counts something that its own board has not brought"
+    assert overview.covers.counted().all() and not overview.wrong.any(), (
+        "it counts something that its own board has not brought"
+    )
 
 
 def test_another_source_tells_on_which_of_the_boards_it_was():
     overview = overview_of(source(), Source(np.array([2])))
     overview.read(1, figures([10], [101], [NOW + HOUR]), NOW + 2 * HOUR, WAITING)
     overview.read(0, figures([10, 10], [101, 100], [NOW + HOUR] * 2), NOW + 3 * HOUR, WAITING)
-    assert overview.known.tolist() == pytest.approx([0.0, 0.0, 0.5, 0.0]) and overview.posts[0] == 101
+    assert (
+        overview.known.tolist() == pytest.approx([0.0, 0.0, 0.5, 0.0]) and overview.posts[0] == 101
+    )
 
 
 def test_a_page_without_counts_tells_of_a_board_below_too():
@@ -121,26 +137,43 @@ def test_a_page_without_counts_tells_of_a_board_below_too():
     nothing = [np.nan] * 2
     overview.calibrate(0, figures(nothing, nothing, [NOW - HOUR] * 2), NOW)
     visit(overview, 0, [], [], NOW + HOUR)
-    overview.read(0, figures(nothing, nothing, [NOW + 0.5 * HOUR, NOW - HOUR]), NOW + 2 * HOUR, WAITING)
-    assert overview.known[2] > 0.0 and overview.known[1] == 0.0, "posted before the visit of the row's own board"
+    overview.read(
+        0, figures(nothing, nothing, [NOW + 0.5 * HOUR, NOW - HOUR]), NOW + 2 * HOUR, WAITING
+    )
+    assert overview.known[2] > 0.0 and overview.known[1] == 0.0, (
+        "posted before the visit of the row's own board"
+    )
     visit(overview, 2, [NOW + 0.5 * HOUR], [1.0], NOW + 3 * HOUR)
     assert not overview.known.any() and not overview.wrong.any()
-    overview.read(0, figures(nothing, nothing, [NOW + 0.5 * HOUR, NOW - HOUR]), NOW + 4 * HOUR, WAITING)
+    overview.read(
+        0, figures(nothing, nothing, [NOW + 0.5 * HOUR, NOW - HOUR]), NOW + 4 * HOUR, WAITING
+    )
     assert not overview.known.any(), "that post is known"
 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(st.tuples(st.floats(0.1, 40.0), st.sampled_from([0, 2, 3]), st.booleans()), max_size=14),
-    st.lists(st.tuples(st.floats(0.2, 40.0), st.sampled_from(["look", 0, 2, 3])), min_size=1, max_size=14),
+    st.lists(
+        st.tuples(st.floats(0.1, 40.0), st.sampled_from([0, 2, 3]), st.booleans()), max_size=14
+    ),
+    st.lists(
+        st.tuples(st.floats(0.2, 40.0), st.sampled_from(["look", 0, 2, 3])), min_size=1, max_size=14
+    ),
 )
 def test_an_honest_row_loses_no_post_and_is_never_doubted(posts, steps):
-    """Random posts, overviews and visits: at any time, the weight of the posts that the overview reports as waiting equals that
-    of the posts it has shown and no visit has fetched. In the end, no row was contradicted."""
+    """Random posts, overviews and visits: at any time, the weight of the posts that the overview
+    reports as waiting equals that of the posts it has shown and no visit has fetched. In the end,
+    no row was contradicted."""
     overview = overview_of()
     fetched, looked = dict.fromkeys([0, 2, 3], NOW), NOW
     last = max([at for at, _what in steps], default=0.0)
-    for after, what in [*sorted(steps, key=lambda one: one[0]), (last + 1, "look"), (last + 2, 0), (last + 2, 2), (last + 2, 3)]:
+    for after, what in [
+        *sorted(steps, key=lambda one: one[0]),
+        (last + 1, "look"),
+        (last + 2, 0),
+        (last + 2, 2),
+        (last + 2, 3),
+    ]:
         now = NOW + after * HOUR
         if what == "look":
             so_far = [opener for at, _board, opener in posts if NOW + at * HOUR <= now]
@@ -148,18 +181,42 @@ def test_an_honest_row_loses_no_post_and_is_never_doubted(posts, steps):
             overview.read(0, shown, now, WAITING)
             looked = now
         else:
-            new = [(NOW + at * HOUR, opener) for at, board, opener in posts if board == what and fetched[what] < NOW + at * HOUR <= now]
-            visit(overview, what, [at for at, _opener in new], [1.0 if opener else 0.5 for _at, opener in new], now)
+            new = [
+                (NOW + at * HOUR, opener)
+                for at, board, opener in posts
+                if board == what and fetched[what] < NOW + at * HOUR <= now
+            ]
+            visit(
+                overview,
+                what,
+                [at for at, _opener in new],
+                [1.0 if opener else 0.5 for _at, opener in new],
+                now,
+            )
             fetched[what] = now
-        waits = sum(1.0 if o else 0.5 for at, b, o in posts if fetched[b] < NOW + at * HOUR <= looked)
+        waits = sum(
+            1.0 if o else 0.5 for at, b, o in posts if fetched[b] < NOW + at * HOUR <= looked
+        )
         assert overview.known.sum() == pytest.approx(waits, abs=1e-6)
-    assert not overview.wrong.any() and not overview.covers.apart.any() and overview.lag_hours[0] == 0.0
+    assert (
+        not overview.wrong.any()
+        and not overview.covers.apart.any()
+        and overview.lag_hours[0] == 0.0
+    )
 
 
 def test_the_loop_visits_the_board_below_next_and_pays_for_each_visit_once():
     rates = np.outer([20.0, 20.0, 5.0, 5.0], DIURNAL / DIURNAL.sum())
     overview_sources = LoopSources([source()], np.ones(4), np.full(4, 0.5))
-    loop = AdaptiveLoop(rates, sites_of(4), NOTHING, np.full(4, NOW), NOW - 20 * DAY, Budget(48), overview_sources=overview_sources)
+    loop = AdaptiveLoop(
+        rates,
+        sites_of(4),
+        NOTHING,
+        np.full(4, NOW),
+        NOW - 20 * DAY,
+        Budget(48),
+        overview_sources=overview_sources,
+    )
     loop.overview.calibrate(0, figures([10, 10], [100, 100], [NOW] * 2), NOW)
     nothing = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
     loop.record_figures(0, figures([40, 10], [160, 100], [NOW + HOUR] * 2), NOW + 2 * HOUR)
@@ -171,7 +228,11 @@ def test_the_loop_visits_the_board_below_next_and_pays_for_each_visit_once():
         used = used + len(due) if step > 1 else loop.budget.used
         assert loop.budget.used == used
         visited += due.tolist()
-        found = (np.full(60, 3), np.full(60, NOW + HOUR), np.r_[np.ones(30), np.full(30, 0.5)]) if 3 in due else nothing
+        found = (
+            (np.full(60, 3), np.full(60, NOW + HOUR), np.r_[np.ones(30), np.full(30, 0.5)])
+            if 3 in due
+            else nothing
+        )
         loop.observe(due, *found, now)
         if 3 in due:
             break
@@ -182,14 +243,28 @@ def test_the_loop_visits_the_board_below_next_and_pays_for_each_visit_once():
 def test_boards_below_are_those_of_the_nearest_row_above():
     above = np.array([-1, 0, 1, 2, -1, 4])
     hidden, row = _below(np.array([0, 2]), np.arange(6), above)
-    assert hidden.tolist() == [1, 3] and row.tolist() == [0, 1], "those below a board without a row tell on their own"
+    assert hidden.tolist() == [1, 3] and row.tolist() == [
+        0,
+        1,
+    ], "those below a board without a row tell on their own"
     circle = _below(np.array([0]), np.arange(3), np.array([-1, 2, 1]))
     assert circle[0].tolist() == []
 
 
 def test_rows_keep_their_order_whatever_is_below_them():
-    covers = Covers([Source(np.array([5, 1]), hidden=np.array([7, 8]), row=np.array([1, 0])), Source(np.array([2]))])
-    assert covers.board.tolist() == [5, 8, 1, 7, 2] and covers.row.tolist() == [0, 0, 1, 1, 2] and covers.own.tolist() == [0, 2, 4]
+    covers = Covers(
+        [
+            Source(np.array([5, 1]), hidden=np.array([7, 8]), row=np.array([1, 0])),
+            Source(np.array([2])),
+        ]
+    )
+    assert (
+        covers.board.tolist() == [5, 8, 1, 7, 2]
+        and covers.row.tolist() == [0, 0, 1, 1, 2]
+        and covers.own.tolist() == [0, 2, 4]
+    )
     assert covers.of(slice(1, 3)) == slice(2, 5)
     assert covers.total(slice(0, 2), np.arange(9.0)).tolist() == [13.0, 8.0]
-    assert covers.shares(np.array([0, 1, 4]), np.array([0, 0, 0, 0, 0, 3.0, 0, 0, 1.0])).tolist() == [0.75, 0.25, 1.0]
+    assert covers.shares(
+        np.array([0, 1, 4]), np.array([0, 0, 0, 0, 0, 3.0, 0, 0, 1.0])
+    ).tolist() == [0.75, 0.25, 1.0]

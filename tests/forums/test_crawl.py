@@ -1,4 +1,5 @@
-"""A forum end to end over real HTTP: found, crawled, kept fresh, interrupted, moved, pages deleted."""
+"""A forum end to end over real HTTP: found, crawled, kept fresh, interrupted, moved, pages
+deleted."""
 
 from __future__ import annotations
 
@@ -48,18 +49,25 @@ def found(server: ForumServer) -> Run:
 
 
 def added(server: ForumServer) -> Site:
-    """Returns the saved forum with all its boards. Forums with equal contents are explored once, then copied (see `kept.once`).
-    """
+    """Returns the saved forum with all its boards. Forums with equal contents are explored once,
+    then copied (see `kept.once`)."""
 
     def discovered() -> Site:
         run = found(server)
-        return sites.save(run, name="", timezone="UTC", board_urls=[b["url"] for b in run.result["boards"]], now=now())
+        return sites.save(
+            run,
+            name="",
+            timezone="UTC",
+            board_urls=[b["url"] for b in run.result["boards"]],
+            now=now(),
+        )
 
     return kept.once(server, "added", discovered)
 
 
 def read_once(server: ForumServer) -> Site:
-    """Returns the forum with all its posts stored. If an equal forum was crawled before, its rows are copied."""
+    """Returns the forum with all its posts stored. If an equal forum was crawled before, its rows
+    are copied."""
 
     def crawled() -> Site:
         site = added(server)
@@ -87,7 +95,9 @@ def stored() -> set[tuple[str, str, str]]:
 
 def sums(run: Run) -> tuple[int, int, int]:
     visits = Visit.objects.filter(run=run)
-    return tuple(sum(v) for v in zip(*visits.values_list("list_pages", "new", "updated"), strict=True))  # type: ignore[return-value]
+    return tuple(
+        sum(v) for v in zip(*visits.values_list("list_pages", "new", "updated"), strict=True)
+    )  # type: ignore[return-value]
 
 
 def test_all_boards_are_found_by_name_and_no_others(server: ForumServer) -> None:
@@ -97,7 +107,8 @@ def test_all_boards_are_found_by_name_and_no_others(server: ForumServer) -> None
 
 
 class Company:
-    """Delays requests for threads until `wanted` of them are waiting; `most` is the maximum reached."""
+    """Delays requests for threads until `wanted` of them are waiting; `most` is the maximum
+    reached."""
 
     def __init__(self, wanted: int) -> None:
         self.wanted, self.inside, self.most = wanted, 0, 0
@@ -110,12 +121,16 @@ class Company:
             self.change.notify_all()
             if path.startswith("/topic/"):
                 self.change.wait_for(lambda: self.most >= self.wanted, PATIENCE_SECONDS)
-        time.sleep(0.005)  # long enough for a request beyond the allowed number to overlap and be counted
+        time.sleep(
+            0.005
+        )  # long enough for a request beyond the allowed number to overlap and be counted
         with self.change:
             self.inside -= 1
 
 
-def test_threads_are_read_side_by_side_on_the_connections_that_are_allowed(server: ForumServer) -> None:
+def test_threads_are_read_side_by_side_on_the_connections_that_are_allowed(
+    server: ForumServer,
+) -> None:
     site = added(server)
     company = server.forum.on_request = Company(4)
     crawl(site, history_days=400, connections=4)
@@ -123,7 +138,9 @@ def test_threads_are_read_side_by_side_on_the_connections_that_are_allowed(serve
     assert stored() == server.forum.truth() and Post.objects.count() == server.forum.posts
 
 
-def test_first_crawl_stores_everything_once_and_the_next_ones_only_what_changed(server: ForumServer) -> None:
+def test_first_crawl_stores_everything_once_and_the_next_ones_only_what_changed(
+    server: ForumServer,
+) -> None:
     site = added(server)
     crawl(site, history_days=400)
     forum = server.forum
@@ -133,13 +150,25 @@ def test_first_crawl_stores_everything_once_and_the_next_ones_only_what_changed(
     assert (site.posts, site.threads) == (forum.posts, len(forum.all))
     assert sum(h.threads + h.replies for h in BoardHour.objects.all()) == forum.posts
     for thread in Thread.objects.all():
-        true = forum.all[int(thread.key.rsplit(":", 1)[-1].rsplit("/", 1)[-1])] if thread.key[-1].isdigit() else None
+        true = (
+            forum.all[int(thread.key.rsplit(":", 1)[-1].rsplit("/", 1)[-1])]
+            if thread.key[-1].isdigit()
+            else None
+        )
         if true:
-            assert (thread.author, thread.created, thread.last_reply) == (true.posts[0].author, true.posts[0].posted, true.last)
+            assert (thread.author, thread.created, thread.last_reply) == (
+                true.posts[0].author,
+                true.posts[0].posted,
+                true.last,
+            )
             assert (thread.replies, thread.pinned) == (len(true.posts) - 1, true.pinned)
 
     later = now()
-    changed = [forum.reply(3, later).number, forum.reply(17, later).number, forum.open(2, later).number]
+    changed = [
+        forum.reply(3, later).number,
+        forum.reply(17, later).number,
+        forum.open(2, later).number,
+    ]
     assert changed
     forum.reply(1, later)  # pinned: the reply does not move its row
     before = len(forum.log)
@@ -148,7 +177,12 @@ def test_first_crawl_stores_everything_once_and_the_next_ones_only_what_changed(
     assert (new, updated) == (1, 3) and lists <= len(forum.names) + 2
     assert stored() == forum.truth()
     asked = [path for path in forum.log[before:] if path.startswith("/topic/")]
-    assert {path.split("?")[0] for path in asked} == {"/topic/3", "/topic/17", "/topic/25", "/topic/1"}
+    assert {path.split("?")[0] for path in asked} == {
+        "/topic/3",
+        "/topic/17",
+        "/topic/25",
+        "/topic/1",
+    }
     assert all(v.precision in (None, 1.0) for v in Visit.objects.filter(run=second))
 
     third = crawl(site)
@@ -176,19 +210,27 @@ def test_history_days_limits_the_first_visit_only(server: ForumServer) -> None:
     crawl(site, history_days=3)
     limit = now() - timedelta(days=3, minutes=1)
     recent = {n for n, t in forum.all.items() if t.last > limit}
-    fetched = {int(u.rsplit("/", 1)[1]) for u in Thread.objects.filter(fetched_at__isnull=False).values_list("url", flat=True)}
+    fetched = {
+        int(u.rsplit("/", 1)[1])
+        for u in Thread.objects.filter(fetched_at__isnull=False).values_list("url", flat=True)
+    }
     assert fetched == recent
     old = next(n for n, t in forum.all.items() if n not in recent)
     forum.reply(old, now())
     crawl(site, history_days=3)
-    assert {p for p in stored() if p[0] == f"/topic/{old}"} == {p for p in forum.truth() if p[0] == f"/topic/{old}"}
+    assert {p for p in stored() if p[0] == f"/topic/{old}"} == {
+        p for p in forum.truth() if p[0] == f"/topic/{old}"
+    }
 
 
 def test_a_visit_cut_by_max_pages_is_continued_without_loss(server: ForumServer) -> None:
     site = added(server)
     first = crawl(site, history_days=400, max_pages=1)
     assert {v.stopped_by for v in Visit.objects.filter(run=first)} == {"max_pages"}
-    assert all(b.unfinished for b in Board.objects.all()) and not Board.objects.filter(watermark__isnull=False).exists()
+    assert (
+        all(b.unfinished for b in Board.objects.all())
+        and not Board.objects.filter(watermark__isnull=False).exists()
+    )
     crawl(site, history_days=400)
     assert stored() == server.forum.truth()
     assert not any(b.unfinished for b in Board.objects.all())
@@ -227,7 +269,9 @@ def test_a_moved_thread_is_the_same_thread(server: ForumServer) -> None:
     assert stored() == forum.truth()
 
 
-def test_deleted_posts_are_marked_gone_and_the_thread_is_found_on_an_earlier_page(server: ForumServer) -> None:
+def test_deleted_posts_are_marked_gone_and_the_thread_is_found_on_an_earlier_page(
+    server: ForumServer,
+) -> None:
     forum = server.forum
     site = read_once(server)
     long = max(forum.all.values(), key=lambda t: len(t.posts))
@@ -272,7 +316,11 @@ def test_a_board_that_fails_does_not_stop_the_next(server: ForumServer) -> None:
     site = added(server)
 
     def broken(path: str) -> tuple[int, dict[str, str], bytes] | None:
-        return (500, {"content-type": "text/html"}, b"<h1>Oops</h1>") if path.startswith("/board/1") else None
+        return (
+            (500, {"content-type": "text/html"}, b"<h1>Oops</h1>")
+            if path.startswith("/board/1")
+            else None
+        )
 
     server.forum.on_request = broken
     run = crawl(site, history_days=400)
@@ -287,7 +335,14 @@ def test_a_board_that_fails_does_not_stop_the_next(server: ForumServer) -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        ((200, {"content-type": "text/html"}, b"<html><title>Soon</title><p>Loading.</p></html>"), "no_posts"),
+        (
+            (
+                200,
+                {"content-type": "text/html"},
+                b"<html><title>Soon</title><p>Loading.</p></html>",
+            ),
+            "no_posts",
+        ),
         ((500, {"content-type": "text/html"}, b"<h1>Oops</h1>"), "http_500"),
     ],
 )
@@ -299,11 +354,18 @@ def test_a_thread_that_gave_no_post_stays_owed_and_its_visit_says_so(
     forum.on_request = lambda path: answer if path == f"/topic/{opened.number}" else None
     for _ in range(2):
         run = crawl(site)
-        said = {v.board.url.rsplit("/", 1)[1]: (v.stopped_by, v.complete) for v in Visit.objects.filter(run=run)}
+        said = {
+            v.board.url.rsplit("/", 1)[1]: (v.stopped_by, v.complete)
+            for v in Visit.objects.filter(run=run)
+        }
         assert said["2"] == (reason, False) and all(said[board][1] for board in "13")
         assert run.stopped_by == f"incomplete: {reason}"
         thread = Thread.objects.get(url__endswith=f"/topic/{opened.number}")
-        assert thread.pending and thread.fetched_at is None and not Visit.objects.filter(run=run, new__gt=0).exists()
+        assert (
+            thread.pending
+            and thread.fetched_at is None
+            and not Visit.objects.filter(run=run, new__gt=0).exists()
+        )
     forum.on_request = None
     run = crawl(site)
     assert run.stopped_by == "complete" and stored() == forum.truth()
@@ -317,21 +379,35 @@ def test_pages_are_archived_and_read_back(server: ForumServer) -> None:
     page = Page.objects.filter(run=run, status=200, url__contains="/topic/").first()
     assert page is not None
     record = archive.read_page(page)
-    assert record is not None and record.url.endswith("/" + page.url.split("/", 3)[3]) and b"<article" in record.payload
+    assert (
+        record is not None
+        and record.url.endswith("/" + page.url.split("/", 3)[3])
+        and b"<article" in record.payload
+    )
     assert archive.check()["ok"]
 
 
 def test_a_thread_that_is_kept_from_guests_leaves_the_visit_complete(server: ForumServer) -> None:
     site = added(server)
     hidden = b"<html><title>Error</title><p>You are not allowed to see this.</p></html>"
-    server.forum.on_request = lambda path: (403, {"content-type": "text/html"}, hidden) if path == "/topic/3" else None
+    server.forum.on_request = lambda path: (
+        (403, {"content-type": "text/html"}, hidden) if path == "/topic/3" else None
+    )
     run = crawl(site, history_days=400)
     assert run.stopped_by == "complete"
     assert stored() == {row for row in server.forum.truth() if row[0] != "/topic/3"}
 
 
-def test_pages_that_cost_too_much_are_told_with_that_reason(server: ForumServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_that_cost_too_much_are_told_with_that_reason(
+    server: ForumServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     site = added(server)
-    monkeypatch.setattr("forums.crawler.read_page", lambda *_, **__: PageReading(PageKind.other, evidence=("over_budget",)))
+    monkeypatch.setattr(
+        "forums.crawler.read_page",
+        lambda *_, **__: PageReading(PageKind.other, evidence=("over_budget",)),
+    )
     run = crawl(site)
-    assert set(Visit.objects.filter(run=run).values_list("stopped_by", flat=True)) == {"over_budget"} and not Post.objects.exists()
+    assert (
+        set(Visit.objects.filter(run=run).values_list("stopped_by", flat=True)) == {"over_budget"}
+        and not Post.objects.exists()
+    )

@@ -1,4 +1,5 @@
-"""`forum crawl` while other runs of the site are active: it does what was requested and never reports another run as its own."""
+"""`forum crawl` while other runs of the site are active: it does what was requested and never
+reports another run as its own."""
 
 from __future__ import annotations
 
@@ -32,13 +33,19 @@ def server() -> Iterator[ForumServer]:
 
 
 def scheduled(site: Site) -> Run:
-    """A visit of one board started by a plan, as a node's dispatcher does right after a forum was added."""
+    """A visit of one board started by a plan, as a node's dispatcher does right after a forum was
+    added."""
     board = Board.objects.filter(site=site).order_by("position").values_list("pk", flat=True)[0]
-    return sites.crawl_now(site.pk, board_ids=[board], now=SYSTEM.now(), start=False, scheduled=True)
+    return sites.crawl_now(
+        site.pk, board_ids=[board], now=SYSTEM.now(), start=False, scheduled=True
+    )
 
 
-def crawl(capsys: pytest.CaptureFixture[str], site: Site, *words: str) -> tuple[dict[str, Any], str]:
-    """Runs `forum crawl` for a site with further arguments `words`; returns its JSON document, and its messages on stderr."""
+def crawl(
+    capsys: pytest.CaptureFixture[str], site: Site, *words: str
+) -> tuple[dict[str, Any], str]:
+    """Runs `forum crawl` for a site with further arguments `words`; returns its JSON document, and
+    its messages on stderr."""
     capsys.readouterr()
     call_command("forum", "crawl", str(site.pk), "--history-days", "400", "--json", *words)
     out = capsys.readouterr()
@@ -51,7 +58,11 @@ def test_a_scheduled_visit_is_ended_first_and_not_taken_for_the_command_s_own(
     site = added(server)
     other = scheduled(site)
     document, said = crawl(capsys, site)
-    assert document["run"] != other.pk and len(document["boards"]) == 3 and document["stopped_by"] == "complete"
+    assert (
+        document["run"] != other.pk
+        and len(document["boards"]) == 3
+        and document["stopped_by"] == "complete"
+    )
     assert f"Run {other.pk} of this site is active and does other work" in said
     assert stored() == server.forum.truth(), "also what is older than a scheduled visit reads"
     assert set(Run.objects.filter(kind="forum").values_list("state", flat=True)) == {"finished"}
@@ -86,7 +97,9 @@ def test_a_run_that_does_the_same_is_joined_and_an_interrupted_one_resumed(
     server: ForumServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site = added(server)
-    same = sites.crawl_now(site.pk, now=SYSTEM.now(), parameters={"history_days": 400.0}, start=False)
+    same = sites.crawl_now(
+        site.pk, now=SYSTEM.now(), parameters={"history_days": 400.0}, start=False
+    )
     document, said = crawl(capsys, site)
     assert document["run"] == same.pk and "works on it if no worker does" in said
     interrupted = sites.crawl_now(site.pk, now=SYSTEM.now(), start=False)
@@ -114,33 +127,64 @@ def test_the_wait_can_be_stopped_and_leaves_the_other_run_alone(
     lease = runs.take(other.pk, "another:1", SYSTEM.now(), 60)
     monkeypatch.setattr(engine.shutdown, "wait", lambda _seconds: True)
     with pytest.raises(Stopped, match="nothing was started"):
-        foreground.begun(lambda: sites.crawl_now(site.pk, now=SYSTEM.now(), start=False), "site", by_nodes=False)
+        foreground.begun(
+            lambda: sites.crawl_now(site.pk, now=SYSTEM.now(), start=False), "site", by_nodes=False
+        )
     other.refresh_from_db()
-    assert lease is not None and (other.state, other.wanted, other.fence) == ("running", "", lease.fence)
+    assert lease is not None and (other.state, other.wanted, other.fence) == (
+        "running",
+        "",
+        lease.fence,
+    )
 
 
 def test_a_board_is_read_farther_back_once_and_only_where_it_was_not(
     server: ForumServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site = added(server)
-    assert engine.run_slice(sites.crawl_now(site.pk, now=SYSTEM.now(), start=False).pk) == RunState.FINISHED
+    assert (
+        engine.run_slice(sites.crawl_now(site.pk, now=SYSTEM.now(), start=False).pk)
+        == RunState.FINISHED
+    )
     first = Post.objects.count()
-    assert 0 < first < server.forum.posts and all(Board.objects.values_list("read_since", flat=True))
+    assert 0 < first < server.forum.posts and all(
+        Board.objects.values_list("read_since", flat=True)
+    )
     server.forum.log.clear()
     document, _said = crawl(capsys, site)
     assert stored() == server.forum.truth()
     assert sum(board["posts_new"] for board in document["boards"]) == server.forum.posts - first
     assert all(asked.startswith(("/board", "/topic")) for asked in server.forum.log)
-    assert len([asked for asked in server.forum.log if asked.startswith("/topic")]) < len(server.forum.all) * 2
+    assert (
+        len([asked for asked in server.forum.log if asked.startswith("/topic")])
+        < len(server.forum.all) * 2
+    )
     again, _said = crawl(capsys, site)
-    assert (again["requests"], {board["stopped_by"] for board in again["boards"]}) == (3, {"watermark"})
+    assert (again["requests"], {board["stopped_by"] for board in again["boards"]}) == (
+        3,
+        {"watermark"},
+    )
     assert sum(board["threads_new"] + board["threads_updated"] for board in again["boards"]) == 0
-    assert engine.run_slice(sites.crawl_now(site.pk, now=SYSTEM.now(), start=False).pk) == RunState.FINISHED
-    assert max(Board.objects.values_list("read_since", flat=True)) < SYSTEM.now() - timedelta(days=399)
+    assert (
+        engine.run_slice(sites.crawl_now(site.pk, now=SYSTEM.now(), start=False).pk)
+        == RunState.FINISHED
+    )
+    assert max(Board.objects.values_list("read_since", flat=True)) < SYSTEM.now() - timedelta(
+        days=399
+    )
 
 
-@pytest.mark.parametrize(("bad", "status", "once"), [("/board", 500, True), ("/board", 429, True), ("/robots.txt", 503, True),
-                                                    ("/board", 500, False), ("/board", 403, False), ("/robots.txt", 500, False)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("bad", "status", "once"),
+    [
+        ("/board", 500, True),
+        ("/board", 429, True),
+        ("/robots.txt", 503, True),
+        ("/board", 500, False),
+        ("/board", 403, False),
+        ("/robots.txt", 500, False),
+    ],
+)
 def test_lists_that_cannot_be_read_are_tried_again_and_told(
     server: ForumServer, capsys: pytest.CaptureFixture[str], bad: str, status: int, once: bool
 ) -> None:
@@ -150,24 +194,43 @@ def test_lists_that_cannot_be_read_are_tried_again_and_told(
 
     def answer(path: str) -> tuple[int, dict[str, str], bytes] | None:
         asked.extend([path] if path.startswith(bad) else [])
-        return (status, {}, b"no") if path.startswith(bad) and (len(asked) == 1 or not once) else None
+        return (
+            (status, {}, b"no") if path.startswith(bad) and (len(asked) == 1 or not once) else None
+        )
 
     server.forum.on_request = answer
     if once:
         document, said = crawl(capsys, site)
-        assert document["stopped_by"] == "complete" and stored() == server.forum.truth() and "could not" not in said
+        assert (
+            document["stopped_by"] == "complete"
+            and stored() == server.forum.truth()
+            and "could not" not in said
+        )
         return
-    with pytest.raises(CommandError, match="no board could be read: http_403" if status == 403 else "unreachable"):
+    with pytest.raises(
+        CommandError, match="no board could be read: http_403" if status == 403 else "unreachable"
+    ):
         crawl(capsys, site)
-    assert len(asked) == {403: 3, 500: 9}[status] if bad == "/board" else asked == ["/robots.txt"] * 3
-    assert not Visit.objects.filter(complete=True).exists() and not Board.objects.filter(complete_at__isnull=False).exists()
+    assert (
+        len(asked) == {403: 3, 500: 9}[status] if bad == "/board" else asked == ["/robots.txt"] * 3
+    )
+    assert (
+        not Visit.objects.filter(complete=True).exists()
+        and not Board.objects.filter(complete_at__isnull=False).exists()
+    )
 
 
-def test_one_list_that_cannot_be_read_is_told_in_one_line(server: ForumServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_list_that_cannot_be_read_is_told_in_one_line(
+    server: ForumServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     site = added(server)
     server.forum.on_request = lambda path: (403, {}, b"no") if path == "/board/2" else None
     document, said = crawl(capsys, site)
     assert "1 of 3 boards could not be read to their end, 1 not at all: http_403 (1)" in said
     assert document["stopped_by"] == "incomplete: http_403"
     unread = Visit.objects.get(stopped_by="http_403")
-    assert (unread.list_pages, unread.failed, unread.requests) == (0, 1, 1), "plans take it for a visit that was not made"
+    assert (unread.list_pages, unread.failed, unread.requests) == (
+        0,
+        1,
+        1,
+    ), "plans take it for a visit that was not made"

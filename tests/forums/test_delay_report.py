@@ -1,4 +1,5 @@
-"""Tests of the delay report: means by group, by weekday and by hour, and the delays that equally spaced visits would have had."""
+"""Tests of the delay report: means by group, by weekday and by hour, and the delays that equally
+spaced visits would have had."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ START = datetime(2026, 11, 2, tzinfo=UTC).timestamp()
 
 
 def items(moments: list[float], waits: list[float], board: list[int], opener: list[bool]) -> Items:
-    """Returns posts made `moments` hours after Monday 00:00 UTC; `opener` marks first posts of threads."""
+    """Returns posts made `moments` hours after Monday 00:00 UTC; `opener` marks first posts of
+    threads."""
     times = START + np.array(moments) * 3600
     weights = np.where(opener, 1.0, 0.5)
     return Items(np.array(board), times, times / 3600, np.array(opener), np.array(waits), weights)
@@ -24,21 +26,36 @@ def items(moments: list[float], waits: list[float], board: list[int], opener: li
 
 def test_the_same_posts_under_equal_visits_wait_for_the_next_of_them() -> None:
     some = items([1.0, 5.0, 6.0, 23.0, 30.0], [9.0] * 5, [0, 0, 0, 1, 1], [True] * 5)
-    found = delay_report.with_equal_visits(some, 2, 8, FIRST, 2, ZoneInfo("UTC"))  # four visits per board: at 0, 6, 12 and 18 h
+    found = delay_report.with_equal_visits(
+        some, 2, 8, FIRST, 2, ZoneInfo("UTC")
+    )  # four visits per board: at 0, 6, 12 and 18 h
     assert found.tolist() == pytest.approx([5.0, 1.0, 0.0, 1.0, 0.0])
-    rare = delay_report.with_equal_visits(some, 2, 1, FIRST, 2, ZoneInfo("UTC"))  # each board every second day
+    rare = delay_report.with_equal_visits(
+        some, 2, 1, FIRST, 2, ZoneInfo("UTC")
+    )  # each board every second day
     assert (rare <= 48).all() and rare.max() > 20
 
 
 def test_equal_visits_follow_the_zone() -> None:
     some = items([1.0], [0.0], [0], [True])
-    one = delay_report.with_equal_visits(some, 1, 1, date(2026, 11, 1), 3, ZoneInfo("America/New_York"))
-    assert one.tolist() == pytest.approx([4.0])  # the visit is at midnight in New York (05:00 UTC), four hours after the post
+    one = delay_report.with_equal_visits(
+        some, 1, 1, date(2026, 11, 1), 3, ZoneInfo("America/New_York")
+    )
+    assert one.tolist() == pytest.approx(
+        [4.0]
+    )  # the visit is at midnight in New York (05:00 UTC), four hours after the post
 
 
 def test_means_are_weighted_and_empty_groups_stay_empty() -> None:
-    found = delay_report.means(np.array([0, 0, 2]), np.array([2.0, 4.0, 7.0]), np.array([1.0, 0.5, 1.0]), 4)
-    assert found[0] == pytest.approx(8 / 3) and found[1] is None and found[2] == 7.0 and found[3] is None
+    found = delay_report.means(
+        np.array([0, 0, 2]), np.array([2.0, 4.0, 7.0]), np.array([1.0, 0.5, 1.0]), 4
+    )
+    assert (
+        found[0] == pytest.approx(8 / 3)
+        and found[1] is None
+        and found[2] == 7.0
+        and found[3] is None
+    )
 
 
 def test_weekdays_hours_and_days_are_those_of_the_site() -> None:
@@ -54,11 +71,21 @@ def test_boards_without_a_post_are_left_out() -> None:
     some = items([1.0, 2.0, 3.0], [0.5, 1.5, 4.0], [2, 0, 2], [True, True, False])
     rows = delay_report.by_board(some, np.array([1.0, 1.0, 4.0]), 4, 1.0, [1.0] * 4)
     assert [row.board for row in rows] == [0, 2]
-    assert rows[1].delay.events == 2 and rows[1].delay.mean_hours == pytest.approx((0.5 + 2.0) / 1.5)
-    assert rows[1].era_hours == pytest.approx((1.0 + 2.0) / 1.5) and rows[1].delay.share_within_target == 0.5
+    assert rows[1].delay.events == 2 and rows[1].delay.mean_hours == pytest.approx(
+        (0.5 + 2.0) / 1.5
+    )
+    assert (
+        rows[1].era_hours == pytest.approx((1.0 + 2.0) / 1.5)
+        and rows[1].delay.share_within_target == 0.5
+    )
 
 
 def test_the_summary_is_the_pure_one() -> None:
     some = items([1.0, 2.0], [1.0, 3.0], [0, 0], [True, False])
     found = delay_report.summary(some, some.hours, 2.0, 1.0)
-    assert (found.events, found.total_per_day, found.mean_hours, found.median_hours) == (2, 1.25, pytest.approx(2.5 / 1.5), 2.0)
+    assert (found.events, found.total_per_day, found.mean_hours, found.median_hours) == (
+        2,
+        1.25,
+        pytest.approx(2.5 / 1.5),
+        2.0,
+    )

@@ -1,4 +1,5 @@
-"""Discovery of a forum's structure from a sample of pages: its boards, their names, and the addresses of further pages."""
+"""Discovery of a forum's structure from a sample of pages: its boards, their names, and the
+addresses of further pages."""
 
 from __future__ import annotations
 
@@ -11,7 +12,18 @@ import pytest
 from forums.discovery import Explorer, FetchedPage, SiteModel
 from forums.discovery.model import PageNumbering
 from forums.reading import read_page
-from tests.forums.little_forum import ALL, BOARDS, NOW, SCHEMES, SITE, Board, Forum, explore, marked_reader, names
+from tests.forums.little_forum import (
+    ALL,
+    BOARDS,
+    NOW,
+    SCHEMES,
+    SITE,
+    Board,
+    Forum,
+    explore,
+    marked_reader,
+    names,
+)
 
 
 def test_all_boards_of_an_index_by_name_and_no_others() -> None:
@@ -22,7 +34,13 @@ def test_all_boards_of_an_index_by_name_and_no_others() -> None:
     by_name = {board.name: board for board in site.boards}
     assert by_name["Keyboards"].parent_url == by_name["Hardware & Networking"].url
     assert [board.name for board in site.boards if board.parent_url] == ["Keyboards"]
-    assert [board.name for board in site.boards] == ["General", "Hardware & Networking", "Keyboards", "二手市场", "Help"]
+    assert [board.name for board in site.boards] == [
+        "General",
+        "Hardware & Networking",
+        "Keyboards",
+        "二手市场",
+        "Help",
+    ]
     assert by_name["General"].threads_seen == 20 and by_name["General"].per_page == 20
     assert by_name["General"].has_last_reply and by_name["General"].sort == "last_reply"
     assert len(forum.asked) == len(set(forum.asked)) <= 20
@@ -32,7 +50,12 @@ def test_all_boards_of_an_index_by_name_and_no_others() -> None:
 
 @pytest.mark.parametrize(
     "start",
-    ["/forum/3-hardware-networking", "/forum/7-keyboards", "/topic/2005-about-no-2005-of-2", "/topic/7001-about-no-7001-of-7"],
+    [
+        "/forum/3-hardware-networking",
+        "/forum/7-keyboards",
+        "/topic/2005-about-no-2005-of-2",
+        "/topic/7001-about-no-7001-of-7",
+    ],
 )
 @pytest.mark.parametrize("front", ["index", "portal"])
 def test_any_address_of_the_forum_leads_to_its_index(start: str, front: str) -> None:
@@ -77,10 +100,16 @@ def test_however_addresses_are_written(scheme: str, front: str) -> None:
     forum = Forum(boards=boards, scheme=scheme, front=front)
     site, _ = explore(forum)
     assert names(site) == {board.name for board in boards}
-    first, second = (unquote(urlsplit(forum.url_of(boards[0], n)).query or forum.url_of(boards[0], n)) for n in (1, 2))
+    first, second = (
+        unquote(urlsplit(forum.url_of(boards[0], n)).query or forum.url_of(boards[0], n))
+        for n in (1, 2)
+    )
     assert first != second and site.list_flip is not None and not site.list_flip.cursor
     assert site.shapes("list") and not set(site.shapes("list")) & set(site.shapes("thread"))
-    from_thread, _ = explore(Forum(boards=boards, scheme=scheme, front=front), forum.url_of_thread(2005).replace("&amp;", "&"))
+    from_thread, _ = explore(
+        Forum(boards=boards, scheme=scheme, front=front),
+        forum.url_of_thread(2005).replace("&amp;", "&"),
+    )
     assert names(from_thread) == {board.name for board in boards}
     assert forum.asked == list(dict.fromkeys(forum.asked))
 

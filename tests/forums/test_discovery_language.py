@@ -1,4 +1,5 @@
-"""The language of a site's pages: as declared, by the words in its times, by the script of its short texts."""
+"""The language of a site's pages: as declared, by the words in its times, by the script of its
+short texts."""
 
 from __future__ import annotations
 
@@ -17,7 +18,13 @@ _CHINESE = "<h2>编程</h2><h2>公告</h2><h2>二手市场</h2><p>键盘</p>"
     ("html", "language"),
     [
         ('<html lang="zh-Hans"><body><p>yesterday, 19:54</p></body></html>', "zh-hans"),
-        (f"<html><body>{_CHINESE}<i>yesterday, 19:54</i><i>today, 01:17</i><i>06 Nov, 2026 09:51</i></body></html>", "en"),
+        (
+            (
+                f"<html><body>{_CHINESE}<i>yesterday, 19:54</i><i>today, 01:17</i><i>06 Nov, 2026"
+                " 09:51</i></body></html>"
+            ),
+            "en",
+        ),
         (f"<html><body>{_CHINESE}<i>2026-11-06 09:51</i></body></html>", "zh"),
         (f"<html><body>{_CHINESE}<i>昨天 19:54</i></body></html>", "zh"),
         ("<html><body><h2>Market</h2><p>2026-11-06</p></body></html>", ""),

@@ -1,5 +1,5 @@
-"""The dispatcher with a simulated clock: plans are followed, several missed visits of a board are replaced by one, plans are
-recomputed, and the adaptive policy receives the results of visits."""
+"""The dispatcher with a simulated clock: plans are followed, several missed visits of a board are
+replaced by one, plans are recomputed, and the adaptive policy receives the results of visits."""
 
 from __future__ import annotations
 
@@ -17,15 +17,21 @@ State = PlannedVisit.State
 
 
 def end_runs(now: datetime, arrivals: dict[int, list[list[float]]] | None = None) -> list[int]:
-    """Ends queued runs as if all visits were made at `now`; `arrivals` has what a board's visit found, as in `Visit.arrivals`.
-    Returns the ids of the boards visited."""
+    """Ends queued runs as if all visits were made at `now`; `arrivals` has what a board's visit
+    found, as in `Visit.arrivals`. Returns the ids of the boards visited."""
     visited = []
     for run in Run.objects.filter(state=RunState.QUEUED):
         for pk in run.parameters["boards"]:
             visit, _ = Visit.objects.get_or_create(run=run, board_id=pk)
             found = (arrivals or {}).get(pk, [])
             visit.started, visit.list_pages, visit.requests, visit.arrivals = now, 1, 2, found
-            visit.stopped_by, visit.state = "watermark", {"complete": True, "stopped_by": "watermark"}
+            visit.stopped_by, visit.state = (
+                "watermark",
+                {
+                    "complete": True,
+                    "stopped_by": "watermark",
+                },
+            )
             visit.save()
             visits.finish(visit, now)
             visited.append(pk)
@@ -36,10 +42,14 @@ def end_runs(now: datetime, arrivals: dict[int, list[list[float]]] | None = None
 def planned(policy: str, visits_per_day: int = 30, **values: object) -> tuple[Site, Plan]:
     site = make_site()
     fill(site)
-    return site, plans.save(site.pk, {"policy": policy, "visits_per_day": visits_per_day, **values}, now=NOW)
+    return site, plans.save(
+        site.pk, {"policy": policy, "visits_per_day": visits_per_day, **values}, now=NOW
+    )
 
 
-def follow_day(start: datetime, hours: float, step_seconds: float = 60) -> list[tuple[datetime, int]]:
+def follow_day(
+    start: datetime, hours: float, step_seconds: float = 60
+) -> list[tuple[datetime, int]]:
     made = []
     for step in range(int(hours * 3600 / step_seconds)):
         now = start + timedelta(seconds=step * step_seconds)
@@ -51,14 +61,23 @@ def follow_day(start: datetime, hours: float, step_seconds: float = 60) -> list[
 def test_a_new_plan_is_made_and_followed_at_its_times():
     site, plan = planned("optimal")
     dispatch.start_due(NOW)
-    times = list(PlannedVisit.objects.filter(at__date=NOW.date()).order_by("at").values_list("at", "board_id"))
+    times = list(
+        PlannedVisit.objects.filter(at__date=NOW.date())
+        .order_by("at")
+        .values_list("at", "board_id")
+    )
     assert times and PlannedVisit.objects.filter(state=State.PLANNED).count() > 30
     made = follow_day(NOW + timedelta(minutes=1), 3)
     due = [(at, board) for at, board in times if at < NOW + timedelta(hours=3)]
     assert [board for _, board in made] == [board for _, board in due]
-    assert all(timedelta(0) <= now - at < timedelta(seconds=61) for (now, _), (at, _) in zip(made, due, strict=True))
+    assert all(
+        timedelta(0) <= now - at < timedelta(seconds=61)
+        for (now, _), (at, _) in zip(made, due, strict=True)
+    )
     first = PlannedVisit.objects.filter(state=State.STARTED).first()
-    assert first.visit is not None and first.visit.board_id == first.board_id and first.visit.finished
+    assert (
+        first.visit is not None and first.visit.board_id == first.board_id and first.visit.finished
+    )
 
 
 def test_after_a_pause_each_board_is_visited_once_and_the_rest_is_missed():
@@ -111,8 +130,13 @@ def test_a_changed_plan_is_made_anew_at_the_next_round(change):
 def test_every_day_is_planned_at_its_midnight():
     site, plan = planned("era", 6)
     follow_day(NOW, 48, step_seconds=1800)
-    assert {row.day for row in plan.days.all()} == {NOW.date() + timedelta(days=step) for step in range(4)}
-    per_day = [PlannedVisit.objects.filter(at__date=NOW.date() + timedelta(days=step)).count() for step in (1, 2)]
+    assert {row.day for row in plan.days.all()} == {
+        NOW.date() + timedelta(days=step) for step in range(4)
+    }
+    per_day = [
+        PlannedVisit.objects.filter(at__date=NOW.date() + timedelta(days=step)).count()
+        for step in (1, 2)
+    ]
     assert per_day == [6, 6]
 
 
@@ -136,8 +160,12 @@ def test_the_loop_uses_the_rest_of_its_budget_and_writes_down_why():
     midnight = start + timedelta(hours=6)
     assert used + len([pk for now, pk in made if now < midnight]) == 40
     visit = PlannedVisit.objects.filter(state=State.STARTED).last()
-    assert visit.code == "waiting" and visit.expected_delay == pytest.approx(visit.figures["rank"], abs=1e-3)
-    assert {"waiting", "hours_since", "per_hour", "rank", "price", "previous", "prior"} == set(visit.figures)
+    assert visit.code == "waiting" and visit.expected_delay == pytest.approx(
+        visit.figures["rank"], abs=1e-3
+    )
+    assert {"waiting", "hours_since", "per_hour", "rank", "price", "previous", "prior"} == set(
+        visit.figures
+    )
 
 
 def test_the_loop_learns_from_what_visits_found():
@@ -148,7 +176,9 @@ def test_the_loop_learns_from_what_visits_found():
     before = loops.load(plan, NOW)
     minute = NOW + timedelta(minutes=1)
     burst = [[minute.timestamp() - 60 * k, 0, 60.0 * k] for k in range(6)]
-    run = Run.objects.create(kind="forum", label="x", target=site.pk, created=minute, parameters={"boards": [quiet.pk]})
+    run = Run.objects.create(
+        kind="forum", label="x", target=site.pk, created=minute, parameters={"boards": [quiet.pk]}
+    )
     end_runs(minute, {quiet.pk: burst})
     assert run.pk
     dispatch.start_due(minute + timedelta(seconds=1))
@@ -156,7 +186,10 @@ def test_the_loop_learns_from_what_visits_found():
     place = after.number()[quiet.pk]
     hour_later = minute.timestamp() + 3600
     assert after.loop.last_visit[place] == minute.timestamp()
-    assert after.loop.expected_events(hour_later)[place] > 2 * before.loop.expected_events(hour_later)[place]
+    assert (
+        after.loop.expected_events(hour_later)[place]
+        > 2 * before.loop.expected_events(hour_later)[place]
+    )
 
 
 def test_a_changed_budget_reaches_the_loop():
@@ -173,7 +206,9 @@ def test_requests_used_up_keep_the_loop_from_a_site():
     plans.set_importance(site.pk, requests_per_day=6, now=NOW)
     start = NOW.replace(hour=0, minute=0) + timedelta(days=1)
     made = [pk for now, pk in follow_day(start, 8, step_seconds=600) if now >= start]
-    assert 3 <= len(made) <= 5  # 6 requests allow 3 visits of 2 requests; visits started together may exceed the limit
+    assert (
+        3 <= len(made) <= 5
+    )  # 6 requests allow 3 visits of 2 requests; visits started together may exceed the limit
 
 
 def test_the_loop_makes_visits_that_a_person_put_too():
@@ -254,7 +289,9 @@ def test_a_plan_is_made_anew_once_its_boards_have_been_read():
         ("adaptive", "forums.services.outlooks.write"),
     ],
 )
-def test_a_kill_while_a_plan_is_made_costs_no_plan(policy: str, broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_while_a_plan_is_made_costs_no_plan(
+    policy: str, broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Killed(BaseException):
         """Simulates the signal that ends a worker."""
 
@@ -273,7 +310,9 @@ def test_a_kill_while_a_plan_is_made_costs_no_plan(policy: str, broken: str, mon
         end_runs(moment + timedelta(seconds=91))
 
 
-def test_what_a_person_changes_while_a_plan_is_made_is_planned_next(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_person_changes_while_a_plan_is_made_is_planned_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     site, plan = planned("era", 10)
     rhythm = plan_days.rhythm
 

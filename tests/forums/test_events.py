@@ -26,7 +26,9 @@ def test_reads_any_order_plain_or_gzip(tmp_path, name):
 
 def test_bad_rows_are_counted_with_their_line_and_not_fatal(tmp_path):
     path = tmp_path / "log.csv"
-    path.write_text(ROWS + "b,1\nb,1,edit,5\n\nb,1,new,soon\n,1,new,5\nb,1,new,nan\nb,1,new,1e30\nb,2,new,400\n")
+    path.write_text(
+        ROWS + "b,1\nb,1,edit,5\n\nb,1,new,soon\n,1,new,5\nb,1,new,nan\nb,1,new,1e30\nb,2,new,400\n"
+    )
     events, bad = read_events(path)
     assert len(events) == 5
     assert [row.line for row in bad.first] == [6, 7, 9, 10, 11, 12]
@@ -40,7 +42,9 @@ def test_many_bad_rows_keep_only_the_first(tmp_path):
     assert bad.count == 500 and len(bad.first) == 20
 
 
-@pytest.mark.parametrize("content", ["", "a,b\n1,2\n", "board,thread,kind,ts\n", "board,thread,kind,ts\nx\n"])
+@pytest.mark.parametrize(
+    "content", ["", "a,b\n1,2\n", "board,thread,kind,ts\n", "board,thread,kind,ts\nx\n"]
+)
 def test_a_file_that_is_no_log_is_refused(tmp_path, content):
     path = tmp_path / "log.csv"
     path.write_text(content)
@@ -63,7 +67,14 @@ def test_threads_of_two_boards_with_one_number_are_two():
 
 
 def test_only_and_between_keep_boards_and_times_together():
-    events = from_rows([("a", "1", True, 0.0), ("b", "2", True, 1.0), ("c", "3", True, 2.0), ("b", "2", False, 3.0)])
+    events = from_rows(
+        [
+            ("a", "1", True, 0.0),
+            ("b", "2", True, 1.0),
+            ("c", "3", True, 2.0),
+            ("b", "2", False, 3.0),
+        ]
+    )
     part = events.only(np.array([False, True, True])).between(1.0, 3.0)
     assert part.boards == ("b", "c")
     assert part.board.tolist() == [0, 1]
@@ -82,4 +93,6 @@ def test_local_hours_follow_daylight_saving():
     moments = start + np.array([0.0, 24.5, 25.5, 40.0]) * 3600
     expected = [datetime.fromtimestamp(moment, zone) for moment in moments]
     hours = clock.local_hours(moments) % 24
-    assert hours.tolist() == pytest.approx([moment.hour + moment.minute / 60 for moment in expected])
+    assert hours.tolist() == pytest.approx(
+        [moment.hour + moment.minute / 60 for moment in expected]
+    )

@@ -1,5 +1,6 @@
-"""Tests of finding changed threads in simulated lists of threads: all are found in lists without faults and nearly all in faulty
-ones, and policies that predict changes fetch exactly as many threads as their budget allows."""
+"""Tests of finding changed threads in simulated lists of threads: all are found in lists without
+faults and nearly all in faulty ones, and policies that predict changes fetch exactly as many
+threads as their budget allows."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,12 +9,20 @@ import numpy as np
 import pytest
 
 from forums.events import from_rows, read_events
-from forums.fetch_simulation import FetchSetup, posts_per_day, simulate_fetch, summary, usual_changes
+from forums.fetch_simulation import (
+    FetchSetup,
+    posts_per_day,
+    simulate_fetch,
+    summary,
+    usual_changes,
+)
 from forums.simulated_lists import ListStyle, SimulatedForum
 
 HOUR, DAY = 3600.0, 86400.0
 LOGS = Path(__file__).resolve().parents[3] / "shared" / "data" / "events"
-EXACT = ListStyle(pinned=0, unmarked_pins=0, relative_boards=0.0, deleted_share=0.0, page_seconds=0.0)
+EXACT = ListStyle(
+    pinned=0, unmarked_pins=0, relative_boards=0.0, deleted_share=0.0, page_seconds=0.0
+)
 
 
 def forum_log(seed=0, days=40, per_day=20):
@@ -40,7 +49,9 @@ def setup():
 
 class TestLists:
     def test_rows_stand_newest_first_and_pins_on_top(self, log):
-        forum = SimulatedForum(log, 30 * DAY, ListStyle(relative_boards=0.0), np.random.default_rng(1))
+        forum = SimulatedForum(
+            log, 30 * DAY, ListStyle(relative_boards=0.0), np.random.default_rng(1)
+        )
         rows, more = forum.page(0, 1)
         assert more and len(rows) == 25 + 3
         assert [row.pinned for row in rows[:4]] == [True, True, False, False]
@@ -55,8 +66,12 @@ class TestLists:
         assert [row.key for row in forum.page(1, 1)[0]] != before
 
     def test_deleted_replies_lower_the_count_and_raise_the_version(self):
-        events = from_rows([("b", "t", True, 0.0), ("b", "t", False, 10 * HOUR), ("b", "t", False, 11 * HOUR)])
-        forum = SimulatedForum(events, HOUR, replace(EXACT, deleted_share=0.999999), np.random.default_rng(3))
+        events = from_rows(
+            [("b", "t", True, 0.0), ("b", "t", False, 10 * HOUR), ("b", "t", False, 11 * HOUR)]
+        )
+        forum = SimulatedForum(
+            events, HOUR, replace(EXACT, deleted_share=0.999999), np.random.default_rng(3)
+        )
         forum.advance(11 * HOUR)
         seen = int(forum.version[0])
         forum.advance(80 * HOUR)
@@ -66,7 +81,9 @@ class TestLists:
 
     def test_relative_times_are_rounded_to_their_unit(self):
         events = from_rows([("b", "t", True, 0.0), ("b", "u", True, 50 * HOUR)])
-        forum = SimulatedForum(events, 53.5 * HOUR, replace(EXACT, relative_boards=1.0), np.random.default_rng(3))
+        forum = SimulatedForum(
+            events, 53.5 * HOUR, replace(EXACT, relative_boards=1.0), np.random.default_rng(3)
+        )
         near, far = (row.last_reply for row in forum.page(0, 1)[0])
         assert (near.precision_seconds, far.precision_seconds) == (3600, 86400)
         assert near.relative and near.value.timestamp() == (53.5 - 3) * HOUR
@@ -80,7 +97,10 @@ class TestBic:
         assert all(day.fetched == day.changed for day in days)
 
     def test_faulty_lists_and_broken_visits_cost_little(self, log, setup):
-        total = summary(simulate_fetch(log, replace(setup, interrupted_share=0.2), "bic"), posts_per_day(log, setup))
+        total = summary(
+            simulate_fetch(log, replace(setup, interrupted_share=0.2), "bic"),
+            posts_per_day(log, setup),
+        )
         assert total.precision >= 0.97
         assert total.recall >= 0.99
         assert 2.9 < total.mean_delay_hours < 3.5  # half of a cycle of 6 hours
@@ -104,7 +124,11 @@ class TestPredictions:
     def test_hazard_waits_less_than_rate_and_eic_at_equal_fetches(self, log, setup):
         same = replace(setup, fetches=usual_changes(log, setup))
         waits = {
-            policy: summary(simulate_fetch(log, same, policy), posts_per_day(log, same)).mean_delay_hours
+            policy: (
+                summary(
+                    simulate_fetch(log, same, policy), posts_per_day(log, same)
+                ).mean_delay_hours
+            )
             for policy in ("oracle", "hazard", "rate", "eic")
         }
         assert waits["oracle"] < waits["hazard"] < waits["rate"] < waits["eic"]
@@ -115,7 +139,14 @@ class TestPredictions:
 
 
 def test_usual_changes_counts_threads_a_cycle():
-    events = from_rows([("b", "t", True, 1.0), ("b", "t", False, 2.0), ("b", "u", True, 3.0), ("b", "u", False, 7 * HOUR)])
+    events = from_rows(
+        [
+            ("b", "t", True, 1.0),
+            ("b", "t", False, 2.0),
+            ("b", "u", True, 3.0),
+            ("b", "u", False, 7 * HOUR),
+        ]
+    )
     assert usual_changes(events, FetchSetup(start=12 * HOUR, history_days=0.5)) == 2
 
 

@@ -1,4 +1,5 @@
-"""A visit to a misbehaving page ends with one clear reason and keeps its results so far, and the next board is visited."""
+"""A visit to a misbehaving page ends with one clear reason and keeps its results so far, and the
+next board is visited."""
 
 from __future__ import annotations
 
@@ -17,12 +18,25 @@ from tests.site.forum import ForumServer, LocalForum
 from tests.site.misbehaviour import misbehave, set_robots
 from tests.site.server import LocalSite, Reply
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once]  # once: the tests do not depend on the kind of database
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.once,
+]  # once: the tests do not depend on the kind of database
 QUICK = {
-    "allow_private": "127.0.0.1", "delay_seconds": 0.0, "max_attempts": 1, "history_days": 400, "connect_timeout_seconds": 60.0,
-    "read_timeout_seconds": 60.0, "total_timeout_seconds": 90.0, "max_body_bytes": 1_000_000, "max_decoded_bytes": 2_000_000,
+    "allow_private": "127.0.0.1",
+    "delay_seconds": 0.0,
+    "max_attempts": 1,
+    "history_days": 400,
+    "connect_timeout_seconds": 60.0,
+    "read_timeout_seconds": 60.0,
+    "total_timeout_seconds": 90.0,
+    "max_body_bytes": 1_000_000,
+    "max_decoded_bytes": 2_000_000,
 }
-IMPATIENT = {"read_timeout_seconds": 4.0, "total_timeout_seconds": 5.0}  # short time limits, for a server that never responds; the other forum must respond within them
+IMPATIENT = {
+    "read_timeout_seconds": 4.0,
+    "total_timeout_seconds": 5.0,
+}  # short time limits, for a server that never responds; the other forum must respond within them
 
 
 def now() -> datetime:
@@ -47,10 +61,22 @@ def site_of(first: str, forum: ForumServer, **settings: object) -> Site:
     """A site whose first board has the given address and whose second board is a regular one."""
     host = hosts.host_id(host_key(first))
     options = {**QUICK, **settings}
-    site = Site.objects.create(name="mixed", url=first, url_hash=url_hash(first), host_id=host, added=now(), settings=options)
+    site = Site.objects.create(
+        name="mixed",
+        url=first,
+        url_hash=url_hash(first),
+        host_id=host,
+        added=now(),
+        settings=options,
+    )
     for position, url in enumerate((first, f"{forum.url}board/1")):
         Board.objects.create(
-            site=site, name=f"board {position}", url=canonical(url), key=str(position), position=position, has_last_reply=True
+            site=site,
+            name=f"board {position}",
+            url=canonical(url),
+            key=str(position),
+            position=position,
+            has_last_reply=True,
         )
     return site
 
@@ -64,7 +90,9 @@ def visit(site: Site) -> tuple[Run, Visit, Visit]:
 
 
 def healthy(forum: ForumServer, second: Visit) -> None:
-    assert second.complete and Post.objects.filter(gone_at__isnull=True).count() == forum.forum.posts
+    assert (
+        second.complete and Post.objects.filter(gone_at__isnull=True).count() == forum.forum.posts
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,7 +116,9 @@ def healthy(forum: ForumServer, second: Visit) -> None:
 def test_one_clear_reason_and_the_next_board_goes_on(
     bad: LocalSite, forum: ForumServer, path: str, reasons: tuple[str, ...]
 ) -> None:
-    run, first, second = visit(site_of(bad.url(path), forum, **(IMPATIENT if "slow" in path or "silent" in path else {})))
+    run, first, second = visit(
+        site_of(bad.url(path), forum, **(IMPATIENT if "slow" in path or "silent" in path else {}))
+    )
     assert first.stopped_by.startswith(reasons), first.stopped_by
     assert not first.complete and first.finished
     assert run.stopped_by.startswith("incomplete: ")
@@ -99,7 +129,9 @@ def test_one_clear_reason_and_the_next_board_goes_on(
 def test_robots_txt_in_every_condition(bad: LocalSite, forum: ForumServer, kind: str) -> None:
     set_robots(bad, kind)
     bad.add("/list", "<html><title>x</title><p>nothing here</p></html>")
-    _run, first, second = visit(site_of(bad.url("/list"), forum, **(IMPATIENT if kind == "slow" else {})))
+    _run, first, second = visit(
+        site_of(bad.url("/list"), forum, **(IMPATIENT if kind == "slow" else {}))
+    )
     assert first.stopped_by == ("robots_unreachable" if kind in ("500", "slow") else "no_records")
     healthy(forum, second)
 
@@ -108,7 +140,11 @@ def test_a_redirect_into_the_private_network_is_refused(bad: LocalSite, forum: F
     with LocalSite() as inner:
         inner.add("/secret", "<p>secret</p>")
         bad.add("/out", Reply(b"", 302, {"Location": inner.url("/secret")}))
-        _run, first, second = visit(site_of(bad.url("/out"), forum, allow_private=f"{bad.authority},{forum.url.split('/')[2]}"))
+        _run, first, second = visit(
+            site_of(
+                bad.url("/out"), forum, allow_private=f"{bad.authority},{forum.url.split('/')[2]}"
+            )
+        )
         assert first.stopped_by.startswith(("refused_address", "robots_unreachable", "refused_hop"))
         assert inner.paths() == []
     healthy(forum, second)
@@ -124,7 +160,9 @@ def test_429_waits_as_long_as_asked_and_goes_on(bad: LocalSite, forum: ForumServ
     healthy(forum, second)
 
 
-def test_a_long_retry_after_parks_the_run_with_host_and_time(bad: LocalSite, forum: ForumServer) -> None:
+def test_a_long_retry_after_parks_the_run_with_host_and_time(
+    bad: LocalSite, forum: ForumServer
+) -> None:
     bad.add("/busy", Reply(b"", 429, {"Retry-After": "3600"}))
     site = site_of(bad.url("/busy"), forum)
     run = sites.crawl_now(site.pk, now=now(), start=False)
@@ -149,7 +187,8 @@ def test_a_host_that_is_down_costs_a_few_tries_not_one_for_every_thread(forum: F
         site = site_of(f"{dying.url}board/1", forum)
 
         def closing(path: str) -> tuple[int, dict[str, str], bytes]:
-            """Answers without keeping the connection open, since an open one would outlive the server's shutdown."""
+            """Answers without keeping the connection open, since an open one would outlive the
+            server's shutdown."""
             status, headers, body = dying.forum.page(path)
             return status, {**headers, "connection": "close"}, body
 
@@ -168,4 +207,6 @@ def test_a_host_that_is_down_costs_a_few_tries_not_one_for_every_thread(forum: F
     tried = Url.objects.filter(run=run, group=first.pk, kind="thread", attempts__gt=0).count()
     assert tried <= storing.HOST_DOWN_AFTER + 1
     assert state in (RunState.FINISHED, RunState.RUNNING)
-    assert Thread.objects.filter(site=site, pending=True).count() >= 6, "what could not be fetched is still owed"
+    assert Thread.objects.filter(site=site, pending=True).count() >= 6, (
+        "what could not be fetched is still owed"
+    )

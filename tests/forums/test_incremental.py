@@ -1,4 +1,5 @@
-"""The incremental visit of a board: change signatures, stop conditions, pinned and shifting rows, interrupted visits."""
+"""The incremental visit of a board: change signatures, stop conditions, pinned and shifting rows,
+interrupted visits."""
 
 from __future__ import annotations
 
@@ -10,7 +11,17 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from crawlmgr.text.dates import Moment
-from forums.incremental import BoardFacts, Row, Visit, VisitState, differs, misplaced, signature, sorted_by_last_reply, watermark
+from forums.incremental import (
+    BoardFacts,
+    Row,
+    Visit,
+    VisitState,
+    differs,
+    misplaced,
+    signature,
+    sorted_by_last_reply,
+    watermark,
+)
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -20,11 +31,18 @@ def at(hours_ago: float, precision: int = 60, relative: bool = False) -> Moment:
 
 
 def row(number: int, hours_ago: float | None = 1.0, **values: object) -> Row:
-    return Row(f"t{number}", f"http://f/t/{number}", at(hours_ago) if hours_ago is not None else None, **values)  # type: ignore[arg-type]
+    return Row(
+        f"t{number}",
+        f"http://f/t/{number}",
+        at(hours_ago) if hours_ago is not None else None,
+        **values,
+    )  # type: ignore[arg-type]
 
 
 def facts(**values: object) -> BoardFacts:
-    base = BoardFacts(watermark=NOW - timedelta(hours=10), since=None, max_pages=50, slack_seconds=120)
+    base = BoardFacts(
+        watermark=NOW - timedelta(hours=10), since=None, max_pages=50, slack_seconds=120
+    )
     return replace(base, **values)  # type: ignore[arg-type]
 
 
@@ -40,7 +58,9 @@ class TestSignature:
         assert not differs(signature(base), signature(base))
 
     def test_a_component_only_one_side_has_is_no_signal(self) -> None:
-        assert not differs(signature(row(1, replies=4)), signature(row(1, replies=4, last_author="b")))
+        assert not differs(
+            signature(row(1, replies=4)), signature(row(1, replies=4, last_author="b"))
+        )
         assert not differs({}, signature(row(1, replies=4)))
 
     def test_absolute_times_differ_beyond_their_precision(self) -> None:
@@ -61,7 +81,9 @@ class TestSignature:
     def test_a_count_that_one_side_shows_leaves_a_relative_time_its_say(self) -> None:
         counted = Row("t", "u", at(72, 86400, True), replies=4)
         plain = Row("t", "u", at(2, 3600, True))
-        assert differs(signature(counted), signature(plain)) and differs(signature(plain), signature(counted))
+        assert differs(signature(counted), signature(plain)) and differs(
+            signature(plain), signature(counted)
+        )
 
 
 class TestOrder:
@@ -85,10 +107,17 @@ class TestStops:
         visit = Visit(facts(), NOW)
         decision = visit.read("http://f/b", rows, "http://f/b?page=2", known)
         assert [r.key for r in decision.changed] == ["t1"]
-        assert decision.next_url == "" and visit.state.stopped_by == "watermark" and visit.state.complete
+        assert (
+            decision.next_url == ""
+            and visit.state.stopped_by == "watermark"
+            and visit.state.complete
+        )
 
     def test_the_watermark_leaves_the_slack_and_the_precision_of_the_time(self) -> None:
-        for seconds, stopped_by in ((170, ""), (190, "watermark")):  # limit: 60 s precision + 120 s slack
+        for seconds, stopped_by in (
+            (170, ""),
+            (190, "watermark"),
+        ):  # limit: 60 s precision + 120 s slack
             rows = [row(1, 1, replies=3), row(2, 10 + seconds / 3600)]
             visit = Visit(facts(), NOW)
             visit.read("u", rows, "u2", sigs(replace(rows[0], replies=2), rows[1]))
@@ -102,7 +131,9 @@ class TestStops:
         second = visit.read(first.next_url, old, "http://f/b?page=3", sigs(*old))
         assert second.next_url == "http://f/b" and visit.state.phase == "recheck"
         jumped = row(6, 0.1)
-        third = visit.read(second.next_url, [jumped, row(1, 1)], "http://f/b?page=2", sigs(row(1, 1)))
+        third = visit.read(
+            second.next_url, [jumped, row(1, 1)], "http://f/b?page=2", sigs(row(1, 1))
+        )
         assert [r.key for r in third.changed] == ["t6"] and third.next_url == ""
         assert visit.state.complete and visit.state.stopped_by == "watermark"
 
@@ -138,7 +169,11 @@ class TestStops:
         visit = Visit(facts(watermark=None, max_pages=2), NOW)
         visit.read("u", [row(1, 1)], "u2", {})
         visit.read("u2", [row(2, 2)], "u3", {})
-        assert visit.state.stopped_by == "max_pages" and not visit.state.complete and visit.state.last_url == "u2"
+        assert (
+            visit.state.stopped_by == "max_pages"
+            and not visit.state.complete
+            and visit.state.last_url == "u2"
+        )
 
     def test_an_empty_first_page_is_told_and_not_complete(self) -> None:
         visit = Visit(facts(), NOW)
@@ -179,12 +214,16 @@ class TestInterrupted:
         assert one.next_url == "http://f/b?page=3" and visit.state.phase == "resume"
         read_before = [row(5, 5), row(6, 6)]
         two = visit.read(one.next_url, read_before, "http://f/b?page=4", sigs(*read_before))
-        assert two.next_url == "http://f/b?page=4", "the page where the other visit stopped says nothing about the end"
+        assert two.next_url == "http://f/b?page=4", (
+            "the page where the other visit stopped says nothing about the end"
+        )
         lost = [row(7, 7), row(8, 30)]
         three = visit.read(two.next_url, lost, "http://f/b?page=5", sigs(lost[1]))
         assert [r.key for r in three.changed] == ["t7"] and visit.state.stopped_by == "watermark"
 
-    def test_the_page_where_the_interrupted_visit_stood_proves_nothing_when_it_is_reached_by_reading_on(self) -> None:
+    def test_the_page_of_an_interrupted_visit_proves_nothing_when_reached_by_reading_on(
+        self,
+    ) -> None:
         visit = Visit(facts(resume_url="u2", resume_page=2), NOW)
         assert visit.read("u", [row(1, 1)], "u2", {}).next_url == "u2"
         read_before, older = [row(2, 2), row(3, 3)], [row(4, 4), row(5, 5)]
@@ -203,7 +242,9 @@ class TestInterrupted:
         visit.read("u", [row(1, 1), row(2, 2)], "u2", {})
         again = Visit(facts(), NOW, VisitState.from_json(visit.state.to_json()))
         decision = again.read("u2", [row(2, 2), row(3, 3)], None, {})
-        assert [r.key for r in decision.changed] == ["t3"], "a row that shifted down is not met twice"
+        assert [r.key for r in decision.changed] == ["t3"], (
+            "a row that shifted down is not met twice"
+        )
 
 
 @hypothesis_settings(max_examples=60, deadline=None)
@@ -217,14 +258,17 @@ class TestInterrupted:
 def test_a_visit_finds_every_change_whatever_happens_while_it_pages(
     threads: int, per_page: int, changes: list[tuple[int, bool]], during: int, seed: int
 ) -> None:
-    """A board sorted by last reply, changed between two complete visits and while the second one reads its pages: recall 1,
-    precision 1."""
+    """A board sorted by last reply, changed between two complete visits and while the second one
+    reads its pages: recall 1, precision 1."""
     clock = NOW
     board = {n: [clock - timedelta(hours=1 + n), 0] for n in range(threads)}
 
     def listing() -> list[Row]:
         order = sorted(board, key=lambda n: board[n][0], reverse=True)
-        return [Row(f"t{n}", f"u/{n}", Moment(board[n][0], 1, False), replies=board[n][1]) for n in order]
+        return [
+            Row(f"t{n}", f"u/{n}", Moment(board[n][0], 1, False), replies=board[n][1])
+            for n in order
+        ]
 
     known = sigs(*listing())
     start = clock + timedelta(minutes=10)

@@ -20,7 +20,9 @@ def test_interval_cost_equals_numerical_integration(rates, start, length):
     borders = [start, *edges, stop] if length else [start, stop]
     rate = lambda t: rates[int(np.floor(t)) % 24]  # noqa: E731
     numeric = sum(
-        quad(lambda t: rate((a + b) / 2) * (stop - t), a, b)[0] for a, b in zip(borders, borders[1:], strict=False) if b > a  # noqa: B023
+        quad(lambda t, middle=(a + b) / 2: rate(middle) * (stop - t), a, b)[0]
+        for a, b in zip(borders, borders[1:], strict=False)
+        if b > a
     )
     exact = float(intensity.interval_cost(np.array(0), np.array(start), np.array(stop)))
     assert exact == pytest.approx(numeric, rel=1e-7, abs=1e-6)
@@ -30,10 +32,15 @@ def test_interval_cost_equals_numerical_integration(rates, start, length):
 @given(RATES, st.lists(st.floats(0, 24), min_size=4, max_size=4))
 def test_cost_of_intervals_is_monge(rates, points):
     a, b, c, d = np.sort(np.array(points))
-    cost = lambda x, y: float(Intensity.of(np.array([rates])).interval_cost(np.array(0), np.array(x), np.array(y)))  # noqa: E731
+
+    def cost(x: float, y: float) -> float:
+        return float(mass.interval_cost(np.array(0), np.array(x), np.array(y)))
+
     mass = Intensity.of(np.array([rates]))
     inside = float(mass.mass(np.array(0), np.array(b)) - mass.mass(np.array(0), np.array(a)))
-    assert cost(a, d) + cost(b, c) - cost(a, c) - cost(b, d) == pytest.approx((d - c) * inside, abs=1e-6)
+    assert cost(a, d) + cost(b, c) - cost(a, c) - cost(b, d) == pytest.approx(
+        (d - c) * inside, abs=1e-6
+    )
 
 
 def test_mass_and_moment_extend_over_days():
@@ -54,7 +61,9 @@ def test_bins_may_be_finer_or_coarser_than_an_hour():
 def test_day_cost_of_even_visits_to_a_flat_board_is_the_textbook_value():
     intensity = Intensity.of(np.full((1, 24), 2.0))
     for visits in (1, 3, 8):
-        assert intensity.day_cost(0, np.arange(visits) * 24 / visits) == pytest.approx(48 * 24 / (2 * visits))
+        assert intensity.day_cost(0, np.arange(visits) * 24 / visits) == pytest.approx(
+            48 * 24 / (2 * visits)
+        )
     assert intensity.day_cost(0, np.array([])) == float("inf")
 
 

@@ -1,4 +1,5 @@
-"""Tests that a change of a forum's template between two visits is noticed, reported and learned without losing data."""
+"""Tests that a change of a forum's template between two visits is noticed, reported and learned
+without losing data."""
 
 from __future__ import annotations
 
@@ -33,7 +34,10 @@ def server(lasting: ForumServer) -> ForumServer:
 
 
 def texts() -> list[tuple[str, str]]:
-    return sorted(("/" + url.split("/", 3)[3], text) for url, text in Post.objects.values_list("thread__url", "text"))
+    return sorted(
+        ("/" + url.split("/", 3)[3], text)
+        for url, text in Post.objects.values_list("thread__url", "text")
+    )
 
 
 def true_texts(forum: LocalForum) -> list[tuple[str, str]]:
@@ -49,12 +53,18 @@ def test_visits_of_an_unchanged_forum_tell_of_no_change(server: ForumServer) -> 
     server.forum.reply(3, now())
     crawl(site)
     site.refresh_from_db()
-    assert site.layout == {} and site.version == 1 and not Event.objects.filter(code__startswith="layout").exists()
+    assert (
+        site.layout == {}
+        and site.version == 1
+        and not Event.objects.filter(code__startswith="layout").exists()
+    )
 
 
 def test_short_threads_and_small_boards_are_no_change_of_layout() -> None:
     hosts.forget()
-    with ForumServer(LocalForum(boards=4, threads=12, longest=30, threads_a_page=40, posts_a_page=20)) as server:
+    with ForumServer(
+        LocalForum(boards=4, threads=12, longest=30, threads_a_page=40, posts_a_page=20)
+    ) as server:
         for thread in list(server.forum.all.values()):
             if thread.board > 1 and thread.number % 12 > 2:
                 del server.forum.all[thread.number]
@@ -69,7 +79,9 @@ def test_short_threads_and_small_boards_are_no_change_of_layout() -> None:
 
 
 @pytest.mark.parametrize("skin", ["cards", "plain"])
-def test_a_new_template_is_noticed_learned_and_read_without_loss_or_doubles(server: ForumServer, skin: str) -> None:
+def test_a_new_template_is_noticed_learned_and_read_without_loss_or_doubles(
+    server: ForumServer, skin: str
+) -> None:
     site, forum = visited(server), server.forum
     forum.skin = skin
     forum.reply(3, now())
@@ -78,7 +90,10 @@ def test_a_new_template_is_noticed_learned_and_read_without_loss_or_doubles(serv
     before = len(forum.log)
     run = crawl(site)
     site.refresh_from_db()
-    assert site.layout["state"] == "agreed" and "marks" in site.layout["reasons"], (site.layout, run.result)
+    assert site.layout["state"] == "agreed" and "marks" in site.layout["reasons"], (
+        site.layout,
+        run.result,
+    )
     assert texts() == true_texts(forum)
     assert {"layout_noticed", "layout_agreed"} <= set(Event.objects.values_list("code", flat=True))
     version = StructureVersion.objects.get(number=2)
@@ -93,7 +108,9 @@ def test_a_new_template_is_noticed_learned_and_read_without_loss_or_doubles(serv
     assert Event.objects.filter(code="layout_noticed").count() == 1
 
 
-def test_a_template_that_cannot_be_read_keeps_the_old_model_and_loses_nothing(server: ForumServer) -> None:
+def test_a_template_that_cannot_be_read_keeps_the_old_model_and_loses_nothing(
+    server: ForumServer,
+) -> None:
     site, forum = visited(server), server.forum
     forum.skin = "broken"
     forum.reply(3, now())
@@ -104,7 +121,10 @@ def test_a_template_that_cannot_be_read_keeps_the_old_model_and_loses_nothing(se
     assert site.structure == before and StructureVersion.objects.get(number=2).proposed
     assert {visit.stopped_by for visit in Visit.objects.filter(run=run)} == {"layout_changed"}
     assert run.stopped_by == "incomplete: layout_changed"
-    assert not Thread.objects.filter(gone_at__isnull=False).exists() and not Post.objects.filter(gone_at__isnull=False).exists()
+    assert (
+        not Thread.objects.filter(gone_at__isnull=False).exists()
+        and not Post.objects.filter(gone_at__isnull=False).exists()
+    )
 
     asked = len(forum.log)
     crawl(site)  # within a day, learning is not tried again for the same change
@@ -114,7 +134,9 @@ def test_a_template_that_cannot_be_read_keeps_the_old_model_and_loses_nothing(se
     assert texts() == true_texts(forum)
 
 
-def test_a_forum_under_other_addresses_keeps_its_boards_threads_and_posts(server: ForumServer) -> None:
+def test_a_forum_under_other_addresses_keeps_its_boards_threads_and_posts(
+    server: ForumServer,
+) -> None:
     site, forum = visited(server), server.forum
     before = dict(Thread.objects.values_list("pk", "title"))
     boards = dict(Board.objects.values_list("pk", "name"))
@@ -123,11 +145,20 @@ def test_a_forum_under_other_addresses_keeps_its_boards_threads_and_posts(server
     forum.open(2, now())
     crawl(site)
     site.refresh_from_db()
-    assert (site.layout["state"], site.layout["reasons"], site.layout["moved"]) == ("agreed", ["addresses"], True)
+    assert (site.layout["state"], site.layout["reasons"], site.layout["moved"]) == (
+        "agreed",
+        ["addresses"],
+        True,
+    )
     assert dict(Board.objects.values_list("pk", "name")) == boards
     assert all("/forums/" in url for url in Board.objects.values_list("url", flat=True))
-    assert sorted(Post.objects.values_list("text", flat=True)) == sorted(text for _path, _number, text in forum.truth())
-    assert before.items() <= dict(Thread.objects.values_list("pk", "title")).items() and Thread.objects.count() == len(before) + 1
+    assert sorted(Post.objects.values_list("text", flat=True)) == sorted(
+        text for _path, _number, text in forum.truth()
+    )
+    assert (
+        before.items() <= dict(Thread.objects.values_list("pk", "title")).items()
+        and Thread.objects.count() == len(before) + 1
+    )
 
     asked = len(forum.log)
     assert sums(crawl(site))[1:] == (0, 0) and len(forum.log) - asked <= 2 * forum.boards
@@ -136,7 +167,9 @@ def test_a_forum_under_other_addresses_keeps_its_boards_threads_and_posts(server
     assert Post.objects.count() == len(forum.truth())
 
 
-def test_a_board_that_was_taken_away_is_asked_for_twice_and_fails_alone(server: ForumServer) -> None:
+def test_a_board_that_was_taken_away_is_asked_for_twice_and_fails_alone(
+    server: ForumServer,
+) -> None:
     site, forum = visited(server), server.forum
     gone = Board.objects.order_by("position").first()
     assert gone is not None
@@ -146,7 +179,11 @@ def test_a_board_that_was_taken_away_is_asked_for_twice_and_fails_alone(server: 
     site.refresh_from_db()
     assert site.layout == {}
     ends = dict(Visit.objects.filter(run=run).values_list("board_id", "stopped_by"))
-    assert ends.pop(gone.pk) == "http_404" and set(ends.values()) <= {"watermark", "unchanged", "end_of_board"}
+    assert ends.pop(gone.pk) == "http_404" and set(ends.values()) <= {
+        "watermark",
+        "unchanged",
+        "end_of_board",
+    }
 
 
 def test_the_model_is_learned_again_when_the_day_is_over(server: ForumServer) -> None:
@@ -154,7 +191,10 @@ def test_the_model_is_learned_again_when_the_day_is_over(server: ForumServer) ->
     forum.skin = "broken"
     crawl(site)
     site.refresh_from_db()
-    told = {**site.layout, "at": (datetime.fromisoformat(site.layout["at"]) - timedelta(days=2)).isoformat()}
+    told = {
+        **site.layout,
+        "at": (datetime.fromisoformat(site.layout["at"]) - timedelta(days=2)).isoformat(),
+    }
     Site.objects.filter(pk=site.pk).update(layout=told)
     forum.skin = "cards"
     crawl(site)
@@ -177,7 +217,10 @@ def test_learning_again_goes_on_over_slices(server: ForumServer) -> None:
 
 def test_a_run_stopped_while_it_learns_leaves_no_banner_behind(server: ForumServer) -> None:
     site, forum = visited(server), server.forum
-    forum.skin, forum.delay_seconds = "cards", 0.2  # slow enough to notice a stop request before the end
+    forum.skin, forum.delay_seconds = (
+        "cards",
+        0.2,
+    )  # slow enough to notice a stop request before the end
     run = sites.crawl_now(site.pk, now=now(), start=False)
 
     def stop(*_: object) -> None:
@@ -195,7 +238,9 @@ def test_a_run_stopped_while_it_learns_leaves_no_banner_behind(server: ForumServ
 @pytest.mark.parametrize("end", ["forgotten", "seen", "restored"])
 def test_that_a_site_has_moved_outlasts_the_telling_of_it(server: ForumServer, end: str) -> None:
     site = added(server)
-    Site.objects.filter(pk=site.pk).update(layout={"state": "agreed", "reasons": ["addresses"], "moved": True, "at": now().isoformat()})
+    Site.objects.filter(pk=site.pk).update(
+        layout={"state": "agreed", "reasons": ["addresses"], "moved": True, "at": now().isoformat()}
+    )
     site.refresh_from_db()
     run = sites.crawl_now(site.pk, now=now(), start=False)
     assert layouts.noticed(run, site, LayoutChange("threadlist", ("marks",)), now())
@@ -212,15 +257,28 @@ def test_that_a_site_has_moved_outlasts_the_telling_of_it(server: ForumServer, e
 @pytest.mark.parametrize(
     ("state", "reasons", "again"),
     [
-        ("agreed", ["rows"], False), ("agreed", ["marks"], True), ("agreed", ["addresses"], True), ("disagrees", ["rows"], False),
-        ("disagrees", ["kind"], True), ("learning", ["rows"], True), ("", ["rows"], True),
+        ("agreed", ["rows"], False),
+        ("agreed", ["marks"], True),
+        ("agreed", ["addresses"], True),
+        ("disagrees", ["rows"], False),
+        ("disagrees", ["kind"], True),
+        ("learning", ["rows"], True),
+        ("", ["rows"], True),
     ],
-)  # fmt: skip
+)
 def test_what_was_learned_a_moment_ago_is_not_learned_again_at_every_visit(
     server: ForumServer, state: str, reasons: list[str], again: bool
 ) -> None:
     site = added(server)
-    told = {"state": state, "reasons": ["marks"] if reasons == ["marks"] else ["rows"], "at": now().isoformat()} if state else {}
+    told = (
+        {
+            "state": state,
+            "reasons": ["marks"] if reasons == ["marks"] else ["rows"],
+            "at": now().isoformat(),
+        }
+        if state
+        else {}
+    )
     Site.objects.filter(pk=site.pk).update(layout=told)
     site.refresh_from_db()
     run = sites.crawl_now(site.pk, now=now(), start=False)

@@ -1,4 +1,5 @@
-"""Tests that enough visits are made within their predicted time spans, and that the spans are narrow if little is uncertain."""
+"""Tests that enough visits are made within their predicted time spans, and that the spans are
+narrow if little is uncertain."""
 
 from __future__ import annotations
 
@@ -20,12 +21,21 @@ STEP, HOUR = 180.0, 3600.0
 
 @cache
 def told_and_made(policy: str, visits: int) -> list[tuple[float, float, float, float]]:
-    """For each board's next visit: the predicted first and last time, when it was predicted, and when the visit was made."""
+    """For each board's next visit: the predicted first and last time, when it was predicted, and
+    when the visit was made."""
     simulation = Simulation(synthetic(), Setup(date(2026, 1, 5), test_days=2))
     boards = np.arange(simulation.boards)
-    log, sites = BoardLog(simulation.events, simulation.weights, simulation.start), Sites(0 * boards, [simulation.clock])
-    overview_sources, last = simulation._overview_sources(policy, boards), np.full(len(boards), simulation.start)
-    loop = simulation._loop(last, simulation.start, sites, Budget(visits), LoopOptions(), overview_sources)
+    log, sites = (
+        BoardLog(simulation.events, simulation.weights, simulation.start),
+        Sites(0 * boards, [simulation.clock]),
+    )
+    overview_sources, last = (
+        simulation._overview_sources(policy, boards),
+        np.full(len(boards), simulation.start),
+    )
+    loop = simulation._loop(
+        last, simulation.start, sites, Budget(visits), LoopOptions(), overview_sources
+    )
     if loop.overview is not None:
         loop.overview.calibrate(0, log.figures(boards, simulation.start), simulation.start)
     trace, told, found = _Trace(), {}, []

@@ -1,4 +1,5 @@
-"""A forum for members only is read after a login by form or cookie. Expired logins are renewed; no logout link is followed."""
+"""A forum for members only is read after a login by form or cookie. Expired logins are renewed; no
+logout link is followed."""
 
 from __future__ import annotations
 
@@ -46,10 +47,14 @@ def with_form(site: Site, **values: str) -> SiteLogin:
 
 
 def never_left(server: ForumServer) -> None:
-    assert not any("logout" in path for path in server.forum.log) and set(server.forum.posted) <= {"/login"}
+    assert not any("logout" in path for path in server.forum.log) and set(server.forum.posted) <= {
+        "/login"
+    }
 
 
-def test_a_form_login_reads_the_whole_forum_once_and_keeps_its_session(site: Site, server: ForumServer) -> None:
+def test_a_form_login_reads_the_whole_forum_once_and_keeps_its_session(
+    site: Site, server: ForumServer
+) -> None:
     with_form(site)
     run = crawl(site, history_days=400)
     assert stored() == server.forum.truth() and run.stopped_by == "complete"
@@ -60,7 +65,9 @@ def test_a_form_login_reads_the_whole_forum_once_and_keeps_its_session(site: Sit
     never_left(server)
 
 
-def test_an_expired_session_is_renewed_by_the_form_within_the_visit(site: Site, server: ForumServer) -> None:
+def test_an_expired_session_is_renewed_by_the_form_within_the_visit(
+    site: Site, server: ForumServer
+) -> None:
     with_form(site)
     crawl(site, history_days=400)
     server.forum.sessions.clear()
@@ -71,15 +78,22 @@ def test_an_expired_session_is_renewed_by_the_form_within_the_visit(site: Site, 
     never_left(server)
 
 
-def test_a_wrong_password_is_tried_once_a_visit_told_and_nothing_is_lost(site: Site, server: ForumServer) -> None:
+def test_a_wrong_password_is_tried_once_a_visit_told_and_nothing_is_lost(
+    site: Site, server: ForumServer
+) -> None:
     with_form(site, password="wrong")
     run = crawl(site, history_days=400)
     assert server.forum.posted == ["/login"] and run.stopped_by == "incomplete: login_expired"
     row = SiteLogin.objects.get()
-    assert (row.state, row.reason) == (LoginState.FAILED, "not_accepted") and Event.objects.get(code="login_failed").run_id == run.pk
+    assert (row.state, row.reason) == (LoginState.FAILED, "not_accepted") and Event.objects.get(
+        code="login_failed"
+    ).run_id == run.pk
     with_form(site)
     crawl(site, history_days=400)
-    assert stored() == server.forum.truth() and not Thread.objects.filter(gone_at__isnull=False).exists()
+    assert (
+        stored() == server.forum.truth()
+        and not Thread.objects.filter(gone_at__isnull=False).exists()
+    )
 
 
 def test_a_cookie_is_used_and_told_when_it_has_expired(site: Site, server: ForumServer) -> None:
@@ -91,7 +105,10 @@ def test_a_cookie_is_used_and_told_when_it_has_expired(site: Site, server: Forum
     server.forum.reply(3, now())
     before = len(server.forum.log)
     run = crawl(site)
-    assert SiteLogin.objects.get().state == LoginState.EXPIRED and Event.objects.filter(code="login_expired").count() == 1
+    assert (
+        SiteLogin.objects.get().state == LoginState.EXPIRED
+        and Event.objects.filter(code="login_expired").count() == 1
+    )
     assert {visit.stopped_by for visit in Visit.objects.filter(run=run)} == {"login_expired"}
     assert len(server.forum.log) - before <= server.forum.boards and server.forum.posted == []
     server.forum.sessions.add("given")
@@ -100,13 +117,18 @@ def test_a_cookie_is_used_and_told_when_it_has_expired(site: Site, server: Forum
     assert stored() == server.forum.truth()
 
 
-def test_no_secret_stands_in_the_database_the_archive_or_the_parameters(site: Site, server: ForumServer) -> None:
+def test_no_secret_stands_in_the_database_the_archive_or_the_parameters(
+    site: Site, server: ForumServer
+) -> None:
     with_form(site)
     crawl(site, history_days=400)
     session = next(iter(server.forum.sessions))
     row = SiteLogin.objects.get()
     assert vault.unseal(row.secret) == SECRET and vault.unseal(row.session)["sid"] == session
-    written = b"".join(gzip.decompress((settings.ARCHIVE_DIR / name).read_bytes()) for name in WarcFile.objects.values_list("name", flat=True))
+    written = b"".join(
+        gzip.decompress((settings.ARCHIVE_DIR / name).read_bytes())
+        for name in WarcFile.objects.values_list("name", flat=True)
+    )
     rows = repr([list(model.objects.values()) for model in (Run, Url, Page, Event, SiteLogin)])
     for secret in ("pass word", "pass+word", f"sid={session}", "Set-Cookie: sid"):
         assert secret.encode() not in written and secret not in rows, secret
@@ -116,44 +138,82 @@ def test_no_secret_stands_in_the_database_the_archive_or_the_parameters(site: Si
 def test_cookies_go_to_the_forums_own_host_only(site: Site) -> None:
     logins.save(site.pk, "cookie", {"cookie": "sid=given"}, now=now())
     member = logins.Membership(site)
-    assert member.own(f"{site.url}board/1") == {"sid": "given"} and member.own("http://elsewhere.example/") == {}
+    assert (
+        member.own(f"{site.url}board/1") == {"sid": "given"}
+        and member.own("http://elsewhere.example/") == {}
+    )
 
 
 @pytest.mark.parametrize(
     ("method", "secret", "address", "word"),
     [
-        ("form", SECRET, "http://elsewhere.example/login", "no other host"), ("form", {"user": "anna"}, "/login", "user and a password"),
-        ("form", SECRET, "nonsense", "no web address"), ("cookie", {"cookie": "x"}, "", "no cookie"), ("magic", {}, "", "no way to log in"),
+        ("form", SECRET, "http://elsewhere.example/login", "no other host"),
+        ("form", {"user": "anna"}, "/login", "user and a password"),
+        ("form", SECRET, "nonsense", "no web address"),
+        ("cookie", {"cookie": "x"}, "", "no cookie"),
+        ("magic", {}, "", "no way to log in"),
     ],
-)  # fmt: skip
-def test_a_wrong_login_is_refused_in_a_line(site: Site, method: str, secret: dict[str, str], address: str, word: str) -> None:
+)
+def test_a_wrong_login_is_refused_in_a_line(
+    site: Site, method: str, secret: dict[str, str], address: str, word: str
+) -> None:
     with pytest.raises(ValueError, match=word):
         logins.save(site.pk, method, secret, address=address, now=now())
     assert not SiteLogin.objects.exists()
 
 
-def test_another_secret_key_makes_secrets_unreadable_and_the_login_fails_clearly(site: Site, server: ForumServer) -> None:
+def test_another_secret_key_makes_secrets_unreadable_and_the_login_fails_clearly(
+    site: Site, server: ForumServer
+) -> None:
     with_form(site)
     settings.SECRET_KEY, before = "another key" * 5, settings.SECRET_KEY
     try:
         run = crawl(site, history_days=400)
     finally:
         settings.SECRET_KEY = before
-    assert run.stopped_by == "incomplete: login_expired" and SiteLogin.objects.get().state == LoginState.FAILED
+    assert (
+        run.stopped_by == "incomplete: login_expired"
+        and SiteLogin.objects.get().state == LoginState.FAILED
+    )
 
 
 def test_the_desk_sets_shows_and_removes_a_login_without_ever_showing_a_secret(site: Site) -> None:
     client = Client()
     client.force_login(user("first"))
     base = f"/admin/forums/site/{site.pk}/login/"
-    assert client.post(base, {"method": "form", "address": "nonsense", "user": "anna", "password": "pass word&1"}).status_code == 422
-    client.post(base, {"method": "form", "address": f"{site.url}login", "user": "anna", "password": "pass word&1"})
+    assert (
+        client.post(
+            base,
+            {"method": "form", "address": "nonsense", "user": "anna", "password": "pass word&1"},
+        ).status_code
+        == 422
+    )
+    client.post(
+        base,
+        {
+            "method": "form",
+            "address": f"{site.url}login",
+            "user": "anna",
+            "password": "pass word&1",
+        },
+    )
     text = client.get(base).content.decode()
-    assert "not tried yet" in text and "pass word" not in text and vault.unseal(SiteLogin.objects.get().secret) == SECRET
-    client.post(base, {"method": "form", "address": f"{site.url}login", "user": "berta", "password": ""})
-    assert vault.unseal(SiteLogin.objects.get().secret) == {"user": "berta", "password": "pass word&1"}  # a field left empty stays unchanged
+    assert (
+        "not tried yet" in text
+        and "pass word" not in text
+        and vault.unseal(SiteLogin.objects.get().secret) == SECRET
+    )
+    client.post(
+        base, {"method": "form", "address": f"{site.url}login", "user": "berta", "password": ""}
+    )
+    assert vault.unseal(SiteLogin.objects.get().secret) == {
+        "user": "berta",
+        "password": "pass word&1",
+    }  # a field left empty stays unchanged
     client.post(f"{base}remove/")
-    assert not SiteLogin.objects.exists() and Event.objects.filter(code="login_changed").count() == 3
+    assert (
+        not SiteLogin.objects.exists() and Event.objects.filter(code="login_changed").count() == 3
+    )
 
 
 def test_a_login_of_a_site_read_over_tls_is_sent_nowhere_without_it(site: Site) -> None:
@@ -170,7 +230,9 @@ def test_a_login_of_a_site_read_over_tls_is_sent_nowhere_without_it(site: Site) 
 
 def test_a_redirect_to_the_way_out_is_not_followed(site: Site, server: ForumServer) -> None:
     with_form(site)
-    server.forum.on_request = lambda path: (302, {"location": "/logout?all=1"}, b"") if path.startswith("/topic/3") else None
+    server.forum.on_request = lambda path: (
+        (302, {"location": "/logout?all=1"}, b"") if path.startswith("/topic/3") else None
+    )
     run = crawl(site, history_days=400)
     assert run.stopped_by == "incomplete: bad_redirect" and len(server.forum.sessions) == 1
     assert stored() == {row for row in server.forum.truth() if row[0] != "/topic/3"}

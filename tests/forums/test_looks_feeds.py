@@ -1,5 +1,5 @@
-"""Feeds, JSON lists and sitemaps as overview sources: found with the forum, tested once its boards have been read, then read
-instead of lists."""
+"""Feeds, JSON lists and sitemaps as overview sources: found with the forum, tested once its boards
+have been read, then read instead of lists."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def look(source: OverviewSource) -> Look:
 
 
 def tried(site: Site, kind: str) -> OverviewSource:
-    """Returns the site's overview source of a kind after two crawls: the first finds the boards, the second tests possible
-    sources."""
+    """Returns the site's overview source of a kind after two crawls: the first finds the boards,
+    the second tests possible sources."""
     crawl(site, history_days=400)
     assert not OverviewSource.objects.get(site=site, kind=kind).enabled
     crawl(site)
@@ -48,11 +48,15 @@ def lists_asked(server: ForumServer, since: int) -> int:
     return sum(path.startswith("/board/") for path in server.forum.log[since:])
 
 
-def test_a_feed_that_the_front_page_names_is_found_and_fetches_what_changed_without_lists(server: ForumServer) -> None:
+def test_a_feed_that_the_front_page_names_is_found_and_fetches_what_changed_without_lists(
+    server: ForumServer,
+) -> None:
     server.forum.etags = True
     Feeds(server.forum, server.url)
     site = added(server)
-    assert [(one["kind"], one["url"]) for one in site.structure["sources"] if one["kind"] == "feed"] == [("feed", f"{server.url}feed")]
+    assert [
+        (one["kind"], one["url"]) for one in site.structure["sources"] if one["kind"] == "feed"
+    ] == [("feed", f"{server.url}feed")]
     source = tried(site, "feed")
     assert (source.enabled, source.names_threads, len(source.boards)) == (True, True, 3)
     before = len(server.forum.log)
@@ -61,11 +65,17 @@ def test_a_feed_that_the_front_page_names_is_found_and_fetches_what_changed_with
     forum.open(2, datetime.now(UTC) + timedelta(minutes=1))
     found = look(source)
     assert found.state == "done" and found.threads == 2 and found.bytes > 0
-    assert lists_asked(server, before) == 0 and stored() == {(path, str(post), text) for path, post, text in forum.truth()}
+    assert lists_asked(server, before) == 0 and stored() == {
+        (path, str(post), text) for path, post, text in forum.truth()
+    }
     assert Thread.objects.latest("pk").board == Board.objects.get(name=forum.names[2])
     assert {visit.kind for visit in Visit.objects.filter(run=found.run)} == {"targeted"}
     before = len(server.forum.log)
-    assert look(source).threads == 0 and server.forum.unchanged[-1] == "/feed" and len(server.forum.log) == before + 1
+    assert (
+        look(source).threads == 0
+        and server.forum.unchanged[-1] == "/feed"
+        and len(server.forum.log) == before + 1
+    )
 
 
 def test_what_robots_txt_closes_is_never_read(server: ForumServer) -> None:
@@ -74,15 +84,23 @@ def test_what_robots_txt_closes_is_never_read(server: ForumServer) -> None:
     run = sites.discover(server.url, {"settings": settings}, now=now(), start=False)
     assert engine.run_slice(run.pk) == RunState.FINISHED
     run.refresh_from_db()
-    site = sites.save(run, name="", timezone="UTC", board_urls=[b["url"] for b in run.result["boards"]], now=now())
+    site = sites.save(
+        run, name="", timezone="UTC", board_urls=[b["url"] for b in run.result["boards"]], now=now()
+    )
     source = tried(site, "feed")
     crawl(site)
     crawl(site)
     assert not source.enabled and "/feed" not in server.forum.log
-    assert Look.objects.filter(source=source, state="failed").count() == overviews.TRIES == Look.objects.filter(source=source).count()
+    assert (
+        Look.objects.filter(source=source, state="failed").count()
+        == overviews.TRIES
+        == Look.objects.filter(source=source).count()
+    )
 
 
-def test_a_feed_of_new_topics_only_loses_its_weight_to_the_boards_that_it_misses(server: ForumServer) -> None:
+def test_a_feed_of_new_topics_only_loses_its_weight_to_the_boards_that_it_misses(
+    server: ForumServer,
+) -> None:
     Feeds(server.forum, server.url, of_topics=True, categories=False)
     source = tried(added(server), "feed")
     assert source.enabled
@@ -90,9 +108,14 @@ def test_a_feed_of_new_topics_only_loses_its_weight_to_the_boards_that_it_misses
     assert look(source).threads == 0, "a reply is no new topic: only the board's own list tells"
     assert len(stored()) == len(server.forum.truth()) - 1
     thread = server.forum.open(3, datetime.now(UTC) + timedelta(minutes=1))
-    assert look(source).threads == 0, "a new thread of a board that nothing tells is left to its board's list"
+    assert look(source).threads == 0, (
+        "a new thread of a board that nothing tells is left to its board's list"
+    )
     crawl(Site.objects.get())
-    assert stored() == set(server.forum.truth()) and Thread.objects.filter(url__endswith=f"/topic/{thread.number}").exists()
+    assert (
+        stored() == set(server.forum.truth())
+        and Thread.objects.filter(url__endswith=f"/topic/{thread.number}").exists()
+    )
 
 
 def test_a_feed_too_short_to_go_back_to_the_look_before_says_so(server: ForumServer) -> None:
@@ -128,7 +151,11 @@ def test_a_sitemap_that_robots_txt_names_is_followed_to_its_threads(server: Foru
 def test_the_json_lists_of_known_software_are_sources_too(server: ForumServer) -> None:
     Discourse(server.forum)
     site = added(server)
-    named = {one["url"].removeprefix(server.url) for one in site.structure["sources"] if one["kind"] == "api"}
+    named = {
+        one["url"].removeprefix(server.url)
+        for one in site.structure["sources"]
+        if one["kind"] == "api"
+    }
     assert named == {"latest.json", "categories.json?include_subcategories=true"}
     crawl(site, history_days=400)
     crawl(site)
@@ -137,6 +164,8 @@ def test_the_json_lists_of_known_software_are_sources_too(server: ForumServer) -
     assert newest.enabled and newest.names_threads and boards.enabled and not boards.names_threads
     before = len(server.forum.log)
     server.forum.reply(3, datetime.now(UTC) + timedelta(minutes=1))
-    assert look(newest).threads == 1 and not [path for path in server.forum.log[before:] if path.startswith("/c/")]
+    assert look(newest).threads == 1 and not [
+        path for path in server.forum.log[before:] if path.startswith("/c/")
+    ]
     shown = look(boards).shown
     assert all(figures[0] and figures[2] for figures in shown.values()) and len(shown) == 3

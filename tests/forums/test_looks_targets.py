@@ -1,5 +1,5 @@
-"""Overview fetches with real forum software: overview sources are found automatically, and new posts are found with fewer
-requests than by reading the list of every board."""
+"""Overview fetches with real forum software: overview sources are found automatically, and new
+posts are found with fewer requests than by reading the list of every board."""
 
 from __future__ import annotations
 
@@ -21,19 +21,24 @@ from forums.services import loops, overviews, plan_days, plans, sites
 
 TARGET = Path(__file__).resolve().parents[3] / "shared" / "targets" / "target"
 STATE = Path(os.environ.get("CRAWL_TARGETS") or Path.home() / ".cache" / "crawl-targets")
-BELOW = 1101  # with this random seed, machina (a forum) gets the new thread in a sub-board that its index omits
+# with this random seed, machina (a forum) gets the new thread in a sub-board that its index omits
+BELOW = 1101
 OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0, "history_days": 400.0}
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.slow,
     pytest.mark.once,
-    pytest.mark.skipif(not TARGET.exists(), reason="the real forums to crawl are not on this machine"),
+    pytest.mark.skipif(
+        not TARGET.exists(), reason="the real forums to crawl are not on this machine"
+    ),
 ]
 
 
 def target(*words: object) -> str:
-    done = subprocess.run([str(TARGET), *map(str, words)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(TARGET), *map(str, words)], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, (done.stderr or done.stdout)[-300:]
     return done.stdout.strip()
 
@@ -44,7 +49,10 @@ def running(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
     name = request.param
     if not (STATE / name).is_dir():
         pytest.skip(f"{name} is not installed here")
-    if subprocess.run([str(TARGET), name, "status"], capture_output=True, check=False).returncode == 0:
+    if (
+        subprocess.run([str(TARGET), name, "status"], capture_output=True, check=False).returncode
+        == 0
+    ):
         pytest.skip(f"{name} is in use")
     hosts.forget()
     try:
@@ -54,22 +62,32 @@ def running(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
 
 
 def crawled(site: Site, **given: object) -> Run:
-    run = sites.crawl_now(site.pk, now=datetime.now(UTC), start=False, **given)  # type: ignore[arg-type]
+    run = sites.crawl_now(  # type: ignore[arg-type]
+        site.pk, now=datetime.now(UTC), start=False, **given
+    )
     assert engine.run_slice(run.pk) == RunState.FINISHED
     run.refresh_from_db()
     return run
 
 
-def test_what_changed_costs_fewer_requests_than_a_look_at_every_board(running: tuple[str, str]) -> None:
+def test_what_changed_costs_fewer_requests_than_a_look_at_every_board(
+    running: tuple[str, str],
+) -> None:
     name, address = running
     found = sites.discover(address, {"settings": OPEN}, now=datetime.now(UTC), start=False)
     assert engine.run_slice(found.pk) == RunState.FINISHED
     found.refresh_from_db()
     urls = [board["url"] for board in found.result["boards"]]
-    site = sites.save(found, name="", timezone="", board_urls=urls, settings=OPEN, now=datetime.now(UTC))
+    site = sites.save(
+        found, name="", timezone="", board_urls=urls, settings=OPEN, now=datetime.now(UTC)
+    )
     crawled(site)
     crawled(site)
-    source = OverviewSource.objects.filter(site=site, enabled=True).order_by("-names_threads", "pk").first()
+    source = (
+        OverviewSource.objects.filter(site=site, enabled=True)
+        .order_by("-names_threads", "pk")
+        .first()
+    )
     assert source is not None and len(source.boards) >= 2
     plan = plans.save(site.pk, {"policy": "adaptive", "visits_per_day": 96}, now=datetime.now(UTC))
     plan_days.replan(plan, datetime.now(UTC))
@@ -82,20 +100,27 @@ def test_what_changed_costs_fewer_requests_than_a_look_at_every_board(running: t
         look = overviews.ask(source, datetime.now(UTC))
         crawled(site, readings=[look.pk], board_ids=[])
         asked = 1 if source.names_threads else 1 + _visit_what_was_told(plan, site)
-        known = set(site.boards.values_list("name", flat=True))  # boards empty on discovery are missing: no posts expected there
+        known = set(
+            site.boards.values_list("name", flat=True)
+        )  # boards empty on discovery are missing: no posts expected there
         expected = sum(json.loads(line)["board"] in known for line in added.splitlines())
-        assert expected >= 2 and Post.objects.count() == before + expected, f"a new thread and two replies: {added}"
+        assert expected >= 2 and Post.objects.count() == before + expected, (
+            f"a new thread and two replies: {added}"
+        )
         assert asked < site.boards.count() + 1
         assert Look.objects.get(pk=look.pk).state == "done"
         live = _tell(plan)
-        assert live.loop.overview is not None and not live.loop.overview.known.any(), "nothing is left waiting"
+        assert live.loop.overview is not None and not live.loop.overview.known.any(), (
+            "nothing is left waiting"
+        )
         assert not live.loop.overview.wrong.any(), "what was told was found"
     if name == "machina":
         assert "Keyboards" in added, "the draw is one of a board that the index does not show"
 
 
 def _visit_what_was_told(plan: plans.Plan, site: Site) -> int:
-    """Visits the boards on which an overview page has shown posts not fetched yet; returns the number of list pages read."""
+    """Visits the boards on which an overview page has shown posts not fetched yet; returns the
+    number of list pages read."""
     live = _tell(plan)
     assert live.loop.overview is not None
     due = live.boards[np.flatnonzero(live.loop.overview.known > 0)].tolist()

@@ -30,7 +30,9 @@ def row(minutes: float = 0.0, replies: int | None = 3, author: str | None = "ann
     ],
     ids=["as stored", "later", "more replies", "other author", "without replies", "without author"],
 )
-def test_a_row_that_lacks_a_part_of_the_stored_signature_is_no_change(shown: Row, changed: bool) -> None:
+def test_a_row_that_lacks_a_part_of_the_stored_signature_is_no_change(
+    shown: Row, changed: bool
+) -> None:
     assert overviews._differs(Thread(signature=signature(row())), shown) is changed
 
 

@@ -1,5 +1,5 @@
-"""Tests forums with working hours: timetables and the adaptive policy visit only within these hours and use the whole budget
-there; a visit that falls due outside them waits for the opening."""
+"""Tests forums with working hours: timetables and the adaptive policy visit only within these hours
+and use the whole budget there; a visit that falls due outside them waits for the opening."""
 
 from __future__ import annotations
 
@@ -22,14 +22,26 @@ from forums.openings import Openings
 from forums.services import dispatch, outlooks, plan_days, plans, sites
 from tests.crawlmgr.admin.rows import user
 from tests.forums.planned import NOW, fill, make_site
-from tests.forums.test_adaptive import DAY, DIURNAL, HOUR, NOTHING, START, loop_of, run_day, sites_of
+from tests.forums.test_adaptive import (
+    DAY,
+    DIURNAL,
+    HOUR,
+    NOTHING,
+    START,
+    loop_of,
+    run_day,
+    sites_of,
+)
 from tests.forums.test_dispatch import end_runs, follow_day
 
 UTC_ZONE = ZoneInfo("UTC")
 NIGHT = {"hours": "22:00-06:00", "timezone": "UTC"}
-SPANS = st.lists(st.floats(0.0, 24.0), min_size=2, max_size=6, unique=True).filter(lambda ends: len(ends) % 2 == 0).map(
-    lambda ends: tuple(zip(sorted(ends)[::2], sorted(ends)[1::2], strict=True))
-).filter(lambda spans: all(last - first > 0.05 for first, last in spans))  # fmt: skip
+SPANS = (
+    st.lists(st.floats(0.0, 24.0), min_size=2, max_size=6, unique=True)
+    .filter(lambda ends: len(ends) % 2 == 0)
+    .map(lambda ends: tuple(zip(sorted(ends)[::2], sorted(ends)[1::2], strict=True)))
+    .filter(lambda spans: all(last - first > 0.05 for first, last in spans))
+)
 
 
 def inside(hours: np.ndarray, spans: open_hours.Spans) -> bool:
@@ -37,9 +49,13 @@ def inside(hours: np.ndarray, spans: open_hours.Spans) -> bool:
 
 
 @given(SPANS, st.integers(1, 96), st.lists(st.floats(0.0, 23.999), min_size=1, max_size=9))
-def test_the_planning_clock_keeps_the_day_and_leads_back_inside(spans: open_hours.Spans, bins: int, hours: list[float]) -> None:
+def test_the_planning_clock_keeps_the_day_and_leads_back_inside(
+    spans: open_hours.Spans, bins: int, hours: list[float]
+) -> None:
     rates = np.random.default_rng(bins).uniform(0.0, 5.0, (3, bins))
-    assert open_hours.to_planning_clock(rates, spans).sum(axis=1) == pytest.approx(rates.sum(axis=1), rel=0.05)
+    assert open_hours.to_planning_clock(rates, spans).sum(axis=1) == pytest.approx(
+        rates.sum(axis=1), rel=0.05
+    )
     mapped = open_hours.to_day_hours(np.array(sorted(hours)), spans)
     assert inside(mapped, spans) and (np.diff(mapped) >= 0).all()
 
@@ -47,13 +63,18 @@ def test_the_planning_clock_keeps_the_day_and_leads_back_inside(spans: open_hour
 def test_always_open_changes_nothing() -> None:
     rates = np.outer([4.0, 1.0], DIURNAL)
     assert open_hours.to_planning_clock(rates, open_hours.WHOLE_DAY) == pytest.approx(rates)
-    assert open_hours.to_day_hours(np.array([0.0, 7.5]), open_hours.WHOLE_DAY).tolist() == [0.0, 7.5]
+    assert open_hours.to_day_hours(np.array([0.0, 7.5]), open_hours.WHOLE_DAY).tolist() == [
+        0.0,
+        7.5,
+    ]
 
 
 def _given(boards: int = 3) -> planning.DayInput:
     rates = np.outer(np.linspace(1.0, 3.0, boards), DIURNAL)
     site = np.arange(boards) % 2
-    return planning.DayInput(rates, rates, site, np.full(boards, 2.0), np.full(2, np.inf), np.full(2, 0.01))
+    return planning.DayInput(
+        rates, rates, site, np.full(boards, 2.0), np.full(2, np.inf), np.full(2, 0.01)
+    )
 
 
 @pytest.mark.parametrize("policy", ["era", "wra", "lra", "bra", "optimal"])
@@ -66,7 +87,9 @@ def test_every_policy_spends_the_budget_inside_the_hours(policy: str) -> None:
 
 def test_what_is_posted_while_closed_is_fetched_soon_after_the_opening() -> None:
     rates = np.full((1, 24), 1.0)
-    one = planning.DayInput(rates, rates, np.zeros(1, dtype=int), np.ones(1), np.full(1, np.inf), np.zeros(1))
+    one = planning.DayInput(
+        rates, rates, np.zeros(1, dtype=int), np.ones(1), np.full(1, np.inf), np.zeros(1)
+    )
     spans = (((1.0, 6.0),),)
     made = open_hours.schedule("optimal", one, 3, spans)
     hour = np.sort(made.on(0)[1])
@@ -84,9 +107,14 @@ def test_a_site_that_is_closed_all_day_has_no_visits_and_the_others_take_them() 
 def test_a_cycle_of_days_goes_on_over_open_days_only() -> None:
     monday = date(2026, 11, 23)
     only = [True, False, False, False, False, False, False]
-    turns = [open_hours.matching_days_before(monday + timedelta(weeks=week), only) for week in range(4)]
+    turns = [
+        open_hours.matching_days_before(monday + timedelta(weeks=week), only) for week in range(4)
+    ]
     assert np.diff(turns).tolist() == [1, 1, 1]
-    every = [open_hours.matching_days_before(monday + timedelta(days=day), [True] * 7) for day in range(9)]
+    every = [
+        open_hours.matching_days_before(monday + timedelta(days=day), [True] * 7)
+        for day in range(9)
+    ]
     assert np.diff(every).tolist() == [1] * 8
 
 
@@ -115,7 +143,11 @@ def test_the_outlook_keeps_inside_the_hours_of_each_site() -> None:
     loop._pace = loop._paced()
     outlook = loop.outlook(START, START + DAY)
     kept = outlook.board % 2 == 0
-    assert kept.any() and opening.at(outlook.moments[kept]).all() and not opening.at(outlook.moments[~kept]).all()
+    assert (
+        kept.any()
+        and opening.at(outlook.moments[kept]).all()
+        and not opening.at(outlook.moments[~kept]).all()
+    )
 
 
 def test_openings_are_those_of_the_window() -> None:
@@ -123,12 +155,18 @@ def test_openings_are_those_of_the_window() -> None:
     assert window is not None
     opening = Openings.of(window, START, START + 8 * DAY)
     times = START + np.arange(0, 8 * 24) * HOUR
-    assert opening.at(times).tolist() == [windows.is_open(window, datetime.fromtimestamp(at, UTC)) for at in times.tolist()]
-    assert opening.next(START) == START + 46 * HOUR and opening.around(START + 47 * HOUR) == (START + 46 * HOUR, START + 54 * HOUR)
+    assert opening.at(times).tolist() == [
+        windows.is_open(window, datetime.fromtimestamp(at, UTC)) for at in times.tolist()
+    ]
+    assert opening.next(START) == START + 46 * HOUR and opening.around(START + 47 * HOUR) == (
+        START + 46 * HOUR,
+        START + 54 * HOUR,
+    )
     assert sites_of(2).open_boards(START) is None and NOTHING.board.size == 0
 
 
-# --- tests that use the database ------------------------------------------------------------------------------------------
+# --- tests that use the database
+# ------------------------------------------------------------------------------------------
 
 
 def _with_hours(policy: str, hours: dict[str, str], visits: int = 24) -> tuple[int, windows.Window]:
@@ -157,10 +195,17 @@ def test_a_plan_shows_times_inside_the_hours_only(policy: str) -> None:
 @pytest.mark.django_db
 def test_a_plan_with_days_off_says_nothing_of_them() -> None:
     site, window = _with_hours("optimal", {"hours": "mon 08:00-20:00", "timezone": "UTC"})
-    plan_days.replan(Plan.objects.get(site=site), NOW)  # NOW is a Friday, and the site is visited only on Mondays
-    assert not PlannedVisit.objects.exists() and PlanDay.objects.get(day=NOW.date() + timedelta(days=1)).expected_delay is None
+    plan_days.replan(
+        Plan.objects.get(site=site), NOW
+    )  # NOW is a Friday, and the site is visited only on Mondays
+    assert (
+        not PlannedVisit.objects.exists()
+        and PlanDay.objects.get(day=NOW.date() + timedelta(days=1)).expected_delay is None
+    )
     plan_days.replan(Plan.objects.get(site=site), NOW + timedelta(days=2))
-    assert {at.date() for at in PlannedVisit.objects.values_list("at", flat=True)} == {NOW.date() + timedelta(days=3)}
+    assert {at.date() for at in PlannedVisit.objects.values_list("at", flat=True)} == {
+        NOW.date() + timedelta(days=3)
+    }
 
 
 @pytest.mark.django_db
@@ -185,7 +230,9 @@ def test_boards_by_interval_wait_for_the_opening() -> None:
     opens = NOW.replace(hour=22, minute=0)
     assert set(Board.objects.values_list("next_visit", flat=True)) == {opens}
     Board.objects.update(next_visit=NOW)
-    assert dispatch.start_due(NOW) == 0 and set(Board.objects.values_list("next_visit", flat=True)) == {opens}
+    assert dispatch.start_due(NOW) == 0 and set(
+        Board.objects.values_list("next_visit", flat=True)
+    ) == {opens}
     assert dispatch.start_due(opens) == 1
     end_runs(opens + timedelta(hours=7, minutes=30))
     assert set(Board.objects.values_list("next_visit", flat=True)) == {opens + timedelta(days=1)}
@@ -199,11 +246,15 @@ def test_a_planned_visit_whose_time_passed_while_closed_comes_at_the_opening() -
     board = Board.objects.first()
     assert board is not None
     PlannedVisit.objects.all().delete()
-    visit = PlannedVisit.objects.create(plan=Plan.objects.get(), board=board, at=NOW, pinned=True, code="person")
+    visit = PlannedVisit.objects.create(
+        plan=Plan.objects.get(), board=board, at=NOW, pinned=True, code="person"
+    )
     dispatch.start_due(NOW + timedelta(minutes=5))
     visit.refresh_from_db()
     board.refresh_from_db()
-    assert visit.state == "planned" and visit.at == board.next_visit == NOW.replace(hour=22, minute=0)
+    assert visit.state == "planned" and visit.at == board.next_visit == NOW.replace(
+        hour=22, minute=0
+    )
     assert not Run.objects.filter(state=RunState.QUEUED).exists()
 
 
@@ -225,4 +276,7 @@ def test_the_hours_of_a_forum_are_offered_in_its_zone() -> None:
     client.force_login(user("operator"))
     shown = client.get(f"/admin/schedules/forum/{site.pk}/").content.decode()
     assert 'value="Asia/Shanghai"' in shown
-    assert f"/admin/schedules/forum/{site.pk}/" in client.get(f"/admin/forums/site/{site.pk}/plan/").content.decode()
+    assert (
+        f"/admin/schedules/forum/{site.pk}/"
+        in client.get(f"/admin/forums/site/{site.pk}/plan/").content.decode()
+    )

@@ -40,10 +40,19 @@ def test_the_next_day_is_stored_and_printed(now: datetime, plan: Command) -> Non
     fill(site, now=now)
     for policy in ("optimal", "adaptive"):
         found = plan(str(site.pk), "--policy", policy, "--visits-per-day", "30")
-        assert (found["policy"], found["visits_per_day"], found["basis"], len(found["boards"])) == (policy, 30, "history", 3)
+        assert (found["policy"], found["visits_per_day"], found["basis"], len(found["boards"])) == (
+            policy,
+            30,
+            "history",
+            3,
+        )
         assert sum(len(board["visits"]) for board in found["boards"]) == 30
         assert found["boards"][0]["weight"] > found["boards"][2]["weight"] > 0
-        assert all(len(time) == 8 and time[2] == ":" for board in found["boards"] for time in board["visits"])
+        assert all(
+            len(time) == 8 and time[2] == ":"
+            for board in found["boards"]
+            for time in board["visits"]
+        )
     assert Plan.objects.get().policy == "adaptive" and not PlannedVisit.objects.exists()
 
 
@@ -51,7 +60,11 @@ def test_before_any_history_it_says_so(now: datetime, plan: Command) -> None:
     site = make_site(now=now)
     site.boards.update(watched_since=None, complete_at=None, last_visit=None)
     found = plan("--policy", "optimal", "--visits-per-day", "6")
-    assert found["basis"] == "prior" and found["site"] is None and sum(len(b["visits"]) for b in found["boards"]) == 6
+    assert (
+        found["basis"] == "prior"
+        and found["site"] is None
+        and sum(len(b["visits"]) for b in found["boards"]) == 6
+    )
     assert "no history yet" in found["said"]
 
 

@@ -1,5 +1,5 @@
-"""Plans in the database: their input data, exact budgets, fixed visits, importance, request limits, and the visits that the
-adaptive policy expects."""
+"""Plans in the database: their input data, exact budgets, fixed visits, importance, request limits,
+and the visits that the adaptive policy expects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ TODAY, TOMORROW = date(2026, 11, 20), date(2026, 11, 21)
 
 def visits_on(plan: Plan, day: date) -> list[PlannedVisit]:
     zone = plans.zone_of(plan)
-    return [visit for visit in PlannedVisit.objects.filter(plan=plan) if visit.at.astimezone(zone).date() == day]
+    return [
+        visit
+        for visit in PlannedVisit.objects.filter(plan=plan)
+        if visit.at.astimezone(zone).date() == day
+    ]
 
 
 def saved(site, **values) -> Plan:
@@ -36,7 +40,9 @@ def test_rates_are_those_of_the_stored_posts():
     assert 11 <= busiest <= 19
     fine = plans.draft(site.pk, NOW)
     fine.bins = 48
-    assert rhythms.rhythm(fine, NOW).profiles.weights == pytest.approx(found.profiles.weights, rel=0.1)
+    assert rhythms.rhythm(fine, NOW).profiles.weights == pytest.approx(
+        found.profiles.weights, rel=0.1
+    )
 
 
 def test_rates_are_by_the_hours_of_the_site():
@@ -57,7 +63,11 @@ def test_without_history_the_pooled_rhythm_is_used_and_said():
     assert found.basis == "mixed" and found.prior.tolist() == [False, False, False, True]
     assert found.profiles.weights[3] == pytest.approx(found.profiles.weights[:3].mean())
     alone = rhythms.rhythm(plans.draft(second.pk, NOW), NOW)
-    assert alone.basis == "prior" and alone.known_days == 0 and alone.profiles.weights[0] == pytest.approx(2.5)
+    assert (
+        alone.basis == "prior"
+        and alone.known_days == 0
+        and alone.profiles.weights[0] == pytest.approx(2.5)
+    )
     plan = saved(second, visits_per_day=6)
     made = plan_days.replan(plan, NOW, "new")
     assert made is not None and made.basis == "prior" and made.boards_known == 0
@@ -80,7 +90,15 @@ def test_a_timetable_is_written_out_exactly_and_explained(policy):
     expected = sum(visit.expected_delay for visit in tomorrow)
     assert expected == pytest.approx(made.expected_delay, rel=0.05)
     figures = tomorrow[5].figures
-    assert {"from_hour", "to_hour", "per_hour", "per_day", "previous", "hours_since", "prior"} == set(figures)
+    assert {
+        "from_hour",
+        "to_hour",
+        "per_hour",
+        "per_day",
+        "previous",
+        "hours_since",
+        "prior",
+    } == set(figures)
     assert figures["per_hour"] > 0 and figures["hours_since"] > 0
     for board in site.boards.all():
         first = PlannedVisit.objects.filter(board=board, at__gt=NOW).order_by("at").first()
@@ -105,14 +123,18 @@ def test_planning_again_replaces_visits_but_not_pinned_ones_and_not_the_past():
     plan.refresh_from_db()
     assert plan.stale == "visits"
     later = NOW + timedelta(hours=3)
-    past = PlannedVisit.objects.create(plan=plan, board=some.board, at=NOW, state=PlannedVisit.State.STARTED)
+    past = PlannedVisit.objects.create(
+        plan=plan, board=some.board, at=NOW, state=PlannedVisit.State.STARTED
+    )
     again = plan_days.replan(plan, later, "visits")
     assert again.times_made == 2 and PlanDay.objects.filter(plan=plan).count() == 2
     tomorrow = visits_on(plan, TOMORROW)
     assert len(tomorrow) == 30 and {pinned.pk, extra.pk} <= {visit.pk for visit in tomorrow}
     assert PlannedVisit.objects.filter(pk=past.pk).exists()
     due = PlannedVisit.objects.filter(plan=plan, state="planned", at__lt=later)
-    assert due.exists() and all(visit.at > NOW for visit in due)  # kept, since they were due before `later`
+    assert due.exists() and all(
+        visit.at > NOW for visit in due
+    )  # kept, since they were due before `later`
 
 
 def test_a_daily_pin_comes_back_every_day_until_it_is_let_go():
@@ -157,9 +179,15 @@ def test_the_requests_of_a_site_hold_its_visits_back_and_the_rest_goes_to_others
     plans.set_importance(first.pk, requests_per_day=20, now=NOW)
     plan = plans.save(None, {"policy": "optimal", "visits_per_day": 60}, now=NOW)
     made = plan_days.replan(plan, NOW, "new")
-    count = {site.pk: sum(v.board.site_id == site.pk for v in visits_on(plan, TOMORROW)) for site in (first, second)}
+    count = {
+        site.pk: sum(v.board.site_id == site.pk for v in visits_on(plan, TOMORROW))
+        for site in (first, second)
+    }
     assert made.limited_sites == [first.pk]
-    assert count == {first.pk: 10, second.pk: 50}  # without past visits, two requests per visit are assumed
+    assert count == {
+        first.pk: 10,
+        second.pk: 50,
+    }  # without past visits, two requests per visit are assumed
 
 
 def test_a_plan_of_all_sites_leaves_out_sites_with_their_own():
@@ -177,7 +205,12 @@ def test_a_plan_of_all_sites_leaves_out_sites_with_their_own():
 
 def test_wrong_values_are_refused_in_one_line():
     site = make_site()
-    for values, word in (({"visits_per_day": 0}, "visits_per_day"), ({"theta": 2.0}, "theta"), ({"policy": "x"}, "policy"), ({"colour": 1}, "colour")):
+    for values, word in (
+        ({"visits_per_day": 0}, "visits_per_day"),
+        ({"theta": 2.0}, "theta"),
+        ({"policy": "x"}, "policy"),
+        ({"colour": 1}, "colour"),
+    ):
         with pytest.raises(ValueError, match=word) as error:
             saved(site, **values)
         assert "\n" not in str(error.value)
@@ -203,10 +236,20 @@ def test_a_distant_past_is_dropped():
     plan = saved(site)
     board = site.boards.first()
     for days, daily in ((100, False), (100, True), (80, False)):
-        PlannedVisit.objects.create(plan=plan, board=board, at=NOW - timedelta(days=days), state="started", pinned=daily, daily=daily)
+        PlannedVisit.objects.create(
+            plan=plan,
+            board=board,
+            at=NOW - timedelta(days=days),
+            state="started",
+            pinned=daily,
+            daily=daily,
+        )
     plan_days.replan(plan, NOW, "new")
     kept = PlannedVisit.objects.filter(at__lt=NOW, state="started")
-    assert sorted(((NOW - visit.at).days, visit.daily) for visit in kept) == [(80, False), (100, True)]
+    assert sorted(((NOW - visit.at).days, visit.daily) for visit in kept) == [
+        (80, False),
+        (100, True),
+    ]
 
 
 def test_a_new_site_gets_the_loop_with_the_visits_that_its_intervals_make() -> None:
@@ -214,7 +257,11 @@ def test_a_new_site_gets_the_loop_with_the_visits_that_its_intervals_make() -> N
     Board.objects.filter(position=0).update(interval_seconds=3600)
     Board.objects.filter(position=2).update(enabled=False)
     plan = plans.begin(site.pk, now=NOW)
-    assert plan is not None and (plan.policy, plan.visits_per_day, plan.active) == ("adaptive", 24 + 4, True)
+    assert plan is not None and (plan.policy, plan.visits_per_day, plan.active) == (
+        "adaptive",
+        24 + 4,
+        True,
+    )
     assert plans.begin(site.pk, now=NOW) is None
     with plans.budget_following_intervals(site.pk, NOW):
         sites.set_interval([Board.objects.get(position=0).pk], 900, NOW)
@@ -241,6 +288,10 @@ def test_a_board_never_visited_waits_from_when_its_site_was_added() -> None:
     made = plan_days.replan(plan, NOW)
     assert made is not None and made.basis == "prior"
     live = loops.load(plan, NOW)
-    assert live is not None and not len(live.loop.due(NOW.timestamp() + 60)) and (live.loop.last_visit == NOW.timestamp()).all()
+    assert (
+        live is not None
+        and not len(live.loop.due(NOW.timestamp() + 60))
+        and (live.loop.last_visit == NOW.timestamp()).all()
+    )
     expected = [one.at for one in outlooks.expected(plan, NOW + timedelta(days=1)).visits]
     assert NOW + timedelta(minutes=30) < min(expected) and 8 <= len(expected) <= 13

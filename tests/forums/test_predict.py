@@ -1,5 +1,5 @@
-"""The predicted rate of replies: its input, its ranking, and that it is better than simpler rules on threads that become
-inactive."""
+"""The predicted rate of replies: its input, its ranking, and that it is better than simpler rules
+on threads that become inactive."""
 
 from zoneinfo import ZoneInfo
 
@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 
 from forums.events import LocalClock, from_rows
-from forums.predict import HazardModel, ThreadHistory, board_gaps, facts, overdue, rate_times_elapsed, site_activity, train
+from forums.predict import (
+    HazardModel,
+    ThreadHistory,
+    board_gaps,
+    facts,
+    overdue,
+    rate_times_elapsed,
+    site_activity,
+    train,
+)
 
 HOUR, DAY = 3600.0, 86400.0
 UTC = ZoneInfo("UTC")
@@ -33,8 +42,17 @@ def history_of(events):
 
 
 def test_facts_use_only_posts_up_to_the_fetch():
-    events = from_rows([("b", "t", True, 0.0), ("b", "t", False, 4 * HOUR), ("b", "t", False, 10 * HOUR), ("b", "u", True, HOUR)])
-    known = facts(history_of(events), np.array([0, 0, 1]), np.array([5 * HOUR, 30 * HOUR, 5 * HOUR]))
+    events = from_rows(
+        [
+            ("b", "t", True, 0.0),
+            ("b", "t", False, 4 * HOUR),
+            ("b", "t", False, 10 * HOUR),
+            ("b", "u", True, HOUR),
+        ]
+    )
+    known = facts(
+        history_of(events), np.array([0, 0, 1]), np.array([5 * HOUR, 30 * HOUR, 5 * HOUR])
+    )
     assert known.replies.tolist() == [1, 2, 0]
     assert known.age.tolist() == pytest.approx([5, 30, 4])
     assert known.silence.tolist() == pytest.approx([1, 20, 4])
@@ -67,7 +85,9 @@ def test_the_fit_expects_what_comes_and_ranks_better_than_the_mean_rate():
     rng = np.random.default_rng(3)
     now = np.full(4000, 55 * DAY)
     threads = rng.choice(np.flatnonzero(events.times[events.opener] < 50 * DAY), 4000)
-    fetched = np.minimum(history.times[history.first[threads]] + rng.exponential(20, 4000) * HOUR, now - HOUR)
+    fetched = np.minimum(
+        history.times[history.first[threads]] + rng.exponential(20, 4000) * HOUR, now - HOUR
+    )
     later = fetched + 6 * HOUR
     came = history.known(threads, later) - history.known(threads, fetched)
     known, elapsed = facts(history, threads, fetched), np.full(4000, 6.0)
@@ -83,7 +103,9 @@ def test_expectation_falls_with_silence_and_the_median_wait_grows():
     model = train(history, 0.0, 50 * DAY, np.random.default_rng(5), samples=8000)
     thread = int(np.argmax(history.stop - history.first))
     last = history.times[history.stop[thread] - 1]
-    known = facts(history, np.array([thread, thread]), np.array([last + 0.5 * HOUR, last + 72 * HOUR]))
+    known = facts(
+        history, np.array([thread, thread]), np.array([last + 0.5 * HOUR, last + 72 * HOUR])
+    )
     few, many = model.expected(known, np.array([6.0, 6.0])), model.next_reply(known)
     assert few[0] > 3 * few[1]
     assert many[0] < many[1]
@@ -95,7 +117,10 @@ def test_with_little_history_it_falls_back_to_the_rate():
     model = train(history, 0.0, 50 * HOUR, np.random.default_rng(1))
     assert model.weights is None
     known = facts(history, np.array([3]), np.array([40 * HOUR]))
-    assert model.expected(known, np.array([6.0])).tolist() == rate_times_elapsed(known, np.array([6.0])).tolist()
+    assert (
+        model.expected(known, np.array([6.0])).tolist()
+        == rate_times_elapsed(known, np.array([6.0])).tolist()
+    )
     assert train(history, 80 * DAY, 81 * DAY, np.random.default_rng(1)).trained_on == 0
     assert np.isfinite(model.next_reply(known)[0])
 
@@ -109,7 +134,14 @@ def test_area_score_prefers_the_longer_wait_at_equal_expectation():
 
 
 def test_activity_and_gaps_come_from_the_given_window():
-    events = from_rows([("a", "1", True, 0.0), ("a", "1", False, 2 * HOUR), ("b", "2", True, 3 * HOUR), ("a", "1", False, 9 * DAY)])
+    events = from_rows(
+        [
+            ("a", "1", True, 0.0),
+            ("a", "1", False, 2 * HOUR),
+            ("b", "2", True, 3 * HOUR),
+            ("a", "1", False, 9 * DAY),
+        ]
+    )
     activity = site_activity(events, LocalClock(UTC, 0.0, DAY), 0.0, DAY)
     assert activity.sum() == 3 and activity[[0, 2, 3]].tolist() == [1, 1, 1]
     posts, openers = board_gaps(events, 0.0, DAY)

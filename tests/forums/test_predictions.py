@@ -1,4 +1,5 @@
-"""Boards whose lists do not show replies: which threads a visit fetches, and that new posts are still found."""
+"""Boards whose lists do not show replies: which threads a visit fetches, and that new posts are
+still found."""
 
 from __future__ import annotations
 
@@ -21,16 +22,23 @@ OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0}
 
 
 def threads_of(board: Board, lively: int, dead: int, fetched: datetime) -> None:
-    """Active threads, answered every two hours until just before `fetched`, and inactive ones, last answered two months before.
-    """
+    """Active threads, answered every two hours until just before `fetched`, and inactive ones, last
+    answered two months before."""
     for number in range(lively + dead):
         quiet = timedelta(hours=1) if number < lively else timedelta(days=60)
         thread = Thread.objects.create(
-            site=board.site, board=board, key=f"k{number}", url="x", title=f"{number}", first_seen=fetched, fetched_at=fetched
+            site=board.site,
+            board=board,
+            key=f"k{number}",
+            url="x",
+            title=f"{number}",
+            first_seen=fetched,
+            fetched_at=fetched,
         )
         times = [fetched - quiet - timedelta(hours=2 * back) for back in range(20)]
         Post.objects.bulk_create(
-            Post(thread=thread, key=str(n), page=1, position=n, posted=at, first_seen=fetched) for n, at in enumerate(sorted(times))
+            Post(thread=thread, key=str(n), page=1, position=n, posted=at, first_seen=fetched)
+            for n, at in enumerate(sorted(times))
         )
 
 
@@ -71,7 +79,9 @@ def test_only_boards_that_hide_their_changes_need_it():
     assert not predictions.needed(board)
     board.has_last_reply = False
     assert predictions.needed(board)
-    Thread.objects.create(site=site, board=board, key="k", url="x", title="t", replies=3, first_seen=NOW)
+    Thread.objects.create(
+        site=site, board=board, key="k", url="x", title="t", replies=3, first_seen=NOW
+    )
     assert not predictions.needed(board)
 
 
@@ -79,22 +89,39 @@ class SilentForum(LocalForum):
     """A forum whose lists show threads newest first, without replies, views or last posts."""
 
     def _board(self, board: int, number: int) -> str | None:
-        mine = sorted((t for t in self.all.values() if t.board == board), key=lambda t: t.posts[0].posted, reverse=True)
+        mine = sorted(
+            (t for t in self.all.values() if t.board == board),
+            key=lambda t: t.posts[0].posted,
+            reverse=True,
+        )
         rows = "".join(
-            f'<tr class=topic><td><a class=topictitle href="/topic/{t.number}">{t.title}</a><br>by <a class=username '
-            f"href=/user/{t.posts[0].author}>{t.posts[0].author}</a></td><td>{self._time(t.posts[0].posted)}</td></tr>"
+            f'<tr class=topic><td><a class=topictitle href="/topic/{t.number}">{t.title}</a><br>by'
+            " <a class=username "
+            f"href=/user/{t.posts[0].author}>{t.posts[0].author}</a></td><td>"
+            f"{self._time(t.posts[0].posted)}</td></tr>"
             for t in mine
         )
         head = "<tr><th>Topic</th><th>Started</th></tr>"
-        return self._frame(self.names[board], f"<h1>{self.names[board]}</h1><table class=topics>{head}{rows}</table>") if number == 1 else None
+        return (
+            self._frame(
+                self.names[board],
+                f"<h1>{self.names[board]}</h1><table class=topics>{head}{rows}</table>",
+            )
+            if number == 1
+            else None
+        )
 
 
 @pytest.mark.django_db(transaction=True)
-def test_replies_on_a_silent_board_are_found_and_nobody_waits_for_the_choice(monkeypatch: pytest.MonkeyPatch):
+def test_replies_on_a_silent_board_are_found_and_nobody_waits_for_the_choice(
+    monkeypatch: pytest.MonkeyPatch,
+):
     locked: list[bool] = []
     choose = predictions.choose
     monkeypatch.setattr(
-        predictions, "choose", lambda board, now: (locked.append(connection.in_atomic_block), choose(board, now))[1]
+        predictions,
+        "choose",
+        lambda board, now: (locked.append(connection.in_atomic_block), choose(board, now))[1],
     )
     hosts.forget()
     with ForumServer(SilentForum(boards=1, threads=8)) as server:
@@ -103,7 +130,13 @@ def test_replies_on_a_silent_board_are_found_and_nobody_waits_for_the_choice(mon
         run = sites.discover(server.url, {"settings": OPEN}, now=now, start=False)
         assert engine.run_slice(run.pk) == RunState.FINISHED
         run.refresh_from_db()
-        site = sites.save(run, name="", timezone="UTC", board_urls=[b["url"] for b in run.result["boards"]], now=now)
+        site = sites.save(
+            run,
+            name="",
+            timezone="UTC",
+            board_urls=[b["url"] for b in run.result["boards"]],
+            now=now,
+        )
         crawled(site, history_days=400)
         before = Post.objects.count()
         board = site.boards.get()
@@ -115,7 +148,11 @@ def test_replies_on_a_silent_board_are_found_and_nobody_waits_for_the_choice(mon
         crawled(site)
         assert Post.objects.count() == before + 1
         visit = Visit.objects.order_by("-pk")[0]
-        assert 1 <= visit.fetched <= predictions.FETCHES_A_VISIT and visit.changed == 1 and visit.complete
+        assert (
+            1 <= visit.fetched <= predictions.FETCHES_A_VISIT
+            and visit.changed == 1
+            and visit.complete
+        )
     assert locked and not any(locked)
 
 

@@ -1,4 +1,5 @@
-"""Estimates from history: rates, daily shapes, shrinkage, fading, dispersion, and their convergence."""
+"""Estimates from history: rates, daily shapes, shrinkage, fading, dispersion, and their
+convergence."""
 
 import numpy as np
 import pytest
@@ -20,7 +21,8 @@ DIURNAL = 1.0 + np.sin((np.arange(24) - 10) / 24 * 2 * np.pi)
 
 
 def synthetic(rng, volumes, days, shape=DIURNAL):
-    """Returns Poisson events of boards with these mean numbers per day and a common daily rhythm; a fifth are new threads."""
+    """Returns Poisson events of boards with these mean numbers per day and a common daily rhythm; a
+    fifth are new threads."""
     board, hours = [], []
     for number, volume in enumerate(volumes):
         counts = rng.poisson(volume * np.tile(shape / shape.sum(), days))
@@ -32,8 +34,19 @@ def synthetic(rng, volumes, days, shape=DIURNAL):
 
 
 def test_weights_are_equation_five():
-    events = BoardEvents(np.array([0, 0, 0, 1]), np.array([1.0, 2.0, 30.0, 3.0]), np.array([True, False, False, True]))
-    found = estimate(events, 3, 48.0, ProfileOptions(window_days=2, kappa_factor=0), 0.5, importance=np.array([1.0, 4.0, 1.0]))
+    events = BoardEvents(
+        np.array([0, 0, 0, 1]),
+        np.array([1.0, 2.0, 30.0, 3.0]),
+        np.array([True, False, False, True]),
+    )
+    found = estimate(
+        events,
+        3,
+        48.0,
+        ProfileOptions(window_days=2, kappa_factor=0),
+        0.5,
+        importance=np.array([1.0, 4.0, 1.0]),
+    )
     assert found.new_per_day.tolist() == [0.5, 0.5, 0.0]
     assert found.replies_per_day.tolist() == [1.0, 0.0, 0.0]
     assert found.weights.tolist() == [1.0, 2.0, 0.0]
@@ -60,7 +73,10 @@ def test_kappa_finds_the_spread_of_the_shapes():
     rng = np.random.default_rng(5)
     pool = DIURNAL / DIURNAL.sum()
     for kappa in (20.0, 200.0):
-        counts = np.array([rng.multinomial(400, rng.dirichlet(kappa * pool + 1e-9)) for _ in range(150)], dtype=float)
+        counts = np.array(
+            [rng.multinomial(400, rng.dirichlet(kappa * pool + 1e-9)) for _ in range(150)],
+            dtype=float,
+        )
         assert dirichlet_kappa(counts, pool) == pytest.approx(kappa, rel=0.25)
     assert dirichlet_kappa(counts[:1], pool) == 1e5
 
@@ -70,15 +86,22 @@ def test_a_new_site_is_usable_after_one_day_and_before_any_history():
     events = synthetic(rng, [30, 5], 1)
     found = estimate(events, 2, 24.0, ProfileOptions(), days_known=1.0)
     assert found.weights[0] > 3 * found.weights[1] > 0
-    none = estimate(BoardEvents(np.array([], dtype=int), np.array([]), np.array([], dtype=bool)), 2, 24.0,
-                    ProfileOptions(prior_days=1.0, prior_per_day=2.0), days_known=0.5)  # fmt: skip
+    none = estimate(
+        BoardEvents(np.array([], dtype=int), np.array([]), np.array([], dtype=bool)),
+        2,
+        24.0,
+        ProfileOptions(prior_days=1.0, prior_per_day=2.0),
+        days_known=0.5,
+    )
     assert none.weights.tolist() == pytest.approx([2.0 / 1.5] * 2)
     assert np.ptp(none.rates) == pytest.approx(0.0)
 
 
 def test_half_life_follows_a_board_that_has_grown():
     old, new = np.zeros(10), np.full(30, 24.0 * 19)
-    events = BoardEvents(np.zeros(40, dtype=int), np.concatenate([old, new]), np.ones(40, dtype=bool))
+    events = BoardEvents(
+        np.zeros(40, dtype=int), np.concatenate([old, new]), np.ones(40, dtype=bool)
+    )
     plain = estimate(events, 1, 480.0, ProfileOptions()).weights[0]
     fading = estimate(events, 1, 480.0, ProfileOptions(half_life_days=5.0)).weights[0]
     assert plain == pytest.approx(2.0)
@@ -88,7 +111,9 @@ def test_half_life_follows_a_board_that_has_grown():
 def test_half_life_leaves_a_steady_rate_alone():
     hours = np.arange(0, 480, 0.5)
     events = BoardEvents(np.zeros(len(hours), dtype=int), hours, np.ones(len(hours), dtype=bool))
-    assert estimate(events, 1, 480.0, ProfileOptions(half_life_days=7.0)).weights[0] == pytest.approx(48.0, rel=0.01)
+    assert estimate(events, 1, 480.0, ProfileOptions(half_life_days=7.0)).weights[
+        0
+    ] == pytest.approx(48.0, rel=0.01)
 
 
 def test_sites_are_pooled_apart():
@@ -126,9 +151,14 @@ def test_estimates_settle_with_more_days():
 
 
 def test_counts_by_hour_of_day_and_of_week():
-    hours = np.array([0.0, 23.9, 24.0 * 4])  # 1970-01-01 was a Thursday; four days later is a Monday
+    hours = np.array(
+        [0.0, 23.9, 24.0 * 4]
+    )  # 1970-01-01 was a Thursday; four days later is a Monday
     weights = np.array([1.0, 0.5, 1.0])
-    assert shape_counts(np.zeros(3, dtype=int), hours, weights, 1, 24)[0, [0, 23]].tolist() == [2.0, 0.5]
+    assert shape_counts(np.zeros(3, dtype=int), hours, weights, 1, 24)[0, [0, 23]].tolist() == [
+        2.0,
+        0.5,
+    ]
     week = week_counts(np.zeros(3, dtype=int), hours, weights, 1)[0]
     assert (week[0], week[3 * 24], week[3 * 24 + 23]) == (1.0, 1.0, 0.5)
 

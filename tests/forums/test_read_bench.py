@@ -1,4 +1,5 @@
-"""`bench read --leave-out`: trains on folds, prints all tables, and reuses the scores that it stored."""
+"""`bench read --leave-out`: trains on folds, prints all tables, and reuses the scores that it
+stored."""
 
 from __future__ import annotations
 
@@ -35,20 +36,35 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_table_is_printed_and_kept_scores_are_used(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ("bench", "read", "--data", str(folder), "--leave-out", "engine", "--keep", str(tmp_path / "scores.npz"))
+    words = (
+        "bench",
+        "read",
+        "--data",
+        str(folder),
+        "--leave-out",
+        "engine",
+        "--keep",
+        str(tmp_path / "scores.npz"),
+    )
     call_command(*words, "--json")
     first = json.loads(capsys.readouterr().out)
     assert first["leave_out"] == "engine" and first["seconds"] > 0 and not first["stored_scores"]
     assert set(first["macro"]) >= {"kind", "recall", "precision", "all_right", "silent"}
     call_command(*words)
     told = capsys.readouterr().out
-    assert f"{first['macro']['recall']:.3f}" in next(line for line in told.splitlines() if line.startswith("macro "))
-    assert "macro index" in told and "confidence from" in told and "expected calibration error" in told
+    assert f"{first['macro']['recall']:.3f}" in next(
+        line for line in told.splitlines() if line.startswith("macro ")
+    )
+    assert (
+        "macro index" in told and "confidence from" in told and "expected calibration error" in told
+    )
     assert "scores of the first stage from the file" in told
 
 
 @pytest.mark.slow
-def test_scores_of_other_pages_or_of_another_recipe_are_not_used(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_of_other_pages_or_of_another_recipe_are_not_used(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     samples = fitting.samples_of(list(saved_pages(folder))[:6], NOW, "engine")
     file = tmp_path / "scores.npz"
     assert not stored.load_scores(samples, file)
@@ -58,7 +74,9 @@ def test_scores_of_other_pages_or_of_another_recipe_are_not_used(folder: Path, t
     for sample in samples:
         sample.given.clear()
     assert stored.load_scores(samples, file)
-    assert all((one == sample.given["links"]).all() for one, sample in zip(given, samples, strict=True))
+    assert all(
+        (one == sample.given["links"]).all() for one, sample in zip(given, samples, strict=True)
+    )
     assert not stored.load_scores(samples[:5], file)
     monkeypatch.setattr(fitting, "ROUNDS", 3)
     assert not stored.load_scores(samples, file)

@@ -1,4 +1,5 @@
-"""Training the reader: scores against true content, labels, and a small training from pages to weights."""
+"""Training the reader: scores against true content, labels, and a small training from pages to
+weights."""
 
 from __future__ import annotations
 
@@ -26,15 +27,39 @@ TRUTH = {
     "kind": "threadlist",
     "base_url": "http://forum.example/b/7",
     "records": [
-        {"url": "/t/1", "title": "One", "author": "anna", "replies": 3, "last_reply_iso": "2026-01-02T10:15"},
-        {"url": "/t/2", "title": "Two", "author": "ben", "replies": 0, "last_reply_iso": "2026-01-02"},
+        {
+            "url": "/t/1",
+            "title": "One",
+            "author": "anna",
+            "replies": 3,
+            "last_reply_iso": "2026-01-02T10:15",
+        },
+        {
+            "url": "/t/2",
+            "title": "Two",
+            "author": "ben",
+            "replies": 0,
+            "last_reply_iso": "2026-01-02",
+        },
     ],
     "optional_urls": ["/t/3"],
     "next": None,
 }
 RIGHT = [
-    {"url": "http://forum.example/t/1/", "title": "One", "author": "Anna", "replies": 3, "last_reply": "2026-01-02T10:15:00Z"},
-    {"url": "http://forum.example/t/2", "title": "Two", "author": "ben", "replies": 0, "last_reply": "2026-01-02T23:00:00Z"},
+    {
+        "url": "http://forum.example/t/1/",
+        "title": "One",
+        "author": "Anna",
+        "replies": 3,
+        "last_reply": "2026-01-02T10:15:00Z",
+    },
+    {
+        "url": "http://forum.example/t/2",
+        "title": "Two",
+        "author": "ben",
+        "replies": 0,
+        "last_reply": "2026-01-02T23:00:00Z",
+    },
 ]
 
 
@@ -64,15 +89,24 @@ def test_one_wrong_field_makes_a_record_not_all_right() -> None:
 
 
 def test_posts_are_met_by_their_texts() -> None:
-    posts = [{"author": "anna", "text_start": "Hello everybody here"}, {"author": "ben", "text_start": "No, not everybody is"}]
+    posts = [
+        {"author": "anna", "text_start": "Hello everybody here"},
+        {"author": "ben", "text_start": "No, not everybody is"},
+    ]
     truth = {"kind": "thread", "base_url": "http://forum.example/t/1", "records": posts}
-    read = [{"author": "ben", "text": "No, not everybody is here."}, {"author": None, "text": "anna: Hello everybody here and there"}]
+    read = [
+        {"author": "ben", "text": "No, not everybody is here."},
+        {"author": None, "text": "anna: Hello everybody here and there"},
+    ]
     found = tally(truth, {"kind": "thread", "records": read})
     assert (found.found, found.given, found.right["authors"]) == (2, 2, 1)
 
 
 def test_addresses_and_times_are_compared_by_what_they_mean() -> None:
-    assert address_key("https://forum.example:443/t/1/?sid=5&b=2&a=1#p3", TRUTH) == "forum.example/t/1?a=1&b=2"
+    assert (
+        address_key("https://forum.example:443/t/1/?sid=5&b=2&a=1#p3", TRUTH)
+        == "forum.example/t/1?a=1&b=2"
+    )
     assert same_time("2026-01-02T08:15", [], "2026-01-02T10:15:00+02:00")
     assert not same_time("2026-01-02T08:15", [], "2026-01-02T08:16:00Z")
 
@@ -113,28 +147,43 @@ def test_truth_of_drawn_threads_begins_texts_that_are_on_them(drawn: Path) -> No
 
 
 def test_what_a_list_is_worth_falls_with_rows_missed_and_rows_that_are_none() -> None:
-    rows = "".join(f'<tr><td><a href="/topic/{at}-a-{at}">Title {at}</a></td><td>{at}</td></tr>' for at in range(1, 9))
+    rows = "".join(
+        f'<tr><td><a href="/topic/{at}-a-{at}">Title {at}</a></td><td>{at}</td></tr>'
+        for at in range(1, 9)
+    )
     html = f"<table>{rows}</table><p><a href='/help/a'>Help</a> <a href='/help/b'>More help</a></p>"
     truth = {
-        "kind": "threadlist", "base_url": "http://forum.example/f/7",
+        "kind": "threadlist",
+        "base_url": "http://forum.example/f/7",
         "records": [{"url": f"/topic/{at}-a-{at}", "title": f"Title {at}"} for at in range(1, 9)],
-    }  # fmt: skip
+    }
     saved = Saved(Path("f.html"), "http://forum.example/f/7", "drawn", "drawn", truth, True)
     page = Page(html, saved.url, NOW)
     sample = fitting.Sample(saved, TwoReadings(page, None), np.zeros(0), np.zeros(0), "drawn")
     threads = [link for link in page.links if "topic" in link.url]
-    qualities = [fitting.quality_of(sample, 0, made) for links in (threads, threads[:4], page.links) if (made := row_set(page, links))]
+    qualities = [
+        fitting.quality_of(sample, 0, made)
+        for links in (threads, threads[:4], page.links)
+        if (made := row_set(page, links))
+    ]
     assert qualities[0] == 1.0 and 0 < qualities[1] < qualities[2] < 1.0
 
 
 def test_a_title_that_leads_off_the_site_is_the_one_to_learn() -> None:
-    html = """<p><a href="http://elsewhere.example/a">A matter</a> <a href="/item?id=7">5 comments</a></p>"""
-    truth = {"kind": "threadlist", "base_url": "http://forum.example/", "records": [{"url": "/item?id=7", "title": "A matter"}]}
+    html = """<p><a href="http://elsewhere.example/a">A matter</a> <a href="/item?id=7">5 comments\
+</a></p>"""
+    truth = {
+        "kind": "threadlist",
+        "base_url": "http://forum.example/",
+        "records": [{"url": "/item?id=7", "title": "A matter"}],
+    }
     assert link_labels(Page(html, "http://forum.example/", NOW).links, truth).tolist() == [1, -1]
 
 
 @pytest.mark.slow
-def test_training_twice_gives_the_same_weights(drawn: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_training_twice_gives_the_same_weights(
+    drawn: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     small = fitting.Shape(4, 3, 0.3)
     for name in ("LINKS", "BODIES", "KIND", "WORTH", "DOUBT", "CUT"):
         monkeypatch.setattr(fitting, name, small)
@@ -150,12 +199,22 @@ def test_training_twice_gives_the_same_weights(drawn: Path, monkeypatch: pytest.
 
 
 def test_a_folder_without_pages_is_told_in_one_line(tmp_path: Path) -> None:
-    options = {"data": str(tmp_path), "other": "", "more": "", "leave_out": "engine", "workers": 1, "keep": "", "out": str(tmp_path / "w.npz")}
+    options = {
+        "data": str(tmp_path),
+        "other": "",
+        "more": "",
+        "leave_out": "engine",
+        "workers": 1,
+        "keep": "",
+        "out": str(tmp_path / "w.npz"),
+    }
     with pytest.raises(CommandError, match="No such file"):
         reader_train.run(options)
 
 
 def test_a_reading_says_how_sure_it_is() -> None:
-    document = to_json(read_page("<html><body><p>Nothing here</p></body></html>", "http://forum.example/", NOW))
+    document = to_json(
+        read_page("<html><body><p>Nothing here</p></body></html>", "http://forum.example/", NOW)
+    )
     assert document["kind"] == "other" and 0 <= document["confidence"] <= 1
     assert isinstance(document["complete"], bool) and isinstance(document["doubts"], list)

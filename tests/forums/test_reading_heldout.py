@@ -1,4 +1,5 @@
-"""The quality of reading on held-out markups: records found, and records with every shown field right."""
+"""The quality of reading on held-out markups: records found, and records with every shown field
+right."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ MINUTE = "%Y-%m-%d %H:%M"
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of records: in the pages (`want`), returned by the reader (`have`), matched to a true record (`found`), and matched
-    with all fields right (`right`)."""
+    """Counts of records: in the pages (`want`), returned by the reader (`have`), matched to a true
+    record (`found`), and matched with all fields right (`right`)."""
 
     want: int = 0
     have: int = 0
@@ -34,16 +35,23 @@ class Tally:
     right: int = 0
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(self.want + other.want, self.have + other.have, self.found + other.found, self.right + other.right)
+        return Tally(
+            self.want + other.want,
+            self.have + other.have,
+            self.found + other.found,
+            self.right + other.right,
+        )
 
     def least(self, good: int) -> float:
-        """The smaller of recall and precision, in [0, 1], if `good` of the records count as correct."""
+        """The smaller of recall and precision, in [0, 1], if `good` of the records count as
+        correct."""
         return min(good / self.want, good / self.have)
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The tallies of correctly read records for the three kinds of page: thread lists, pages of posts, index pages."""
+    """The tallies of correctly read records for the three kinds of page: thread lists, pages of
+    posts, index pages."""
 
     lists: Tally
     posts: Tally
@@ -63,7 +71,11 @@ def forums() -> Iterator[RandomForum]:
 def near(moment: Moment | None, true: datetime, slack: timedelta) -> bool:
     if moment is None:
         return False
-    return abs(moment.value - true) <= slack if slack else moment.value.strftime(MINUTE) == true.strftime(MINUTE)
+    return (
+        abs(moment.value - true) <= slack
+        if slack
+        else moment.value.strftime(MINUTE) == true.strftime(MINUTE)
+    )
 
 
 def squeezed(text: str | None) -> str:
@@ -76,20 +88,25 @@ def whole_thread(markup: ListMarkup, record: ThreadRecord, topic: Topic) -> bool
         record.title == topic.title
         and record.replies == topic.replies
         and (not markup.author or record.author == first.author)
-        and ((markup.silent and not topic.replies) or near(record.last_reply, last.posted, markup.slack(last.posted)))
+        and (
+            (markup.silent and not topic.replies)
+            or near(record.last_reply, last.posted, markup.slack(last.posted))
+        )
     )
 
 
 def whole_board(record: BoardRecord, board: Section) -> bool:
     assert board.last is not None
-    return (
-        (record.name, record.threads, record.posts) == (board.name, board.threads, board.posts)
-        and near(record.last_reply, board.last.posts[-1].posted, exact(NOW))
-    )  # fmt: skip
+    return (record.name, record.threads, record.posts) == (
+        board.name,
+        board.threads,
+        board.posts,
+    ) and near(record.last_reply, board.last.posts[-1].posted, exact(NOW))
 
 
 def list_tally(markup: ListMarkup, forum: RandomForum) -> Tally:
-    """Compares the threads read with the forum's: by address, otherwise by title if only one thread of the forum has it."""
+    """Compares the threads read with the forum's: by address, otherwise by title if only one thread
+    of the forum has it."""
     reading = read_page(markup.render(forum), markup.url, NOW)
     want = {urljoin(markup.url, markup.link(topic)): topic for topic in forum.topics}
     titles = [topic.title for topic in forum.topics]
@@ -106,8 +123,8 @@ def list_tally(markup: ListMarkup, forum: RandomForum) -> Tally:
 
 
 def index_tally(markup: IndexMarkup, forum: RandomForum) -> Tally:
-    """Compares boards by their address, otherwise by name; a sub-board that the index only mentions counts as neither right nor
-    wrong."""
+    """Compares boards by their address, otherwise by name; a sub-board that the index only mentions
+    counts as neither right nor wrong."""
     reading = read_page(markup.render(forum), markup.url, NOW)
     want = {urljoin(markup.url, markup.link(board)): board for board in forum.boards}
     by_name = {board.name: url for url, board in want.items()}
@@ -120,7 +137,12 @@ def index_tally(markup: IndexMarkup, forum: RandomForum) -> Tally:
                 got.setdefault(url, record)
             elif record.parent:
                 have -= 1
-    return Tally(len(want), have, len(got), sum(whole_board(record, want[url]) for url, record in got.items()))
+    return Tally(
+        len(want),
+        have,
+        len(got),
+        sum(whole_board(record, want[url]) for url, record in got.items()),
+    )
 
 
 def agreement(record: PostRecord, post: Reply) -> tuple[bool, bool, bool]:
@@ -137,14 +159,17 @@ def holds(record: PostRecord, post: Reply) -> bool:
 
 
 def is_post(record: PostRecord, post: Reply, least: int) -> bool:
-    """Whether at least `least` of author, time and text agree. If `least` is 1, the author alone is enough only if the record's
-    text contains the post's."""
+    """Whether at least `least` of author, time and text agree. If `least` is 1, the author alone is
+    enough only if the record's text contains the post's."""
     same = agreement(record, post)
-    return sum(same) >= least and (least > 1 or same[1] or same[2] or (len(post.text) > 12 and holds(record, post)))
+    return sum(same) >= least and (
+        least > 1 or same[1] or same[2] or (len(post.text) > 12 and holds(record, post))
+    )
 
 
 def post_tally(reading: PageReading, posts: list[Reply]) -> Tally:
-    """Compares posts by author, time and text: first matches those with all three in agreement, then two, then one."""
+    """Compares posts by author, time and text: first matches those with all three in agreement,
+    then two, then one."""
     todo = [record for record in reading.records if isinstance(record, PostRecord)]
     left = list(posts)
     right = 0
@@ -153,7 +178,10 @@ def post_tally(reading: PageReading, posts: list[Reply]) -> Tally:
         for record in todo:
             best = max(
                 left,
-                key=lambda post, record=record: (sum(agreement(record, post)), len(post.text) if holds(record, post) else 0),  # type: ignore[misc]
+                key=lambda post, record=record: (
+                    sum(agreement(record, post)),
+                    len(post.text) if holds(record, post) else 0,
+                ),  # type: ignore[misc]
                 default=None,
             )
             if best is None or not is_post(record, best, least):
@@ -185,7 +213,8 @@ def score() -> Score:
 
 @pytest.mark.slow
 def test_records_are_found_in_markups_kept_apart(score: Score) -> None:
-    """Indexes are checked only in the total, as one of them (Chinese, two counts in a cell) is misread as a list of threads."""
+    """Indexes are checked only in the total, as one of them (Chinese, two counts in a cell) is
+    misread as a list of threads."""
     assert score.together.least(score.together.found) >= 0.98
     assert score.lists.least(score.lists.found) >= 0.98
     assert score.posts.least(score.posts.found) >= 0.98

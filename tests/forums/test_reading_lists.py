@@ -1,4 +1,5 @@
-"""Lists of threads in the style of widespread software and in random markups, with known content: records and fields."""
+"""Lists of threads in the style of widespread software and in random markups, with known content:
+records and fields."""
 
 from __future__ import annotations
 
@@ -20,14 +21,25 @@ TIMES = {
 }
 forums = st.sampled_from(sorted(TIMES)).flatmap(
     lambda language: st.builds(
-        RandomForum, seed=st.integers(1_000, 100_000), language=st.just(language), time=st.sampled_from(TIMES[language])
+        RandomForum,
+        seed=st.integers(1_000, 100_000),
+        language=st.just(language),
+        time=st.sampled_from(TIMES[language]),
     )
 )
 
 
 def told(record: ThreadRecord, shows: str = "ral") -> tuple[object, ...]:
     last = record.last_reply.value.strftime("%Y-%m-%dT%H:%M") if record.last_reply else None
-    return (record.url, record.title, *(value for name, value in (("r", record.replies), ("a", record.author), ("l", last)) if name in shows))
+    return (
+        record.url,
+        record.title,
+        *(
+            value
+            for name, value in (("r", record.replies), ("a", record.author), ("l", last))
+            if name in shows
+        ),
+    )
 
 
 def true(topic: Topic, url: str, shows: str = "ral") -> tuple[object, ...]:
@@ -43,8 +55,12 @@ def test_lists_in_the_manner_of_software_of_the_world(name: str, forum: RandomFo
     made = SOFTWARE[name]
     reading = read_page(made.render(forum), made.url, NOW, hints=False)
     assert reading.kind is PageKind.threadlist
-    found = [told(record, made.shows) for record in reading.records if isinstance(record, ThreadRecord)]
-    assert found == [true(topic, f"http://forum.example{made.link(topic)}", made.shows) for topic in forum.topics]
+    found = [
+        told(record, made.shows) for record in reading.records if isinstance(record, ThreadRecord)
+    ]
+    assert found == [
+        true(topic, f"http://forum.example{made.link(topic)}", made.shows) for topic in forum.topics
+    ]
 
 
 @pytest.mark.parametrize("layout", sorted(LAYOUTS))
@@ -61,53 +77,104 @@ def test_lists_in_markups_drawn_at_random(layout: str, forum: RandomForum, seed:
 
 def test_a_title_is_no_label_of_what_follows_it() -> None:
     rows = "".join(
-        f"<topic-row><topic-title><a href='/t/{n}'>Last update of firmware {n}</a></topic-title><topic-author><a href='/@anna{n}'>anna{n}</a></topic-author>"
-        f"<x-count label=Replies>{n}</x-count><relative-time datetime='2026-11-0{9 - n}T10:00:00Z'>x</relative-time></topic-row>"
+        f"<topic-row><topic-title><a href='/t/{n}'>Last update of firmware"
+        f" {n}</a></topic-title><topic-author><a"
+        f" href='/@anna{n}'>anna{n}</a></topic-author><x-count"
+        f" label=Replies>{n}</x-count><relative-time"
+        f" datetime='2026-11-0{9 - n}T10:00:00Z'>x</relative-time></topic-row>"
         for n in range(6)
     )
-    records = read_page(f"<html><body><topic-list>{rows}</topic-list></body></html>", "http://forum.example/b/7", NOW).records
-    assert [record.author for record in records if isinstance(record, ThreadRecord)] == [f"anna{n}" for n in range(6)]
+    records = read_page(
+        f"<html><body><topic-list>{rows}</topic-list></body></html>",
+        "http://forum.example/b/7",
+        NOW,
+    ).records
+    assert [record.author for record in records if isinstance(record, ThreadRecord)] == [
+        f"anna{n}" for n in range(6)
+    ]
 
 
 def test_places_down_a_list_are_no_counts_and_comments_are_replies() -> None:
     rows = "".join(
-        f"<div class=thing><span>{n}</span><div><a href='/r/x/comments/a{n}z/my-lamp-{n}/'>My lamp number {n}</a></div><div>submitted <time datetime='2026-11-1{n}T10:00:00Z'>x</time> by <a href='/user/anna'>anna</a></div>"
-        f"<ul><li><a href='/r/x/comments/a{n}z/my-lamp-{n}/#c'>{7 * n} Kommentare</a></li></ul></div>"
+        f"<div class=thing><span>{n}</span><div><a href='/r/x/comments/a{n}z/my-lamp-{n}/'>My lamp"
+        f" number {n}</a></div><div>submitted <time datetime='2026-11-1{n}T10:00:00Z'>x</time> by"
+        " <a href='/user/anna'>anna</a></div><ul><li><a"
+        f" href='/r/x/comments/a{n}z/my-lamp-{n}/#c'>{7 * n} Kommentare</a></li></ul></div>"
         for n in range(1, 8)
     )
-    records = read_page(f"<html><body>{rows}</body></html>", "http://forum.example/r/x/", NOW).records
-    assert [record.replies for record in records if isinstance(record, ThreadRecord)] == [7 * n for n in range(1, 8)]
+    records = read_page(
+        f"<html><body>{rows}</body></html>", "http://forum.example/r/x/", NOW
+    ).records
+    assert [record.replies for record in records if isinstance(record, ThreadRecord)] == [
+        7 * n for n in range(1, 8)
+    ]
 
 
 def test_marks_inside_a_date_do_not_part_it() -> None:
     rows = "".join(
-        f"<tr><td><a href='/topic.php?id={n}'>An old lamp {n}</a></td><td>anna</td><td>{n}</td><td>Feb {20 - n}<sup>th</sup>, 2024 at 4:06am<br>by chen</td></tr>"
+        f"<tr><td><a href='/topic.php?id={n}'>An old lamp"
+        f" {n}</a></td><td>anna</td><td>{n}</td><td>Feb {20 - n}<sup>th</sup>, 2024 at 4:06am<br>by"
+        " chen</td></tr>"
         for n in range(1, 7)
     )
     heads = "<tr><th>Topic</th><th>Author</th><th>Replies</th><th>Last post</th></tr>"
-    records = read_page(f"<html><body><table>{heads}{rows}</table></body></html>", "http://forum.example/board.php?id=2", NOW).records
-    lasts = [record.last_reply.value.isoformat()[:16] for record in records if isinstance(record, ThreadRecord) and record.last_reply]
+    records = read_page(
+        f"<html><body><table>{heads}{rows}</table></body></html>",
+        "http://forum.example/board.php?id=2",
+        NOW,
+    ).records
+    lasts = [
+        record.last_reply.value.isoformat()[:16]
+        for record in records
+        if isinstance(record, ThreadRecord) and record.last_reply
+    ]
     assert lasts == [f"2024-02-{20 - n}T04:06" for n in range(1, 7)]
 
 
 def test_descriptions_of_boards_and_counts_of_posts() -> None:
-    """The description of a board is the text after its name; numbers under "Posts" include the first post, even if such a number
-    is 1."""
+    """The description of a board is the text after its name; numbers under "Posts" include the
+    first post, even if such a number is 1."""
     heads = "<tr><th>Forum</th><th>Topics</th><th>Posts</th><th>Last post</th></tr>"
-    about = {"Roses": "All about growing them", "Tools": "Spades, shears and where to buy them", "Ponds": ""}
+    about = {
+        "Roses": "All about growing them",
+        "Tools": "Spades, shears and where to buy them",
+        "Ponds": "",
+    }
     rows = "".join(
-        f'<tr><td>{at}.</td><td><h3><a href="/viewforum.php?f={at}">{name}</a></h3><p>{text}</p></td><td>{at}</td><td>{9 * at}</td>'
-        f'<td>by <a href="/memberlist.php?mode=viewprofile&u={at}">anna{at}</a> 2026-03-0{at} 10:15</td></tr>'
+        f"<tr><td>{at}.</td><td><h3><a"
+        f' href="/viewforum.php?f={at}">{name}</a></h3><p>{text}</p></td><td>{at}</td><td>{9 * at}'
+        f"</td><td>by"
+        f' <a href="/memberlist.php?mode=viewprofile&u={at}">anna{at}</a> 2026-03-0{at}'
+        " 10:15</td></tr>"
         for at, (name, text) in enumerate(about.items(), 1)
     )
-    boards = read_page(f"<html><body><table>{heads.replace('<tr>', '<tr><th></th>', 1)}{rows}</table></body></html>", "http://forum.example/", NOW)
+    boards = read_page(
+        f"<html><body><table>{heads.replace('<tr>', '<tr><th></th>', 1)}{rows}</table></body>"
+        f"</html>",
+        "http://forum.example/",
+        NOW,
+    )
     assert boards.kind is PageKind.index
-    assert {one.name: one.description or "" for one in boards.records if isinstance(one, BoardRecord)} == about
+    assert {
+        one.name: one.description or "" for one in boards.records if isinstance(one, BoardRecord)
+    } == about
     heads = "<tr><th>Thread</th><th>Posts</th><th>Last post</th></tr>"
     rows = "".join(
-        f'<tr><td><a href="/viewtopic.php?t={at}">A thread about subject {at}</a></td><td>{at}</td>'
-        f'<td>2026-03-{20 - at:02} 10:15 by <a href="/memberlist.php?mode=viewprofile&u={at}">anna{at}</a></td></tr>'
+        f'<tr><td><a href="/viewtopic.php?t={at}">A thread about subject'
+        f" {at}</a></td><td>{at}</td><td>2026-03-{20 - at:02} 10:15 by <a"
+        f' href="/memberlist.php?mode=viewprofile&u={at}">anna{at}</a></td></tr>'
         for at in range(1, 7)
     )
-    threads = read_page(f"<html><body><table>{heads}{rows}</table></body></html>", "http://forum.example/viewforum.php?f=1", NOW)
-    assert [one.replies for one in threads.records if isinstance(one, ThreadRecord)] == [0, 1, 2, 3, 4, 5]
+    threads = read_page(
+        f"<html><body><table>{heads}{rows}</table></body></html>",
+        "http://forum.example/viewforum.php?f=1",
+        NOW,
+    )
+    assert [one.replies for one in threads.records if isinstance(one, ThreadRecord)] == [
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]

@@ -1,4 +1,5 @@
-"""Dates split into elements for day, month and year, with a separate clock time; and elements that only look like these."""
+"""Dates split into elements for day, month and year, with a separate clock time; and elements that
+only look like these."""
 
 from __future__ import annotations
 
@@ -26,15 +27,19 @@ DAYS = (1, 8, 15)  # Saturdays of March 2025
 
 def times(body: str) -> list[str]:
     page = Page(
-        f"<html><head><title>{TITLE}</title></head><body><h1>{TITLE}</h1>{body}</body></html>", "http://site.example/t/41", NOW
+        f"<html><head><title>{TITLE}</title></head><body><h1>{TITLE}</h1>{body}</body></html>",
+        "http://site.example/t/41",
+        NOW,
     )
     return [time.moment.value.strftime("%Y-%m-%d %H:%M") for time in page.times]
 
 
 def posts(leaf: str, role: str = "") -> str:
     return "".join(
-        f"<section class='contribution{role if at == 1 else ''}'><header>{leaf.format(day=DAYS[at])}<h3><a href='/people/{at}'>{name}</a>"
-        f"</h3><p class=clock>1{at}:45</p></header><div class=said><p>{text}</p></div></section>"
+        "<section"
+        f" class='contribution{role if at == 1 else ''}'><header>{leaf.format(day=DAYS[at])}<h3><a"
+        f" href='/people/{at}'>{name}</a></h3><p class=clock>1{at}:45</p></header><div"
+        f" class=said><p>{text}</p></div></section>"
         for at, (name, text) in enumerate(TEXTS)
     )
 
@@ -42,11 +47,19 @@ def posts(leaf: str, role: str = "") -> str:
 @pytest.mark.parametrize("leaf", LEAVES.values(), ids=LEAVES)
 @pytest.mark.parametrize("role", ["", " official"], ids=["alike", "one-of-an-official"])
 def test_a_day_in_parts_with_its_clock_apart_is_the_time_of_a_post(leaf: str, role: str) -> None:
-    page = f"<html><head><title>{TITLE}</title></head><body><h1>{TITLE}</h1><main>{posts(leaf, role)}</main></body></html>"
-    found = [post for post in read_page(page, "http://site.example/topic/41", NOW).records if isinstance(post, PostRecord)]
-    assert [(post.author, post.posted and post.posted.value.strftime("%m-%d %H:%M"), post.text) for post in found] == [
-        (name, f"03-{DAYS[at]:02} 1{at}:45", text) for at, (name, text) in enumerate(TEXTS)
+    page = (
+        f"<html><head><title>{TITLE}</title></head><body><h1>{TITLE}</h1><main>"
+        f"{posts(leaf, role)}</main></body></html>"
+    )
+    found = [
+        post
+        for post in read_page(page, "http://site.example/topic/41", NOW).records
+        if isinstance(post, PostRecord)
     ]
+    assert [
+        (post.author, post.posted and post.posted.value.strftime("%m-%d %H:%M"), post.text)
+        for post in found
+    ] == [(name, f"03-{DAYS[at]:02} 1{at}:45", text) for at, (name, text) in enumerate(TEXTS)]
 
 
 def test_a_day_without_a_clock_is_that_day_and_two_clocks_are_nobody_s() -> None:
@@ -61,18 +74,26 @@ def test_numbers_beside_words_that_are_no_months_are_no_days() -> None:
 
 def test_an_attribute_tells_better_than_the_parts_below_it() -> None:
     leaf = LEAVES["blocks"].format(day=8)
-    assert times(f"<time datetime='2025-03-09T07:15:00Z'>{leaf}</time><p>18:30</p>")[0] == "2025-03-09 07:15"
+    assert (
+        times(f"<time datetime='2025-03-09T07:15:00Z'>{leaf}</time><p>18:30</p>")[0]
+        == "2025-03-09 07:15"
+    )
 
 
 def test_a_note_of_an_edit_below_a_short_text_leaves_it_a_text() -> None:
     body = "".join(
-        f"<div class=m><div><b>{name}</b> · <i>2026-03-01 1{at}:11</i></div><div class=t>Dry, all."
-        f"<p><small>Last edited by {name}, 2026-03-02</small></p></div><div class=signature><hr><small>No place like home, I said</small>"
-        "</div></div>"
+        f"<div class=m><div><b>{name}</b> · <i>2026-03-01 1{at}:11</i></div><div class=t>Dry,"
+        f" all.<p><small>Last edited by {name}, 2026-03-02</small></p></div><div"
+        " class=signature><hr><small>No place like home, I said</small></div></div>"
         for at, (name, _) in enumerate(TEXTS[:1])
     )
     page = (
-        f"<html><head><title>{TITLE}</title></head><body><h1>{TITLE}</h1>{body}<form><textarea></textarea></form></body></html>"
+        f"<html><head><title>{TITLE}</title></head><body><h1>{TITLE}</h1>{body}<form><textarea>"
+        f"</textarea></form></body></html>"
     )
-    found = [post for post in read_page(page, "http://site.example/topic/41", NOW).records if isinstance(post, PostRecord)]
+    found = [
+        post
+        for post in read_page(page, "http://site.example/topic/41", NOW).records
+        if isinstance(post, PostRecord)
+    ]
     assert [(post.author, post.text) for post in found] == [("anna", "Dry, all.")]

@@ -18,11 +18,20 @@ NOW = datetime(2026, 11, 20, 18, 30, tzinfo=UTC)
 
 @pytest.fixture
 def site() -> Site:
-    return Site.objects.create(name="a", url="x", url_hash=1, host=Host.objects.create(key="a"), timezone="Asia/Shanghai", added=NOW)
+    return Site.objects.create(
+        name="a",
+        url="x",
+        url_hash=1,
+        host=Host.objects.create(key="a"),
+        timezone="Asia/Shanghai",
+        added=NOW,
+    )
 
 
 def board(site: Site, name: str, position: int, parent: Board | None = None) -> Board:
-    return Board.objects.create(site=site, name=name, url=name, key=name, position=position, parent=parent)
+    return Board.objects.create(
+        site=site, name=name, url=name, key=name, position=position, parent=parent
+    )
 
 
 def test_boards_stand_under_their_parents_in_their_order(site: Site) -> None:
@@ -42,11 +51,16 @@ def test_a_circle_of_parents_loses_no_board(site: Site) -> None:
 
 
 def test_many_boards_come_in_pages_of_a_fixed_number_of_queries(site: Site) -> None:
-    Board.objects.bulk_create(Board(site=site, name=str(n), url="x", key=str(n), position=n) for n in range(450))
+    Board.objects.bulk_create(
+        Board(site=site, name=str(n), url="x", key=str(n), position=n) for n in range(450)
+    )
     with CaptureQueriesContext(connection) as queries:
         rows, pages = reads.boards(site, 3)
     assert (len(rows), pages, rows[0].board.name, len(queries) <= 3) == (50, 3, "400", True)
-    assert reads.boards(site, 99)[0][0].board.name == "400" and reads.boards(site, -5)[0][0].board.name == "0"
+    assert (
+        reads.boards(site, 99)[0][0].board.name == "400"
+        and reads.boards(site, -5)[0][0].board.name == "0"
+    )
 
 
 def test_a_board_shows_its_last_visit_that_began(site: Site) -> None:
@@ -54,7 +68,9 @@ def test_a_board_shows_its_last_visit_that_began(site: Site) -> None:
     for hour, new in ((1, 5), (9, 7), (4, 6)):
         run = Run.objects.create(kind="forum", label="x", created=NOW)
         Visit.objects.create(board=one, run=run, started=NOW + timedelta(hours=hour), new=new)
-    Visit.objects.create(board=one, run=Run.objects.create(kind="forum", label="x", created=NOW), new=99)
+    Visit.objects.create(
+        board=one, run=Run.objects.create(kind="forum", label="x", created=NOW), new=99
+    )
     row = reads.boards(site)[0][0]
     assert row.visit is not None and row.visit.new == 7
 
@@ -62,12 +78,20 @@ def test_a_board_shows_its_last_visit_that_began(site: Site) -> None:
 def test_freshness_counts_what_is_late_unless_paused(site: Site) -> None:
     for position, minutes in enumerate((-60, -5, 30)):
         one = board(site, str(position), position)
-        Board.objects.filter(pk=one.pk).update(next_visit=NOW + timedelta(minutes=minutes), last_visit=NOW - timedelta(hours=position + 1))
+        Board.objects.filter(pk=one.pk).update(
+            next_visit=NOW + timedelta(minutes=minutes),
+            last_visit=NOW - timedelta(hours=position + 1),
+        )
     off = board(site, "off", 9)
     Board.objects.filter(pk=off.pk).update(next_visit=NOW - timedelta(days=9), enabled=False)
     run = Run.objects.create(kind="forum", label="x", target=site.pk, state="running", created=NOW)
     row = reads.with_freshness([site], NOW)[0]
-    assert (row.boards, row.overdue, row.last_visit, row.due.at) == (4, 1, NOW - timedelta(hours=1), NOW - timedelta(hours=1))
+    assert (row.boards, row.overdue, row.last_visit, row.due.at) == (
+        4,
+        1,
+        NOW - timedelta(hours=1),
+        NOW - timedelta(hours=1),
+    )
     assert row.run == run
     site.paused = True
     held = reads.with_freshness([site], NOW)[0]
@@ -77,17 +101,29 @@ def test_freshness_counts_what_is_late_unless_paused(site: Site) -> None:
 def test_posts_are_counted_by_the_days_of_the_site(site: Site) -> None:
     one = board(site, "a", 0)
     for hour, opened, replies in ((15, 1, 2), (16, 3, 4)):  # 23:00 and midnight in Shanghai
-        BoardHour.objects.create(board=one, hour=datetime(2026, 11, 19, hour, tzinfo=UTC), threads=opened, replies=replies)
+        BoardHour.objects.create(
+            board=one,
+            hour=datetime(2026, 11, 19, hour, tzinfo=UTC),
+            threads=opened,
+            replies=replies,
+        )
     found = reads.posts_by_day(site, NOW)
-    assert [(row.name, row.days) for row in found] == [("a", {date(2026, 11, 19): 3, date(2026, 11, 20): 7})]
-    assert reads.board_by_day(one, reads.zone(site), NOW) == {date(2026, 11, 19): (1, 2), date(2026, 11, 20): (3, 4)}
+    assert [(row.name, row.days) for row in found] == [
+        ("a", {date(2026, 11, 19): 3, date(2026, 11, 20): 7})
+    ]
+    assert reads.board_by_day(one, reads.zone(site), NOW) == {
+        date(2026, 11, 19): (1, 2),
+        date(2026, 11, 20): (3, 4),
+    }
     assert reads.last_days(NOW, reads.zone(site), 2) == [date(2026, 11, 20), date(2026, 11, 21)]
 
 
 def test_small_boards_are_summed_up_as_others(site: Site) -> None:
     hour = NOW.replace(minute=0) - timedelta(days=1)
     for number in range(9):
-        BoardHour.objects.create(board=board(site, str(number), number), hour=hour, replies=10 - number)
+        BoardHour.objects.create(
+            board=board(site, str(number), number), hour=hour, replies=10 - number
+        )
     found = reads.posts_by_day(site, NOW, top=7)
     assert [row.name for row in found] == [str(n) for n in range(7)] + [""]
     assert sum(found[-1].days.values()) == 3 + 2
@@ -99,12 +135,19 @@ def test_an_unknown_zone_is_read_as_utc(site: Site) -> None:
 
 
 def test_posts_come_in_the_order_of_the_thread(site: Site) -> None:
-    thread = Thread.objects.create(site=site, board=board(site, "a", 0), key="1", url="x", title="x", first_seen=NOW)
+    thread = Thread.objects.create(
+        site=site, board=board(site, "a", 0), key="1", url="x", title="x", first_seen=NOW
+    )
     places = [(2, 0), (1, 1), (1, 0), (3, 0), (2, 1)]
-    Post.objects.bulk_create(Post(thread=thread, key=f"{p}.{n}", page=p, position=n, first_seen=NOW) for p, n in places)
+    Post.objects.bulk_create(
+        Post(thread=thread, key=f"{p}.{n}", page=p, position=n, first_seen=NOW) for p, n in places
+    )
     first = reads.posts(thread, {}, 2)
     assert [post.key for post in first.rows] == ["1.0", "1.1"]
-    assert [post.key for post in reads.posts(thread, {"after": first.older}, 2).rows] == ["2.0", "2.1"]
+    assert [post.key for post in reads.posts(thread, {"after": first.older}, 2).rows] == [
+        "2.0",
+        "2.1",
+    ]
     assert [post.key for post in reads.posts(thread, {"last": "1"}, 2).rows] == ["2.1", "3.0"]
 
 
@@ -113,7 +156,9 @@ def test_what_is_due_next_leaves_out_paused_and_disabled(site: Site) -> None:
     second = board(site, "second", 1)
     off = board(site, "off", 2)
     for one, minutes in ((first, 5), (second, 9), (off, 1)):
-        Board.objects.filter(pk=one.pk).update(next_visit=NOW + timedelta(minutes=minutes), enabled=one is not off)
+        Board.objects.filter(pk=one.pk).update(
+            next_visit=NOW + timedelta(minutes=minutes), enabled=one is not off
+        )
     assert [one.name for one in reads.due_next()] == ["first", "second"]
     Site.objects.update(paused=True)
     assert reads.due_next() == []

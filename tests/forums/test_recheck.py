@@ -1,4 +1,5 @@
-"""A reply that arrives during a visit, in a thread that the visit has already processed, is found by the next visit."""
+"""A reply that arrives during a visit, in a thread that the visit has already processed, is found
+by the next visit."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def added(server: ForumServer) -> Site:
     run = sites.discover(server.url, {"settings": OPEN}, now=now(), start=False)
     assert engine.run_slice(run.pk) == RunState.FINISHED
     run.refresh_from_db()
-    return sites.save(run, name="", timezone="UTC", board_urls=[b["url"] for b in run.result["boards"]], now=now())
+    return sites.save(
+        run, name="", timezone="UTC", board_urls=[b["url"] for b in run.result["boards"]], now=now()
+    )
 
 
 def crawl(site: Site) -> None:
@@ -45,12 +48,16 @@ def test_a_reply_during_the_visit_is_found_by_the_next(server: ForumServer) -> N
     site, forum = added(server), server.forum
     late: list[str] = []
     asked: list[str] = []
-    thread = max((t for t in forum.all.values() if t.board == 1 and not t.pinned), key=lambda t: t.last)
+    thread = max(
+        (t for t in forum.all.values() if t.board == 1 and not t.pinned), key=lambda t: t.last
+    )
 
     def reply_before_the_second_look(path: str) -> None:
         asked.append(path)
         if path == "/board/1" and asked.count(path) == 2:
-            assert any(one.startswith(f"/topic/{thread.number}") for one in asked), "the thread was fetched already"
+            assert any(one.startswith(f"/topic/{thread.number}") for one in asked), (
+                "the thread was fetched already"
+            )
             late.append(forum.reply(thread.number, now()).text)
 
     forum.on_request = reply_before_the_second_look  # type: ignore[assignment]
@@ -63,4 +70,6 @@ def test_a_reply_during_the_visit_is_found_by_the_next(server: ForumServer) -> N
     assert Post.objects.count() == forum.posts
     before = len(forum.log)
     crawl(site)
-    assert not [path for path in forum.log[before:] if path.startswith("/topic")], "and it is not asked for again"
+    assert not [path for path in forum.log[before:] if path.startswith("/topic")], (
+        "and it is not asked for again"
+    )

@@ -1,5 +1,5 @@
-"""Stored pages are read again: a change of time zone or a correction corrects stored data, without duplicates and without
-requests."""
+"""Stored pages are read again: a change of time zone or a correction corrects stored data, without
+duplicates and without requests."""
 
 from __future__ import annotations
 
@@ -57,7 +57,18 @@ def posts() -> list[tuple[object, ...]]:
 
 
 def threads() -> list[tuple[object, ...]]:
-    fields = ("key", "title", "author", "created", "last_reply", "replies", "pinned", "posts", "pending", "signature")
+    fields = (
+        "key",
+        "title",
+        "author",
+        "created",
+        "last_reply",
+        "replies",
+        "pinned",
+        "posts",
+        "pending",
+        "signature",
+    )
     return sorted(Thread.objects.values_list(*fields), key=str)
 
 
@@ -72,7 +83,11 @@ def test_reading_again_without_any_change_changes_nothing(site: Site, server: Fo
     before, asked = (posts(), threads()), len(server.forum.log)
     run = reread(site)
     assert (posts(), threads()) == before
-    assert (run.result["posts"], run.result["added"], run.result["pages"]) == (0, 0, run.result["all"])
+    assert (run.result["posts"], run.result["added"], run.result["pages"]) == (
+        0,
+        0,
+        run.result["all"],
+    )
     assert len(server.forum.log) == asked
     assert run.stopped_by == "reread"
 

@@ -1,4 +1,5 @@
-"""Robots meta tags, X-Robots-Tag and rel=nofollow are obeyed exactly where a site's settings say so."""
+"""Robots meta tags, X-Robots-Tag and rel=nofollow are obeyed exactly where a site's settings say
+so."""
 
 from __future__ import annotations
 
@@ -43,26 +44,39 @@ def asking(server: ForumServer, start: str, header: str) -> None:
     server.forum.on_request = answer
 
 
-def test_nothing_is_asked_of_robots_unless_the_setting_says_so(server: ForumServer, site: Site) -> None:
+def test_nothing_is_asked_of_robots_unless_the_setting_says_so(
+    server: ForumServer, site: Site
+) -> None:
     asking(server, "/", "noindex, nofollow, noarchive")
     crawl(site, history_days=400)
     assert stored() == server.forum.truth()
 
 
-def test_a_thread_that_asks_not_to_be_indexed_is_not_stored(server: ForumServer, site: Site) -> None:
+def test_a_thread_that_asks_not_to_be_indexed_is_not_stored(
+    server: ForumServer, site: Site
+) -> None:
     asking(server, "/topic/3", "noindex")
     crawl(site, history_days=400, obey_robots_meta=True)
     assert not Post.objects.filter(thread__url__endswith="/topic/3").exists()
-    assert {path for path, _id, _text in stored()} == {f"/topic/{n}" for n in server.forum.all if n != 3}
+    assert {path for path, _id, _text in stored()} == {
+        f"/topic/{n}" for n in server.forum.all if n != 3
+    }
 
 
-def test_a_list_that_asks_for_no_followers_ends_its_board_with_that_reason(server: ForumServer, site: Site) -> None:
+def test_a_list_that_asks_for_no_followers_ends_its_board_with_that_reason(
+    server: ForumServer, site: Site
+) -> None:
     asking(server, "/board/1", "crawlmgr: nofollow")
     run = crawl(site, history_days=400, obey_robots_meta=True)
-    assert sorted(Visit.objects.filter(run=run).values_list("stopped_by", flat=True)) == ["end_of_board", "robots_meta"]
+    assert sorted(Visit.objects.filter(run=run).values_list("stopped_by", flat=True)) == [
+        "end_of_board",
+        "robots_meta",
+    ]
 
 
-def test_a_page_that_asks_for_no_copy_is_read_and_not_archived(server: ForumServer, site: Site) -> None:
+def test_a_page_that_asks_for_no_copy_is_read_and_not_archived(
+    server: ForumServer, site: Site
+) -> None:
     asking(server, "/topic", "noarchive")
     run = crawl(site, history_days=400, obey_robots_meta=True)
     assert stored() == server.forum.truth()
@@ -77,4 +91,7 @@ def test_links_marked_nofollow_are_not_followed(server: ForumServer, site: Site)
 
     server.forum.on_request = marked
     crawl(site, history_days=400, obey_nofollow=True)
-    assert not Thread.objects.filter(url__endswith="/topic/2").exists() and Thread.objects.count() == len(server.forum.all) - 1
+    assert (
+        not Thread.objects.filter(url__endswith="/topic/2").exists()
+        and Thread.objects.count() == len(server.forum.all) - 1
+    )

@@ -1,5 +1,6 @@
-"""Tests of the forum paper's visit policies: they use their budget exactly; both readings of the block rule; the printed
-algorithm loses visits; proportional allocation is no better than equal allocation."""
+"""Tests of the forum paper's visit policies: they use their budget exactly; both readings of the
+block rule; the printed algorithm loses visits; proportional allocation is no better than equal
+allocation."""
 
 import numpy as np
 import pytest
@@ -12,12 +13,16 @@ from forums.schedule import Demand, bra, bra_literal, bra_method1, era, lra, wit
 from forums.schedule_optimal import closed_form_hours, expected_cost
 from forums.timetable import Timetable
 
-DIURNAL = np.array([2, 1, 1, 0.5, 0.5, 0.5, 1, 2, 4, 6, 7, 7, 6, 6, 7, 8, 8, 7, 7, 8, 9, 9, 7, 4], dtype=float)
+DIURNAL = np.array(
+    [2, 1, 1, 0.5, 0.5, 0.5, 1, 2, 4, 6, 7, 7, 6, 6, 7, 8, 8, 7, 7, 8, 9, 9, 7, 4], dtype=float
+)
 
 
 def demand(seed=0, boards=6):
     rng = np.random.default_rng(seed)
-    return Demand(rng.lognormal(0, 1.2, boards)[:, None] * rng.dirichlet(40 * DIURNAL / DIURNAL.sum(), boards))
+    return Demand(
+        rng.lognormal(0, 1.2, boards)[:, None] * rng.dirichlet(40 * DIURNAL / DIURNAL.sum(), boards)
+    )
 
 
 @settings(max_examples=40, deadline=None)
@@ -33,7 +38,9 @@ def test_every_policy_uses_its_budget_on_every_day(seed, boards, visits):
 
 @pytest.mark.parametrize("bins", [1, 24, 96])
 def test_a_boards_weight_is_its_events_a_day_however_finely_the_day_is_divided(bins):
-    assert Demand(np.outer([1.0, 2.5], np.ones(bins))).weights.tolist() == pytest.approx([24.0, 60.0])
+    assert Demand(np.outer([1.0, 2.5], np.ones(bins))).weights.tolist() == pytest.approx(
+        [24.0, 60.0]
+    )
 
 
 def test_era_visits_at_24_j_over_m():
@@ -64,7 +71,9 @@ def test_the_printed_loop_loses_visits():
     table = bra_literal(demand(3, 20), 160)
     assert 0.3 * 160 < len(table.board) < 0.8 * 160
     flat = bra_literal(Demand(np.ones((1, 24))), 2)
-    assert flat.hour.tolist() == pytest.approx([8.0, 17.0])  # not 16.0: the hour of the first visit is not counted
+    assert flat.hour.tolist() == pytest.approx(
+        [8.0, 17.0]
+    )  # not 16.0: the hour of the first visit is not counted
 
 
 def test_the_printed_loop_may_leave_a_board_without_visits():
@@ -74,9 +83,13 @@ def test_the_printed_loop_may_leave_a_board_without_visits():
 
 def test_method_one_finds_even_hours_on_a_flat_day_and_falls_back_where_it_fails():
     flat = bra_method1(Demand(np.ones((1, 24))), 3).hour
-    assert np.diff(flat).tolist() == pytest.approx([flat[0]] * 2)  # equal steps from c_0 = 0, as in eq. (9)
+    assert np.diff(flat).tolist() == pytest.approx(
+        [flat[0]] * 2
+    )  # equal steps from c_0 = 0, as in eq. (9)
     night = np.zeros((1, 24))
-    night[0, 0] = 1.0  # posts only before 01:00: five visits at least 15 minutes apart do not fit in there
+    night[0, 0] = (
+        1.0  # posts only before 01:00: five visits at least 15 minutes apart do not fit in there
+    )
     fallback = bra_method1(Demand(night), 5)
     assert fallback.hour.tolist() == pytest.approx(bra(Demand(night), 5).hour.tolist())
 
@@ -86,7 +99,8 @@ def cost(wish, table):
 
 
 def test_proportional_rules_are_neutral_and_the_square_root_is_not():
-    """With many visits, equal-area timing costs as much as even spacing, and allocation by weight as much as equal allocation."""
+    """With many visits, equal-area timing costs as much as even spacing, and allocation by weight
+    as much as equal allocation."""
     smooth = 1.5 + np.sin(np.arange(96) / 96 * 2 * np.pi)
     wish = Demand(np.outer([1.0, 4.0, 9.0, 16.0], smooth))
     visits = 4 * 400
@@ -97,5 +111,7 @@ def test_proportional_rules_are_neutral_and_the_square_root_is_not():
     allocation = square_root(wish.rates, visits)
     root = Timetable.of(4, *closed_form_hours(wish.rates, allocation))
     roots = np.sqrt(wish.rates).sum() * 0.25
-    assert cost(wish, root) == pytest.approx(roots**2 / (2 * visits), rel=0.01)  # the cost by theory: Z^2 / (2 M), Z the sum of the roots, M the visits
+    assert cost(wish, root) == pytest.approx(
+        roots**2 / (2 * visits), rel=0.01
+    )  # the cost by theory: Z^2 / (2 M), Z the sum of the roots, M the visits
     assert cost(wish, root) < 0.85 * base

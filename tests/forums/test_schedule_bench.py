@@ -1,4 +1,5 @@
-"""`bench schedules` on a small event log: rows, ratios, the paired bootstrap, and error messages."""
+"""`bench schedules` on a small event log: rows, ratios, the paired bootstrap, and error
+messages."""
 
 from __future__ import annotations
 
@@ -11,7 +12,13 @@ from django.core.management.base import CommandError
 from forums.benches import schedules
 
 DAY = 86400
-DEFAULTS = {"logs": None, "visits": "4", "sets": "busy,all", "starts": "2026-01-26", "columns": "optimal,adaptive,hindsight,clairvoyant"}
+DEFAULTS = {
+    "logs": None,
+    "visits": "4",
+    "sets": "busy,all",
+    "starts": "2026-01-26",
+    "columns": "optimal,adaptive,hindsight,clairvoyant",
+}
 
 
 @pytest.fixture
@@ -34,7 +41,10 @@ def test_a_row_a_set_of_boards_with_ratios_to_era(folder: Path) -> None:
         ratios = row["ratios"]
         assert ratios["clairvoyant"] < ratios["hindsight"] < ratios["optimal"] < 1
         assert row["era_delay_per_day"] > 0
-    assert {(one["set"], one["low"] <= one["ratio"] <= one["high"]) for one in found["adaptive_over_optimal"]} == {("busy", True), ("all", True)}
+    assert {
+        (one["set"], one["low"] <= one["ratio"] <= one["high"])
+        for one in found["adaptive_over_optimal"]
+    } == {("busy", True), ("all", True)}
     text = schedules.table(found)
     assert "adaptive / optimal" in text and text.count("2026-01-26") == 2
 

@@ -1,4 +1,5 @@
-"""The optimal timetable: the dynamic programme compared with brute force, the final refinement, and the planner's guarantees."""
+"""The optimal timetable: the dynamic programme compared with brute force, the final refinement, and
+the planner's guarantees."""
 
 import itertools
 
@@ -9,15 +10,26 @@ from hypothesis import strategies as st
 
 from forums.intensity import Intensity
 from forums.schedule import Demand, bra, era, grid, lra, wra
-from forums.schedule_optimal import DayProgramme, OptimalPlanner, closed_form_hours, expected_cost, polish, polished_closed_form
+from forums.schedule_optimal import (
+    DayProgramme,
+    OptimalPlanner,
+    closed_form_hours,
+    expected_cost,
+    polish,
+    polished_closed_form,
+)
 from forums.timetable import Timetable
 
-DIURNAL = np.array([2, 1, 1, 0.5, 0.5, 0.5, 1, 2, 4, 6, 7, 7, 6, 6, 7, 8, 8, 7, 7, 8, 9, 9, 7, 4], dtype=float)
+DIURNAL = np.array(
+    [2, 1, 1, 0.5, 0.5, 0.5, 1, 2, 4, 6, 7, 7, 6, 6, 7, 8, 8, 7, 7, 8, 9, 9, 7, 4], dtype=float
+)
 
 
 def demand(seed, boards):
     rng = np.random.default_rng(seed)
-    return Demand(rng.lognormal(0, 1.2, boards)[:, None] * rng.dirichlet(40 * DIURNAL / DIURNAL.sum(), boards))
+    return Demand(
+        rng.lognormal(0, 1.2, boards)[:, None] * rng.dirichlet(40 * DIURNAL / DIURNAL.sum(), boards)
+    )
 
 
 RATES = st.lists(st.floats(0, 10), min_size=24, max_size=24).filter(lambda row: sum(row) > 0.1)
@@ -29,7 +41,10 @@ def test_programme_equals_brute_force(rates):
     intensity = Intensity.of(np.array([rates]))
     programme = DayProgramme.of(intensity, 0, most=3, size=24)
     for visits in (1, 2, 3):
-        best = min(intensity.day_cost(0, np.array(hours, dtype=float)) for hours in itertools.combinations(range(24), visits))
+        best = min(
+            intensity.day_cost(0, np.array(hours, dtype=float))
+            for hours in itertools.combinations(range(24), visits)
+        )
         assert programme.costs[visits - 1] == pytest.approx(best, rel=1e-9, abs=1e-9)
         found = programme.hours(visits)
         assert len(found) == visits
@@ -44,7 +59,9 @@ def test_programme_is_convex_in_the_number_of_visits():
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10**6), st.lists(st.integers(1, 9), min_size=1, max_size=4), st.integers(0, 3))
+@given(
+    st.integers(0, 10**6), st.lists(st.integers(1, 9), min_size=1, max_size=4), st.integers(0, 3)
+)
 def test_polish_never_loses_and_no_single_visit_can_be_improved(seed, visits, night):
     rng = np.random.default_rng(seed)
     rates = rng.exponential(size=(len(visits), 24))
@@ -88,7 +105,11 @@ def test_optimal_expects_less_than_every_policy_of_the_paper():
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 8), st.integers(1, 30), st.booleans())
 def test_budget_is_exact_with_fewer_visits_than_boards_too(seed, boards, visits, exact):
-    planner = OptimalPlanner(demand(seed, boards), exact=exact) if not exact else OptimalPlanner(demand(seed, min(boards, 3)))
+    planner = (
+        OptimalPlanner(demand(seed, boards), exact=exact)
+        if not exact
+        else OptimalPlanner(demand(seed, min(boards, 3)))
+    )
     table = planner.plan(visits)
     assert (table.visits_per_day() == visits).all()
     assert set(table.board.tolist()) == set(range(table.boards))
@@ -98,7 +119,11 @@ def test_budget_is_exact_with_fewer_visits_than_boards_too(seed, boards, visits,
 def test_importance_moves_visits():
     rates = np.tile(DIURNAL, (4, 1))
     plain = np.bincount(OptimalPlanner(Demand(rates), exact=False).plan(24).board)
-    weighed = np.bincount(OptimalPlanner(Demand(rates * np.array([[4.0], [1.0], [1.0], [1.0]])), exact=False).plan(24).board)
+    weighed = np.bincount(
+        OptimalPlanner(Demand(rates * np.array([[4.0], [1.0], [1.0], [1.0]])), exact=False)
+        .plan(24)
+        .board
+    )
     assert plain.tolist() == [6, 6, 6, 6]
     assert weighed[0] in (9, 10)
 

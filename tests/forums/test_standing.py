@@ -1,4 +1,5 @@
-"""A day's budget is used exactly, including readings of overview sources, and all pages show the same figures of a plan."""
+"""A day's budget is used exactly, including readings of overview sources, and all pages show the
+same figures of a plan."""
 
 from __future__ import annotations
 
@@ -27,21 +28,33 @@ MIDNIGHT = NOW.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(da
 
 def with_index(site: Site) -> OverviewSource:
     boards = list(site.boards.order_by("pk").values_list("pk", flat=True))
-    return OverviewSource.objects.create(site=site, kind="index", url=site.url, url_hash=7, found=NOW, boards=boards)
+    return OverviewSource.objects.create(
+        site=site, kind="index", url=site.url, url_hash=7, found=NOW, boards=boards
+    )
 
 
 def work(now: datetime, with_readings: bool = True) -> None:
-    """Ends all queued runs as if their board visits and, with `with_readings`, their overview fetches had been made at `now`."""
+    """Ends all queued runs as if their board visits and, with `with_readings`, their overview
+    fetches had been made at `now`."""
     for run in Run.objects.filter(state=RunState.QUEUED):
         for pk in run.parameters["boards"]:
             visit, _ = Visit.objects.get_or_create(run=run, board_id=pk)
             Visit.objects.filter(pk=visit.pk).update(
-                started=now, list_pages=1, requests=2, stopped_by="watermark", state={"complete": True, "stopped_by": "watermark"}
+                started=now,
+                list_pages=1,
+                requests=2,
+                stopped_by="watermark",
+                state={"complete": True, "stopped_by": "watermark"},
             )
             visit.refresh_from_db()
             visits.finish(visit, now)
-        for look in Look.objects.filter(pk__in=run.parameters.get("looks", []) if with_readings else []):
-            shown = {str(board.pk): [10, 100, (NOW - timedelta(days=1)).timestamp()] for board in look.source.site.boards.all()}
+        for look in Look.objects.filter(
+            pk__in=run.parameters.get("looks", []) if with_readings else []
+        ):
+            shown = {
+                str(board.pk): [10, 100, (NOW - timedelta(days=1)).timestamp()]
+                for board in look.source.site.boards.all()
+            }
             Look.objects.filter(pk=look.pk).update(run=run, state="done", read_at=now, shown=shown)
             OverviewSource.objects.filter(pk=look.source_id).update(shown=shown, read_at=now)
         Run.objects.filter(pk=run.pk).update(state=RunState.FINISHED)
@@ -60,7 +73,8 @@ def followed() -> tuple[Site, Plan]:
 
 
 class Fixed(datetime):
-    """Replaces `datetime` in view modules: `now()` returns the class attribute `moment`, which tests set."""
+    """Replaces `datetime` in view modules: `now()` returns the class attribute `moment`, which
+    tests set."""
 
     moment: datetime = MIDNIGHT
 
@@ -83,8 +97,8 @@ def at(monkeypatch):
 
 
 def compare(site: Site, plan: Plan, now: datetime, client, capsys) -> dict:
-    """Checks that the plan page, the forum's page, the list of forums and `forum plan --json` agree; returns the JSON document.
-    """
+    """Checks that the plan page, the forum's page, the list of forums and `forum plan --json`
+    agree; returns the JSON document."""
     call_command("forum", "plan", str(site.pk), "--json")
     document = json.loads(capsys.readouterr().out)
     told = (document["visits_per_day"], document["used_today"], document["left_today"])
@@ -95,22 +109,34 @@ def compare(site: Site, plan: Plan, now: datetime, client, capsys) -> dict:
     assert (shown["plan"]["visits"], shown["plan"]["used"], shown["plan"]["left"]) == told
     boards = {one["board"]: (one["next_visit"], one["next_until"]) for one in document["boards"]}
     rows = {row.board.pk: row.due for row in shown["rows"]}
-    assert {pk: tuple(one and one.isoformat() for one in (due.at, due.until)) for pk, due in rows.items()} == boards
+    assert {
+        pk: tuple(one and one.isoformat() for one in (due.at, due.until))
+        for pk, due in rows.items()
+    } == boards
     first: dict[int, tuple[str, str | None]] = {}
     for row in page["coming"]:
         one = row["visit"]
         first.setdefault(one.board.pk, (one.at.isoformat(), one.until and one.until.isoformat()))
     assert first and first == {pk: boards[pk] for pk in first}
-    listed = json.loads(b"".join(client.get(reverse("admin:forums"), {"as": "json"}).streaming_content))
-    assert datetime.fromisoformat(listed[0]["next_visit"]) == datetime.fromisoformat(min(boards.values())[0])
+    listed = json.loads(
+        b"".join(client.get(reverse("admin:forums"), {"as": "json"}).streaming_content)
+    )
+    assert datetime.fromisoformat(listed[0]["next_visit"]) == datetime.fromisoformat(
+        min(boards.values())[0]
+    )
     for board in document["boards"]:
-        assert len(board["visits"]) == len(board["reasons"]) == len(board["expected_posts"]) and board["likely"] is True
+        assert (
+            len(board["visits"]) == len(board["reasons"]) == len(board["expected_posts"])
+            and board["likely"] is True
+        )
     return document
 
 
 @pytest.mark.slow
 @pytest.mark.once
-def test_a_day_of_the_loop_uses_its_budget_looks_included_and_all_places_agree(followed, at, admin_client, capsys) -> None:
+def test_a_day_of_the_loop_uses_its_budget_looks_included_and_all_places_agree(
+    followed, at, admin_client, capsys
+) -> None:
     site, plan = followed
     moments = set(random.Random(5).sample(range(1, 119), 10))
     told: list[tuple[datetime, int, datetime, datetime | None]] = []
@@ -120,21 +146,39 @@ def test_a_day_of_the_loop_uses_its_budget_looks_included_and_all_places_agree(f
         if step in moments:
             at(now)
             document = compare(site, plan, now, admin_client, capsys)
-            made = PlannedVisit.objects.filter(plan=plan, state="started", at__gte=MIDNIGHT, at__lte=now).count()
-            spent = sum(Look.objects.filter(at__gte=MIDNIGHT, at__lte=now).values_list("cost", flat=True))
-            assert (document["used_today"], document["left_today"]) == (made + spent, 40 - made - spent)
+            made = PlannedVisit.objects.filter(
+                plan=plan, state="started", at__gte=MIDNIGHT, at__lte=now
+            ).count()
+            spent = sum(
+                Look.objects.filter(at__gte=MIDNIGHT, at__lte=now).values_list("cost", flat=True)
+            )
+            assert (document["used_today"], document["left_today"]) == (
+                made + spent,
+                40 - made - spent,
+            )
             stands = standing(plan, now)
-            assert stands.expected_visits + stands.expected_looks == stands.left_today, "what is expected until midnight is what is left"
-            told += [(now, board.pk, board.next_visit, board.next_until) for board in Board.objects.exclude(next_visit=None)]
+            assert stands.expected_visits + stands.expected_looks == stands.left_today, (
+                "what is expected until midnight is what is left"
+            )
+            told += [
+                (now, board.pk, board.next_visit, board.next_until)
+                for board in Board.objects.exclude(next_visit=None)
+            ]
         work(now)
     stands = standing(plan, MIDNIGHT + timedelta(hours=23, minutes=59))
     assert (stands.used_today, stands.left_today) == (40, 0) and stands.looks_today > 0
-    assert stands.sources[0].used == sum(Look.objects.filter(at__gte=MIDNIGHT).values_list("cost", flat=True))
-    assert len(told) >= 20 and all(until is not None for *_rest, until in told), "times that are not kept exactly are spans"
+    assert stands.sources[0].used == sum(
+        Look.objects.filter(at__gte=MIDNIGHT).values_list("cost", flat=True)
+    )
+    assert len(told) >= 20 and all(until is not None for *_rest, until in told), (
+        "times that are not kept exactly are spans"
+    )
     assert kept(plan, told) >= 0.5, "likely means more often than not"
 
 
-def test_a_source_that_cannot_be_read_leaves_the_visits_to_the_boards(followed, admin_client, at) -> None:
+def test_a_source_that_cannot_be_read_leaves_the_visits_to_the_boards(
+    followed, admin_client, at
+) -> None:
     site, plan = followed
     source = OverviewSource.objects.get()
     for step in range(121):
@@ -146,15 +190,24 @@ def test_a_source_that_cannot_be_read_leaves_the_visits_to_the_boards(followed, 
         work(now, with_readings=False)
     asked = Look.objects.filter(at__gte=MIDNIGHT).order_by("at").values_list("at", flat=True)
     gaps = [later - earlier for earlier, later in zip(asked, asked[1:], strict=False)]
-    assert 2 <= len(asked) <= 7 and all(gap >= timedelta(minutes=15 * 2**n) for n, gap in enumerate(gaps))
-    assert PlannedVisit.objects.filter(plan=plan, state="started", at__gte=MIDNIGHT).count() == 40 - len(asked)
+    assert 2 <= len(asked) <= 7 and all(
+        gap >= timedelta(minutes=15 * 2**n) for n, gap in enumerate(gaps)
+    )
+    assert PlannedVisit.objects.filter(
+        plan=plan, state="started", at__gte=MIDNIGHT
+    ).count() == 40 - len(asked)
     at(MIDNIGHT + timedelta(hours=23, minutes=59))
-    assert "cannot be read" in admin_client.get(reverse("admin:forum-plan", args=[site.pk])).content.decode()
+    assert (
+        "cannot be read"
+        in admin_client.get(reverse("admin:forum-plan", args=[site.pk])).content.decode()
+    )
     source.refresh_from_db()
     assert source.failures == Look.objects.filter(state="failed").count()
 
 
-def test_a_board_that_cannot_be_read_leaves_the_visits_to_the_others(followed, admin_client) -> None:
+def test_a_board_that_cannot_be_read_leaves_the_visits_to_the_others(
+    followed, admin_client
+) -> None:
     _site, plan = followed
     OverviewSource.objects.all().delete()
     broken = Board.objects.order_by("pk").first()
@@ -166,10 +219,14 @@ def test_a_board_that_cannot_be_read_leaves_the_visits_to_the_others(followed, a
             item = Url(pk=0, run=visit.run, url=broken.url, kind="list", group=visit.pk)
             visits.list_failed(visit.run, item, "http_403", now)
             made.append(now)
-        Run.objects.filter(visits__in=Visit.objects.exclude(finished=None), state=RunState.QUEUED).update(state=RunState.FINISHED)
+        Run.objects.filter(
+            visits__in=Visit.objects.exclude(finished=None), state=RunState.QUEUED
+        ).update(state=RunState.FINISHED)
         work(now, with_readings=False)
     gaps = [later - earlier for earlier, later in zip(made, made[1:], strict=False)]
-    assert 3 <= len(made) <= 8 and all(gap >= timedelta(minutes=15 * 2**n) for n, gap in enumerate(gaps))
+    assert 3 <= len(made) <= 8 and all(
+        gap >= timedelta(minutes=15 * 2**n) for n, gap in enumerate(gaps)
+    )
     assert PlannedVisit.objects.filter(plan=plan, state="started", at__gte=MIDNIGHT).count() == 40
     broken.refresh_from_db()
     assert broken.failures == len(made)
@@ -183,16 +240,31 @@ def test_a_board_that_cannot_be_read_leaves_the_visits_to_the_others(followed, a
 
 @pytest.mark.parametrize(
     ("failures", "reason", "minutes"),
-    [(1, "http_403", 15), (2, "no_boards", 30), (7, "http_404", 960), (9, "http_404", 1440), (9, "timeout: 30 s", 120), (9, "http_503", 120), (9, "login_expired", 120)],
+    [
+        (1, "http_403", 15),
+        (2, "no_boards", 30),
+        (7, "http_404", 960),
+        (9, "http_404", 1440),
+        (9, "timeout: 30 s", 120),
+        (9, "http_503", 120),
+        (9, "login_expired", 120),
+    ],
 )
-def test_rests_double_up_to_a_day_or_two_hours_for_a_site(failures: int, reason: str, minutes: int) -> None:
+def test_rests_double_up_to_a_day_or_two_hours_for_a_site(
+    failures: int, reason: str, minutes: int
+) -> None:
     assert backoff.pause_seconds(failures, reason) == 60 * minutes
 
 
 def kept(plan: Plan, told: list[tuple[datetime, int, datetime, datetime | None]]) -> float:
-    """Returns the share of predicted time spans (`told`) that contain the board's next visit, give or take twelve minutes."""
+    """Returns the share of predicted time spans (`told`) that contain the board's next visit, give
+    or take twelve minutes."""
     made: dict[int, list[datetime]] = {}
-    for board, at in PlannedVisit.objects.filter(plan=plan, state="started").order_by("at").values_list("board_id", "at"):
+    for board, at in (
+        PlannedVisit.objects.filter(plan=plan, state="started")
+        .order_by("at")
+        .values_list("board_id", "at")
+    ):
         made.setdefault(board, []).append(at)
     found = []
     for now, board, first, until in told:
@@ -213,9 +285,14 @@ def test_a_planned_visit_stands_at_its_time_and_an_expected_one_in_a_span(follow
     assert PlannedVisit.objects.get(pk=wish.pk).state == "planned"
     dispatch.start_due(wish.at)
     made = PlannedVisit.objects.get(pk=wish.pk)
-    assert (made.state, made.at) == ("started", wish.at) and made.visit is not None, "what is told without a span is kept"
+    assert (made.state, made.at) == (
+        "started",
+        wish.at,
+    ) and made.visit is not None, "what is told without a span is kept"
     likely = [one for one in rows if one.planned is None]
-    assert likely and all(one.at <= one.expected_at <= one.until and one.posts is not None for one in likely)
+    assert likely and all(
+        one.at <= one.expected_at <= one.until and one.posts is not None for one in likely
+    )
     assert loops.used(plan, MIDNIGHT) is not None
 
 
@@ -224,20 +301,30 @@ def test_forum_plan_tells_used_sources_reasons_and_posts(followed, capsys) -> No
     call_command("forum", "plan", str(site.pk), "--json")
     document = json.loads(capsys.readouterr().out)
     assert document["visits_per_day"] == 40 and document["used_today"] >= 0
-    assert [one["kind"] for one in document["sources"]] == ["index"] and 0 <= document["sources"][0]["share_of_budget"] <= 1
+    assert [one["kind"] for one in document["sources"]] == ["index"] and 0 <= document["sources"][
+        0
+    ]["share_of_budget"] <= 1
     for board in document["boards"]:
         assert len(board["visits"]) == len(board["reasons"]) == len(board["expected_posts"])
         assert board["likely"] is True and all("posts" in reason for reason in board["reasons"])
 
 
-def test_posts_that_the_index_shows_and_nobody_has_fetched_count_as_waiting(followed, at, admin_client) -> None:
+def test_posts_that_the_index_shows_and_nobody_has_fetched_count_as_waiting(
+    followed, at, admin_client
+) -> None:
     site, plan = followed
     now = MIDNIGHT + timedelta(hours=1)
     live = loops.load(plan, MIDNIGHT)
     boards = live.boards.tolist()
-    look = Figures(np.full(3, 10.0), np.array([104.0, 100.0, 100.0]), np.full(3, (MIDNIGHT + timedelta(minutes=30)).timestamp()))
+    look = Figures(
+        np.full(3, 10.0),
+        np.array([104.0, 100.0, 100.0]),
+        np.full(3, (MIDNIGHT + timedelta(minutes=30)).timestamp()),
+    )
     midnight = MIDNIGHT.timestamp()
-    live.loop.overview.calibrate(0, Figures(np.full(3, 10.0), np.full(3, 100.0), np.full(3, midnight)), midnight)
+    live.loop.overview.calibrate(
+        0, Figures(np.full(3, 10.0), np.full(3, 100.0), np.full(3, midnight)), midnight
+    )
     live.loop.record_figures(0, look, now.timestamp())
     loops.store(live, now)
     found = waiting.shown(site, now)
@@ -245,7 +332,12 @@ def test_posts_that_the_index_shows_and_nobody_has_fetched_count_as_waiting(foll
     later = waiting.shown(site, now + timedelta(hours=1))[0]
     assert later.weighted_hours == pytest.approx(found[0].weighted_hours + 2.0), "they wait on"
     Visit.objects.create(
-        run=Run.objects.first(), board_id=boards[0], started=now, finished=now, arrived_replies=1, arrivals=[[now.timestamp() - 60, False, 60.0]]
+        run=Run.objects.first(),
+        board_id=boards[0],
+        started=now,
+        finished=now,
+        arrived_replies=1,
+        arrivals=[[now.timestamp() - 60, False, 60.0]],
     )
     at(now)
     report = admin_client.get(reverse("admin:forum-delays", args=[site.pk])).context["report"]

@@ -1,5 +1,5 @@
-"""Crawls complete sites in the style of common forum software over real HTTP. Checks that exactly their boards are found,
-that every post is stored, and that later visits fetch only what changed."""
+"""Crawls complete sites in the style of common forum software over real HTTP. Checks that exactly
+their boards are found, that every post is stored, and that later visits fetch only what changed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ def done(run: Run) -> Run:
 
 def stored() -> list[tuple[str, str, str]]:
     rows = Post.objects.filter(gone_at__isnull=True).values_list("thread__url", "post_id", "text")
-    return sorted(("/" + unquote(url).split("/", 3)[3], post.removeprefix("p"), text) for url, post, text in rows)
+    return sorted(
+        ("/" + unquote(url).split("/", 3)[3], post.removeprefix("p"), text)
+        for url, post, text in rows
+    )
 
 
 @pytest.mark.parametrize("name", sorted(STYLES))
@@ -57,11 +60,15 @@ def test_a_site_of_any_style_is_found_read_whole_and_then_only_what_changed(name
     hosts.forget()
     forum = StyledForum(style=STYLES[name])
     with ForumServer(forum) as server:
-        run = done(sites.discover(server.url, {"settings": OPEN}, now=datetime.now(UTC), start=False))
+        run = done(
+            sites.discover(server.url, {"settings": OPEN}, now=datetime.now(UTC), start=False)
+        )
         boards = run.result["boards"]
         assert sorted(b["name"] for b in boards) == sorted(forum.names.values())
         now = datetime.now(UTC)
-        site = sites.save(run, name="", timezone="UTC", board_urls=[b["url"] for b in boards], now=now)
+        site = sites.save(
+            run, name="", timezone="UTC", board_urls=[b["url"] for b in boards], now=now
+        )
         done(sites.crawl_now(site.pk, now=now, parameters={"history_days": 400}, start=False))
         assert stored() == sorted(forum.truth())
 

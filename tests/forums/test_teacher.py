@@ -1,5 +1,5 @@
-"""The teacher: consistency checks between related pages of a site, and alternative readings that are adopted where pages
-contradict each other."""
+"""The teacher: consistency checks between related pages of a site, and alternative readings that
+are adopted where pages contradict each other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from forums.reading.rules import NOTHING, SiteRules
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
 SITE = "http://letters.example"
 PEOPLE = ("anna", "albert", "boris", "bella", "clara", "conrad")
-WORDS = "the garden wall was painted last week and nobody noticed that it had been done in two different colours".split()
+WORDS = (
+    "the garden wall was painted last week and nobody noticed that it had been done in two"
+    " different colours".split()
+)
 
 
 def author(thread: int, post: int) -> str:
@@ -33,23 +36,31 @@ def icon(name: str) -> str:
 
 def thread_page(thread: int) -> str:
     posts = "".join(
-        f'<div class="post" id="p{thread * 100 + at}"><div class="who"><a href="/user/{author(thread, at)}">'
-        f'<div class="face">{author(thread, at)[0].upper()}</div></a>'
-        f'<small class="nick"><a href="/user/{author(thread, at)}">{author(thread, at)}</a></small></div>'
-        f'<span class="when">{stamp(thread, at)}</span><div class="body"><p>{" ".join(WORDS[at % 5 :])} {thread} {at}.</p></div></div>'
+        f'<div class="post" id="p{thread * 100 + at}"><div class="who"><a'
+        f' href="/user/{author(thread, at)}"><div'
+        f' class="face">{author(thread, at)[0].upper()}</div></a><small class="nick"><a'
+        f' href="/user/{author(thread, at)}">{author(thread, at)}</a></small></div><span'
+        f' class="when">{stamp(thread, at)}</span><div class="body"><p>{" ".join(WORDS[at % 5 :])}'
+        f" {thread} {at}.</p></div></div>"
         for at in range(replies(thread) + 1)
     )
-    return f"<html><head><title>About matter number {thread}</title></head><body><h1>About matter number {thread}</h1>{posts}</body></html>"
+    return (
+        f"<html><head><title>About matter number {thread}</title></head><body><h1>About matter"
+        f" number {thread}</h1>{posts}</body></html>"
+    )
 
 
 def list_page(board: int) -> str:
     rows = "".join(
-        f'<li class="row">{icon(author(n, 0))}<a class="subject" href="/topic/{n}/about-matter-{n}">About matter number {n}</a>'
-        f'<span class="count">{replies(n)} replies</span><span class="when">{stamp(n, replies(n))}</span></li>'
+        f'<li class="row">{icon(author(n, 0))}<a class="subject"'
+        f' href="/topic/{n}/about-matter-{n}">About matter number {n}</a><span'
+        f' class="count">{replies(n)} replies</span><span'
+        f' class="when">{stamp(n, replies(n))}</span></li>'
         for n in range(board * 20 - 19, board * 20 - 5)
     )
     return (
-        f'<html><head><title>Board {board}</title></head><body><h1>Board {board}</h1><ul class="list">{rows}</ul></body></html>'
+        f"<html><head><title>Board {board}</title></head><body><h1>Board {board}</h1><ul"
+        f' class="list">{rows}</ul></body></html>'
     )
 
 
@@ -57,10 +68,14 @@ def page(path: str) -> str | None:
     parts = path.strip("/").split("/")
     if path == "/":
         boards = "".join(
-            f'<tr><td><h3><a href="/board/{n}">Room number {n}</a></h3></td><td>14 topics</td><td>50 posts</td></tr>'
+            f'<tr><td><h3><a href="/board/{n}">Room number {n}</a></h3></td><td>14'
+            " topics</td><td>50 posts</td></tr>"
             for n in (1, 2)
         )
-        return f"<html><head><title>Letters</title></head><body><h1>Letters</h1><table>{boards}</table></body></html>"
+        return (
+            f"<html><head><title>Letters</title></head><body><h1>Letters</h1><table>{boards}"
+            f"</table></body></html>"
+        )
     if parts[0] == "board":
         return list_page(int(parts[1]))
     return thread_page(int(parts[1])) if parts[0] == "topic" else None
@@ -97,7 +112,9 @@ def test_names_are_settled_across_lists_and_threads() -> None:
         expected = [author(thread, at) for at in range(replies(thread) + 1)]
         url = f"{SITE}/topic/{thread}/about-matter-{thread}"
         assert authors(thread_page(thread), url, rules, PageKind.thread) == expected
-    rows = read_page(list_page(1), f"{SITE}/board/1", NOW, rules=rules, expect=PageKind.threadlist).records
+    rows = read_page(
+        list_page(1), f"{SITE}/board/1", NOW, rules=rules, expect=PageKind.threadlist
+    ).records
     shown = [row.author for row in rows if isinstance(row, ThreadRecord)]
     assert shown == [author(n, 0) for n in range(1, 15)]
 
@@ -105,14 +122,22 @@ def test_names_are_settled_across_lists_and_threads() -> None:
 def test_without_the_teacher_nothing_is_learned_from_agreement() -> None:
     site = looked_at(teacher=False)
     assert site.rules is None
-    assert not site.lessons or {lesson.claim for lesson in site.lessons} <= {"next_list", "next_thread"}
+    assert not site.lessons or {lesson.claim for lesson in site.lessons} <= {
+        "next_list",
+        "next_thread",
+    }
 
 
 def test_an_operators_correction_outranks_what_was_learned() -> None:
     learned = SiteRules.from_json(
-        {"kinds": {"thread": {"records": "", "fields": {"author": ".nick", "posted": ".when"}}}, "addresses": []}
+        {
+            "kinds": {"thread": {"records": "", "fields": {"author": ".nick", "posted": ".when"}}},
+            "addresses": [],
+        }
     )
-    own = SiteRules.from_json({"kinds": {"thread": {"records": "", "fields": {"author": NOTHING}}}, "addresses": []})
+    own = SiteRules.from_json(
+        {"kinds": {"thread": {"records": "", "fields": {"author": NOTHING}}}, "addresses": []}
+    )
     both = own.over(learned).for_kind(PageKind.thread)
     assert both is not None
     assert both.fields == (("author", NOTHING),)
@@ -123,5 +148,10 @@ def test_an_operators_correction_outranks_what_was_learned() -> None:
 def test_what_a_learned_selector_does_not_find_stays_as_it_was_read() -> None:
     html, url = thread_page(4), f"{SITE}/topic/4/about-matter-4"
     plain = read_page(html, url, NOW, expect=PageKind.thread)
-    rules = SiteRules.from_json({"kinds": {"thread": {"records": "", "fields": {"author": ".absent"}}}, "addresses": []})
-    assert read_page(html, url, NOW, expect=PageKind.thread, rules=SiteRules().over(rules)).records == plain.records
+    rules = SiteRules.from_json(
+        {"kinds": {"thread": {"records": "", "fields": {"author": ".absent"}}}, "addresses": []}
+    )
+    assert (
+        read_page(html, url, NOW, expect=PageKind.thread, rules=SiteRules().over(rules)).records
+        == plain.records
+    )

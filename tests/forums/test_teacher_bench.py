@@ -1,5 +1,5 @@
-"""Tests `bench teacher`, which crawls sites with and without comparing related pages, on a local site and an unreachable
-address."""
+"""Tests `bench teacher`, which crawls sites with and without comparing related pages, on a local
+site and an unreachable address."""
 
 from __future__ import annotations
 
@@ -24,14 +24,22 @@ def test_both_sides_of_every_site_stand_in_the_table(tmp_path: Path) -> None:
         file.write_text(json.dumps([*entries, nowhere]), encoding="utf-8")
         found = teacher.run({"sites": str(file)})
     rows = {(row["site"], row["teacher"]): row for row in found["sites"]}
-    assert list(rows) == [("one script", "off"), ("one script", "on"), ("nowhere", "off"), ("nowhere", "on")]
+    assert list(rows) == [
+        ("one script", "off"),
+        ("one script", "on"),
+        ("nowhere", "off"),
+        ("nowhere", "on"),
+    ]
     with_it = rows["one script", "on"]
     for name in ("boards", "threads", "posts", "authors", "replies"):
         assert with_it[name] == with_it[f"{name}_true"] > 1, name
     assert (with_it["threads_other"], with_it["pending"], with_it["failed"]) == (0, 0, "")
     assert rows["nowhere", "on"]["posts"] == 0 and rows["nowhere", "on"]["failed"]
     text = teacher.table(found)
-    assert f"{with_it['posts']}/{with_it['posts_true']}" in text and rows["nowhere", "on"]["failed"] in text
+    assert (
+        f"{with_it['posts']}/{with_it['posts_true']}" in text
+        and rows["nowhere", "on"]["failed"] in text
+    )
 
 
 def test_a_list_of_sites_that_is_none_is_told_in_one_line(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Times of a post seen again: finer times are adopted, coarser ones are not, and the post does not count as new."""
+"""Times of a post seen again: finer times are adopted, coarser ones are not, and the post does not
+count as new."""
 
 from __future__ import annotations
 
@@ -29,10 +30,19 @@ def exact(hour: int, minute: int, second: int = 0, unit: int = 60) -> Moment:
 def thread() -> Thread:
     site = make_site("forum.test", (1.0,))
     board = site.boards.get()
-    return Thread.objects.create(site=site, board=board, key="t1", url="http://forum.test/t/1", title="Lamps", first_seen=SEEN)
+    return Thread.objects.create(
+        site=site,
+        board=board,
+        key="t1",
+        url="http://forum.test/t/1",
+        title="Lamps",
+        first_seen=SEEN,
+    )
 
 
-def look(thread: Thread, *moments: Moment | None, at: datetime, ids: bool = True) -> threads.PageStored:
+def look(
+    thread: Thread, *moments: Moment | None, at: datetime, ids: bool = True
+) -> threads.PageStored:
     texts = ["The lamp flickers.", "Change the bulb.", "It was the switch."]
     records = [
         PostRecord("anna", moment, text, post_id=str(n) if ids else None)
@@ -47,7 +57,11 @@ def look(thread: Thread, *moments: Moment | None, at: datetime, ids: bool = True
 
 
 def hours() -> dict[int, tuple[int, int]]:
-    return {row.hour.hour: (row.threads, row.replies) for row in BoardHour.objects.all() if row.threads or row.replies}
+    return {
+        row.hour.hour: (row.threads, row.replies)
+        for row in BoardHour.objects.all()
+        if row.threads or row.replies
+    }
 
 
 @pytest.mark.parametrize(
@@ -61,8 +75,16 @@ def hours() -> dict[int, tuple[int, int]]:
         (ago(12, 1), exact(9, 2), False),  # the second time has a larger unit
         (exact(8, 58), ago(25200 + 300, 3600, LATER), False),
         (exact(8, 58), exact(0, 0, unit=86_400), False),
-        (exact(8, 58), ago(25200 + 240, 60, LATER), False),  # relative, and no finer than the exact one
-        (ago(180, 60), exact(15, 30), False),  # a later time, such as that of an edit, not a finer form of the same time
+        (
+            exact(8, 58),
+            ago(25200 + 240, 60, LATER),
+            False,
+        ),  # relative, and no finer than the exact one
+        (
+            ago(180, 60),
+            exact(15, 30),
+            False,
+        ),  # a later time, such as that of an edit, not a finer form of the same time
     ],
 )
 def test_a_finer_time_is_taken_over_and_a_coarser_one_is_not(
@@ -73,10 +95,16 @@ def test_a_finer_time_is_taken_over_and_a_coarser_one_is_not(
     assert (again.new, again.altered, again.arrivals) == (0, 0, ())
     post, kept = Post.objects.get(), second if taken else first
     assert kept is not None
-    assert (post.posted, post.precision_seconds, post.edited_at) == (kept.value, kept.precision_seconds, None)
+    assert (post.posted, post.precision_seconds, post.edited_at) == (
+        kept.value,
+        kept.precision_seconds,
+        None,
+    )
     assert thread.last_reply == kept.value and thread.posts == 1
     assert thread.created == kept.value
-    assert sum(opened + replies for opened, replies in hours().values()) == (kept.precision_seconds <= 3600)
+    assert sum(opened + replies for opened, replies in hours().values()) == (
+        kept.precision_seconds <= 3600
+    )
 
 
 def test_a_finer_time_moves_a_post_to_its_hour(thread: Thread) -> None:
@@ -91,7 +119,12 @@ def test_a_finer_time_moves_a_post_to_its_hour(thread: Thread) -> None:
 def test_posts_without_ids_are_not_doubled_by_a_finer_time(thread: Thread) -> None:
     look(thread, exact(7, 0), exact(7, 30), ago(60, 60), at=SEEN, ids=False)
     again = look(thread, exact(7, 0), exact(7, 30), exact(9, 0), at=LATER, ids=False)
-    assert (again.new, again.altered, Post.objects.filter(gone_at__isnull=True).count(), Post.objects.count()) == (0, 0, 3, 3)
+    assert (
+        again.new,
+        again.altered,
+        Post.objects.filter(gone_at__isnull=True).count(),
+        Post.objects.count(),
+    ) == (0, 0, 3, 3)
     assert Post.objects.get(text="It was the switch.").posted == exact(9, 0).value
 
 

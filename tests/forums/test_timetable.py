@@ -1,4 +1,5 @@
-"""Timetables: equal days in a cycle, local times across clock changes, and minimum gaps between the visits of a site."""
+"""Timetables: equal days in a cycle, local times across clock changes, and minimum gaps between the
+visits of a site."""
 
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
@@ -15,8 +16,14 @@ UTC = ZoneInfo("UTC")
 
 
 def test_hours_outside_the_day_move_to_the_neighbouring_day():
-    table = Timetable.of(2, np.array([0, 1, 0]), np.array([24.0, -1.0, 5.0]), np.array([0, 0, 1]), days=2)
-    assert list(zip(table.day, table.hour, table.board, strict=True)) == [(1, 0.0, 0), (1, 5.0, 0), (1, 23.0, 1)]
+    table = Timetable.of(
+        2, np.array([0, 1, 0]), np.array([24.0, -1.0, 5.0]), np.array([0, 0, 1]), days=2
+    )
+    assert list(zip(table.day, table.hour, table.board, strict=True)) == [
+        (1, 0.0, 0),
+        (1, 5.0, 0),
+        (1, 23.0, 1),
+    ]
     assert table.visits_per_day().tolist() == [0, 3]
 
 
@@ -26,8 +33,10 @@ def test_moments_repeat_the_cycle_in_the_sites_zone():
     board, moments = table.moments(date(2026, 1, 1), 3, zone)
     assert board.tolist() == [0, 1, 0]
     assert [datetime.fromtimestamp(moment, zone).isoformat()[:16] for moment in moments] == [
-        "2026-01-01T06:00", "2026-01-02T07:00", "2026-01-03T06:00",
-    ]  # fmt: skip
+        "2026-01-01T06:00",
+        "2026-01-02T07:00",
+        "2026-01-03T06:00",
+    ]
 
 
 def test_wall_clock_times_hold_on_days_when_the_clock_changes():
@@ -57,13 +66,17 @@ def test_cycles_are_as_long_as_every_board_needs_for_its_turn():
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.floats(0, 23.99), min_size=2, max_size=20), st.floats(0.01, 1.1), st.integers(1, 2))
+@given(
+    st.lists(st.floats(0, 23.99), min_size=2, max_size=20), st.floats(0.01, 1.1), st.integers(1, 2)
+)
 def test_visits_of_a_site_keep_their_gap_around_midnight(hours, gap, days):
     board = np.arange(len(hours)) % 3
     table = Timetable.of(3, board, np.array(hours), np.arange(len(hours)) % days, days)
     site = np.array([0, 0, 1])
     moved = keep_gap(table, site, np.array([gap, 0.0]))
-    assert np.bincount(moved.board, minlength=3).tolist() == np.bincount(board, minlength=3).tolist()
+    assert (
+        np.bincount(moved.board, minlength=3).tolist() == np.bincount(board, minlength=3).tolist()
+    )
     clock = np.sort((moved.day * 24 + moved.hour)[site[moved.board] == 0])
     if len(clock) > 1:
         around = np.append(np.diff(clock), clock[0] + 24 * days - clock[-1])

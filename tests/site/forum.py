@@ -16,13 +16,17 @@ from urllib.parse import parse_qs, urlsplit
 from tests.site import skins
 from tests.site.loopback import LoopbackServer
 
-WORDS = "river stone lantern garden winter engine market silver paper harbour copper orchard signal window bridge summer".split()
+WORDS = (
+    "river stone lantern garden winter engine market silver paper harbour copper orchard signal"
+    " window bridge summer".split()
+)
 PEOPLE = ["anna", "bertold", "chen", "dmitri", "elif", "farid", "greta", "hanako"]
 
 
 LOGIN_FORM = (
-    '<form method=post action="/login"><input type=hidden name=token value=t0k><input name=user><input type=password name=secret>'
-    "<input type=checkbox name=remember value=1><button name=go value=1>Log in</button></form>"
+    '<form method=post action="/login"><input type=hidden name=token value=t0k><input'
+    " name=user><input type=password name=secret><input type=checkbox name=remember value=1><button"
+    " name=go value=1>Log in</button></form>"
 )
 
 
@@ -59,7 +63,9 @@ class LocalForum:
     posts_a_page: int = 4
     days: int = 12
     delay_seconds: float = 0.0
-    now: datetime = field(default_factory=lambda: datetime.now(UTC).replace(second=0, microsecond=0))
+    now: datetime = field(
+        default_factory=lambda: datetime.now(UTC).replace(second=0, microsecond=0)
+    )
     relative: bool = False
     skin: str = "tables"
     scheme: str = ""  # "moved": boards and threads have other addresses and other numbers
@@ -83,7 +89,10 @@ class LocalForum:
                 thread = self.open(board, start, pinned=index == 0)
                 for _ in range(self.random.choice([0, 1, 2, 3, self.longest])):
                     gap = (self.now - thread.last).total_seconds()
-                    self.reply(thread.number, thread.last + timedelta(seconds=self.random.uniform(0, gap / 2)))
+                    self.reply(
+                        thread.number,
+                        thread.last + timedelta(seconds=self.random.uniform(0, gap / 2)),
+                    )
 
     # --- changes
     def open(self, board: int, at: datetime, pinned: bool = False) -> ForumThread:
@@ -99,19 +108,30 @@ class LocalForum:
         with self.lock:
             self.posts += 1
             text = " ".join(self.random.choice(WORDS) for _ in range(12)) + f" {self.posts}"
-            post = ForumPost(self.posts, self.random.choice(PEOPLE), at.replace(second=0, microsecond=0), text)
+            post = ForumPost(
+                self.posts, self.random.choice(PEOPLE), at.replace(second=0, microsecond=0), text
+            )
             self.all[number].posts.append(post)
             return post
 
     def truth(self) -> set[tuple[str, str, str]]:
         """(thread path, post id, text) of every post."""
-        return {(f"/topic/{t.number}", str(p.number), p.text) for t in self.all.values() for p in t.posts}
+        return {
+            (f"/topic/{t.number}", str(p.number), p.text)
+            for t in self.all.values()
+            for p in t.posts
+        }
 
     # --- members
-    def answer(self, method: str, path: str, cookie: str, body: str) -> tuple[int, dict[str, str], bytes]:
-        """Returns status, headers and body of the response to a guest or member; a request of /logout ends the session."""
+    def answer(
+        self, method: str, path: str, cookie: str, body: str
+    ) -> tuple[int, dict[str, str], bytes]:
+        """Returns status, headers and body of the response to a guest or member; a request of
+        /logout ends the session."""
         html = {"content-type": "text/html; charset=utf-8"}
-        session = next((part.strip()[4:] for part in cookie.split(";") if part.strip().startswith("sid=")), "")
+        session = next(
+            (part.strip()[4:] for part in cookie.split(";") if part.strip().startswith("sid=")), ""
+        )
         inside = session in self.sessions
         place = urlsplit(path).path
         if method == "POST":
@@ -125,17 +145,27 @@ class LocalForum:
                 made = f"s{len(self.posted)}"
                 self.sessions.add(made)
                 return 302, {"location": "/", "set-cookie": f"sid={made}; Path=/; HttpOnly"}, b""
-            return 200, html, self._frame("Log in", "<p>Wrong user or password.</p>" + LOGIN_FORM).encode()
+            return (
+                200,
+                html,
+                self._frame("Log in", "<p>Wrong user or password.</p>" + LOGIN_FORM).encode(),
+            )
         if place == "/logout":
             self.sessions.discard(session)
             return 302, {"location": "/"}, b""
         if place == "/login":
             return 200, html, self._frame("Log in", LOGIN_FORM).encode()
         if not inside and place.startswith(("/board", "/topic")):
-            return 403, html, self._frame("Members only", "<p>Please log in.</p>" + LOGIN_FORM).encode()
+            return (
+                403,
+                html,
+                self._frame("Members only", "<p>Please log in.</p>" + LOGIN_FORM).encode(),
+            )
         status, headers, page = self.page(path)
         if inside:
-            page = page.replace(b'<a href="/login">Log in</a>', b'<a href="/logout">Log out [ anna ]</a>')
+            page = page.replace(
+                b'<a href="/login">Log in</a>', b'<a href="/logout">Log out [ anna ]</a>'
+            )
             page = page.replace(b'<a href="/login">Sign in</a>', b'<a href="/logout">Log out</a>')
         return status, headers, page
 
@@ -147,7 +177,10 @@ class LocalForum:
         if old is None:
             found = _NEW_ADDRESS.match(path)
             name = (
-                f"/{'board' if found[1] == 'forums' else 'topic'}/{int(found[2]) - 7000}{path[found.end() :]}" if found else path
+                f"/{'board' if found[1] == 'forums' else 'topic'}/{int(found[2]) - 7000}"
+                f"{path[found.end() :]}"
+                if found
+                else path
             )
             status, headers, page = self._page(name)
             return status, headers, _LINKED.sub(_moved, page.decode()).encode()
@@ -178,8 +211,14 @@ class LocalForum:
         return 200, html, body.encode()
 
     def _frame(self, title: str, body: str) -> str:
-        menu = '<nav><a href="/">Home</a> <a href="/members">Members</a> <a href="/faq">FAQ</a> <a href="/login">Log in</a></nav>'
-        return f"<!doctype html><html lang=en><head><title>{escape(title)} - Local forum</title></head><body>{menu}{body}</body></html>"
+        menu = (
+            '<nav><a href="/">Home</a> <a href="/members">Members</a> <a href="/faq">FAQ</a> <a'
+            ' href="/login">Log in</a></nav>'
+        )
+        return (
+            f"<!doctype html><html lang=en><head><title>{escape(title)} - Local"
+            f" forum</title></head><body>{menu}{body}</body></html>"
+        )
 
     def _time(self, at: datetime) -> str:
         return f'<time datetime="{at.isoformat()}">{at:%b %d, %Y, %H:%M}</time>'
@@ -200,23 +239,35 @@ class LocalForum:
             mine = [t for t in self.all.values() if t.board == board]
             last = max(mine, key=lambda t: t.last)
             rows.append(
-                f'<tr><td class=forum><a class=forumtitle href="/board/{board}">{escape(name)}</a><p>All about {name.split()[0].lower()}.</p></td>'
-                f"<td class=num>{len(mine)}</td><td class=num>{sum(len(t.posts) for t in mine)}</td>"
-                f'<td class=last><a href="/topic/{last.number}">{escape(last.title)}</a> by {last.posts[-1].author} {self._time(last.last)}</td></tr>'
+                "<tr><td class=forum><a class=forumtitle"
+                f' href="/board/{board}">{escape(name)}</a><p>All about'
+                f" {name.split()[0].lower()}.</p></td><td class=num>{len(mine)}</td><td"
+                f" class=num>{sum(len(t.posts) for t in mine)}</td><td class=last><a"
+                f' href="/topic/{last.number}">{escape(last.title)}</a> by {last.posts[-1].author}'
+                f" {self._time(last.last)}</td></tr>"
             )
         head = "<tr><th>Forum</th><th>Topics</th><th>Posts</th><th>Last post</th></tr>"
-        return self._frame("Index", f"<h1>Local forum</h1><table class=forums>{head}{''.join(rows)}</table>")
+        return self._frame(
+            "Index", f"<h1>Local forum</h1><table class=forums>{head}{''.join(rows)}</table>"
+        )
 
     def _pager(self, base: str, number: int, pages: int) -> str:
         if pages < 2:
             return ""
-        links = [f"<strong>{n}</strong>" if n == number else f'<a href="{base}?page={n}">{n}</a>' for n in range(1, pages + 1)]
+        links = [
+            f"<strong>{n}</strong>" if n == number else f'<a href="{base}?page={n}">{n}</a>'
+            for n in range(1, pages + 1)
+        ]
         if number < pages:
             links.append(f'<a rel=next href="{base}?page={number + 1}">Next</a>')
         return f"<div class=pagination>Page {number} of {pages} {' '.join(links)}</div>"
 
     def _board(self, board: int, number: int) -> str | None:
-        mine = sorted((t for t in self.all.values() if t.board == board), key=lambda t: (t.pinned, t.last), reverse=True)
+        mine = sorted(
+            (t for t in self.all.values() if t.board == board),
+            key=lambda t: (t.pinned, t.last),
+            reverse=True,
+        )
         pages = -(-len(mine) // self.threads_a_page)
         if number > pages:
             return None
@@ -225,20 +276,32 @@ class LocalForum:
             return skins.board(self, board, shown, number, pages)
         rows = []
         for thread in shown:
-            pin = '<span class="icon sticky" title="Sticky">Sticky:</span> ' if thread.pinned else ""
+            pin = (
+                '<span class="icon sticky" title="Sticky">Sticky:</span> ' if thread.pinned else ""
+            )
             last = self._ago(thread.last) if self.relative else self._time(thread.last)
             mark = f'<a class=lastpost href="/post/{thread.posts[-1].number}">view</a>'
             rows.append(
-                f'<tr class=topic><td>{pin}<a class=topictitle href="/topic/{thread.number}">{escape(thread.title)}</a><br>'
-                f"by <a class=username href=/user/{thread.posts[0].author}>{thread.posts[0].author}</a></td>"
-                f"<td class=replies>{len(thread.posts) - 1}</td><td class=views>{thread.number * 37 % 900 + 12}</td>"
-                f"<td class=lastpost>by <a class=username href=/user/{thread.posts[-1].author}>{thread.posts[-1].author}</a> {last} {mark}</td></tr>"
+                f"<tr class=topic><td>{pin}<a class=topictitle"
+                f' href="/topic/{thread.number}">{escape(thread.title)}</a><br>by <a class=username'
+                f" href=/user/{thread.posts[0].author}>{thread.posts[0].author}</a></td><td"
+                f" class=replies>{len(thread.posts) - 1}</td><td"
+                f" class=views>{thread.number * 37 % 900 + 12}</td><td class=lastpost>by <a"
+                " class=username"
+                f" href=/user/{thread.posts[-1].author}>{thread.posts[-1].author}</a> {last}"
+                f" {mark}</td></tr>"
             )
         head = "<tr><th>Topic</th><th>Replies</th><th>Views</th><th>Last post</th></tr>"
         name = self.names[board]
-        body = f'<h1>{escape(name)}</h1><div class=crumbs><a href="/">Local forum</a> &raquo; {escape(name)}</div>'
+        body = (
+            f'<h1>{escape(name)}</h1><div class=crumbs><a href="/">Local forum</a> &raquo;'
+            f" {escape(name)}</div>"
+        )
         return self._frame(
-            name, f"{body}<table class=topics>{head}{''.join(rows)}</table>{self._pager(f'/board/{board}', number, pages)}"
+            name,
+            f"{body}<table"
+            f" class=topics>{head}{''.join(rows)}</table>"
+            f"{self._pager(f'/board/{board}', number, pages)}",
         )
 
     def _topic(self, thread: ForumThread, number: int) -> str | None:
@@ -251,13 +314,21 @@ class LocalForum:
         posts = []
         for post in shown:
             posts.append(
-                f'<article class=post id="p{post.number}"><header>by <a class=username href="/user/{post.author}">{post.author}</a> '
-                f'<a href="/topic/{thread.number}?page={number}#p{post.number}">{self._time(post.posted)}</a></header>'
-                f"<div class=content><p>{escape(post.text)}</p></div></article>"
+                f'<article class=post id="p{post.number}"><header>by <a class=username'
+                f' href="/user/{post.author}">{post.author}</a> <a'
+                f' href="/topic/{thread.number}?page={number}#p{post.number}">'
+                f"{self._time(post.posted)}</a></header><div"
+                f" class=content><p>{escape(post.text)}</p></div></article>"
             )
         name = self.names[thread.board]
-        crumbs = f'<div class=crumbs><a href="/">Local forum</a> &raquo; <a href="/board/{thread.board}">{escape(name)}</a></div>'
-        body = f"{crumbs}<h1>{escape(thread.title)}</h1>{''.join(posts)}{self._pager(f'/topic/{thread.number}', number, pages)}"
+        crumbs = (
+            '<div class=crumbs><a href="/">Local forum</a> &raquo; <a'
+            f' href="/board/{thread.board}">{escape(name)}</a></div>'
+        )
+        body = (
+            f"{crumbs}<h1>{escape(thread.title)}</h1>{''.join(posts)}"
+            f"{self._pager(f'/topic/{thread.number}', number, pages)}"
+        )
         return self._frame(thread.title, body)
 
 
@@ -281,7 +352,11 @@ class ForumServer(LoopbackServer):
                 try:
                     status, headers, body = special or self.answer(forum, "")
                 except ValueError:
-                    status, headers, body = 404, {"content-type": "text/html"}, b"<p>no such page</p>"
+                    status, headers, body = (
+                        404,
+                        {"content-type": "text/html"},
+                        b"<p>no such page</p>",
+                    )
                 if forum.etags and status == 200:
                     headers = {**headers, "etag": f'"{zlib.crc32(body):x}"'}
                     if self.headers.get("if-none-match") == headers["etag"]:
@@ -298,7 +373,11 @@ class ForumServer(LoopbackServer):
             def send(self, status: int, headers: dict[str, str], body: bytes) -> None:
                 named = {name.lower() for name in headers}
                 self.send_response(status)
-                for name, value in (headers if "content-length" in named else headers | {"content-length": str(len(body))}).items():
+                for name, value in (
+                    headers
+                    if "content-length" in named
+                    else headers | {"content-length": str(len(body))}
+                ).items():
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(body)
@@ -314,7 +393,8 @@ class ForumServer(LoopbackServer):
         super().__init__(Handler)
 
     def begin_again(self) -> None:
-        """Replaces the forum by a fresh one with the same content, without changes or requests so far."""
+        """Replaces the forum by a fresh one with the same content, without changes or requests so
+        far."""
         self.forum, self.repeats = replace(self.first), True
 
 

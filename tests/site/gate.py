@@ -1,4 +1,5 @@
-"""Delays responses until the test releases them, so that the test knows which requests are in flight."""
+"""Delays responses until the test releases them, so that the test knows which requests are in
+flight."""
 
 from __future__ import annotations
 
@@ -9,8 +10,9 @@ from tests.serving import PATIENCE_SECONDS
 
 
 class Gate:
-    """Called by a site's threads with the path of each request. Blocks a request whose path satisfies `holds` until `let_go` is
-    called; after `open`, none is blocked. `asked` lists all paths so far, in order."""
+    """Called by a site's threads with the path of each request. Blocks a request whose path
+    satisfies `holds` until `let_go` is called; after `open`, none is blocked. `asked` lists all
+    paths so far, in order."""
 
     def __init__(self, holds: Callable[[str], bool]) -> None:
         self.holds = holds
@@ -33,7 +35,9 @@ class Gate:
         """Waits until this number of requests is held at the gate; returns their paths."""
         with self._change:
             if not self._change.wait_for(lambda: len(self._held) >= number, PATIENCE_SECONDS):
-                raise AssertionError(f"only {len(self._held)} of {number} requests came: {self.asked[-20:]}")
+                raise AssertionError(
+                    f"only {len(self._held)} of {number} requests came: {self.asked[-20:]}"
+                )
             return list(self._held)
 
     def let_go(self) -> None:

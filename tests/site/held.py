@@ -1,5 +1,5 @@
-"""Many hosts on loopback whose pages are served only when the test releases them, so that it knows which requests are in
-flight."""
+"""Many hosts on loopback whose pages are served only when the test releases them, so that it knows
+which requests are in flight."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ Page = tuple[int, str]
 
 
 class HeldWeb:
-    """Hosts 127.3.0.1, 127.3.0.2 … on one port, served by one thread; a robots.txt gets 404 at once.
+    """Hosts 127.3.0.1, 127.3.0.2 … on one port, served by one thread; a robots.txt gets 404 at
+    once.
 
-    `asked` logs every page request on arrival. Requests are delayed until `let_go`, or served at once after `open`.
+    `asked` logs every page request on arrival. Requests are delayed until `let_go`, or served at
+    once after `open`.
     """
 
     def __init__(self, hosts: int, page: Callable[[int, str], str]) -> None:
@@ -26,14 +28,21 @@ class HeldWeb:
         self._change = threading.Condition()
         self._loop = asyncio.new_event_loop()
         self._ready, self._over = threading.Event(), asyncio.Event()
-        self._thread = threading.Thread(target=lambda: self._loop.run_until_complete(self._serve()), daemon=True)
+        self._thread = threading.Thread(
+            target=lambda: self._loop.run_until_complete(self._serve()), daemon=True
+        )
 
     def __enter__(self) -> HeldWeb:
         self._thread.start()
         assert self._ready.wait(30)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._loop.call_soon_threadsafe(self._over.set)
         self._thread.join(30)
 
@@ -41,7 +50,8 @@ class HeldWeb:
         return f"http://127.3.0.{host + 1}:{self.port}{path}"
 
     def until(self, number: int, seconds: float = 120.0) -> list[Page]:
-        """Waits until this number of pages has been requested in total; returns all pages requested so far."""
+        """Waits until this number of pages has been requested in total; returns all pages requested
+        so far."""
         with self._change:
             if not self._change.wait_for(lambda: len(self.asked) >= number, seconds):
                 raise AssertionError(f"only {len(self.asked)} of {number} requests came")
@@ -65,7 +75,9 @@ class HeldWeb:
     async def _serve(self) -> None:
         servers = []
         for host in range(self.hosts):
-            server = await asyncio.start_server(lambda r, w, h=host: self._client(h, r, w), f"127.3.0.{host + 1}", self.port)
+            server = await asyncio.start_server(
+                lambda r, w, h=host: self._client(h, r, w), f"127.3.0.{host + 1}", self.port
+            )
             self.port = self.port or server.sockets[0].getsockname()[1]
             servers.append(server)
         self._ready.set()
@@ -73,7 +85,9 @@ class HeldWeb:
         for server in servers:
             server.close()
 
-    async def _client(self, host: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _client(
+        self, host: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 path = head.split(b" ", 2)[1].decode()
@@ -95,4 +109,7 @@ class HeldWeb:
             self._held.append(future)
             await future
         body = self.page(host, path).encode()
-        return b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+        return b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%b" % (
+            len(body),
+            body,
+        )

@@ -8,7 +8,8 @@ from typing import Self
 
 
 class LoopbackServer:
-    """Serves `handler` from a thread of its own; `pause` is set when the site closes, which releases delayed responses."""
+    """Serves `handler` from a thread of its own; `pause` is set when the site closes, which
+    releases delayed responses."""
 
     def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
         self.pause = threading.Event()

@@ -23,7 +23,9 @@ GBK_PAGE = f"<html><head><title>论坛</title></head><body><p>{GBK_TEXT}</p></bo
 
 
 def _head(request: Request, *lines: str, status: str = "200 OK") -> None:
-    request.raw.sendall(("\r\n".join([f"HTTP/1.1 {status}", *lines]) + "\r\n\r\n").encode("latin-1"))
+    request.raw.sendall(
+        ("\r\n".join([f"HTTP/1.1 {status}", *lines]) + "\r\n\r\n").encode("latin-1")
+    )
 
 
 def _seconds(request: Request, name: str, default: float) -> float:
@@ -85,8 +87,13 @@ def endless_redirect(request: Request) -> Reply:
 
 
 def redirect_to(request: Request) -> Reply:
-    """Redirects to the address in the query parameter `to`, with the HTTP status in `status` (302 if absent)."""
-    return Reply(b"<a href='.'>moved</a>", int(request.query.get("status", "302")), {"Location": request.query["to"]})
+    """Redirects to the address in the query parameter `to`, with the HTTP status in `status` (302
+    if absent)."""
+    return Reply(
+        b"<a href='.'>moved</a>",
+        int(request.query.get("status", "302")),
+        {"Location": request.query["to"]},
+    )
 
 
 def _zeros_packed(megabytes: int) -> bytes:
@@ -103,11 +110,14 @@ def _zeros_packed(megabytes: int) -> bytes:
 
 def gzip_bomb(request: Request) -> Reply:
     """A few kilobytes that decompress to `mb` megabytes."""
-    return Reply(_zeros_packed(int(request.query.get("mb", "200"))), headers={"Content-Encoding": "gzip"})
+    return Reply(
+        _zeros_packed(int(request.query.get("mb", "200"))), headers={"Content-Encoding": "gzip"}
+    )
 
 
 def double_gzip_bomb(request: Request) -> Reply:
-    """Sends a body compressed twice with gzip: the first decompression gives little data, the second 100 MB."""
+    """Sends a body compressed twice with gzip: the first decompression gives little data, the
+    second 100 MB."""
     return Reply(gzip.compress(_zeros_packed(100), 9), headers={"Content-Encoding": "gzip, gzip"})
 
 
@@ -120,7 +130,9 @@ def _zeros_brotli(megabytes: int) -> bytes:
 
 def brotli_bomb(request: Request) -> Reply:
     """A decompression bomb in Brotli."""
-    return Reply(_zeros_brotli(int(request.query.get("mb", "200"))), headers={"Content-Encoding": "br"})
+    return Reply(
+        _zeros_brotli(int(request.query.get("mb", "200"))), headers={"Content-Encoding": "br"}
+    )
 
 
 def truncated(request: Request) -> None:
@@ -137,7 +149,10 @@ def truncated_chunks(request: Request) -> None:
 
 def length_too_short(request: Request) -> None:
     """Sends more than Content-Length announces."""
-    _head_and_body = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 10\r\n\r\n<p>0123456789 and more</p>"
+    _head_and_body = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 10\r\n\r\n<p>0123456789 and"
+        b" more</p>"
+    )
     request.raw.sendall(_head_and_body)
     request.stopped.wait(0.2)
 
@@ -150,8 +165,8 @@ def garbage(request: Request) -> None:
 def garbage_headers(request: Request) -> None:
     """Sends a status line, lines that are not headers, then a page."""
     request.raw.sendall(
-        b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n: no name\r\nno colon at all\r\n\xff\xfe: \x01\r\n"
-        b"Content-Length: 13\r\n\r\n<p>page</p>\r\n"
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n: no name\r\nno colon at all\r\n\xff\xfe:"
+        b" \x01\r\nContent-Length: 13\r\n\r\n<p>page</p>\r\n"
     )
 
 
@@ -206,12 +221,15 @@ _SESSIONS = itertools.count(1)
 def session_links(request: Request) -> Reply:
     """The same three pages under a new session id in every response."""
     session = f"{next(_SESSIONS):032x}"
-    items = "".join(f"<li><a href='/session/page.php?id={n}&sid={session}'>page {n}</a></li>" for n in (1, 2, 3))
+    items = "".join(
+        f"<li><a href='/session/page.php?id={n}&sid={session}'>page {n}</a></li>" for n in (1, 2, 3)
+    )
     return Reply(f"<ul>{items}</ul>".encode())
 
 
 class ShiftingList:
-    """A list with `per_page` rows per page, to whose top `grow` rows are added after every response."""
+    """A list with `per_page` rows per page, to whose top `grow` rows are added after every
+    response."""
 
     def __init__(self, rows: int = 30, per_page: int = 10, grow: int = 2) -> None:
         self.rows = list(range(rows, 0, -1))
@@ -233,7 +251,8 @@ class ShiftingList:
 
 
 def set_robots(site: LocalSite, kind: str) -> None:
-    """Sets the response to /robots.txt: a file's text, or one of 404, 500, 429, redirect, redirect-loop, huge, slow, binary."""
+    """Sets the response to /robots.txt: a file's text, or one of 404, 500, 429, redirect,
+    redirect-loop, huge, slow, binary."""
     page = Reply(b"User-agent: *\nDisallow: /private/\n", content_type="text/plain")
     # 600 KiB: the rule that stands after the first 500 KiB must have no effect.
     huge = b"User-agent: *\nDisallow: /early/\n" + b"# filler\n" * 68_000 + b"Disallow: /late/\n"
@@ -248,7 +267,9 @@ def set_robots(site: LocalSite, kind: str) -> None:
         "binary": Reply(bytes(range(256)) * 20, content_type="application/octet-stream"),
     }
     site.add("/robots-elsewhere.txt", page)
-    site.add("/robots.txt", answers.get(kind, Reply(kind.encode("utf-8"), content_type="text/plain")))
+    site.add(
+        "/robots.txt", answers.get(kind, Reply(kind.encode("utf-8"), content_type="text/plain"))
+    )
 
 
 def misbehave(site: LocalSite) -> None:
@@ -270,7 +291,9 @@ def misbehave(site: LocalSite) -> None:
         "gzip-bomb-twice": double_gzip_bomb,
         "br-bomb": brotli_bomb,
         "gzip-garbage": Reply(b"this is no gzip", headers={"Content-Encoding": "gzip"}),
-        "gzip-truncated": Reply(gzip.compress(b"<p>text</p>" * 1000)[:60], headers={"Content-Encoding": "gzip"}),
+        "gzip-truncated": Reply(
+            gzip.compress(b"<p>text</p>" * 1000)[:60], headers={"Content-Encoding": "gzip"}
+        ),
         "unknown-encoding": Reply(b"\x28\xb5\x2f\xfd", headers={"Content-Encoding": "zstd"}),
         "wrong-charset": Reply(GBK_PAGE.encode("gbk"), content_type="text/html; charset=utf-8"),
         "gbk": Reply(GBK_PAGE.encode("gbk"), content_type="text/html"),
@@ -296,7 +319,8 @@ def misbehave(site: LocalSite) -> None:
 
 
 def main() -> None:
-    """Serves these endpoints until Ctrl-C, to try a crawler on them by hand or from another process."""
+    """Serves these endpoints until Ctrl-C, to try a crawler on them by hand or from another
+    process."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--port", type=int, default=0)
     with LocalSite(port=parser.parse_args().port) as site:

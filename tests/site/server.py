@@ -1,4 +1,5 @@
-"""A small web on loopback for tests: routes are callables, every request is logged, and routes can use the raw socket."""
+"""A small web on loopback for tests: routes are callables, every request is logged, and routes can
+use the raw socket."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 
 class Seen(NamedTuple):
-    """A request that reached the server; `time` is monotonic, `path` includes the query, header names are in lower case."""
+    """A request that reached the server; `time` is monotonic, `path` includes the query, header
+    names are in lower case."""
 
     time: float
     method: str
@@ -26,7 +28,8 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """The argument of a route. `raw` is the client's socket, for routes that misbehave and return None."""
+    """The argument of a route. `raw` is the client's socket, for routes that misbehave and return
+    None."""
 
     site: LocalSite
     method: str
@@ -109,12 +112,16 @@ class _Server(ThreadingHTTPServer):
     site: LocalSite
 
     def server_bind(self) -> None:
-        socketserver.TCPServer.server_bind(self)  # HTTPServer's own method would look up the host's name
+        socketserver.TCPServer.server_bind(
+            self
+        )  # HTTPServer's own method would look up the host's name
 
     def get_request(self) -> tuple[socket.socket, Any]:
         sock, address = super().get_request()
         self.site.connections += 1
-        if self.site.tls is not None:  # the handshake happens on the first read, in the client's own thread
+        if (
+            self.site.tls is not None
+        ):  # the handshake happens on the first read, in the client's own thread
             sock = self.site.tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
         return sock, address
 
@@ -131,7 +138,9 @@ class LocalSite:
     True
     """
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.host = host
         self.tls = tls
         self.log: list[Seen] = []
@@ -141,7 +150,9 @@ class LocalSite:
         self._server = _Server((host, port), _Handler)
         self._server.site = self
         self.port = int(self._server.server_address[1])
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.02,), daemon=True
+        )
         self.add("/robots.txt", Reply(b"", 404))
 
     def __enter__(self) -> LocalSite:
@@ -149,7 +160,10 @@ class LocalSite:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.stopped.set()
         self._server.shutdown()
@@ -165,7 +179,8 @@ class LocalSite:
         return f"{'https' if self.tls else 'http'}://{self.authority}{path}"
 
     def add(self, path: str, answer: Route | Reply | str | bytes) -> None:
-        """Serves `path` (a trailing "*" makes it a prefix) with a route, or with the same response each time."""
+        """Serves `path` (a trailing "*" makes it a prefix) with a route, or with the same response
+        each time."""
         if callable(answer):
             self._routes[path] = answer
         else:

@@ -1,5 +1,6 @@
-"""Serves a forum in each style of markup for `bench teacher`: `python -m tests.site.styled_sites FOLDER` writes the list of
-sites to FOLDER/sites.json with files of their true content, and serves until it is interrupted."""
+"""Serves a forum in each style of markup for `bench teacher`: `python -m tests.site.styled_sites
+FOLDER` writes the list of sites to FOLDER/sites.json with files of their true content, and serves
+until it is interrupted."""
 
 from __future__ import annotations
 
@@ -21,12 +22,24 @@ def truth_of(forum: StyledForum) -> dict[str, Any]:
     threads = list(forum.all.values())
     counts = {number: sum(thread.board == number for thread in threads) for number in forum.names}
     return {
-        "boards": [{"name": name, "url": unescape(forum.board_url(n)), "threads": counts[n]} for n, name in forum.names.items()],
+        "boards": [
+            {"name": name, "url": unescape(forum.board_url(n)), "threads": counts[n]}
+            for n, name in forum.names.items()
+        ],
         "threads": [
-            {"id": t.number, "url": unescape(forum.topic_url(t)), "author": t.posts[0].author, "replies": len(t.posts) - 1}
+            {
+                "id": t.number,
+                "url": unescape(forum.topic_url(t)),
+                "author": t.posts[0].author,
+                "replies": len(t.posts) - 1,
+            }
             for t in threads
         ],
-        "posts": [{"thread": t.number, "author": p.author, "posted": p.posted.isoformat()} for t in threads for p in t.posts],
+        "posts": [
+            {"thread": t.number, "author": p.author, "posted": p.posted.isoformat()}
+            for t in threads
+            for p in t.posts
+        ],
     }
 
 

@@ -15,14 +15,20 @@ from crawlmgr.services import backup
 
 class Command(BaseCommand):
     help = (
-        "Writes the database, WARC files, event files and the secret key into one file; the web server and workers may keep "
-        "running."
+        "Writes the database, WARC files, event files and the secret key into one file; the web"
+        " server and workers may keep running."
     )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, help="file to write; an existing file is replaced once the new one is complete")
-        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+        parser.add_argument(
+            "file",
+            type=Path,
+            help="file to write; an existing file is replaced once the new one is complete",
+        )
+        parser.add_argument(
+            "--json", action="store_true", help="one JSON document on standard output"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         database.ready()
@@ -34,4 +40,7 @@ class Command(BaseCommand):
             write_json(made)
         else:
             rows = sum(made["rows"].values())
-            self.stdout.write(f"{options['file']}: {rows} rows, {len(made['files'])} WARC files, {made['bytes']} bytes")
+            self.stdout.write(
+                f"{options['file']}: {rows} rows, {len(made['files'])} WARC files, {made['bytes']}"
+                " bytes"
+            )

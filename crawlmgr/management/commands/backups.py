@@ -13,16 +13,30 @@ from crawlmgr.services import backups, runs
 
 
 class Command(BaseCommand):
-    help = "Lists the backups; sets their interval and the number of files kept; has a worker make one now."
+    help = (
+        "Lists the backups; sets their interval and the number of files kept; has a worker make one"
+        " now."
+    )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--every", type=int, metavar="HOURS", help="hours between two backups; 0: only on request")
-        parser.add_argument("--keep", type=int, metavar="N", help="number of files kept; the oldest are deleted")
         parser.add_argument(
-            "--now", action="store_true", help="have a worker make a backup now (`backup FILE` makes one in its own process)",
+            "--every",
+            type=int,
+            metavar="HOURS",
+            help="hours between two backups; 0: only on request",
         )
-        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+        parser.add_argument(
+            "--keep", type=int, metavar="N", help="number of files kept; the oldest are deleted"
+        )
+        parser.add_argument(
+            "--now",
+            action="store_true",
+            help="have a worker make a backup now (`backup FILE` makes one in its own process)",
+        )
+        parser.add_argument(
+            "--json", action="store_true", help="one JSON document on standard output"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         database.ready()
@@ -41,7 +55,14 @@ class Command(BaseCommand):
         if options["json"]:
             write_json(found)
         else:
-            rows = [(one["name"], one["written"].isoformat(timespec="seconds"), one["bytes"]) for one in found["files"]]
-            often = f"every {found['every_hours']} h, next {found['next']}" if found["every_hours"] else "only on request"
+            rows = [
+                (one["name"], one["written"].isoformat(timespec="seconds"), one["bytes"])
+                for one in found["files"]
+            ]
+            often = (
+                f"every {found['every_hours']} h, next {found['next']}"
+                if found["every_hours"]
+                else "only on request"
+            )
             self.stdout.write(f"{found['folder']}: {often}; {found['keep']} files kept")
             self.stdout.write(table(("file", "written", "bytes"), rows))

@@ -22,7 +22,10 @@ class _List:
 
     @staticmethod
     def run(options: dict[str, Any]) -> Result:
-        rows = [{"name": name, "help": help_of(dotted)} for name, dotted in sorted(settings.BENCHES.items())]
+        rows = [
+            {"name": name, "help": help_of(dotted)}
+            for name, dotted in sorted(settings.BENCHES.items())
+        ]
         return Result(rows, table(("name", "measures"), [(r["name"], r["help"]) for r in rows]))
 
 
@@ -34,14 +37,18 @@ class _Bench:
         self.HELP = self.module.HELP
 
     def add_arguments(self, parser: Any) -> None:
-        parser.add_argument("--data", metavar="DIR", help="folder with external data, for benchmarks that need it")
+        parser.add_argument(
+            "--data", metavar="DIR", help="folder with external data, for benchmarks that need it"
+        )
         self.module.add_arguments(parser)
 
     def run(self, options: dict[str, Any]) -> Result:
         try:
             result = self.module.run(options)
         except FileNotFoundError as error:
-            raise CommandError(f"{error.filename}: no such file; name the folder with the data by --data") from error
+            raise CommandError(
+                f"{error.filename}: no such file; name the folder with the data by --data"
+            ) from error
         return Result(result, self.module.table(result))
 
 
@@ -49,7 +56,8 @@ class Command(SubcommandCommand):
     help = "Runs the benchmarks behind the figures in the README."
 
     @property
-    def subcommands(self) -> dict[str, str]:  # type: ignore[override]  # read from the settings when asked
+    # read from the settings when asked
+    def subcommands(self) -> dict[str, str]:  # type: ignore[override]
         return {"list": "", **settings.BENCHES}
 
     def help_of(self, dotted: str) -> str:

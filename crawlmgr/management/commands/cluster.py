@@ -1,4 +1,5 @@
-"""`cluster`: runs one worker cluster, unsupervised; `serve` and `node` start this command as a process and supervise it."""
+"""`cluster`: runs one worker cluster, unsupervised; `serve` and `node` start this command as a
+process and supervise it."""
 
 import gc
 from importlib import import_module
@@ -15,13 +16,14 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Loads everything that idle workers need before they are forked, so that they share its memory, and installs the
-        signal handler of `crawlmgr.tasks`. What crawlers need beyond that (classifiers, dictionaries) is loaded by workers on
-        first use."""
+        """Loads everything that idle workers need before they are forked, so that they share its
+        memory, and installs the signal handler of `crawlmgr.tasks`. What crawlers need beyond that
+        (classifiers, dictionaries) is loaded by workers on first use."""
         import_module("crawlmgr.tasks")
         for name in (*settings.DISPATCHERS, *settings.WATCHERS, *settings.ALARM_CAUSES):
             import_string(name)
         gc.collect()
-        # exempts everything loaded so far from garbage collection, which would write to the shared memory and so copy it
+        # exempts everything loaded so far from garbage collection, which would write to the shared
+        # memory and so copy it
         gc.freeze()
         call_command("qcluster")

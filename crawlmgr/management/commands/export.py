@@ -24,17 +24,33 @@ class Command(BaseCommand):
         parser.add_argument("table", choices=sorted(exports.tables()))
         parser.add_argument("--site", type=key, help="only rows of this site")
         parser.add_argument("--run", type=key, help="only rows of this run")
-        parser.add_argument("--since", type=moment, metavar="TIME", help="only rows since this time (ISO 8601)")
+        parser.add_argument(
+            "--since", type=moment, metavar="TIME", help="only rows since this time (ISO 8601)"
+        )
         parser.add_argument("--format", choices=exports.FORMATS, default="csv")
         parser.add_argument(
-            "--columns", type=names, default=(), metavar="A,B", help="comma-separated columns to write, in this order",
+            "--columns",
+            type=names,
+            default=(),
+            metavar="A,B",
+            help="comma-separated columns to write, in this order",
         )
         parser.add_argument(
-            "--partition", action="store_true", help="write a folder of Parquet files, one per day and site, with a manifest",
+            "--partition",
+            action="store_true",
+            help="write a folder of Parquet files, one per day and site, with a manifest",
         )
-        parser.add_argument("--bom", action="store_true", help="CSV with a byte order mark, which some spreadsheets need")
-        parser.add_argument("--out", required=True, metavar="FILE", help="file to write; - for standard output")
-        parser.add_argument("--json", action="store_true", help="print the manifest as JSON on standard output")
+        parser.add_argument(
+            "--bom",
+            action="store_true",
+            help="CSV with a byte order mark, which some spreadsheets need",
+        )
+        parser.add_argument(
+            "--out", required=True, metavar="FILE", help="file to write; - for standard output"
+        )
+        parser.add_argument(
+            "--json", action="store_true", help="print the manifest as JSON on standard output"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         database.ready()
@@ -49,21 +65,31 @@ class Command(BaseCommand):
             if options["out"] == "-":
                 self.print(name, fmt, chosen, shape)
                 return
-            manifest = exports.write_file(name, Path(options["out"]), fmt=fmt, chosen=chosen, now=SYSTEM.now(), shape=shape)
+            manifest = exports.write_file(
+                name, Path(options["out"]), fmt=fmt, chosen=chosen, now=SYSTEM.now(), shape=shape
+            )
         except exports.UnknownColumn as error:
             raise CommandError(str(error)) from error
         except OSError as error:
-            raise CommandError(f"{options['out']} cannot be written: {getattr(error, 'strerror', None) or error}") from error
+            raise CommandError(
+                f"{options['out']} cannot be written: {getattr(error, 'strerror', None) or error}"
+            ) from error
         if options["json"]:
             write_json(manifest)
         else:
             say(f"{manifest['rows']} rows written to {options['out']}")
 
-    def partition(self, name: str, folder: Path, fmt: str, chosen: exports.Filter, options: dict[str, Any]) -> None:
-        """Writes a table as a folder of Parquet files, and prints the manifest or one line. Raises CommandError for options that
-        cannot be combined with that, and if the folder cannot be written."""
+    def partition(
+        self, name: str, folder: Path, fmt: str, chosen: exports.Filter, options: dict[str, Any]
+    ) -> None:
+        """Writes a table as a folder of Parquet files, and prints the manifest or one line. Raises
+        CommandError for options that cannot be combined with that, and if the folder cannot be
+        written."""
         if fmt != "parquet" or options["columns"] or options["out"] == "-":
-            raise CommandError("--partition goes with --format parquet and a folder after --out, without --columns.")
+            raise CommandError(
+                "--partition goes with --format parquet and a folder after --out, without"
+                " --columns."
+            )
         try:
             manifest = lake.write(name, folder, chosen=chosen, now=SYSTEM.now())
         except (lake.NoPartitions, lake.Taken) as error:
@@ -76,7 +102,8 @@ class Command(BaseCommand):
             say(f"{manifest['rows']} rows in {len(manifest['files'])} files written to {folder}")
 
     def print(self, name: str, fmt: str, chosen: exports.Filter, shape: exports.Shape) -> None:
-        """Writes the export to standard output; a binary format is first written to a file in a temporary folder."""
+        """Writes the export to standard output; a binary format is first written to a file in a
+        temporary folder."""
         try:
             if fmt in export_formats.TEXTS:
                 for piece in exports.stream(name, fmt=fmt, chosen=chosen, shape=shape):
@@ -84,7 +111,9 @@ class Command(BaseCommand):
             else:
                 with TemporaryDirectory(prefix="export-") as folder:
                     path = Path(folder) / f"{name}.{fmt}"
-                    exports.write_file(name, path, fmt=fmt, chosen=chosen, now=SYSTEM.now(), shape=shape)
+                    exports.write_file(
+                        name, path, fmt=fmt, chosen=chosen, now=SYSTEM.now(), shape=shape
+                    )
                     with path.open("rb") as file:
                         shutil.copyfileobj(file, sys.stdout.buffer)
             sys.stdout.buffer.flush()

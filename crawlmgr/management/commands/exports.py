@@ -4,7 +4,9 @@ from crawlmgr.management.base import SubcommandCommand
 
 
 class Command(SubcommandCommand):
-    help = "Manages saved exports: saves, writes and deletes them, and gives them download addresses."
+    help = (
+        "Manages saved exports: saves, writes and deletes them, and gives them download addresses."
+    )
     subcommands = {
         "add": "crawlmgr.commands.exports_add",
         "list": "crawlmgr.commands.exports_list",

@@ -1,4 +1,5 @@
-"""`prune`: deletes stored history that is older than its retention time, or shows what would be deleted."""
+"""`prune`: deletes stored history that is older than its retention time, or shows what would be
+deleted."""
 
 from __future__ import annotations
 
@@ -14,21 +15,28 @@ from crawlmgr.services import pruning
 
 class Command(BaseCommand):
     help = (
-        "Deletes rows and archive files that are older than their retention time (set on the desk under Retention, otherwise by "
-        "CRAWLMGR_KEEP_…_DAYS), as the workers do once a day."
+        "Deletes rows and archive files that are older than their retention time (set on the desk"
+        " under Retention, otherwise by CRAWLMGR_KEEP_…_DAYS), as the workers do once a day."
     )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--dry-run", action="store_true", help="delete nothing; print how many rows of each kind would be deleted",
+            "--dry-run",
+            action="store_true",
+            help="delete nothing; print how many rows of each kind would be deleted",
         )
-        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+        parser.add_argument(
+            "--json", action="store_true", help="one JSON document on standard output"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         database.ready()
         now = SYSTEM.now()
-        kinds = [{name: value for name, value in one._asdict().items() if name != "more"} for one in pruning.frees(now)]
+        kinds = [
+            {name: value for name, value in one._asdict().items() if name != "more"}
+            for one in pruning.frees(now)
+        ]
         if not options["dry_run"]:
             pruning.prune(now)
         if options["json"]:

@@ -15,14 +15,16 @@ from crawlmgr.services import backup
 
 class Command(BaseCommand):
     help = (
-        "Fills an empty installation from a backup. It may use SQLite or PostgreSQL, independent of the database that the "
-        "backup was made from."
+        "Fills an empty installation from a backup. It may use SQLite or PostgreSQL, independent of"
+        " the database that the backup was made from."
     )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, help="the file that `backup` wrote")
-        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+        parser.add_argument(
+            "--json", action="store_true", help="one JSON document on standard output"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         with only_one("serve"):
@@ -35,4 +37,6 @@ class Command(BaseCommand):
             write_json(manifest)
         else:
             rows = sum(manifest["rows"].values())
-            self.stdout.write(f"{rows} rows and {len(manifest['files'])} WARC files of {manifest['made']}")
+            self.stdout.write(
+                f"{rows} rows and {len(manifest['files'])} WARC files of {manifest['made']}"
+            )

@@ -1,4 +1,5 @@
-"""`manage.py run`: lists runs, and prints the report of one, as on its page in the web interface."""
+"""`manage.py run`: lists runs, and prints the report of one, as on its page in the web
+interface."""
 
 from crawlmgr.management.base import SubcommandCommand
 

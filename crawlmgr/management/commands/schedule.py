@@ -1,4 +1,5 @@
-"""`manage.py schedule`: lists and changes scheduled items, like the page of schedules in the web interface."""
+"""`manage.py schedule`: lists and changes scheduled items, like the page of schedules in the web
+interface."""
 
 from crawlmgr.management.base import SubcommandCommand
 

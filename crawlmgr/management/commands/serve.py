@@ -1,4 +1,5 @@
-"""`serve`: runs the web server and a worker cluster under one supervisor, and creates the first administrator."""
+"""`serve`: runs the web server and a worker cluster under one supervisor, and creates the first
+administrator."""
 
 from __future__ import annotations
 
@@ -20,7 +21,14 @@ from django.db import Error as DatabaseProblem
 from crawlmgr import environment
 from crawlmgr.management import database
 from crawlmgr.management.base import say
-from crawlmgr.management.supervision import WEB, cluster, in_subprocess, only_one, run_system_checks, supervise
+from crawlmgr.management.supervision import (
+    WEB,
+    cluster,
+    in_subprocess,
+    only_one,
+    run_system_checks,
+    supervise,
+)
 from crawlmgr.services import demonstration, nodes, queue
 from crawlmgr.supervisor import Child, listen
 
@@ -37,23 +45,32 @@ class Address(NamedTuple):
 
 
 DEFAULT_ADDRESS = Address("127.0.0.1", 8000)
-ADDRESS = "serve.address"  # name of the file in the data folder that holds the last address of the web server
+ADDRESS = (  # name of the file in the data folder that holds the last address of the web server
+    "serve.address"
+)
 
 
 def served_at() -> str:
-    """Returns the address (HOST:PORT) at which the web server of this data folder is or was last reached; the default address
-    if it never ran."""
+    """Returns the address (HOST:PORT) at which the web server of this data folder is or was last
+    reached; the default address if it never ran."""
     try:
-        return (settings.DATA_DIR / ADDRESS).read_text(encoding="ascii").strip() or str(DEFAULT_ADDRESS)
+        return (settings.DATA_DIR / ADDRESS).read_text(encoding="ascii").strip() or str(
+            DEFAULT_ADDRESS
+        )
     except OSError:
         return str(DEFAULT_ADDRESS)
 
 
 def address(text: str) -> Address:
-    """Parses HOST:PORT, with brackets around an IPv6 host. Raises ArgumentTypeError for any other text."""
-    match = re.fullmatch(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[^\[\]:\s]+)):(?P<port>\d{1,5})", text)
+    """Parses HOST:PORT, with brackets around an IPv6 host. Raises ArgumentTypeError for any other
+    text."""
+    match = re.fullmatch(
+        r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[^\[\]:\s]+)):(?P<port>\d{1,5})", text
+    )
     if match is None or int(match["port"]) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an address; write HOST:PORT, for example 127.0.0.1:8000")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not an address; write HOST:PORT, for example 127.0.0.1:8000"
+        )
     return Address(match["six"] or match["host"], int(match["port"]))
 
 
@@ -66,15 +83,23 @@ def worker_count(text: str) -> int:
 
 class Command(BaseCommand):
     help = (
-        "Starts the web interface (desk) and workers, until Ctrl-C. Creates the database and the first administrator if "
-        "they are missing."
+        "Starts the web interface (desk) and workers, until Ctrl-C. Creates the database and the"
+        " first administrator if they are missing."
     )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         bind, workers = DEFAULT_ADDRESS, settings.WORKERS
-        parser.add_argument("--bind", type=address, default=bind, metavar="HOST:PORT", help=f"default {bind}")
-        parser.add_argument("--workers", type=worker_count, default=workers, metavar="N", help=f"processes, default {workers}")
+        parser.add_argument(
+            "--bind", type=address, default=bind, metavar="HOST:PORT", help=f"default {bind}"
+        )
+        parser.add_argument(
+            "--workers",
+            type=worker_count,
+            default=workers,
+            metavar="N",
+            help=f"processes, default {workers}",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         in_subprocess(run_system_checks)
@@ -82,37 +107,50 @@ class Command(BaseCommand):
         bind: Address = options["bind"]
         listener = self._listen(bind)
         login = in_subprocess(self._prepare)
-        # the password is left out of the children's environment: they do not need it, and other programs could read it there
+        # the password is left out of the children's environment: they do not need it, and other
+        # programs could read it there
         os.environ.pop("CRAWLMGR_ADMIN_PASSWORD", None)
         bound = Address(bind.host, listener.getsockname()[1])
         self._greet(bound, login)
         with lock, listener:
             others = [_web(bound, listener), _demonstration()]
-            supervise([cluster(nodes.own_name(), settings.Q_CLUSTER["name"], options["workers"])], others)
+            supervise(
+                [cluster(nodes.own_name(), settings.Q_CLUSTER["name"], options["workers"])], others
+            )
         say("Stopped.")
 
     def _prepare(self) -> str:
-        """Creates tables, static files, schedules and the first administrator; returns a line that tells how to log in."""
+        """Creates tables, static files, schedules and the first administrator; returns a line that
+        tells how to log in."""
         try:
             database.migrate()
             call_command("collectstatic", interactive=False, verbosity=0)
             queue.make_schedules()
             return self._first_login()
         except DatabaseProblem as error:
-            raise CommandError(f"The database does not answer: {str(error).strip().splitlines()[0]}") from None
+            raise CommandError(
+                f"The database does not answer: {str(error).strip().splitlines()[0]}"
+            ) from None
 
     def _listen(self, bind: Address) -> socket.socket:
         try:
             return listen(*bind)
         except OSError as error:
-            raise CommandError(f"{bind} cannot be used ({error.strerror or error}); name another with --bind.") from None
+            raise CommandError(
+                f"{bind} cannot be used ({error.strerror or error}); name another with --bind."
+            ) from None
 
     def _first_login(self) -> str:
-        """Creates the first administrator if there is none; returns a line that tells how to log in."""
+        """Creates the first administrator if there is none; returns a line that tells how to log
+        in."""
         users = get_user_model()._default_manager
         if users.filter(is_superuser=True, is_active=True).exists():
             return "Log in with your account."
-        name = "admin" if not users.filter(username="admin").exists() else f"admin-{secrets.token_hex(2)}"
+        name = (
+            "admin"
+            if not users.filter(username="admin").exists()
+            else f"admin-{secrets.token_hex(2)}"
+        )
         given = environment.admin_password()
         password = given or secrets.token_urlsafe(12)
         try:
@@ -120,18 +158,27 @@ class Command(BaseCommand):
         except ValidationError as weak:
             raise CommandError(f"CRAWLMGR_ADMIN_PASSWORD: {' '.join(weak.messages)}") from None
         users.create_superuser(name, "", password)
-        return f"First login: {name}, password " + ("from CRAWLMGR_ADMIN_PASSWORD." if given else f"{password} (shown only now).")
+        return f"First login: {name}, password " + (
+            "from CRAWLMGR_ADMIN_PASSWORD." if given else f"{password} (shown only now)."
+        )
 
     def _greet(self, bound: Address, login: str) -> None:
         """Stores the web server's address and prints how to reach it."""
-        shown = Address("127.0.0.1" if bound.host == "0.0.0.0" else "::1" if bound.host == "::" else bound.host, bound.port)  # noqa: S104
+        loopback = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+        shown = Address(loopback.get(bound.host, bound.host), bound.port)
         (settings.DATA_DIR / ADDRESS).write_text(str(shown), encoding="ascii", errors="replace")
         self.stdout.write(f"Crawl manager: http://{shown}/\n{login}\nStop with Ctrl-C.")
         self.stdout.flush()
         if bound.host in ANY_ADDRESS and "CRAWLMGR_ALLOWED_HOSTS" not in os.environ:
-            say("From other machines it can be reached only under host names listed in CRAWLMGR_ALLOWED_HOSTS.")
+            say(
+                "From other machines it can be reached only under host names listed in"
+                " CRAWLMGR_ALLOWED_HOSTS."
+            )
         if not settings.CONTACT:
-            say("Public addresses are refused until CRAWLMGR_CONTACT names a mail or web address for the user agent.")
+            say(
+                "Public addresses are refused until CRAWLMGR_CONTACT names a mail or web address"
+                " for the user agent."
+            )
 
 
 def _web(bound: Address, listener: socket.socket) -> Child:
@@ -141,20 +188,49 @@ def _web(bound: Address, listener: socket.socket) -> Child:
     if bound.host not in ANY_ADDRESS and own not in hosts:
         hosts.append(own)
     program = [
-        "gunicorn", "crawlmgr.wsgi:application", "--bind", f"fd://{listener.fileno()}", "--worker-class", "gthread",
-        "--workers", str(WEB_PROCESSES), "--threads", str(WEB_THREADS), "--timeout", "60", "--graceful-timeout", "4",
-        "--logger-class", "crawlmgr.management.web_log.WebLog", "--no-control-socket", "--preload",
+        "gunicorn",
+        "crawlmgr.wsgi:application",
+        "--bind",
+        f"fd://{listener.fileno()}",
+        "--worker-class",
+        "gthread",
+        "--workers",
+        str(WEB_PROCESSES),
+        "--threads",
+        str(WEB_THREADS),
+        "--timeout",
+        "60",
+        "--graceful-timeout",
+        "4",
+        "--logger-class",
+        "crawlmgr.management.web_log.WebLog",
+        "--no-control-socket",
+        "--preload",
     ]
     environment = {
-        "CRAWLMGR_DATA": str(settings.DATA_DIR), "CRAWLMGR_ALLOWED_HOSTS": ",".join(hosts),
-        "DJANGO_SETTINGS_MODULE": "crawlmgr.settings", demonstration.CAN: "1",
+        "CRAWLMGR_DATA": str(settings.DATA_DIR),
+        "CRAWLMGR_ALLOWED_HOSTS": ",".join(hosts),
+        "DJANGO_SETTINGS_MODULE": "crawlmgr.settings",
+        demonstration.CAN: "1",
     }
-    return Child(WEB, program, folder=settings.BASE_DIR, environment=environment, descriptors=[listener.fileno()])
+    return Child(
+        WEB,
+        program,
+        folder=settings.BASE_DIR,
+        environment=environment,
+        descriptors=[listener.fileno()],
+    )
 
 
 def _demonstration() -> Child:
-    """Returns the child process that runs `demo`. It runs from when a user starts the demonstration in the web interface until it
-    is stopped there."""
+    """Returns the child process that runs `demo`. It runs from when a user starts the demonstration
+    in the web interface until it is stopped there."""
     program = [str(settings.BASE_DIR / "manage.py"), "demo"]
     environment = {"CRAWLMGR_DATA": str(settings.DATA_DIR)}
-    return Child("demonstration", program, folder=settings.BASE_DIR, environment=environment, wanted=demonstration.is_requested)
+    return Child(
+        "demonstration",
+        program,
+        folder=settings.BASE_DIR,
+        environment=environment,
+        wanted=demonstration.is_requested,
+    )

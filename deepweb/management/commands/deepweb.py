@@ -1,4 +1,5 @@
-"""The command `manage.py deepweb` with its subcommands classify, train, find, cluster and harvest."""
+"""The command `manage.py deepweb` with its subcommands classify, train, find, cluster and
+harvest."""
 
 from crawlmgr.management.base import SubcommandCommand
 

@@ -1,5 +1,5 @@
-"""Claims: statements about which a list and the pages of its threads must agree (such as the number of replies), and how often
-each holds on a sample."""
+"""Claims: statements about which a list and the pages of its threads must agree (such as the number
+of replies), and how often each holds on a sample."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from forums.reading import PostRecord
 
 CLAIMS = ("replies", "author", "last_author", "last_reply", "created", "title", "order")
 MINUTE_SECONDS = 60
-IN_ORDER = 0.9  # posts are in order of time if at least this share of the steps between them go in one direction
+# posts are in order of time if at least this share of the steps between them go in one direction
+IN_ORDER = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How often a claim held: in `kept` of `of` cases. `choice`: the reading for which it held, if there are several ("posts" or
-    "replies" for what a list counts)."""
+    """How often a claim held: in `kept` of `of` cases. `choice`: the reading for which it held, if
+    there are several ("posts" or "replies" for what a list counts)."""
 
     claim: str
     kept: int
@@ -34,14 +35,38 @@ class Tally:
 
 
 def tallies(seen: Sequence[Seen]) -> list[Tally]:
-    """Returns for each claim (such as "the list shows the right number of replies") in how many of the cases
-    in the sample it held; claims that no case can test are left out."""
+    """Returns for each claim (such as "the list shows the right number of replies") in how many of
+    the cases in the sample it held; claims that no case can test are left out."""
     found = [
         _replies(seen),
-        _held("author", [thread.row.author == thread.posts[0].author for thread in seen if _both(thread.row, thread.posts[0])]),
-        _held("last_author", [t.row.last_author == t.posts[-1].author for t in seen if t.whole and t.row.last_author]),
-        _held("last_reply", [same for t in seen if t.whole and (same := agree(t.row.last_reply, newest(t.posts))) is not None]),
-        _held("created", [same for t in seen if (same := agree(t.row.created, t.posts[0].posted)) is not None]),
+        _held(
+            "author",
+            [
+                thread.row.author == thread.posts[0].author
+                for thread in seen
+                if _both(thread.row, thread.posts[0])
+            ],
+        ),
+        _held(
+            "last_author",
+            [
+                t.row.last_author == t.posts[-1].author
+                for t in seen
+                if t.whole and t.row.last_author
+            ],
+        ),
+        _held(
+            "last_reply",
+            [
+                same
+                for t in seen
+                if t.whole and (same := agree(t.row.last_reply, newest(t.posts))) is not None
+            ],
+        ),
+        _held(
+            "created",
+            [same for t in seen if (same := agree(t.row.created, t.posts[0].posted)) is not None],
+        ),
         _held("title", [_titled(t) for t in seen]),
         _held("order", [told for page in pages_of(seen) if (told := in_order(page)) is not None]),
     ]
@@ -57,8 +82,10 @@ def _held(claim: str, cases: Sequence[bool]) -> Tally:
 
 
 def _replies(seen: Iterable[Seen]) -> Tally:
-    """Finds out whether the numbers in lists count posts or only replies (posts - 1), from the threads whose posts are all known.
-    Returns the alternative that is right for more of them, with the number of these threads and of all compared."""
+    """Finds out whether the numbers in lists count posts or only replies (posts - 1), from the
+    threads whose posts are all known. Returns the alternative that is right for more of them, with
+    the number of these threads and of all compared.
+    """
     votes: Counter[str] = Counter()
     cases = 0
     for thread in seen:
@@ -73,7 +100,8 @@ def _replies(seen: Iterable[Seen]) -> Tally:
 
 
 def agree(shown: Moment | None, true: Moment | None) -> bool | None:
-    """Tells whether the time that a list shows and the true time are equal within their precision; None if one is missing."""
+    """Tells whether the time that a list shows and the true time are equal within their precision;
+    None if one is missing."""
     if shown is None or true is None:
         return None
     apart = abs((shown.value - true.value).total_seconds())
@@ -82,7 +110,11 @@ def agree(shown: Moment | None, true: Moment | None) -> bool | None:
 
 def newest(posts: Sequence[PostRecord]) -> Moment | None:
     """Returns the latest time among the posts; None if no post has a time."""
-    return max((post.posted for post in posts if post.posted is not None), key=lambda moment: moment.value, default=None)
+    return max(
+        (post.posted for post in posts if post.posted is not None),
+        key=lambda moment: moment.value,
+        default=None,
+    )
 
 
 def pages_of(seen: Iterable[Seen]) -> list[PageFacts]:
@@ -91,18 +123,26 @@ def pages_of(seen: Iterable[Seen]) -> list[PageFacts]:
 
 
 def in_order(page: PageFacts) -> bool | None:
-    """Tells whether at least 90 % of the steps between the times on a thread's page rise, or 90 % fall; None if fewer than three
-    posts have times."""
-    times = [record.posted.value for record in page.reading.records if isinstance(record, PostRecord) and record.posted]
+    """Tells whether at least 90 % of the steps between the times on a thread's page rise, or 90 %
+    fall; None if fewer than three posts have times."""
+    times = [
+        record.posted.value
+        for record in page.reading.records
+        if isinstance(record, PostRecord) and record.posted
+    ]
     if len(times) < 3:
         return None
     steps = [(b - a).total_seconds() for a, b in zip(times, times[1:], strict=False)]
-    up, down = sum(step >= -MINUTE_SECONDS for step in steps), sum(step <= MINUTE_SECONDS for step in steps)
+    up, down = (
+        sum(step >= -MINUTE_SECONDS for step in steps),
+        sum(step <= MINUTE_SECONDS for step in steps),
+    )
     return max(up, down) >= IN_ORDER * len(steps)
 
 
 def _titled(thread: Seen) -> bool:
-    """Tells whether the first page of a thread shows the title that its row has, possibly shortened."""
+    """Tells whether the first page of a thread shows the title that its row has, possibly
+    shortened."""
     title = " ".join(thread.row.title.split()).rstrip(".… ").casefold()
     page = thread.pages[0]
     told = [page.reading.title, *page.titles]

@@ -1,5 +1,5 @@
-"""Candidate selectors for a field of rows or posts: each short text of some rows or posts yields selectors, and each selector is
-evaluated on all sampled pages."""
+"""Candidate selectors for a field of rows or posts: each short text of some rows or posts yields
+selectors, and each selector is evaluated on all sampled pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from forums.reading.addresses import names_user
 from forums.reading.document import Page
 from forums.reading.rules import select, value_of
 
-MAX_FROM = 3  # selectors are derived from the texts of at most this many rows or posts, spread over the sample
+# selectors are derived from the texts of at most this many rows or posts, spread over the sample
+MAX_FROM = 3
 LONGEST_NAME = 60
 # addresses of login and registration links: they look like links to user profiles, but are none
 _NOBODY = re.compile(r"log-?(?:in|out|on)|sign-?(?:in|up|out)|regist|password", re.I)
@@ -27,15 +28,16 @@ _NOBODY = re.compile(r"log-?(?:in|out|on)|sign-?(?:in|up|out)|regist|password", 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """One record of a page: its element, the page (needed to parse values), and the record as read without selectors."""
+    """One record of a page: its element, the page (needed to parse values), and the record as read
+    without selectors."""
 
     page: Page
     element: HtmlElement
     record: Any
 
     def value(self, role: str, selector: str) -> Any:
-        """Returns the value of the field `role` that a selector finds in the record; selector "" stands for the value read
-        without a selector. None if nothing is found."""
+        """Returns the value of the field `role` that a selector finds in the record; selector ""
+        stands for the value read without a selector. None if nothing is found."""
         if not selector:
             return getattr(self.record, role, None)
         try:
@@ -53,17 +55,24 @@ class Region:
 
 
 def regions(fetched: FetchedPage, kind: PageKind) -> list[Region]:
-    """Returns the records of a fetched page, each with its element; [] unless the page is read as `kind`."""
-    reading, elements = read_regions(fetched.html, fetched.final_url, fetched.fetched_at, expect=kind)
+    """Returns the records of a fetched page, each with its element; [] unless the page is read as
+    `kind`."""
+    reading, elements = read_regions(
+        fetched.html, fetched.final_url, fetched.fetched_at, expect=kind
+    )
     if reading.kind is not kind:
         return []
     page = Page(fetched.html, fetched.final_url, fetched.fetched_at)
-    return [Region(page, element, record) for element, record in zip(elements, reading.records, strict=False)]
+    return [
+        Region(page, element, record)
+        for element, record in zip(elements, reading.records, strict=False)
+    ]
 
 
 def selectors_to_compare(some: Sequence[Region], longest: int = LONGEST_NAME) -> list[str]:
-    """Returns the selectors to compare: "", which stands for reading without a selector, and selectors of the elements whose text
-    has up to `longest` characters, taken from at most MAX_FROM of the records `some`."""
+    """Returns the selectors to compare: "", which stands for reading without a selector, and
+    selectors of the elements whose text has up to `longest` characters, taken from at most MAX_FROM
+    of the records `some`."""
     elements = [one.element for one in some][:12]
     found: dict[str, None] = {"": None}
     step = max(1, len(some) // MAX_FROM)
@@ -73,9 +82,9 @@ def selectors_to_compare(some: Sequence[Region], longest: int = LONGEST_NAME) ->
 
 
 def one_name_each(pairs: Iterable[tuple[Any, str]]) -> float | None:
-    """Returns the share of the pairs (name, profile address) that belong together exclusively: the name occurs with no other
-    address, and no other name occurs more often with the address. None if fewer than three pairs have both parts, or if there
-    is only one address."""
+    """Returns the share of the pairs (name, profile address) that belong together exclusively: the
+    name occurs with no other address, and no other name occurs more often with the address. None if
+    fewer than three pairs have both parts, or if there is only one address."""
     told = [(str(name), profile) for name, profile in pairs if name and profile]
     if len(told) < 3 or len({profile for _name, profile in told}) < 2:
         return None
@@ -85,7 +94,9 @@ def one_name_each(pairs: Iterable[tuple[Any, str]]) -> float | None:
         names.setdefault(name, Counter())[profile] += 1
         profiles.setdefault(profile, Counter())[name] += 1
     kept = sum(
-        names[name].most_common(1)[0][0] == profile and len(names[name]) == 1 and profiles[profile].most_common(1)[0][0] == name
+        names[name].most_common(1)[0][0] == profile
+        and len(names[name]) == 1
+        and profiles[profile].most_common(1)[0][0] == name
         for name, profile in told
     )
     return kept / len(told)

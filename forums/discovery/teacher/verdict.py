@@ -1,5 +1,7 @@
-"""Checks how a site's pages are read by comparing related sample pages (a list and its threads): tests claims such as "the number
-of replies is right", and for each false claim looks for a selector that reads the field correctly."""
+"""Checks how a site's pages are read by comparing related sample pages (a list and its threads):
+tests claims such as "the number of replies is right", and for each false claim looks for a selector
+that reads the field correctly.
+"""
 
 from __future__ import annotations
 
@@ -17,32 +19,38 @@ from forums.discovery.teacher.pairs import Seen, threads_seen
 from forums.reading import PageKind, thread_key
 from forums.reading.rules import NOTHING, KindRules, SiteRules
 
-FEWEST = 3  # the reading of a field is replaced only if at least this many threads could be compared
+FEWEST = (
+    3  # the reading of a field is replaced only if at least this many threads could be compared
+)
 HOLDS = 0.8  # a claim holds if it is right in at least this share of the compared cases
-GAIN = 0.2  # a selector is used only if its share of agreeing cases exceeds that of the default reading by this
+# a selector is used only if its share of agreeing cases exceeds that of the default reading by this
+GAIN = 0.2
 LITTLE_GAIN = 0.02  # the limit instead of GAIN for a selector whose values agree in all cases
-# If the creation times in lists are right in at most this share of the compared threads, and no other selector does better,
-# they are not read: the text is probably something else.
+# If the creation times in lists are right in at most this share of the compared threads, and no
+# other selector does better, they are not read: the text is probably something else.
 WRONG = 1 / 3
 COVERS = 0.9
-OF_PEOPLE = 0.97  # author names count as right if at least this share of the names has a single profile address each
+# author names count as right if at least this share of the names has a single profile address each
+OF_PEOPLE = 0.97
 
 _Choice = tuple[PageKind, str, str]  # a chosen selector: (kind of page, role, selector)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of comparing lists with the pages of their threads. lessons: how often each claim, such as "the number of
-    replies is right", held. rules: selectors for the fields that were read wrong without them; None if there are none."""
+    """The result of comparing lists with the pages of their threads. lessons: how often each claim,
+    such as "the number of replies is right", held. rules: selectors for the fields that were read
+    wrong without them; None if there are none.
+    """
 
     lessons: tuple[ClaimResult, ...] = ()
     rules: SiteRules | None = None
 
 
 def taught(pages: Sequence[PageFacts], sources: Mapping[str, FetchedPage]) -> Verdict:
-    """Compares what a list shows about a thread with the thread's own page, for all threads of which the sample has both. Returns
-    how often they agree in each field, and selectors for the fields that were read wrong. sources: the fetched pages, by the
-    key of the requested address."""
+    """Compares what a list shows about a thread with the thread's own page, for all threads of
+    which the sample has both. Returns how often they agree in each field, and selectors for the
+    fields that were read wrong. sources: the fetched pages, by the key of the requested address."""
     seen = threads_seen(pages)
     told = {tally.claim: tally for tally in tallies(seen)}
     if not seen:
@@ -53,18 +61,26 @@ def taught(pages: Sequence[PageFacts], sources: Mapping[str, FetchedPage]) -> Ve
     chosen += found
     for claim in ("replies", "last_reply", "created"):
         chosen += _field(table, told, claim)
-    lessons = tuple(ClaimResult(tally.claim, tally.kept, tally.of, tally.choice) for tally in told.values())
+    lessons = tuple(
+        ClaimResult(tally.claim, tally.kept, tally.of, tally.choice) for tally in told.values()
+    )
     return Verdict(lessons, _rules(chosen) if chosen else None)
 
 
 def _rules(chosen: Sequence[_Choice]) -> SiteRules:
     kinds = dict.fromkeys(kind for kind, _role, _selector in chosen)
-    return SiteRules(tuple((kind, KindRules("", tuple((r, s) for k, r, s in chosen if k is kind))) for kind in kinds))
+    return SiteRules(
+        tuple(
+            (kind, KindRules("", tuple((r, s) for k, r, s in chosen if k is kind)))
+            for kind in kinds
+        )
+    )
 
 
 class _Table:
-    """Gives access to the list rows and the posts of the threads `seen` (those with both a list row and pages in the sample), as
-    regions of their pages. The regions of a page are computed when first needed."""
+    """Gives access to the list rows and the posts of the threads `seen` (those with both a list row
+    and pages in the sample), as regions of their pages. The regions of a page are computed when
+    first needed."""
 
     def __init__(self, seen: Sequence[Seen], sources: Mapping[str, FetchedPage]) -> None:
         self.seen = seen
@@ -77,21 +93,29 @@ class _Table:
         return self._read[page.asked_key]
 
     def rows(self) -> list[Region | None]:
-        """Returns for each thread of the sample (`seen`) its row on the page that lists it; None if the row was not read."""
+        """Returns for each thread of the sample (`seen`) its row on the page that lists it; None if
+        the row was not read."""
         lists = {thread.page.asked_key: thread.page for thread in self.seen}
-        by_key = {thread_key(one.record.url): one for page in lists.values() for one in self._regions(page)}
+        by_key = {
+            thread_key(one.record.url): one
+            for page in lists.values()
+            for one in self._regions(page)
+        }
         return [by_key.get(thread.key) for thread in self.seen]
 
     def posts(self) -> list[list[Region]]:
         """Returns for each thread in `seen` its posts."""
-        return [[one for page in thread.pages for one in self._regions(page)] for thread in self.seen]
+        return [
+            [one for page in thread.pages for one in self._regions(page)] for thread in self.seen
+        ]
 
 
 def _people(table: _Table, by_claim: dict[str, Tally]) -> list[_Choice]:
     """Returns the selectors to use for authors and last authors; updates the tallies in `by_claim`.
 
-    None are needed if nearly every name has one profile address, every post has an author, and each row names that of the first
-    post. Otherwise other pairs of selectors, for posts and for rows, are tried.
+    None are needed if nearly every name has one profile address, every post has an author, and each
+    row names that of the first post. Otherwise other pairs of selectors, for posts and for rows,
+    are tried.
     """
     posts = table.posts()
     people = one_name_each((one.record.author, one.profile()) for thread in posts for one in thread)
@@ -128,26 +152,34 @@ def _names(some: Sequence[Region], selector: str) -> list[str]:
 
 
 def _named(values: Sequence[str]) -> bool:
-    """Tells whether the values that a selector finds can be names of users: nearly all records have one, and they are not all
-    equal."""
-    return sum(map(bool, values)) >= COVERS * len(values) and len({value for value in values if value}) >= 2
+    """Tells whether the values that a selector finds can be names of users: nearly all records have
+    one, and they are not all equal."""
+    return (
+        sum(map(bool, values)) >= COVERS * len(values)
+        and len({value for value in values if value}) >= 2
+    )
 
 
 def _titles(values: Sequence[str], titles: Collection[str]) -> bool:
-    """Tells whether some of the values that a selector for user names finds are titles of threads (`titles`), so it is wrong."""
+    """Tells whether some of the values that a selector for user names finds are titles of threads
+    (`titles`), so it is wrong."""
     return any(value in titles for value in values)
 
 
-# (selector for names in posts, selector for names in list rows, number of threads in which they agree, number of threads
-# compared, share of posts whose author name occurs with a single profile address)
+# (selector for names in posts, selector for names in list rows, number of threads in which they
+# agree, number of threads compared, share of posts whose author name occurs with a single profile
+# address)
 _Pair = tuple[str, str, int, int, float | None]
 
 
 def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]]) -> _Pair | None:
-    """Finds the best selectors for author names, in posts and in rows, rated by how often posts have a name, names agree in a
-    thread, and a name has its own profile address. Returns both selectors, the numbers of agreeing and of compared threads, and
-    the share by `one_name_each`. If only the names in posts are certainly right, the selector for rows is NOTHING (no match).
-    None if no pair is good enough and clearly better than no selectors. rows, posts: one entry per thread."""
+    """Finds the best selectors for author names, in posts and in rows, rated by how often posts
+    have a name, names agree in a thread, and a name has its own profile address. Returns both
+    selectors, the numbers of agreeing and of compared threads, and the share by `one_name_each`. If
+    only the names in posts are certainly right, the selector for rows is NOTHING (no match). None
+    if no pair is good enough and clearly better than no selectors. rows, posts: one entry per
+    thread.
+    """
     every = [one for thread in posts for one in thread]
     here = [row for row in rows if row is not None]
     of_posts: dict[str, tuple[list[str], float | None, float]] = {}
@@ -159,7 +191,11 @@ def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]])
             continue
         share = one_name_each(zip(names, profiles, strict=True))
         if not selector or share is not None or _varies(posts, selector):
-            of_posts[selector] = [names[at] for at in _starts(posts)], share, fmean(map(bool, names))
+            of_posts[selector] = (
+                [names[at] for at in _starts(posts)],
+                share,
+                fmean(map(bool, names)),
+            )
     scored = []
     for row in selectors_to_compare(here):
         told = [one.value("author", row) if one is not None else None for one in rows]
@@ -168,8 +204,12 @@ def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]])
         if row and (not _named(shown) or _titles(shown, titles)):
             continue
         for post, (firsts, share, signed) in of_posts.items():
-            cases = [name == first for name, first in zip(names, firsts, strict=True) if name or first]
-            score = (fmean(cases) if cases else 0.0) + (share if share is not None else 0.5) + signed
+            cases = [
+                name == first for name, first in zip(names, firsts, strict=True) if name or first
+            ]
+            score = (
+                (fmean(cases) if cases else 0.0) + (share if share is not None else 0.5) + signed
+            )
             scored.append((score, -len(row) - len(post), post, row, sum(cases), len(cases), share))
     now = next(one for one in scored if one[2:4] == ("", ""))
     best = max(scored)
@@ -179,7 +219,8 @@ def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]])
     if best[4] >= HOLDS * best[5] and (best[6] is None or best[6] >= HOLDS):
         return best[2:]
     alone = best[6] is not None and best[6] >= OF_PEOPLE
-    # Only the selector for posts is kept: its names fit the profile links, but no names in list rows agree with them.
+    # Only the selector for posts is kept: its names fit the profile links, but no names in list
+    # rows agree with them.
     return (best[2], NOTHING, 0, 0, best[6]) if alone else None
 
 
@@ -193,14 +234,19 @@ def _starts(posts: Sequence[Sequence[Region]]) -> list[int]:
 
 
 def _varies(posts: Sequence[Sequence[Region]], selector: str) -> bool:
-    """Tells whether a selector finds more than one value in most threads (of those with at least three posts): an author's
-    name differs from post to post, whereas a thread's subject is repeated in all of them."""
+    """Tells whether a selector finds more than one value in most threads (of those with at least
+    three posts): an author's name differs from post to post, whereas a thread's subject is repeated
+    in all of them."""
     several = [thread for thread in posts if len(thread) > 2]
     return sum(len(set(_names(thread, selector))) > 1 for thread in several) * 2 > len(several)
 
 
 def _last_author(
-    table: _Table, rows: Sequence[Region | None], posts: Sequence[Sequence[Region]], post: str, tallies: dict[str, Tally]
+    table: _Table,
+    rows: Sequence[Region | None],
+    posts: Sequence[Sequence[Region]],
+    post: str,
+    tallies: dict[str, Tally],
 ) -> list[_Choice]:
     cases = [
         (row, _names(thread[-1:], post)[0])
@@ -215,29 +261,38 @@ def _last_author(
     ]
     kept, _length, selector = max(scored)
     if kept < HOLDS * len(cases):
-        selector = NOTHING  # no reading agrees: leave the field empty rather than fill it with a wrong name
+        # no reading agrees: leave the field empty rather than fill it with a wrong name
+        selector = NOTHING
     tallies["last_author"] = Tally("last_author", kept, len(cases), selector)
     return [(PageKind.threadlist, "last_author", selector)] if selector else []
 
 
 def _field(table: _Table, by_claim: dict[str, Tally], claim: str) -> list[_Choice]:
-    """Returns the selector to use for the field `claim` of list rows (a number or time), as a list of at most one choice; empty
-    if the field is read well enough without one (HOLDS), or if no selector is good enough.
+    """Returns the selector to use for the field `claim` of list rows (a number or time), as a list
+    of at most one choice; empty if the field is read well enough without one (HOLDS), or if no
+    selector is good enough.
 
-    A good selector agrees with the threads' pages in at least the share HOLDS of threads, and GAIN more than without it. If there
-    is none and the creation time is mostly wrong (WRONG), the selector is NOTHING (no match). Updates `by_claim`."""
+    A good selector agrees with the threads' pages in at least the share HOLDS of threads, and GAIN
+    more than without it. If there is none and the creation time is mostly wrong (WRONG), the
+    selector is NOTHING (no match). Updates `by_claim`.
+    """
     now = by_claim.get(claim)
     if now is None or now.of < FEWEST or now.share >= HOLDS:
         return []
     both = zip(table.rows(), table.seen, strict=True)
-    pairs = [(row, seen) for row, seen in both if row is not None and (seen.whole or claim == "created")]
+    pairs = [
+        (row, seen) for row, seen in both if row is not None and (seen.whole or claim == "created")
+    ]
     best: tuple[float, int, str, str] = (0.0, 0, "", "")
     for selector in selectors_to_compare([row for row, _seen in pairs]):
         values = [row.value(claim, selector) for row, _seen in pairs]
         if selector and len({str(value) for value in values if value is not None}) < 2:
             continue
         for choice, holds in _READINGS[claim].items():
-            kept = sum(value is not None and holds(value, seen) for value, (_row, seen) in zip(values, pairs, strict=True))
+            kept = sum(
+                value is not None and holds(value, seen)
+                for value, (_row, seen) in zip(values, pairs, strict=True)
+            )
             best = max(best, (kept / len(pairs), -len(selector), selector, choice))
     share, _length, selector, choice = best
     if not selector or share < HOLDS or share < now.share + GAIN:

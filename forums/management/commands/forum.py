@@ -1,10 +1,14 @@
-"""`manage.py forum`: adds a forum, reads one page, visits boards, reads stored pages again, plans visits, simulates schedules."""
+"""`manage.py forum`: adds a forum, reads one page, visits boards, reads stored pages again, plans
+visits, simulates schedules."""
 
 from crawlmgr.management.base import SubcommandCommand
 
 
 class Command(SubcommandCommand):
-    help = "Forums: add one, read a page, visit now, read stored pages again, plan visits, try schedules on an event log."
+    help = (
+        "Forums: add one, read a page, visit now, read stored pages again, plan visits, try"
+        " schedules on an event log."
+    )
     subcommands = {
         "add": "forums.commands.add",
         "inspect": "forums.commands.inspect",

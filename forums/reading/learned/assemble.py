@@ -1,5 +1,5 @@
-"""Builds the rows of a list from the links that a model chose as titles: finds the record around each link, whatever the
-links' addresses and positions."""
+"""Builds the rows of a list from the links that a model chose as titles: finds the record around
+each link, whatever the links' addresses and positions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ from forums.reading.values import count
 _REST = 8  # a row may consist of several sibling elements, at most this many
 _CLIMB = 12
 _WHOLE = frozenset("body html table tbody main".split())
-_LONGEST = 700  # an ancestor of the title link with more characters is too large to be a row that has no sibling rows
+# an ancestor of the title link with more characters is too large to be a row that has no sibling
+# rows
+_LONGEST = 700
 
 
 def _alone(page: Page, node: int) -> bool:
-    """Tells whether an element can be the only row of a list: it is a table row, a list item, an article or a definition list by
-    its tag, or contains a time."""
+    """Tells whether an element can be the only row of a list: it is a table row, a list item, an
+    article or a definition list by its tag, or contains a time."""
     outline = page.outline
-    return outline.tags[node] in ("tr", "li", "article", "dl") or bool(page.times_in(node, outline.ends[node]))
+    return outline.tags[node] in ("tr", "li", "article", "dl") or bool(
+        page.times_in(node, outline.ends[node])
+    )
 
 
 def _held(page: Page, nodes: list[int], record: Record) -> int:
@@ -34,8 +38,10 @@ def _held(page: Page, nodes: list[int], record: Record) -> int:
 
 
 def _with_rest(page: Page, record: Record, nodes: list[int]) -> Record:
-    """Returns the record with the siblings after it added, up to the first that contains one of the links chosen as titles
-    (`nodes`, ascending), because a row may consist of several siblings. Unchanged if that would add more than seven."""
+    """Returns the record with the siblings after it added, up to the first that contains one of the
+    links chosen as titles (`nodes`, ascending), because a row may consist of several siblings.
+    Unchanged if that would add more than seven.
+    """
     outline, made = page.outline, list(record)
     parent = outline.parents[record[-1]]
     while len(made) <= _REST:
@@ -47,12 +53,18 @@ def _with_rest(page: Page, record: Record, nodes: list[int]) -> Record:
 
 
 def _between(page: Page, node: int, before: int, after: int) -> Record:
-    """Returns the record of the link `node`: the largest element around it that lies after the link `before`, ends before the
-    link `after` (node numbers of other chosen links), and is no whole page or table. Of elements with more than 700 characters,
-    only the link's own parent is taken."""
+    """Returns the record of the link `node`: the largest element around it that lies after the link
+    `before`, ends before the link `after` (node numbers of other chosen links), and is no whole
+    page or table. Of elements with more than 700 characters, only the link's own parent is taken.
+    """
     outline, best, above = page.outline, node, page.outline.parents[node]
     for _ in range(_CLIMB):
-        if above <= before or above < 0 or outline.ends[above] > after or outline.tags[above] in _WHOLE:
+        if (
+            above <= before
+            or above < 0
+            or outline.ends[above] > after
+            or outline.tags[above] in _WHOLE
+        ):
             break
         if outline.text_length(above) > _LONGEST and best != node:
             break
@@ -60,12 +72,14 @@ def _between(page: Page, node: int, before: int, after: int) -> Record:
     return (best,)
 
 
-_DIFFERENT = 4  # if links with the same key have at least this number of different texts, the key does not identify their target
+# if links with the same key have at least this number of different texts, the key does not identify
+# their target
+_DIFFERENT = 4
 
 
 def identities(links: Sequence[Link]) -> list[str]:
-    """Returns for each link of a list a string that identifies its target: the link's key, or its address if links with many
-    different texts have the same key."""
+    """Returns for each link of a list a string that identifies its target: the link's key, or its
+    address if links with many different texts have the same key."""
     said: dict[str, set[str]] = defaultdict(set)
     for link in links:
         if count(link.text) is None:
@@ -74,9 +88,9 @@ def identities(links: Sequence[Link]) -> list[str]:
 
 
 def rows_of(page: Page, links: list[Link]) -> list[Row]:
-    """Returns the rows whose title links are `links`, one for each different target, in page order. Most rows are elements at
-    one level of the tree; for a link without such an element, the row is the largest element around it without another of the
-    links."""
+    """Returns the rows whose title links are `links`, one for each different target, in page order.
+    Most rows are elements at one level of the tree; for a link without such an element, the row is
+    the largest element around it without another of the links."""
     links = sorted(links, key=lambda link: link.node)
     names: dict[Hashable, Link] = {}
     anchors = []
@@ -95,31 +109,50 @@ def rows_of(page: Page, links: list[Link]) -> list[Row]:
         if record is None or record == (link.node,) or _held(page, nodes, record) > 1:
             at = bisect_left(nodes, link.node)
             after = nodes[at + 1] if at + 1 < len(nodes) else len(page.outline)
-            records[name] = _with_rest(page, _between(page, link.node, nodes[at - 1] if at else -1, after), nodes)
-    made = sorted((Row(page, records[name], link) for name, link in names.items()), key=lambda row: row.title.node)
+            records[name] = _with_rest(
+                page, _between(page, link.node, nodes[at - 1] if at else -1, after), nodes
+            )
+    made = sorted(
+        (Row(page, records[name], link) for name, link in names.items()),
+        key=lambda row: row.title.node,
+    )
     return _titled(page, made)
 
 
 def _is_title(page: Page, link: Link) -> bool:
-    return not link.is_user and any(map(str.isalpha, link.text)) and parse_time(link.text, page.dates) is None
+    return (
+        not link.is_user
+        and any(map(str.isalpha, link.text))
+        and parse_time(link.text, page.dates) is None
+    )
 
 
 def _titled(page: Page, rows: list[Row]) -> list[Row]:
-    """Returns the rows, with other title links if most of the present ones are only a time, a number or a user's name.
+    """Returns the rows, with other title links if most of the present ones are only a time, a
+    number or a user's name.
 
-    The new title links share one position in the rows. It must hold a possible title in most rows; of several, the one with most
-    text is taken. A row without a link there keeps its title link. Without such a position nothing changes."""
+    The new title links share one position in the rows. It must hold a possible title in most rows;
+    of several, the one with most text is taken. A row without a link there keeps its title link.
+    Without such a position nothing changes.
+    """
     if 2 * sum(_is_title(page, row.title) for row in rows) >= len(rows):
         return rows
     said: dict[str, list[int]] = defaultdict(list)
     for row in rows:
-        for column, link in {row.column(link.node): link for link in row.links if _is_title(page, link)}.items():
+        for column, link in {
+            row.column(link.node): link for link in row.links if _is_title(page, link)
+        }.items():
             said[column].append(len(link.text))
-    steady = {column: sum(lengths) for column, lengths in said.items() if 2 * len(lengths) > len(rows)}
+    steady = {
+        column: sum(lengths) for column, lengths in said.items() if 2 * len(lengths) > len(rows)
+    }
     if not steady:
         return rows
     best = max(steady, key=lambda column: steady[column])
-    found = [next((link for link in row.links if row.column(link.node) == best), row.title) for row in rows]
+    found = [
+        next((link for link in row.links if row.column(link.node) == best), row.title)
+        for row in rows
+    ]
     return [Row(page, row.record, link) for row, link in zip(rows, found, strict=True)]
 
 

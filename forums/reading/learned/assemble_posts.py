@@ -1,5 +1,5 @@
-"""Builds posts from the texts that a model chose: finds the element and the time of each post; the other fields are read as
-for posts that the rules found."""
+"""Builds posts from the texts that a model chose: finds the element and the time of each post; the
+other fields are read as for posts that the rules found."""
 
 from __future__ import annotations
 
@@ -22,18 +22,27 @@ _LONGEST_SPAN = 40  # largest number of sibling elements that one post can consi
 
 
 def _tops(page: Page, bodies: list[int]) -> list[int]:
-    """Returns for each chosen text (`bodies`, in page order) the highest element around it that contains no other chosen text. A
-    single text has no such limit: its element is the lowest one that contains a time and whose parent has much more text than the
-    post (see `_is_much`)."""
+    """Returns for each chosen text (`bodies`, in page order) the highest element around it that
+    contains no other chosen text. A single text has no such limit: its element is the lowest one
+    that contains a time and whose parent has much more text than the post (see `_is_much`)."""
     outline, tops = page.outline, []
     for at, body in enumerate(bodies):
         before = bodies[at - 1] if at else -1
         after = bodies[at + 1] if at + 1 < len(bodies) else len(outline)
         best, above = body, outline.parents[body]
         for _ in range(_CLIMB):
-            if above <= before or above < 0 or outline.ends[above] > after or outline.tags[above] in ("body", "html"):
+            if (
+                above <= before
+                or above < 0
+                or outline.ends[above] > after
+                or outline.tags[above] in ("body", "html")
+            ):
                 break
-            if len(bodies) == 1 and page.times_in(best, outline.ends[best]) and _is_much(page, above, body):
+            if (
+                len(bodies) == 1
+                and page.times_in(best, outline.ends[best])
+                and _is_much(page, above, body)
+            ):
                 break
             best, above = above, outline.parents[above]
         tops.append(best)
@@ -41,14 +50,16 @@ def _tops(page: Page, bodies: list[int]) -> list[int]:
 
 
 def _is_much(page: Page, node: int, body: int) -> bool:
-    """Tells whether the element `node` contains much more text than the element `body` of the post's text: more than three
-    times its number of characters plus 400."""
+    """Tells whether the element `node` contains much more text than the element `body` of the
+    post's text: more than three times its number of characters plus 400."""
     return page.outline.text_length(node) > 3 * page.outline.text_length(body) + 400
 
 
 def _leveled(page: Page, tops: list[int], bodies: list[int]) -> list[int]:
-    """Returns for each post the element in `tops`, or, if it is higher in the tree than their median depth, its descendant at
-    that depth that contains the text in `bodies`. The first and the last post need this: their elements are often too large."""
+    """Returns for each post the element in `tops`, or, if it is higher in the tree than their
+    median depth, its descendant at that depth that contains the text in `bodies`. The first and the
+    last post need this: their elements are often too large.
+    """
     outline = page.outline
     if len(tops) < 3:
         return tops
@@ -64,17 +75,24 @@ def _leveled(page: Page, tops: list[int], bodies: list[int]) -> list[int]:
 
 
 def _time_of(page: Page, start: int, end: int, body: int) -> Time | None:
-    """Returns the time of a post that consists of the nodes from `start` (included) to `end` (excluded): the first time before
-    its text `body`, otherwise the first one after it; None if there is none."""
+    """Returns the time of a post that consists of the nodes from `start` (included) to `end`
+    (excluded): the first time before its text `body`, otherwise the first one after it; None if
+    there is none."""
     inside = range(body, page.outline.ends[body])
-    found = [time for time in page.times_in(start, end) if time.node not in inside and is_post_time(page, time)]
+    found = [
+        time
+        for time in page.times_in(start, end)
+        if time.node not in inside and is_post_time(page, time)
+    ]
     before = [time for time in found if time.node < body]
     return next(iter(before or found), None)
 
 
 class LearnedPosts:
-    """The posts around the texts that a model chose; `bodies` are the nodes of these texts. The attribute
-    `posts` is the set of all posts; `untimed` holds the positions in `bodies` of those for which no time was found."""
+    """The posts around the texts that a model chose; `bodies` are the nodes of these texts. The
+    attribute `posts` is the set of all posts; `untimed` holds the positions in `bodies` of those
+    for which no time was found.
+    """
 
     def __init__(self, page: Page, bodies: list[int]) -> None:
         self.page = page
@@ -90,7 +108,9 @@ class LearnedPosts:
                 self.untimed.add(at)
                 piece = outline.piece_from[start]
                 line = outline.pieces[piece].line if piece < len(outline.pieces) else -1
-                anchor = Time(start, piece, line, Moment(page.dates.fetched_at, 60, False), False, "")
+                anchor = Time(
+                    start, piece, line, Moment(page.dates.fetched_at, 60, False), False, ""
+                )
             spans.append(Span(start, end, anchor))
         self.posts = PostSet(page, spans)
         self.posts.__dict__["bodies"] = list(bodies)

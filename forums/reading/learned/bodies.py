@@ -1,7 +1,9 @@
-"""Candidates for the texts of posts: the block elements of a page that contain text, with features for the model.
+"""Candidates for the texts of posts: the block elements of a page that contain text, with features
+for the model.
 
-Candidates in similar positions of the page form a cluster. There are three ways of clustering, by what is equal: the tag path
-from the root; the path of shapes (tags with class names) from the root; the last three shapes of that path.
+Candidates in similar positions of the page form a cluster. There are three ways of clustering, by
+what is equal: the tag path from the root; the path of shapes (tags with class names) from the root;
+the last three shapes of that path.
 """
 
 from __future__ import annotations
@@ -15,19 +17,38 @@ from forums.reading.learned.groups import Groups, numbered
 from forums.reading.learned.signals import Signals
 
 INLINE = frozenset(
-    """a abbr acronym b bdi bdo big cite code em font i img input kbd label mark s samp small span strong sub sup time tt u
-    button svg br hr option th""".split()
+    """
+        a abbr acronym b bdi bdo big cite code em font i img input kbd label mark s samp small span
+        strong sub sup time tt u button svg br hr option th
+    """.split()
 )
 MAX_BODIES = 2_500
-TAGS = ("div", "td", "p", "li", "article", "section", "dd", "pre", "blockquote", "main", "tr", "table", "ul", "h1")
+TAGS = (
+    "div",
+    "td",
+    "p",
+    "li",
+    "article",
+    "section",
+    "dd",
+    "pre",
+    "blockquote",
+    "main",
+    "tr",
+    "table",
+    "ul",
+    "h1",
+)
 _CHILDREN = 12  # largest number of an element's children that are examined
 _FAR = 60.0  # larger distances between texts, counted in texts, are set to this value
 
 
 @dataclass
 class BodyTable:
-    """The elements of a page that may be texts of posts (candidates). The rows of `nodes`, `features` and `clusters`
-    correspond; `clusters` (candidates, 3) holds the number of each candidate's cluster in each of the three clusterings."""
+    """The elements of a page that may be texts of posts (candidates). The rows of `nodes`,
+    `features` and `clusters` correspond; `clusters` (candidates, 3) holds the number of each
+    candidate's cluster in each of the three clusterings.
+    """
 
     nodes: np.ndarray
     features: np.ndarray
@@ -35,8 +56,8 @@ class BodyTable:
 
 
 def candidates(page: Page) -> list[int]:
-    """Returns the nodes of the first 2,500 block elements with text; of nested ones with exactly the same text, the innermost.
-    """
+    """Returns the nodes of the first 2,500 block elements with text; of nested ones with exactly
+    the same text, the innermost."""
     outline = page.outline
     deepest: dict[tuple[int, int], int] = {}
     for node, tag in enumerate(outline.tags):
@@ -48,8 +69,10 @@ def candidates(page: Page) -> list[int]:
 
 
 def _distances(signals: Signals, marks: np.ndarray, pieces: np.ndarray, back: bool) -> np.ndarray:
-    """Returns for each text number in `pieces` the number of texts to the nearest of `marks` (text numbers, ascending): the
-    last one before it with `back`, otherwise the first one at or after it. At most `_FAR`, also if there is none."""
+    """Returns for each text number in `pieces` the number of texts to the nearest of `marks` (text
+    numbers, ascending): the last one before it with `back`, otherwise the first one at or after it.
+    At most `_FAR`, also if there is none.
+    """
     if not len(marks):
         return np.full(len(pieces), _FAR)
     at = np.searchsorted(marks, pieces, side="left")
@@ -61,9 +84,10 @@ def _distances(signals: Signals, marks: np.ndarray, pieces: np.ndarray, back: bo
 
 
 def _own(page: Page, signals: Signals, nodes: np.ndarray) -> np.ndarray:
-    """Returns the features of each candidate by itself and compared with its parent and grandparent, (candidates, features):
-    amounts of text, times, links, users and images; position and depth; distances to the nearest times and user links; tags;
-    class names; and the numbers of field labels (such as "Author") inside it and just before it."""
+    """Returns the features of each candidate by itself and compared with its parent and
+    grandparent, (candidates, features): amounts of text, times, links, users and images; position
+    and depth; distances to the nearest times and user links; tags; class names; and the numbers of
+    field labels (such as "Author") inside it and just before it."""
     outline = page.outline
     first, last, end = signals.first[nodes], signals.last[nodes], signals.ends[nodes]
     parents = np.maximum(0, signals.parents[nodes])
@@ -75,26 +99,43 @@ def _own(page: Page, signals: Signals, nodes: np.ndarray) -> np.ndarray:
         return inside
 
     columns = [
-        np.log1p(chars), (signals.linked[last] - signals.linked[first]) / np.maximum(1, chars), np.log1p(last - first),
-        chars / signals.total, (signals.short[last] - signals.short[first]) / np.maximum(1, last - first),
-        (signals.numbers[last] - signals.numbers[first]) / np.maximum(1, last - first), signals.depth[nodes],
-        nodes / signals.size, first / max(1, signals.pieces), np.log1p(held(signals.times, nodes)),
+        np.log1p(chars),
+        (signals.linked[last] - signals.linked[first]) / np.maximum(1, chars),
+        np.log1p(last - first),
+        chars / signals.total,
+        (signals.short[last] - signals.short[first]) / np.maximum(1, last - first),
+        (signals.numbers[last] - signals.numbers[first]) / np.maximum(1, last - first),
+        signals.depth[nodes],
+        nodes / signals.size,
+        first / max(1, signals.pieces),
+        np.log1p(held(signals.times, nodes)),
         np.log1p(held(signals.users, nodes)),
-        np.log1p(held(signals.links, nodes)), np.log1p(held(signals.images, nodes)), np.log1p(end - nodes),
-    ]  # fmt: skip
+        np.log1p(held(signals.links, nodes)),
+        np.log1p(held(signals.images, nodes)),
+        np.log1p(end - nodes),
+    ]
     for around in (parents, grand):
         whole = signals.chars[signals.last[around]] - signals.chars[signals.first[around]]
         columns += [
-            chars / np.maximum(1, whole), np.log1p(held(signals.times, around)), np.log1p(held(signals.users, around)),
+            chars / np.maximum(1, whole),
+            np.log1p(held(signals.times, around)),
+            np.log1p(held(signals.users, around)),
             np.log1p(held(signals.images, around)),
-            (first - signals.first[around]) / np.maximum(1, signals.last[around] - signals.first[around]),
-        ]  # fmt: skip
+            (first - signals.first[around])
+            / np.maximum(1, signals.last[around] - signals.first[around]),
+        ]
     times = np.unique(np.asarray([time.piece for time in page.times], dtype=np.int64))
-    people = np.unique(np.asarray([outline.piece_from[link.node] for link in page.links if link.is_user], dtype=np.int64))
+    people = np.unique(
+        np.asarray(
+            [outline.piece_from[link.node] for link in page.links if link.is_user], dtype=np.int64
+        )
+    )
     columns += [
-        np.log1p(_distances(signals, times, first, True)), np.log1p(_distances(signals, times, last, False)),
-        np.log1p(_distances(signals, people, first, True)), np.log1p(_distances(signals, people, last, False)),
-    ]  # fmt: skip
+        np.log1p(_distances(signals, times, first, True)),
+        np.log1p(_distances(signals, times, last, False)),
+        np.log1p(_distances(signals, people, first, True)),
+        np.log1p(_distances(signals, people, last, False)),
+    ]
     low = np.maximum(0, first - 16)
     columns += list(np.minimum(signals.labels[first] - signals.labels[low], 2.0).T)
     columns += list(np.minimum(signals.labels[last] - signals.labels[first], 2.0).T)
@@ -104,8 +145,8 @@ def _own(page: Page, signals: Signals, nodes: np.ndarray) -> np.ndarray:
 
 
 def _below(signals: Signals) -> np.ndarray:
-    """Returns for each node whether its first 12 children include a <p>, a <br>, a <blockquote>, a <div> or table (1 or 0),
-    and the number of these children, (nodes, 5)."""
+    """Returns for each node whether its first 12 children include a <p>, a <br>, a <blockquote>, a
+    <div> or table (1 or 0), and the number of these children, (nodes, 5)."""
     at = np.flatnonzero(signals.parents >= 0)
     at = at[np.argsort(signals.parents[at], kind="stable")]
     parents = signals.parents[at]
@@ -119,20 +160,26 @@ def _below(signals: Signals) -> np.ndarray:
 
 
 def _shared(signals: Signals, nodes: np.ndarray, own: np.ndarray, groups: Groups) -> np.ndarray:
-    """Returns the features of each cluster of candidates, (clusters, features): number of members, their text and position, how
-    regularly they are spaced, what is between neighbours, and the mean of each feature in `own` (features of the single
-    candidates). groups: the clusters."""
+    """Returns the features of each cluster of candidates, (clusters, features): number of members,
+    their text and position, how regularly they are spaced, what is between neighbours, and the mean
+    of each feature in `own` (features of the single candidates). groups: the clusters."""
     chars = np.expm1(own[:, 0])
     one, other = nodes[groups.before], nodes[groups.after]
     ends = np.minimum(signals.ends[one], other)
     apart = np.maximum(0, signals.chars[signals.first[other]] - signals.chars[signals.last[one]])
     columns = [
-        np.log1p(groups.sizes), np.minimum(1.0, groups.sum(chars) / signals.total), groups.spread(chars),
-        groups.max(chars) / signals.total, nodes[groups.firsts] / signals.size, nodes[groups.lasts] / signals.size,
-        groups.steadiness(nodes), groups.of_neighbours(np.minimum(1.0, signals.times[other] - signals.times[ends])),
+        np.log1p(groups.sizes),
+        np.minimum(1.0, groups.sum(chars) / signals.total),
+        groups.spread(chars),
+        groups.max(chars) / signals.total,
+        nodes[groups.firsts] / signals.size,
+        nodes[groups.lasts] / signals.size,
+        groups.steadiness(nodes),
+        groups.of_neighbours(np.minimum(1.0, signals.times[other] - signals.times[ends])),
         groups.of_neighbours(np.minimum(1.0, signals.users[other] - signals.users[ends])),
-        groups.of_neighbours(np.log1p(apart)), groups.mean(own),
-    ]  # fmt: skip
+        groups.of_neighbours(np.log1p(apart)),
+        groups.mean(own),
+    ]
     return np.column_stack(columns)
 
 
@@ -140,7 +187,9 @@ def body_table(page: Page, signals: Signals) -> BodyTable:
     """Returns the candidate texts of a page with their features and clusters."""
     nodes = np.asarray(candidates(page), dtype=np.int64)
     if not len(nodes):
-        return BodyTable(nodes, np.zeros((0, 0), dtype=np.float32), np.zeros((0, 0), dtype=np.int64))
+        return BodyTable(
+            nodes, np.zeros((0, 0), dtype=np.float32), np.zeros((0, 0), dtype=np.int64)
+        )
     own = _own(page, signals, nodes)
     whole, near = signals.chains
     widths = [

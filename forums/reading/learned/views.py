@@ -1,5 +1,5 @@
-"""Numeric features of whole readings, as input of the models that predict a page's kind, a list's quality, and how reliable a
-reading is."""
+"""Numeric features of whole readings, as input of the models that predict a page's kind, a list's
+quality, and how reliable a reading is."""
 
 from __future__ import annotations
 
@@ -20,17 +20,20 @@ from forums.reading.lists import RowSet
 from forums.reading.posts_set import PostSet
 from forums.reading.words import SUBJECT_WORDS
 
-_WELL = 0.5  # a link counts as good if its score is at least this share of the mean of the page's three best scores
+# a link counts as good if its score is at least this share of the mean of the page's three best
+# scores
+_WELL = 0.5
 
 
 def words_view(page: Page) -> list[float]:
-    """Returns for each kind of words in `SUBJECT_WORDS` three shares: of the page's elements, links and short texts whose
-    class, address or text contains such a word."""
+    """Returns for each kind of words in `SUBJECT_WORDS` three shares: of the page's elements, links
+    and short texts whose class, address or text contains such a word."""
     outline = page.outline
     tables = (
-        Counter(name for name in outline.classes if name), Counter(link.url for link in page.links),
+        Counter(name for name in outline.classes if name),
+        Counter(link.url for link in page.links),
         Counter(piece.text for piece in outline.pieces if len(piece.text) <= LONGEST_LABEL),
-    )  # fmt: skip
+    )
     totals = (len(outline), len(page.links), len(outline.pieces))
     counts = np.asarray([_containing(table) for table in tables])
     made: list[float] = (counts.T / np.maximum(1, totals)).ravel().tolist()
@@ -38,10 +41,14 @@ def words_view(page: Page) -> list[float]:
 
 
 def _containing(table: Mapping[str, int]) -> list[int]:
-    """Returns for each kind of words in `SUBJECT_WORDS` how many of the strings counted in `table` contain such a word. All
-    strings are searched as lines of one text, which is faster than one by one."""
+    """Returns for each kind of words in `SUBJECT_WORDS` how many of the strings counted in `table`
+    contain such a word. All strings are searched as lines of one text, which is faster than one by
+    one."""
     lines = [text.lower() for text in table]
-    starts, times = np.cumsum([0, *(len(line) + 1 for line in lines)]), np.asarray([*table.values(), 0])
+    starts, times = (
+        np.cumsum([0, *(len(line) + 1 for line in lines)]),
+        np.asarray([*table.values(), 0]),
+    )
     made = []
     for form in SUBJECT_WORDS:
         places = [match.start() for match in form.finditer("\n".join(lines))]
@@ -59,21 +66,31 @@ def urls_of(rows: RowSet | None) -> set[str]:
 
 
 def list_view(table: LinkTable, scores: np.ndarray, rows: RowSet, kind: int) -> list[float]:
-    """Returns features for predicting a list's quality: contents of the rows, scores of their links compared with those of
-    other links, and how many other links with good scores are inside the rows (many if a row is a category of several boards).
-    scores: one per link of `table`; kind: position in `KINDS`."""
-    nodes = np.asarray([link.node for link in table.links], dtype=np.int64)[scores >= _WELL * best_of(scores)]
+    """Returns features for predicting a list's quality: contents of the rows, scores of their links
+    compared with those of other links, and how many other links with good scores are inside the
+    rows (many if a row is a category of several boards). scores: one per link of `table`; kind:
+    position in `KINDS`."""
+    nodes = np.asarray([link.node for link in table.links], dtype=np.int64)[
+        scores >= _WELL * best_of(scores)
+    ]
     starts = np.searchsorted(nodes, [row.start for row in rows.rows])
     held = np.searchsorted(nodes, [row.end for row in rows.rows]) - starts
     own = np.isin([row.title.node for row in rows.rows], nodes)
     evidence = list_doubt(table, scores, urls_of(rows), set())[1:]
-    return [float(kind), *rows_view(rows), *evidence, rows.board_weight, float((held - own).mean()), float((held > 1).mean())]
+    return [
+        float(kind),
+        *rows_view(rows),
+        *evidence,
+        rows.board_weight,
+        float((held - own).mean()),
+        float((held > 1).mean()),
+    ]
 
 
 def links_view(page: Page, table: LinkTable, scores: np.ndarray) -> list[float]:
-    """Returns 20 features of a page's links for predicting its kind. For titles and for boards: how high the links' scores
-    are, how many are high, and what share of the page's text those links contain. scores: (links, 3), as in
-    `TwoReadings.link_scores`."""
+    """Returns 20 features of a page's links for predicting its kind. For titles and for boards: how
+    high the links' scores are, how many are high, and what share of the page's text those links
+    contain. scores: (links, 3), as in `TwoReadings.link_scores`."""
     if not len(scores):
         return [0.0] * 20
     made: list[float] = []
@@ -83,32 +100,51 @@ def links_view(page: Page, table: LinkTable, scores: np.ndarray) -> list[float]:
         named = [link for link, chosen in zip(table.links, taken, strict=True) if chosen]
         keys = {link.key for link in named}
         made += [
-            float(values.max()), best_of(values), best_of(values, 10), log1p(len(named)), log1p(len(keys)),
-            float(values[taken].mean()), float(values[taken].sum() / max(1e-9, values.sum())),
+            float(values.max()),
+            best_of(values),
+            best_of(values, 10),
+            log1p(len(named)),
+            log1p(len(keys)),
+            float(values[taken].mean()),
+            float(values[taken].sum() / max(1e-9, values.sum())),
             min(1.0, sum(len(link.text) for link in named) / max(1, page.text_total)),
-        ]  # fmt: skip
-    return [*made, made[1] - made[9], float(scores[:, 1].sum()), float(scores[:, 2].sum()), float(scores[:, 0].mean())]
+        ]
+    return [
+        *made,
+        made[1] - made[9],
+        float(scores[:, 1].sum()),
+        float(scores[:, 2].sum()),
+        float(scores[:, 0].mean()),
+    ]
 
 
-def bodies_view(page: Page, table: BodyTable, scores: np.ndarray, chosen: Sequence[int]) -> list[float]:
-    """Returns 8 features of a page's texts for predicting its kind: how high the candidates' scores are, how many texts were
-    chosen, and what share of the page's text they contain. scores: one per candidate of `table`; chosen: positions of the
-    chosen candidates."""
+def bodies_view(
+    page: Page, table: BodyTable, scores: np.ndarray, chosen: Sequence[int]
+) -> list[float]:
+    """Returns 8 features of a page's texts for predicting its kind: how high the candidates' scores
+    are, how many texts were chosen, and what share of the page's text they contain. scores: one per
+    candidate of `table`; chosen: positions of the chosen candidates."""
     if not len(scores):
         return [0.0] * 8
     nodes = [int(table.nodes[at]) for at in chosen]
     own = scores[list(chosen)]
     chars = sum(page.outline.text_length(node) for node in nodes)
     return [
-        float(scores.max()), best_of(scores), best_of(scores, 10), log1p(len(nodes)), float(own.mean()) if len(own) else 0.0,
-        float(own.sum() / max(1e-6, scores.sum())), chars / max(1, page.text_total), log1p(chars / max(1, len(nodes))),
-    ]  # fmt: skip
+        float(scores.max()),
+        best_of(scores),
+        best_of(scores, 10),
+        log1p(len(nodes)),
+        float(own.mean()) if len(own) else 0.0,
+        float(own.sum() / max(1e-6, scores.sum())),
+        chars / max(1, page.text_total),
+        log1p(chars / max(1, len(nodes))),
+    ]
 
 
 def agreement(outline: Outline, nodes: Sequence[int], posts: PostSet | None) -> float:
-    """Returns how far rules and models agree on the texts of posts, in [0, 1]: the number of texts found by the models (`nodes`)
-    that lie inside a text found by the rules (`posts`) or contain one, divided by the larger of the two numbers of texts. 0 if
-    the rules found no text."""
+    """Returns how far rules and models agree on the texts of posts, in [0, 1]: the number of texts
+    found by the models (`nodes`) that lie inside a text found by the rules (`posts`) or contain
+    one, divided by the larger of the two numbers of texts. 0 if the rules found no text."""
     own = sorted({body for body in posts.bodies if body is not None}) if posts else []
     if not own:
         return 0.0
@@ -122,9 +158,13 @@ def agreement(outline: Outline, nodes: Sequence[int], posts: PostSet | None) -> 
     return met / max(1, len(nodes), len(own))
 
 
-def list_doubt(table: LinkTable, scores: np.ndarray, chosen: set[str], other: set[str]) -> list[float]:
-    """Returns 7 features of how reliable a list is: its agreement with the other reading, the scores of its links and of links
-    left out. chosen: addresses of its rows; other: addresses of the rows of the other reading (rules or models)."""
+def list_doubt(
+    table: LinkTable, scores: np.ndarray, chosen: set[str], other: set[str]
+) -> list[float]:
+    """Returns 7 features of how reliable a list is: its agreement with the other reading, the
+    scores of its links and of links left out. chosen: addresses of its rows; other: addresses of
+    the rows of the other reading (rules or models).
+    """
     best: dict[str, float] = {}
     for link, score in zip(table.links, scores, strict=True):
         if link.url in chosen:
@@ -135,13 +175,21 @@ def list_doubt(table: LinkTable, scores: np.ndarray, chosen: set[str], other: se
     alike = np.isin(numbers, np.unique(numbers[taken])) & ~taken
     values = list(best.values()) or [0.0]
     return [
-        _shared(chosen, other), float(np.mean(values)), min(values), top, float(rest.max()) if len(rest) else 0.0,
-        float((rest > 0.3 * top).sum()) / max(1, len(chosen)), float(alike.sum()) / max(1, int(taken.sum())),
-    ]  # fmt: skip
+        _shared(chosen, other),
+        float(np.mean(values)),
+        min(values),
+        top,
+        float(rest.max()) if len(rest) else 0.0,
+        float((rest > 0.3 * top).sum()) / max(1, len(chosen)),
+        float(alike.sum()) / max(1, int(taken.sum())),
+    ]
 
 
-def best_inside(table: BodyTable, scores: np.ndarray, outline: Outline, nodes: Sequence[int]) -> list[float]:
-    """Returns for each of the texts `nodes` the highest score of the candidates inside it; 0 without any."""
+def best_inside(
+    table: BodyTable, scores: np.ndarray, outline: Outline, nodes: Sequence[int]
+) -> list[float]:
+    """Returns for each of the texts `nodes` the highest score of the candidates inside it; 0
+    without any."""
     made = []
     for node in nodes:
         inside = (table.nodes >= node) & (table.nodes < outline.ends[node])
@@ -150,10 +198,16 @@ def best_inside(table: BodyTable, scores: np.ndarray, outline: Outline, nodes: S
 
 
 def thread_doubt(
-    table: BodyTable, scores: np.ndarray, outline: Outline, nodes: Sequence[int], same: float, named: float
+    table: BodyTable,
+    scores: np.ndarray,
+    outline: Outline,
+    nodes: Sequence[int],
+    same: float,
+    named: float,
 ) -> list[float]:
-    """Returns eight numbers from which the reliability of a reading of posts is predicted. nodes: the posts' texts; same:
-    agreement of rules and models (see `agreement`); named: share of posts with an author."""
+    """Returns eight numbers from which the reliability of a reading of posts is predicted. nodes:
+    the posts' texts; same: agreement of rules and models (see `agreement`); named: share of posts
+    with an author."""
     covered = np.zeros(len(outline) + 1, dtype=bool)
     for node in nodes:
         covered[node : outline.ends[node]] = True
@@ -162,17 +216,28 @@ def thread_doubt(
     rest = scores[sums[ends] == sums[table.nodes]]
     top, own = best_of(scores), best_inside(table, scores, outline, nodes) or [0.0]
     return [
-        same, float(np.mean(own)), min(own), top, float(rest.max()) if len(rest) else 0.0,
-        float((rest > 0.5 * top).sum()) / max(1, len(nodes)), 0.0, named,
-    ]  # fmt: skip
+        same,
+        float(np.mean(own)),
+        min(own),
+        top,
+        float(rest.max()) if len(rest) else 0.0,
+        float((rest > 0.5 * top).sum()) / max(1, len(nodes)),
+        0.0,
+        named,
+    ]
 
 
 def doubt_view(shares: np.ndarray, kind: int, records: int, rest: Sequence[float]) -> list[float]:
-    """Returns all features from which the reliability of a reading is predicted. shares: probability of each of the four
-    kinds; kind: position of the chosen kind; records: their number; rest: further features from `list_doubt` (and the list's
-    quality) or `thread_doubt`."""
+    """Returns all features from which the reliability of a reading is predicted. shares:
+    probability of each of the four kinds; kind: position of the chosen kind; records: their number;
+    rest: further features from `list_doubt` (and the list's quality) or `thread_doubt`."""
     first, second = np.sort(shares)[::-1][:2]
     return [
-        float(first), float(first - second), log(float(first) / (1.02 - float(first))), *(float(kind == at) for at in range(4)),
-        log1p(records), float(records == 0), *(rest or [0.0] * 8),
-    ]  # fmt: skip
+        float(first),
+        float(first - second),
+        log(float(first) / (1.02 - float(first))),
+        *(float(kind == at) for at in range(4)),
+        log1p(records),
+        float(records == 0),
+        *(rest or [0.0] * 8),
+    ]

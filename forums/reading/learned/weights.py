@@ -1,5 +1,5 @@
-"""The weights of the learned reader's models, read once from `weights.npz` beside this file; `card.json` describes training
-data, method and accuracy."""
+"""The weights of the learned reader's models, read once from `weights.npz` beside this file;
+`card.json` describes training data, method and accuracy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class Model:
     forests: tuple[Forest, ...]
 
     def predict(self, features: np.ndarray) -> np.ndarray:
-        """Returns the probability of each class, (candidates, classes); features: (candidates, features)."""
+        """Returns the probability of each class, (candidates, classes); features: (candidates,
+        features)."""
         found = [forest.predict(features) for forest in self.forests]
         made: np.ndarray = sum(found[1:], found[0]) / len(found)
         return made
@@ -34,8 +35,10 @@ class Model:
 class Weights:
     """The models of the learned reader, with their classes in order.
 
-    - `links`: what a link names (nothing, thread, board). `bodies`: whether an element is the text of a post (no, yes).
-    - `kind`: the kind of the page (`KINDS`). `worth`: a list's quality in [0, 1], the probability of the second class.
+    - `links`: what a link names (nothing, thread, board). `bodies`: whether an element is the text
+      of a post (no, yes).
+    - `kind`: the kind of the page (`KINDS`). `worth`: a list's quality in [0, 1], the probability
+      of the second class.
     - `doubt`: whether a reading is perfect (no, yes). `cut`: whether it is incomplete (no, yes).
     - `whole`: the greatest probability of being incomplete at which a reading counts as complete.
     """
@@ -49,7 +52,8 @@ class Weights:
     whole: float
 
     def save(self, path: Path) -> None:
-        """Writes the weights to the file `path`: to a temporary file beside it, which is then renamed."""
+        """Writes the weights to the file `path`: to a temporary file beside it, which is then
+        renamed."""
         arrays: dict[str, np.ndarray] = {"whole": np.asarray(self.whole)}
         for name in MODELS:
             forests = getattr(self, name).forests
@@ -57,12 +61,18 @@ class Weights:
             for at, forest in enumerate(forests):
                 arrays |= forest.arrays(f"{name}.{at}")
         beside = path.with_suffix(".part.npz")
-        np.savez_compressed(beside, **arrays)  # type: ignore[arg-type]  # no array is named allow_pickle
+        # no array is named allow_pickle
+        np.savez_compressed(beside, **arrays)  # type: ignore[arg-type]
         beside.replace(path)
 
 
 def _model(name: str, arrays: Mapping[str, np.ndarray]) -> Model:
-    return Model(tuple(Forest.from_arrays(f"{name}.{at}", arrays) for at in range(int(arrays[f"{name}.forests"]))))
+    return Model(
+        tuple(
+            Forest.from_arrays(f"{name}.{at}", arrays)
+            for at in range(int(arrays[f"{name}.forests"]))
+        )
+    )
 
 
 def read_weights(path: Path) -> Weights:

@@ -1,5 +1,5 @@
-"""Stores scores of the first stage (links and texts) in a file, which is valid as long as the pages, their candidates and the
-settings of the models stay the same."""
+"""Stores scores of the first stage (links and texts) in a file, which is valid as long as the
+pages, their candidates and the settings of the models stay the same."""
 
 from __future__ import annotations
 
@@ -15,19 +15,27 @@ _MARK = "made_of"
 
 
 def digest_of(samples: Sequence[Sample]) -> str:
-    """Returns a digest of all inputs of the scores: features, labels, weights and folds of the candidates, and the settings of
-    the models."""
+    """Returns a digest of all inputs of the scores: features, labels, weights and folds of the
+    candidates, and the settings of the models."""
     digest = sha256(recipe().encode())
     for sample in samples:
-        digest.update(f"{sample.saved.file.name} {sample.fold} {sample.weight!r} {sample.saved.measured}".encode())
-        for values in (sample.links, sample.second.links.features, sample.bodies, sample.second.bodies.features):
+        digest.update(
+            f"{sample.saved.file.name} {sample.fold} {sample.weight!r} "
+            f"{sample.saved.measured}".encode()
+        )
+        for values in (
+            sample.links,
+            sample.second.links.features,
+            sample.bodies,
+            sample.second.bodies.features,
+        ):
             digest.update(np.ascontiguousarray(values).tobytes())
     return digest.hexdigest()
 
 
 def load_scores(samples: Sequence[Sample], file: Path) -> bool:
-    """Sets the samples' scores from a file. Returns False, and sets nothing, if the file is absent or belongs to other
-    samples."""
+    """Sets the samples' scores from a file. Returns False, and sets nothing, if the file is absent
+    or belongs to other samples."""
     if not file.exists():
         return False
     with np.load(file) as stored:
@@ -43,15 +51,23 @@ def load_scores(samples: Sequence[Sample], file: Path) -> bool:
 
 def store(samples: Sequence[Sample], file: Path) -> None:
     """Saves the samples' scores to a file: writes a temporary file beside it and renames that."""
-    arrays = {name: np.concatenate([sample.given[name] for sample in samples]) for name in ("links", "bodies")}
+    arrays = {
+        name: np.concatenate([sample.given[name] for sample in samples])
+        for name in ("links", "bodies")
+    }
     beside = file.with_suffix(".part.npz")
-    np.savez_compressed(beside, **arrays, **{_MARK: np.asarray(digest_of(samples))})  # type: ignore[arg-type]  # as in weights.py
+    # as in weights.py
+    np.savez_compressed(  # type: ignore[arg-type]
+        beside, **arrays, **{_MARK: np.asarray(digest_of(samples))}
+    )
     beside.replace(file)
 
 
 def scored(samples: Sequence[Sample], workers: int, file: Path | None) -> bool:
-    """Sets the samples' scores of the first stage: loads them from the file if it fits these samples, otherwise computes them
-    with `workers` processes and saves them. Returns whether they came from the file. With `file` None nothing is stored."""
+    """Sets the samples' scores of the first stage: loads them from the file if it fits these
+    samples, otherwise computes them with `workers` processes and saves them. Returns whether they
+    came from the file. With `file` None nothing is stored.
+    """
     if file is not None and load_scores(samples, file):
         return True
     first_stage(samples, workers)

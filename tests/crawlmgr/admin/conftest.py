@@ -1,4 +1,5 @@
-"""Fixture for tests of the web interface: its texts are in English, whatever language an earlier request used."""
+"""Fixture for tests of the web interface: its texts are in English, whatever language an earlier
+request used."""
 
 from collections.abc import Iterator
 

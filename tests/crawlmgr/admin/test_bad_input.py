@@ -1,5 +1,5 @@
-"""Input that no form of the web interface sends (digits of other scripts, huge numbers, NUL characters, tokens of other lists) is
-refused or ignored."""
+"""Input that no form of the web interface sends (digits of other scripts, huge numbers, NUL
+characters, tokens of other lists) is refused or ignored."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def client() -> Client:
 
 @pytest.fixture
 def topic() -> Topic:
-    return topics.add("t", ["http://a.example/", "http://b.example/"], keywords={"w": 1.0}, now=datetime.now(UTC))
+    return topics.add(
+        "t", ["http://a.example/", "http://b.example/"], keywords={"w": 1.0}, now=datetime.now(UTC)
+    )
 
 
 @pytest.fixture
@@ -50,9 +52,15 @@ def site() -> Site:
         ("topic-schedule", {"interval": None}),
     ],
 )
-def test_odd_numbers_of_topics(client: Client, topic: Topic, view: str, fields: dict[str, Any], odd: str) -> None:
+def test_odd_numbers_of_topics(
+    client: Client, topic: Topic, view: str, fields: dict[str, Any], odd: str
+) -> None:
     posted = {name: odd if value is None else value for name, value in fields.items()}
-    assert client.post(reverse(f"admin:{view}", args=[topic.pk]), posted).status_code in (200, 302, 422)
+    assert client.post(reverse(f"admin:{view}", args=[topic.pk]), posted).status_code in (
+        200,
+        302,
+        422,
+    )
     assert topic.seeds.count() == 2
 
 
@@ -61,26 +69,42 @@ def test_odd_numbers_of_forums(client: Client, site: Site, odd: str) -> None:
     for view in ("forum-crawl", "forum-boards", "forum-edit", "forum-plan-add"):
         asked = {"board": odd, "at": "2026-11-25T10:00", "do": "off"}
         if view != "forum-plan-add":
-            assert client.post(reverse(f"admin:{view}", args=[site.pk]), asked).status_code in (302, 422)
+            assert client.post(reverse(f"admin:{view}", args=[site.pk]), asked).status_code in (
+                302,
+                422,
+            )
     for view, query in (("forum", {"page": odd}), ("forum-plan", {"board": odd, "show": odd})):
         assert client.get(reverse(f"admin:{view}", args=[site.pk]), query).status_code == 200
     for view in ("clusters-make", "records"):
         sent = client.post if view == "clusters-make" else client.get
         assert sent(reverse(f"admin:{view}"), {"k": odd, "site": odd}).status_code in (200, 302)
     expected = 200 if odd == "" else 404
-    assert client.get(reverse("admin:export", args=["pages", "csv"]), {"run": odd}).status_code == expected
+    assert (
+        client.get(reverse("admin:export", args=["pages", "csv"]), {"run": odd}).status_code
+        == expected
+    )
 
 
 @pytest.mark.parametrize("token", ["s61", "t2026-01-01", "5~1", "s00~1", "s61~s62", "~"])
-def test_a_token_of_another_list_shows_the_first_page(client: Client, topic: Topic, token: str) -> None:
+def test_a_token_of_another_list_shows_the_first_page(
+    client: Client, topic: Topic, token: str
+) -> None:
     for view in ("topics", "sources", "runs", "records", "simulations"):
         assert client.get(reverse(f"admin:{view}"), {"after": token}).status_code == 200
 
 
 def test_nul_is_refused_wherever_it_stands(client: Client, topic: Topic, site: Site) -> None:
     assert client.get(reverse("admin:records"), {"q": "a\0b"}).status_code == 400
-    assert client.post(reverse("admin:topic-words", args=[topic.pk]), {"keywords": "a\0b"}).status_code == 400
-    assert client.post(reverse("admin:forum-model", args=[site.pk]), {"pattern_thread": "/a\0b"}).status_code == 400
+    assert (
+        client.post(reverse("admin:topic-words", args=[topic.pk]), {"keywords": "a\0b"}).status_code
+        == 400
+    )
+    assert (
+        client.post(
+            reverse("admin:forum-model", args=[site.pk]), {"pattern_thread": "/a\0b"}
+        ).status_code
+        == 400
+    )
     topic.refresh_from_db()
     assert topic.keywords == {"w": 1.0}
 
@@ -92,7 +116,9 @@ def test_a_file_that_is_no_text_is_kept_without_its_nul(client: Client, topic: T
     assert "crawler words" in kept.text and "\0" not in kept.text
 
 
-def test_scope_rules_that_make_no_sense_are_not_kept_for_the_schedule(client: Client, topic: Topic) -> None:
+def test_scope_rules_that_make_no_sense_are_not_kept_for_the_schedule(
+    client: Client, topic: Topic
+) -> None:
     asked = {"strategy": "best_first", "o_pages": "10", "depth": "deep", "keep": "1"}
     assert client.post(reverse("admin:topic-crawl", args=[topic.pk]), asked).status_code == 200
     topic.refresh_from_db()
@@ -103,9 +129,18 @@ def test_scope_rules_that_make_no_sense_are_not_kept_for_the_schedule(client: Cl
 def test_an_event_at_the_end_of_time_is_a_bad_row(client: Client, stamp: bytes) -> None:
     rows = b"board,thread,kind,ts\na,1,new,1700000000\na,1,reply," + stamp + b"\n"
     asked = {
-        "kind": "schedules", "policies": "era", "visits_per_board": "4", "history_days": 20, "test_days": 10, "theta": 0.5,
-        "reading": "cyclic", "bins": 24, "min_events": 0, "target_hours": 1, "timezone": "Asia/Shanghai",
+        "kind": "schedules",
+        "policies": "era",
+        "visits_per_board": "4",
+        "history_days": 20,
+        "test_days": 10,
+        "theta": 0.5,
+        "reading": "cyclic",
+        "bins": 24,
+        "min_events": 0,
+        "target_hours": 1,
+        "timezone": "Asia/Shanghai",
         "upload": SimpleUploadedFile("x.csv", rows),
-    }  # fmt: skip
+    }
     assert client.post(reverse("admin:simulation-new"), asked).status_code in (302, 422)
     assert EventLog.objects.get().bad_rows == 1

@@ -1,4 +1,5 @@
-"""The home page of an installation without runs: the three kinds of crawls, and starting and stopping the demonstration."""
+"""The home page of an installation without runs: the three kinds of crawls, and starting and
+stopping the demonstration."""
 
 from __future__ import annotations
 
@@ -54,17 +55,25 @@ def test_while_a_past_day_is_replayed_the_desk_says_so(place: Path) -> None:
     assert "replays 03-04 05:06 UTC" in client.get("/admin/status.json").json()["rate"]
     assert "It has reached 03-04 05:06 UTC." in client.get("/admin/").content.decode()
     os.utime(place / "demonstration.replay", (0, 0))
-    assert "pages a minute" in client.get("/admin/status.json").json()["rate"], "of a process that was killed"
+    assert "pages a minute" in client.get("/admin/status.json").json()["rate"], (
+        "of a process that was killed"
+    )
     demonstration.note_replay(datetime(2026, 3, 4, tzinfo=UTC))
     demonstration.note_replay(None)
     demonstration.note_replay(None)
-    assert 'id="replayed"' not in client.get("/admin/").content.decode() and demonstration.replaying() is None
+    assert (
+        'id="replayed"' not in client.get("/admin/").content.decode()
+        and demonstration.replaying() is None
+    )
 
 
 def test_where_nobody_watches_for_the_wish_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(demonstration.CAN)
     answer = desk("administrator").post(START, follow=True)
-    assert not demonstration.is_requested() and "only if the program was started with `manage.py serve`" in answer.content.decode()
+    assert (
+        not demonstration.is_requested()
+        and "only if the program was started with `manage.py serve`" in answer.content.decode()
+    )
 
 
 @pytest.mark.parametrize("path", ["runs/", "forums/boards/", "forums/threads/", "forums/posts/"])

@@ -1,4 +1,5 @@
-"""Charts are small and have titles and units on their axes; names from the web are never read as markup."""
+"""Charts are small and have titles and units on their axes; names from the web are never read as
+markup."""
 
 from __future__ import annotations
 
@@ -13,7 +14,13 @@ DAYS = [date(2026, 11, 1), date(2026, 11, 2)]
 
 
 def test_a_figure_is_small_and_its_axes_are_named() -> None:
-    drawn = chart("c", "Title", [Series("one", DAYS, [1, 2], NEW), Series("two", DAYS, [0, 3], UPDATED)], x="day (UTC)", y="posts a day")
+    drawn = chart(
+        "c",
+        "Title",
+        [Series("one", DAYS, [1, 2], NEW), Series("two", DAYS, [0, 3], UPDATED)],
+        x="day (UTC)",
+        y="posts a day",
+    )
     assert len(json.dumps(drawn.figure)) < 3000
     assert drawn.figure["layout"]["xaxis"]["title"]["text"] == "day (UTC)"
     assert drawn.figure["layout"]["yaxis"]["title"]["text"] == "posts a day"
@@ -30,17 +37,32 @@ def test_names_from_the_web_are_no_markup_for_the_chart() -> None:
 
 
 def test_few_bars_are_not_stretched_over_the_width() -> None:
-    drawn = chart("c", "Title", [Series("a", ["#1", "#2"], [1, 2], NEW)], x="", y="", dates=False).figure["layout"]
+    drawn = chart(
+        "c", "Title", [Series("a", ["#1", "#2"], [1, 2], NEW)], x="", y="", dates=False
+    ).figure["layout"]
     assert drawn["xaxis"]["range"] == [-0.5, 1.5], "no part of the chart stays blank"
     assert 1 - drawn["bargap"] == pytest.approx(0.85 * 2 / 12)
-    many = chart("c", "Title", [Series("a", list(map(str, range(30))), [1] * 30, NEW)], x="", y="", dates=False).figure["layout"]
+    many = chart(
+        "c",
+        "Title",
+        [Series("a", list(map(str, range(30))), [1] * 30, NEW)],
+        x="",
+        y="",
+        dates=False,
+    ).figure["layout"]
     assert many["bargap"] == pytest.approx(0.15)
 
 
 def test_every_row_of_a_heat_map_has_its_whole_height() -> None:
-    axis = heatmap("c", "Title", ["0", "1"], ["Mon", "Tue"], [[1, 2], [None, 3]], x="", y="", z="").figure["layout"]["yaxis"]
-    assert "minallowed" not in axis and axis["autorange"] == "reversed", "the first row lies on both sides of its number 0"
-    plain = chart("c", "Title", [Series("a", DAYS, [1, 2], NEW)], x="", y="").figure["layout"]["yaxis"]
+    axis = heatmap(
+        "c", "Title", ["0", "1"], ["Mon", "Tue"], [[1, 2], [None, 3]], x="", y="", z=""
+    ).figure["layout"]["yaxis"]
+    assert "minallowed" not in axis and axis["autorange"] == "reversed", (
+        "the first row lies on both sides of its number 0"
+    )
+    plain = chart("c", "Title", [Series("a", DAYS, [1, 2], NEW)], x="", y="").figure["layout"][
+        "yaxis"
+    ]
     assert plain["minallowed"] == 0
 
 
@@ -50,22 +72,40 @@ def test_nothing_to_draw_is_a_sentence() -> None:
 
 
 def test_a_second_axis_stands_at_the_right() -> None:
-    series = [Series("a", DAYS, [1, 2], NEW), Series("b", DAYS, [5, 6], UPDATED, line=True, second=True)]
+    series = [
+        Series("a", DAYS, [1, 2], NEW),
+        Series("b", DAYS, [5, 6], UPDATED, line=True, second=True),
+    ]
     drawn = chart("c", "Title", series, x="", y="requests", y2="MB").figure
-    assert drawn["layout"]["yaxis2"]["side"] == "right" and drawn["layout"]["yaxis2"]["title"]["text"] == "MB"
+    assert (
+        drawn["layout"]["yaxis2"]["side"] == "right"
+        and drawn["layout"]["yaxis2"]["title"]["text"] == "MB"
+    )
     assert drawn["data"][1]["yaxis"] == "y2"
 
 
 def test_every_category_can_be_named() -> None:
     words = [f"word {n}" for n in range(30)]
-    plain = chart("c", "Title", [Series("a", words, [1.5] * 30, NEW)], x="word", y="weight", dates=False).figure["layout"]["xaxis"]
-    named = chart("c", "Title", [Series("a", words, [1.5] * 30, NEW)], x="word", y="weight", dates=False, each=True).figure["layout"]["xaxis"]
+    plain = chart(
+        "c", "Title", [Series("a", words, [1.5] * 30, NEW)], x="word", y="weight", dates=False
+    ).figure["layout"]["xaxis"]
+    named = chart(
+        "c",
+        "Title",
+        [Series("a", words, [1.5] * 30, NEW)],
+        x="word",
+        y="weight",
+        dates=False,
+        each=True,
+    ).figure["layout"]["xaxis"]
     assert "dtick" not in plain and (named["tickmode"], named["dtick"]) == ("linear", 1)
 
 
 def test_small_counts_have_no_ticks_between_them() -> None:
     def axis(values: list[float | None]) -> dict[str, object]:
-        return chart("c", "Title", [Series("a", DAYS, values, NEW)], x="", y="").figure["layout"]["yaxis"]
+        return chart("c", "Title", [Series("a", DAYS, values, NEW)], x="", y="").figure["layout"][
+            "yaxis"
+        ]
 
     assert axis([1, 2])["dtick"] == 1
     assert "dtick" not in axis([1, 200]) and "dtick" not in axis([0.5, 1])

@@ -1,4 +1,5 @@
-"""Every button that destroys something asks for confirmation, can be undone, or is on a page that requires typing a name."""
+"""Every button that destroys something asks for confirmation, can be undone, or is on a page that
+requires typing a name."""
 
 from __future__ import annotations
 
@@ -19,22 +20,27 @@ VALUES = re.compile(r"(?:name=\"do\" value=\"(?:remove|delete|drop)\"|name=\"dro
 PAGES = {"forum-delete", "topic-delete", "source-delete"}
 """Pages that show what would be deleted and ask for its name."""
 RETURNS = {"forum-rule-remove"}
-"""Earlier versions of a forum's model are listed, each with a button that restores it, so applying one can be undone."""
+"""Earlier versions of a forum's model are listed, each with a button that restores it, so applying
+one can be undone."""
 
 
 def posts() -> set[str]:
     """Names of the URL patterns of the web interface whose wording indicates a deletion."""
+
     def names(patterns: list[Any]) -> Iterator[str]:
         for one in patterns:
             yield from names(one.url_patterns) if isinstance(one, URLResolver) else [one.name or ""]
 
-    return {name for name in names(get_resolver("crawlmgr.urls").url_patterns) if DESTROYS.search(name)}
+    return {
+        name for name in names(get_resolver("crawlmgr.urls").url_patterns) if DESTROYS.search(name)
+    }
 
 
 def forms() -> list[tuple[str, str]]:
     """Every form that sends something, with the name of its template."""
     return [
-        (str(path.relative_to(TEMPLATES)), form) for path in sorted(TEMPLATES.rglob("*.html"))
+        (str(path.relative_to(TEMPLATES)), form)
+        for path in sorted(TEMPLATES.rglob("*.html"))
         for form in FORM.findall(path.read_text(encoding="utf-8"))
     ]
 
@@ -48,10 +54,17 @@ def test_what_destroys_asks_first(name: str) -> None:
 
 
 def test_what_is_removed_by_a_choice_among_buttons_asks_first() -> None:
-    buttons = [(place, button) for place, form in forms() for button in BUTTON.findall(form) if VALUES.search(button)]
+    buttons = [
+        (place, button)
+        for place, form in forms()
+        for button in BUTTON.findall(form)
+        if VALUES.search(button)
+    ]
     buttons += [
-        (str(path.relative_to(TEMPLATES)), button) for path in TEMPLATES.rglob("settings_presets.html")
-        for button in BUTTON.findall(path.read_text(encoding="utf-8")) if VALUES.search(button)
+        (str(path.relative_to(TEMPLATES)), button)
+        for path in TEMPLATES.rglob("settings_presets.html")
+        for button in BUTTON.findall(path.read_text(encoding="utf-8"))
+        if VALUES.search(button)
     ]
     assert len(buttons) >= 3
     for place, button in buttons:
@@ -60,6 +73,8 @@ def test_what_is_removed_by_a_choice_among_buttons_asks_first() -> None:
 
 def test_deletions_of_whole_sites_ask_for_their_name() -> None:
     for name in PAGES:
-        folder = {"forum-delete": "forums", "topic-delete": "focused", "source-delete": "deepweb"}[name]
+        folder = {"forum-delete": "forums", "topic-delete": "focused", "source-delete": "deepweb"}[
+            name
+        ]
         text = (TEMPLATES / folder / "delete.html").read_text(encoding="utf-8")
         assert 'name="name"' in text and "required" in text

@@ -1,5 +1,6 @@
-"""Checks that every control of the web interface works: each link of each page leads to a page, each form to an address that
-accepts it, and the view behind it reads every field that the form sends."""
+"""Checks that every control of the web interface works: each link of each page leads to a page,
+each form to an address that accepts it, and the view behind it reads every field that the form
+sends."""
 
 from __future__ import annotations
 
@@ -27,7 +28,14 @@ from tests.crawlmgr.admin.rows import user
 pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.slow]
 SIZES = {"forums": 3, "pages": 600, "posts": 4000, "runs": 100, "topic_pages": 40}
 NEVER_READ = {"csrfmiddlewaretoken"}
-ELSEWHERE = ("/admin/logout/", "/static/", "/i18n/", "/admin/auth/", "/admin/django_q/", "/admin/password_change/")
+ELSEWHERE = (
+    "/admin/logout/",
+    "/static/",
+    "/i18n/",
+    "/admin/auth/",
+    "/admin/django_q/",
+    "/admin/password_change/",
+)
 
 
 @pytest.fixture
@@ -55,7 +63,11 @@ def pages(client: Client, sizes: Sizes) -> Iterator[tuple[str, Any]]:
     """Address and parsed HTML of every view that is a page."""
     for address in page_addresses(sizes):
         answer = client.get(address)
-        if answer.status_code == 200 and not answer.streaming and answer.headers["Content-Type"].startswith("text/html"):
+        if (
+            answer.status_code == 200
+            and not answer.streaming
+            and answer.headers["Content-Type"].startswith("text/html")
+        ):
             yield address, html.document_fromstring(answer.content.decode() or "<p>")
 
 
@@ -66,7 +78,11 @@ def test_every_link_leads_to_a_page(client: Client, sizes: Sizes) -> None:
         for link in tree.xpath("//a[@href]"):
             parts = urlsplit(urljoin(address, link.get("href")))
             target = f"{parts.path}?{parts.query}" if parts.query else parts.path
-            if parts.netloc or not parts.path.startswith("/admin/") or parts.path.startswith(ELSEWHERE):
+            if (
+                parts.netloc
+                or not parts.path.startswith("/admin/")
+                or parts.path.startswith(ELSEWHERE)
+            ):
                 continue
             if _like(target) not in asked:
                 answer = client.get(target)
@@ -74,9 +90,15 @@ def test_every_link_leads_to_a_page(client: Client, sizes: Sizes) -> None:
                 answer.close()
                 if answer.status_code not in (200, 302):
                     wrong.append(f"{address}: {target}: {answer.status_code}")
-            if parts.fragment and parts.path == address.partition("?")[0] and not tree.xpath(f"//*[@id='{parts.fragment}']"):
+            if (
+                parts.fragment
+                and parts.path == address.partition("?")[0]
+                and not tree.xpath(f"//*[@id='{parts.fragment}']")
+            ):
                 wrong.append(f"{address}: nothing is called {parts.fragment}")
-    missing = [one for one in wrong if "/download" not in one and "/exports/file/" not in one]  # the test data has no files
+    missing = [
+        one for one in wrong if "/download" not in one and "/exports/file/" not in one
+    ]  # the test data has no files
     assert len(asked) > 100 and not missing, "\n".join(missing)
 
 
@@ -119,8 +141,12 @@ def watched(asked: set[str]) -> Iterator[None]:
         return made
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(WSGIRequest, "POST", property(lambda self: note(plain_post.fget(self)), plain_post.fset))
-        patch.setattr(WSGIRequest, "GET", property(lambda self: note(plain_get.__get__(self, WSGIRequest))))
+        patch.setattr(
+            WSGIRequest, "POST", property(lambda self: note(plain_post.fget(self)), plain_post.fset)
+        )
+        patch.setattr(
+            WSGIRequest, "GET", property(lambda self: note(plain_get.__get__(self, WSGIRequest)))
+        )
         yield
 
 
@@ -128,14 +154,23 @@ def _value(field: Any) -> str:
     """A value that is valid for a form field."""
     if field.tag == "select":
         options = [one.get("value", one.text_content()) for one in field.iter("option")]
-        chosen = [one.get("value", one.text_content()) for one in field.iter("option") if one.get("selected") is not None]
+        chosen = [
+            one.get("value", one.text_content())
+            for one in field.iter("option")
+            if one.get("selected") is not None
+        ]
         return (chosen or options or [""])[-1]
     if field.tag == "textarea":
         return field.text or "words"
     given = field.get("value")
     if given not in (None, ""):
         return str(given)
-    return {"number": field.get("min") or "1", "url": "http://a.example/", "search": "a", "date": "2026-01-01"}.get(field.get("type", "text"), "a")
+    return {
+        "number": field.get("min") or "1",
+        "url": "http://a.example/",
+        "search": "a",
+        "date": "2026-01-01",
+    }.get(field.get("type", "text"), "a")
 
 
 def _sent(form: Any, tree: Any) -> tuple[dict[str, list[str]], list[Any]]:
@@ -168,7 +203,11 @@ def test_every_form_is_taken_and_every_field_is_read(client: Client, sizes: Size
             fields, buttons = _sent(form, tree)
             method = form.get("method", "get").lower()
             action = urljoin(address, form.get("action") or address)
-            if form.get("method") == "dialog" or action.startswith(ELSEWHERE) or "/admin/api/" in action:
+            if (
+                form.get("method") == "dialog"
+                or action.startswith(ELSEWHERE)
+                or "/admin/api/" in action
+            ):
                 continue
             if form.xpath("ancestor::dialog"):
                 continue  # filled by the palette's script
@@ -182,11 +221,16 @@ def test_every_form_is_taken_and_every_field_is_read(client: Client, sizes: Size
     assert len(known) > 60 and not wrong, "\n".join(wrong)
 
 
-def _dead(client: Client, method: str, action: str, fields: dict[str, list[str]], buttons: list[Any]) -> list[str]:
-    """Submits a form with each of its buttons; returns its problems: fields that no view reads, and addresses that reject it."""
+def _dead(
+    client: Client, method: str, action: str, fields: dict[str, list[str]], buttons: list[Any]
+) -> list[str]:
+    """Submits a form with each of its buttons; returns its problems: fields that no view reads, and
+    addresses that reject it."""
     asked: set[str] = set()
     wrong, names = [], set(fields)
-    bare = {name: [""] if values == ["a"] else values for name, values in fields.items()}  # optional fields are sent empty too
+    bare = {
+        name: [""] if values == ["a"] else values for name, values in fields.items()
+    }  # optional fields are sent empty too
     for button, filled in product(buttons or [None], (fields, bare)):
         target, data = action, dict(filled)
         if button is not None and button.get("name"):

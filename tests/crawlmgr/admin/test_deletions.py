@@ -1,4 +1,5 @@
-"""Deletion from a list: rows disappear at once, return by Undo, and are deleted for good when due."""
+"""Deletion from a list: rows disappear at once, return by Undo, and are deleted for good when
+due."""
 
 from __future__ import annotations
 
@@ -38,13 +39,22 @@ def test_ticked_forums_leave_the_list_come_back_and_go_for_good() -> None:
     one, two, three = forums()
     admin = browser("administrator")
     to = {"at": "/admin/forums/?sort=-name"}
-    answer = admin.post("/admin/forums/do/", {"do": "delete", "row": [one.pk, two.pk], **to}, follow=True)
+    answer = admin.post(
+        "/admin/forums/do/", {"do": "delete", "row": [one.pk, two.pk], **to}, follow=True
+    )
     text = answer.content.decode()
-    assert answer.redirect_chain[-1][0] == "/admin/forums/?sort=-name" and "2 deleted" in text and 'value="undo"' in text
+    assert (
+        answer.redirect_chain[-1][0] == "/admin/forums/?sort=-name"
+        and "2 deleted" in text
+        and 'value="undo"' in text
+    )
     assert f'data-row="{three.pk}"' in text and f'data-row="{one.pk}"' not in text
     assert "Forum 1" in text.split('id="gone-forums"')[1].split("</div>")[0]
     admin.post("/admin/forums/do/", {"do": "undo", **to})
-    assert f'data-row="{one.pk}"' in admin.get("/admin/forums/").content.decode() and not Deletion.objects.exists()
+    assert (
+        f'data-row="{one.pk}"' in admin.get("/admin/forums/").content.decode()
+        and not Deletion.objects.exists()
+    )
 
     admin.post("/admin/forums/do/", {"do": "delete", "row": [one.pk]})
     due = Deletion.objects.get().due
@@ -59,16 +69,23 @@ def test_who_may_not_delete_neither_deletes_nor_takes_back() -> None:
     operator = browser("operator")
     assert operator.post("/admin/forums/do/", {"do": "delete", "row": [one.pk]}).status_code == 403
     browser("administrator").post("/admin/forums/do/", {"do": "delete", "row": [one.pk]})
-    assert operator.post("/admin/forums/do/", {"do": "undo"}).status_code == 403 and Deletion.objects.count() == 1
+    assert (
+        operator.post("/admin/forums/do/", {"do": "undo"}).status_code == 403
+        and Deletion.objects.count() == 1
+    )
     text = operator.get("/admin/forums/").content.decode()
     assert 'id="gone-forums"' in text and 'value="undo"' not in text
 
 
 def test_an_export_that_is_being_written_goes_later() -> None:
-    kept = Export.objects.create(name="Posts", table="posts", format="csv", columns=[], keep=1, created=NOW)
+    kept = Export.objects.create(
+        name="Posts", table="posts", format="csv", columns=[], keep=1, created=NOW
+    )
     admin = browser("administrator")
     admin.post("/admin/exports/do/", {"do": "delete", "row": [kept.pk]})
-    run = Run.objects.create(kind="export", label="Posts", target=kept.pk, state="running", created=NOW)
+    run = Run.objects.create(
+        kind="export", label="Posts", target=kept.pk, state="running", created=NOW
+    )
     row = Deletion.objects.get()
     assert deletions.carry_out(row.due) == 0 and Export.objects.exists()
     assert deletions.undo("export") == 0, "it has begun"
@@ -77,18 +94,24 @@ def test_an_export_that_is_being_written_goes_later() -> None:
     assert deletions.carry_out(row.due + deletions.AGAIN) == 1 and not Export.objects.exists()
 
 
-def test_what_is_taken_back_while_the_dispatcher_looks_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A deletion that a user undoes after the dispatcher has read its row, but before it claims the row, is not made."""
+def test_what_is_taken_back_while_the_dispatcher_looks_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A deletion that a user undoes after the dispatcher has read its row, but before it claims the
+    row, is not made."""
     one, *_others = forums()
     deletions.ask("forum", {one.pk: "x"}, NOW)
     rows = list(Deletion.objects.select_related("by"))
     deletions.undo("forum")
-    monkeypatch.setattr(deletions.Deletion.objects, "filter", _once(rows, deletions.Deletion.objects.filter))
+    monkeypatch.setattr(
+        deletions.Deletion.objects, "filter", _once(rows, deletions.Deletion.objects.filter)
+    )
     assert deletions.carry_out(NOW + deletions.UNDO) == 0 and Site.objects.count() == 3
 
 
 def _once(rows: list[Deletion], plain: object) -> object:
-    """A substitute for `filter` whose first call returns these outdated rows; later calls go to the real one, `plain`."""
+    """A substitute for `filter` whose first call returns these outdated rows; later calls go to the
+    real one, `plain`."""
     answers = [rows]
 
     class Read:
@@ -108,11 +131,16 @@ def test_asking_twice_is_asking_once_and_the_first_time_counts() -> None:
 def test_a_deletion_of_what_is_gone_already_is_done(settings: LazySettings) -> None:
     for kind in settings.DELETABLE:
         deletions.ask(kind, {999: "x"}, NOW)
-    assert deletions.carry_out(NOW + deletions.UNDO) == len(settings.DELETABLE) and not Deletion.objects.exists()
+    assert (
+        deletions.carry_out(NOW + deletions.UNDO) == len(settings.DELETABLE)
+        and not Deletion.objects.exists()
+    )
 
 
 def test_ticked_topics_and_search_sites_go_and_come_back() -> None:
-    topic, other = (topics.add(name, ["https://example.org/"], now=NOW) for name in ("Rust", "Moss"))
+    topic, other = (
+        topics.add(name, ["https://example.org/"], now=NOW) for name in ("Rust", "Moss")
+    )
     source = Source.objects.create(url="http://a.example/", key_hash=1, name="Shop", created=NOW)
     admin = browser("administrator")
     for path, kept, gone in (("topics", "Moss", topic), ("deepweb", None, source)):
@@ -125,4 +153,8 @@ def test_ticked_topics_and_search_sites_go_and_come_back() -> None:
     Deletion.objects.update(due=NOW)
     dispatch.dispatch(NOW + timedelta(minutes=1))
     dispatch.dispatch(NOW + timedelta(minutes=5))
-    assert not Source.objects.exists() and list(Topic.objects.all()) == [other] and not Deletion.objects.exists()
+    assert (
+        not Source.objects.exists()
+        and list(Topic.objects.all()) == [other]
+        and not Deletion.objects.exists()
+    )

@@ -1,4 +1,5 @@
-"""Error pages in the layout of the web interface, with a link back, in both languages; scripts get JSON or one line of text."""
+"""Error pages in the layout of the web interface, with a link back, in both languages; scripts get
+JSON or one line of text."""
 
 from __future__ import annotations
 
@@ -34,10 +35,22 @@ def _gone() -> OperationalError:
 
 
 AWAY: tuple[tuple[Callable[[], Exception], str, str], ...] = (
-    (lambda: _sqlite(sqlite3.SQLITE_BUSY, "database is locked"), "The database is busy", "数据库正忙"),
+    (
+        lambda: _sqlite(sqlite3.SQLITE_BUSY, "database is locked"),
+        "The database is busy",
+        "数据库正忙",
+    ),
     (_gone, "The database is busy", "数据库正忙"),
-    (lambda: _sqlite(sqlite3.SQLITE_FULL, "database or disk is full"), "The disk is full", "磁盘已满"),
-    (lambda: _sqlite(sqlite3.SQLITE_CANTOPEN, "unable to open database file"), "The database is unavailable", "数据库不可用"),
+    (
+        lambda: _sqlite(sqlite3.SQLITE_FULL, "database or disk is full"),
+        "The disk is full",
+        "磁盘已满",
+    ),
+    (
+        lambda: _sqlite(sqlite3.SQLITE_CANTOPEN, "unable to open database file"),
+        "The database is unavailable",
+        "数据库不可用",
+    ),
 )
 
 
@@ -67,12 +80,19 @@ def chinese(client: Client, path: str, **more: Any) -> Any:
 
 
 @pytest.mark.parametrize(("make", "english", "zh"), AWAY)
-def test_a_database_that_is_away_is_told_with_503(client: Client, failing: Any, make: Any, english: str, zh: str) -> None:
+def test_a_database_that_is_away_is_told_with_503(
+    client: Client, failing: Any, make: Any, english: str, zh: str
+) -> None:
     failing(make)
     answer = client.get("/admin/runs/?state=failed")
     text = answer.content.decode()
     assert answer.status_code == 503 and answer.headers["Retry-After"] == "5"
-    assert english in text and WAY_HOME in text and 'href="/admin/runs/?state=failed"' in text and 'http-equiv="refresh"' in text
+    assert (
+        english in text
+        and WAY_HOME in text
+        and 'href="/admin/runs/?state=failed"' in text
+        and 'http-equiv="refresh"' in text
+    )
     assert "desk.css" in text and "Traceback" not in text and "locked" not in text
     assert zh in chinese(client, "/admin/runs/").content.decode()
 
@@ -90,32 +110,58 @@ def test_the_page_itself_asks_the_database_for_nothing(monkeypatch: pytest.Monke
     assert answer.status_code == 503 and "The database is busy" in answer.content.decode()
 
 
-def test_what_was_sent_is_not_sent_again_by_itself(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_sent_is_not_sent_again_by_itself(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("crawlmgr.reads.runs.get", lambda *_: (_ for _ in ()).throw(AWAY[0][0]()))
-    answer = client.post("/admin/runs/1/pause/", headers={"Host": "testserver", "Referer": "http://testserver/admin/runs/?x=1"})
+    answer = client.post(
+        "/admin/runs/1/pause/",
+        headers={"Host": "testserver", "Referer": "http://testserver/admin/runs/?x=1"},
+    )
     text = answer.content.decode()
-    assert answer.status_code == 503 and "http-equiv" not in text and 'href="/admin/runs/?x=1"' in text
+    assert (
+        answer.status_code == 503 and "http-equiv" not in text and 'href="/admin/runs/?x=1"' in text
+    )
     assert "What you sent may not have been stored" in text
 
 
-@pytest.mark.parametrize("foreign", ["https://evil.example/x", "http://testserver//evil.example/", "javascript:alert(1)"])
+@pytest.mark.parametrize(
+    "foreign", ["https://evil.example/x", "http://testserver//evil.example/", "javascript:alert(1)"]
+)
 def test_the_way_back_leads_nowhere_else(client: Client, foreign: str) -> None:
-    text = client.get("/admin/runs/999999/", headers={"Host": "testserver", "Referer": foreign}).content.decode()
-    assert "evil" not in text and "javascript" not in text.split('id="content"')[1].split("</section>")[0]
+    text = client.get(
+        "/admin/runs/999999/", headers={"Host": "testserver", "Referer": foreign}
+    ).content.decode()
+    assert (
+        "evil" not in text
+        and "javascript" not in text.split('id="content"')[1].split("</section>")[0]
+    )
 
 
 def test_scripts_get_json(client: Client, failing: Any) -> None:
     failing(AWAY[0][0])
-    for answer in (client.get("/admin/status.json"), client.get("/admin/runs/", headers={"Accept": "application/json"})):
+    for answer in (
+        client.get("/admin/status.json"),
+        client.get("/admin/runs/", headers={"Accept": "application/json"}),
+    ):
         told = json.loads(answer.content)
-        assert answer.status_code == 503 == told["status"] and told["error"] == "The database is busy" and told["detail"]
+        assert (
+            answer.status_code == 503 == told["status"]
+            and told["error"] == "The database is busy"
+            and told["detail"]
+        )
     assert json.loads(chinese(client, "/admin/nowhere.json").content)["status"] == 404
 
 
 def test_a_monitor_gets_a_line(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crawlmgr.reads.metrics.metrics", lambda _: (_ for _ in ()).throw(AWAY[0][0]()))
+    monkeypatch.setattr(
+        "crawlmgr.reads.metrics.metrics", lambda _: (_ for _ in ()).throw(AWAY[0][0]())
+    )
     client.force_login(User.objects.get(username="operator"))
-    answer = client.get("/metrics", headers={"Accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5,*/*;q=0.1"})
+    answer = client.get(
+        "/metrics",
+        headers={"Accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5,*/*;q=0.1"},
+    )
     assert answer.status_code == 503 and answer.headers["Content-Type"].startswith("text/plain")
     assert answer.content.decode().count("\n") == 1
 
@@ -124,7 +170,12 @@ def test_an_error_of_the_program_is_a_page_too(client: Client, failing: Any) -> 
     failing(lambda: RuntimeError("secret detail"))
     answer = client.get("/admin/runs/")
     text = answer.content.decode()
-    assert answer.status_code == 500 and "Something went wrong" in text and WAY_HOME in text and "secret detail" not in text
+    assert (
+        answer.status_code == 500
+        and "Something went wrong" in text
+        and WAY_HOME in text
+        and "secret detail" not in text
+    )
     assert "http-equiv" not in text and "出错了" in chinese(client, "/admin/runs/").content.decode()
 
 
@@ -135,10 +186,17 @@ def test_an_error_of_the_program_is_a_page_too(client: Client, failing: Any) -> 
         ("/admin/runs/999999/", 404, "Page not found", "找不到页面"),
         ("/admin/auth/user/", 403, "Not allowed", "没有权限"),
         ("/admin/runs/?q=%00", 400, "That request cannot be read", "无法理解这个请求"),
-        ("/admin/runs/1/pause/", 405, "This address cannot be opened directly", "这个地址不能直接打开"),
+        (
+            "/admin/runs/1/pause/",
+            405,
+            "This address cannot be opened directly",
+            "这个地址不能直接打开",
+        ),
     ],
 )
-def test_who_is_logged_in_stays_in_the_desk(client: Client, path: str, status: int, english: str, zh: str) -> None:
+def test_who_is_logged_in_stays_in_the_desk(
+    client: Client, path: str, status: int, english: str, zh: str
+) -> None:
     answer = client.get(path)
     text = answer.content.decode()
     assert answer.status_code == status and english in text and WAY_HOME in text
@@ -169,4 +227,8 @@ def test_a_body_larger_than_the_desk_takes_in_is_not_read(client: Client, settin
     settings.MAX_UPLOAD_BYTES = 2_000_000
     with CaptureQueriesContext(connection) as caught:
         answer = client.post("/admin/topics/add/", {"texts": "x" * 3_000_000})
-    assert answer.status_code == 413 and "At most 2 MB can be sent at once" in answer.content.decode() and not caught.captured_queries
+    assert (
+        answer.status_code == 413
+        and "At most 2 MB can be sent at once" in answer.content.decode()
+        and not caught.captured_queries
+    )

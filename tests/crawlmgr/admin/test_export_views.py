@@ -1,4 +1,5 @@
-"""The exports pages: a preview before anything is saved, then the file, then a download address for programs."""
+"""The exports pages: a preview before anything is saved, then the file, then a download address for
+programs."""
 
 from __future__ import annotations
 
@@ -34,19 +35,35 @@ def test_the_first_rows_are_shown_and_nothing_is_kept(client: Client) -> None:
     shown = client.get("/admin/exports/new/?table=posts").content.decode()
     author = Post.objects.order_by("pk")[0].author
     assert "thread_url" in shown and author and EVIL not in shown
-    only = client.post("/admin/exports/new/?table=posts", {**FILLED, "columns": ["author"]}).content.decode()
+    only = client.post(
+        "/admin/exports/new/?table=posts", {**FILLED, "columns": ["author"]}
+    ).content.decode()
     assert ">author</td>" in only and ">thread_url</td>" not in only
-    none = client.post("/admin/exports/new/?table=posts", {**FILLED, "site": "99999"}).content.decode()
+    none = client.post(
+        "/admin/exports/new/?table=posts", {**FILLED, "site": "99999"}
+    ).content.decode()
     assert "No row matches." in none
     assert not Export.objects.exists()
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"name": ""}, {"format": "exe"}, {"keep": "0"}, {"every_hours": "7"}, {"columns": ["x"]}, {"days": "-1"}]
+    "wrong",
+    [
+        {"name": ""},
+        {"format": "exe"},
+        {"keep": "0"},
+        {"every_hours": "7"},
+        {"columns": ["x"]},
+        {"days": "-1"},
+    ],
 )
 def test_a_wrong_wish_is_said_beside_the_form(client: Client, wrong: dict[str, Any]) -> None:
     answer = client.post("/admin/exports/new/?table=posts", {**FILLED, **wrong, "keep-it": "1"})
-    assert answer.status_code == 422 and 'class="wrong"' in answer.content.decode() and not Export.objects.exists()
+    assert (
+        answer.status_code == 422
+        and 'class="wrong"' in answer.content.decode()
+        and not Export.objects.exists()
+    )
     assert client.get("/admin/exports/new/?table=nothing").status_code == 404
 
 
@@ -57,10 +74,15 @@ def test_site_and_run_are_chosen_by_name(client: Client) -> None:
     shown = client.get(f"/admin/exports/new/?table=posts&site={site.pk}").content.decode()
     assert f'value="Riverside forum #{site.pk}"' in shown and '<datalist id="run-names">' in shown
     for wish in ("riverside", f"Riverside forum #{site.pk}", str(site.pk)):
-        client.post("/admin/exports/new/?table=posts", {**FILLED, "site": wish, "run": str(run.pk), "keep-it": "1"})
+        client.post(
+            "/admin/exports/new/?table=posts",
+            {**FILLED, "site": wish, "run": str(run.pk), "keep-it": "1"},
+        )
         made = Export.objects.get()
         assert (made.site, made.run) == (site.pk, run.pk), wish
-        assert "<dd>Riverside forum</dd>" in client.get(f"/admin/exports/{made.pk}/").content.decode()
+        assert (
+            "<dd>Riverside forum</dd>" in client.get(f"/admin/exports/{made.pk}/").content.decode()
+        )
         Run.objects.filter(kind="export").delete()
         made.delete()
     for wrong in ({"site": "nowhere"}, {"site": "#"}, {"run": "-1"}, {"run": "9" * 40}):
@@ -72,11 +94,17 @@ def test_site_and_run_are_chosen_by_name(client: Client) -> None:
 def test_a_part_of_a_name_that_several_have_is_asked_back(client: Client) -> None:
     Site.objects.update(name="Riverside forum")
     answer = client.post("/admin/exports/new/?table=posts", {**FILLED, "site": "riverside"})
-    assert answer.status_code == 422 and "Several names contain this text" in answer.content.decode()
+    assert (
+        answer.status_code == 422 and "Several names contain this text" in answer.content.decode()
+    )
 
 
-def test_kept_written_and_fetched_by_its_address_it_is_the_database_row_by_row(client: Client) -> None:
-    answer = client.post("/admin/exports/new/?table=posts", {**FILLED, "columns": ["author", "text"], "keep-it": "1"})
+def test_kept_written_and_fetched_by_its_address_it_is_the_database_row_by_row(
+    client: Client,
+) -> None:
+    answer = client.post(
+        "/admin/exports/new/?table=posts", {**FILLED, "columns": ["author", "text"], "keep-it": "1"}
+    )
     export = Export.objects.get()
     assert answer.headers["Location"] == f"/admin/exports/{export.pk}/"
     assert "Being written" in client.get(f"/admin/exports/{export.pk}/?part=live").content.decode()
@@ -91,10 +119,14 @@ def test_kept_written_and_fetched_by_its_address_it_is_the_database_row_by_row(c
     answer = program.get(address)
     found = list(csv.reader(io.StringIO(b"".join(answer.streaming_content).decode(), newline="")))
     rows = Post.objects.order_by("pk").values_list("author", "text")
-    assert found[1:] == [[f"'{cell}" if cell[:1] in ("=", "+", "-", "@") else cell for cell in row] for row in rows]
+    assert found[1:] == [
+        [f"'{cell}" if cell[:1] in ("=", "+", "-", "@") else cell for cell in row] for row in rows
+    ]
     manifest = json.loads(b"".join(program.get(f"{address}?manifest").streaming_content))
     assert manifest["sha256"] == file.sha256 and manifest["rows"] == len(rows)
-    assert program.get(address, headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304
+    assert (
+        program.get(address, headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304
+    )
     assert program.post(address).status_code == 405
     client.post(f"/admin/exports/{export.pk}/address/remove/")
     assert program.get(address).status_code == 404
@@ -121,9 +153,14 @@ def test_the_plan_is_set_and_a_wrong_one_refused(client: Client) -> None:
     assert (export.every_hours, export.keep) == (24, 9)
 
 
-def test_the_list_asks_as_often_for_one_export_as_for_many(client: Client, django_assert_max_num_queries: Any) -> None:
+def test_the_list_asks_as_often_for_one_export_as_for_many(
+    client: Client, django_assert_max_num_queries: Any
+) -> None:
     now = Run.objects.order_by("pk")[0].created
-    Export.objects.bulk_create(Export(name=f"{EVIL} {n}"[:100], table="posts", format="csv", created=now) for n in range(30))
+    Export.objects.bulk_create(
+        Export(name=f"{EVIL} {n}"[:100], table="posts", format="csv", created=now)
+        for n in range(30)
+    )
     client.get("/admin/exports/")
     with django_assert_max_num_queries(45):
         text = client.get("/admin/exports/").content.decode()

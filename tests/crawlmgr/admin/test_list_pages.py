@@ -1,4 +1,5 @@
-"""Every list of the desk: each order shows all rows exactly once, and each filter and action does what it says."""
+"""Every list of the desk: each order shows all rows exactly once, and each filter and action does
+what it says."""
 
 from __future__ import annotations
 
@@ -30,14 +31,17 @@ FEW = {"forums": 4, "pages": 60, "posts": 900, "runs": 40, "topic_pages": 1400}
 
 @pytest.fixture
 def filled() -> Sizes:
-    """Creates rows of every kind, as `bench desk` does; some lack the value that a list is sorted by."""
+    """Creates rows of every kind, as `bench desk` does; some lack the value that a list is sorted
+    by."""
     made = Sizes(**FEW, now=NOW)
     for dotted in settings.DESK_ROWS:
         import_string(f"{dotted}.fill")(made)
     Thread.objects.filter(pk__in=[2, 4, 9]).update(last_reply=None, replies=None, created=None)
     Thread.objects.filter(pk__in=[3, 4]).update(gone_at=NOW, pending=True)
     Board.objects.filter(pk__in=[5, 6]).update(last_visit=None, next_visit=None, enabled=False)
-    Topic.objects.filter(pk__in=Topic.objects.order_by("pk").values("pk")[:2]).update(strategy="shark", interval_seconds=86_400)
+    Topic.objects.filter(pk__in=Topic.objects.order_by("pk").values("pk")[:2]).update(
+        strategy="shark", interval_seconds=86_400
+    )
     Topic.objects.create(name="never crawled", added=NOW)
     sources.add(["http://new.example/"], NOW, {})
     WarcFile.objects.filter(pk=3).update(closed=None)
@@ -55,11 +59,25 @@ def client() -> Client:
 def lists() -> list[str]:
     run = TopicRun.objects.order_by("pk")[1].pk
     return [
-        "/admin/forums/boards/", "/admin/forums/boards/?site=1", "/admin/forums/threads/", "/admin/forums/threads/?site=1",
-        "/admin/forums/board/1/", "/admin/forums/posts/", f"/admin/topics/run/{run}/pages/", "/admin/deepweb/records/",
-        "/admin/deepweb/records/?site=1", "/admin/deepweb/harvests/", "/admin/exports/", "/admin/hosts/", "/admin/events/",
-        "/admin/topics/", "/admin/deepweb/", "/admin/archive/", "/admin/forums/", "/admin/runs/",
-    ]  # fmt: skip
+        "/admin/forums/boards/",
+        "/admin/forums/boards/?site=1",
+        "/admin/forums/threads/",
+        "/admin/forums/threads/?site=1",
+        "/admin/forums/board/1/",
+        "/admin/forums/posts/",
+        f"/admin/topics/run/{run}/pages/",
+        "/admin/deepweb/records/",
+        "/admin/deepweb/records/?site=1",
+        "/admin/deepweb/harvests/",
+        "/admin/exports/",
+        "/admin/hosts/",
+        "/admin/events/",
+        "/admin/topics/",
+        "/admin/deepweb/",
+        "/admin/archive/",
+        "/admin/forums/",
+        "/admin/runs/",
+    ]
 
 
 def keys(client: Client, address: str) -> list[int]:
@@ -70,11 +88,14 @@ def keys(client: Client, address: str) -> list[int]:
 
 def orders(client: Client, address: str) -> list[str]:
     text = client.get(f"{address}{'&' if '?' in address else '?'}part=rows").content.decode()
-    return sorted(set(re.findall(r'[?;]sort=(-?[\w]+)', text.split("<thead>", 1)[1].split("</thead>", 1)[0])))
+    return sorted(
+        set(re.findall(r"[?;]sort=(-?[\w]+)", text.split("<thead>", 1)[1].split("</thead>", 1)[0]))
+    )
 
 
 def test_every_order_of_every_list_shows_each_row_once(client: Client, filled: Sizes) -> None:
-    """Ascending and descending orders show the same rows; rows without a value come last in both."""
+    """Ascending and descending orders show the same rows; rows without a value come last in
+    both."""
     for address in lists():
         sign = "&" if "?" in address else "?"
         plain = keys(client, address)
@@ -93,24 +114,50 @@ def test_every_order_of_every_list_shows_each_row_once(client: Client, filled: S
         ("/admin/forums/boards/?show=never", lambda: Board.objects.filter(last_visit=None)),
         ("/admin/forums/boards/?q=board+1", lambda: Board.objects.filter(name__icontains="1")),
         ("/admin/forums/threads/?show=gone", lambda: Thread.objects.exclude(gone_at=None)),
-        ("/admin/forums/threads/?show=pending&site=1", lambda: Thread.objects.filter(pending=True, site=1)),
-        ("/admin/forums/threads/?q=number+7", lambda: Thread.objects.filter(title__icontains="number").filter(title__icontains="7")),
-        ("/admin/forums/board/1/?show=gone&sort=posts", lambda: Thread.objects.filter(board=1).exclude(gone_at=None)),
+        (
+            "/admin/forums/threads/?show=pending&site=1",
+            lambda: Thread.objects.filter(pending=True, site=1),
+        ),
+        (
+            "/admin/forums/threads/?q=number+7",
+            lambda: Thread.objects.filter(title__icontains="number").filter(title__icontains="7"),
+        ),
+        (
+            "/admin/forums/board/1/?show=gone&sort=posts",
+            lambda: Thread.objects.filter(board=1).exclude(gone_at=None),
+        ),
         ("/admin/topics/?q=1", lambda: Topic.objects.filter(name__icontains="1")),
         ("/admin/topics/?strategy=shark&sort=rate", lambda: Topic.objects.filter(strategy="shark")),
-        ("/admin/topics/?show=on&sort=-seeds", lambda: Topic.objects.exclude(interval_seconds=None)),
-        ("/admin/deepweb/?show=search&sort=forms", lambda: Source.objects.filter(forms__type="search").distinct()),
+        (
+            "/admin/topics/?show=on&sort=-seeds",
+            lambda: Topic.objects.exclude(interval_seconds=None),
+        ),
+        (
+            "/admin/deepweb/?show=search&sort=forms",
+            lambda: Source.objects.filter(forms__type="search").distinct(),
+        ),
         ("/admin/deepweb/?show=new", lambda: Source.objects.filter(looked_at=None)),
         ("/admin/archive/?show=open", lambda: WarcFile.objects.filter(closed=None)),
-        ("/admin/archive/?q=00001&sort=size", lambda: WarcFile.objects.filter(name__contains="00001")),
-        ("/admin/topics/run/{run}/pages/?show=relevant&sort=-relevance", lambda: _topic_pages().filter(relevant=True)),
-        ("/admin/topics/run/{run}/pages/?show=copies", lambda: _topic_pages().exclude(duplicate_of=None)),
+        (
+            "/admin/archive/?q=00001&sort=size",
+            lambda: WarcFile.objects.filter(name__contains="00001"),
+        ),
+        (
+            "/admin/topics/run/{run}/pages/?show=relevant&sort=-relevance",
+            lambda: _topic_pages().filter(relevant=True),
+        ),
+        (
+            "/admin/topics/run/{run}/pages/?show=copies",
+            lambda: _topic_pages().exclude(duplicate_of=None),
+        ),
     ],
-)  # fmt: skip
+)
 def test_filters_show_what_they_say(client: Client, filled: Sizes, address: str, rows: Any) -> None:
     run = TopicRun.objects.order_by("pk")[1].pk
     found = rows()
-    assert set(keys(client, address.format(run=run))) == set(found.values_list("pk", flat=True)), address
+    assert set(keys(client, address.format(run=run))) == set(found.values_list("pk", flat=True)), (
+        address
+    )
 
 
 def _topic_pages() -> Any:
@@ -119,20 +166,33 @@ def _topic_pages() -> Any:
 
 
 def test_days_narrow_threads_in_the_zone_of_their_forum(client: Client, filled: Sizes) -> None:
-    """Both boundary days are included completely; invalid days are ignored; files and further pages keep the filter."""
+    """Both boundary days are included completely; invalid days are ignored; files and further pages
+    keep the filter."""
     Site.objects.filter(pk=1).update(timezone="Asia/Shanghai")
     day = datetime(2026, 3, 5, tzinfo=ZoneInfo("Asia/Shanghai"))
-    times = {11: day, 12: day + timedelta(hours=23, minutes=59), 13: day - timedelta(minutes=1), 14: day + timedelta(days=2)}
+    times = {
+        11: day,
+        12: day + timedelta(hours=23, minutes=59),
+        13: day - timedelta(minutes=1),
+        14: day + timedelta(days=2),
+    }
     for pk, at in times.items():
         Thread.objects.filter(pk=pk).update(board=1, site=1, last_reply=at)
     assert set(keys(client, "/admin/forums/board/1/?from=2026-03-05&to=2026-03-05")) == {11, 12}
-    assert {11, 12, 13} <= set(keys(client, "/admin/forums/board/1/?to=2026-03-05")) and 14 not in keys(client, "/admin/forums/board/1/?to=2026-03-05")
+    assert {11, 12, 13} <= set(
+        keys(client, "/admin/forums/board/1/?to=2026-03-05")
+    ) and 14 not in keys(client, "/admin/forums/board/1/?to=2026-03-05")
     plain = keys(client, "/admin/forums/board/1/")
     for bad in ("x", "0001-01-01", "9999-99-99", "2026-03-05T00:00"):
         assert keys(client, f"/admin/forums/board/1/?from={bad}") == plain
     assert client.get("/admin/forums/board/1/?from=1970-01-02&to=9999-12-31").status_code == 200
     answer = client.get("/admin/forums/board/1/?from=2026-03-05&to=2026-03-05&as=csv")
-    assert len(b"".join(answer.streaming_content).decode().splitlines()) == 3  # type: ignore[attr-defined]
+    assert (
+        len(  # type: ignore[attr-defined]
+            b"".join(answer.streaming_content).decode().splitlines()
+        )
+        == 3
+    )
 
 
 def test_late_boards_are_those_that_their_forum_calls_late(client: Client, filled: Sizes) -> None:
@@ -143,40 +203,71 @@ def test_late_boards_are_those_that_their_forum_calls_late(client: Client, fille
 
 
 def test_a_file_has_the_fields_of_records(client: Client, filled: Sizes) -> None:
-    answer = client.get("/admin/deepweb/records/?site=1&col=author&col=record&col=nosuch&q=Author&as=csv")
-    lines = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))  # type: ignore[attr-defined]
+    answer = client.get(
+        "/admin/deepweb/records/?site=1&col=author&col=record&col=nosuch&q=Author&as=csv"
+    )
+    lines = list(  # type: ignore[attr-defined]
+        csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode()))
+    )
     assert lines and list(lines[0]) == ["author", "record", "nosuch"]
-    assert all(one["author"].startswith("Author ") and one["record"].startswith("Book ") for one in lines)
+    assert all(
+        one["author"].startswith("Author ") and one["record"].startswith("Book ") for one in lines
+    )
 
 
 def test_ticked_boards_of_two_forums_are_set_and_visited(client: Client, filled: Sizes) -> None:
     Run.objects.filter(state__in=("queued", "running", "paused")).update(state="finished")
     ticked = [1, 2, 21]
     to = {"at": "/admin/forums/boards/?sort=posts"}
-    answer = client.post("/admin/forums/boards/do/", {"do": "interval", "row": ticked, "interval": "3600", **to}, follow=True)
-    assert answer.redirect_chain[-1][0] == "/admin/forums/boards/?sort=posts" and "Applied to 3 boards." in answer.content.decode()
-    assert set(Board.objects.filter(pk__in=ticked).values_list("interval_seconds", flat=True)) == {3600}
+    answer = client.post(
+        "/admin/forums/boards/do/",
+        {"do": "interval", "row": ticked, "interval": "3600", **to},
+        follow=True,
+    )
+    assert (
+        answer.redirect_chain[-1][0] == "/admin/forums/boards/?sort=posts"
+        and "Applied to 3 boards." in answer.content.decode()
+    )
+    assert set(Board.objects.filter(pk__in=ticked).values_list("interval_seconds", flat=True)) == {
+        3600
+    }
     for bad in ("", "5", "x", "9" * 30):
         client.post("/admin/forums/boards/do/", {"do": "interval", "row": ticked, "interval": bad})
-    assert set(Board.objects.filter(pk__in=ticked).values_list("interval_seconds", flat=True)) == {3600}
+    assert set(Board.objects.filter(pk__in=ticked).values_list("interval_seconds", flat=True)) == {
+        3600
+    }
     client.post("/admin/forums/boards/do/", {"do": "off", "row": ticked})
     assert not Board.objects.filter(pk__in=ticked, enabled=True)
     before = set(Run.objects.values_list("pk", flat=True))
     client.post("/admin/forums/boards/do/", {"do": "crawl", "row": ticked})
     made = Run.objects.exclude(pk__in=before)
-    assert sorted((run.target, run.parameters["boards"]) for run in made) == [(1, [1, 2]), (2, [21])]
+    assert sorted((run.target, run.parameters["boards"]) for run in made) == [
+        (1, [1, 2]),
+        (2, [21]),
+    ]
 
 
 def test_ticked_topics_are_crawled_and_set(client: Client, filled: Sizes) -> None:
     Run.objects.filter(state__in=("queued", "running", "paused")).update(state="finished")
     ticked = list(Topic.objects.order_by("pk").values_list("pk", flat=True)[:2])
-    client.post("/admin/topics/do/", {"do": "interval", "row": ticked, "interval": "604800", "at": "/admin/topics/?q=1"})
-    assert set(Topic.objects.filter(pk__in=ticked).values_list("interval_seconds", flat=True)) == {604_800}
+    client.post(
+        "/admin/topics/do/",
+        {"do": "interval", "row": ticked, "interval": "604800", "at": "/admin/topics/?q=1"},
+    )
+    assert set(Topic.objects.filter(pk__in=ticked).values_list("interval_seconds", flat=True)) == {
+        604_800
+    }
     for bad in ("", "17", "x"):
         client.post("/admin/topics/do/", {"do": "interval", "row": ticked, "interval": bad})
-    assert set(Topic.objects.filter(pk__in=ticked).values_list("interval_seconds", flat=True)) == {604_800}
-    answer = client.post("/admin/topics/do/", {"do": "interval", "row": ticked, "interval": "0"}, follow=True)
-    assert "Applied to 2 topics." in answer.content.decode() and not Topic.objects.filter(pk__in=ticked).exclude(next_run=None)
+    assert set(Topic.objects.filter(pk__in=ticked).values_list("interval_seconds", flat=True)) == {
+        604_800
+    }
+    answer = client.post(
+        "/admin/topics/do/", {"do": "interval", "row": ticked, "interval": "0"}, follow=True
+    )
+    assert "Applied to 2 topics." in answer.content.decode() and not Topic.objects.filter(
+        pk__in=ticked
+    ).exclude(next_run=None)
     client.post("/admin/topics/do/", {"do": "delete", "row": ticked})
     assert not Deletion.objects.exists(), "an operator deletes nothing"
     source = Source.objects.get(looked_at=None)
@@ -185,7 +276,8 @@ def test_ticked_topics_are_crawled_and_set(client: Client, filled: Sizes) -> Non
 
 
 def test_every_list_asks_as_much_for_few_rows_as_for_many(client: Client, filled: Sizes) -> None:
-    """A full page of thirty rows needs at most one query more than a list filtered to fewer rows."""
+    """A full page of thirty rows needs at most one query more than a list filtered to fewer
+    rows."""
 
     def asked(address: str) -> int:
         client.get(address)
@@ -196,7 +288,10 @@ def test_every_list_asks_as_much_for_few_rows_as_for_many(client: Client, filled
     for many, few in (
         ("/admin/forums/threads/?part=rows", "/admin/forums/threads/?part=rows&q=number+77"),
         ("/admin/forums/boards/?part=rows", "/admin/forums/boards/?part=rows&show=out"),
-        ("/admin/forums/board/1/?part=rows", "/admin/forums/board/1/?part=rows&show=gone&sort=posts"),
+        (
+            "/admin/forums/board/1/?part=rows",
+            "/admin/forums/board/1/?part=rows&show=gone&sort=posts",
+        ),
         ("/admin/topics/?part=rows", "/admin/topics/?part=rows&q=1"),
         ("/admin/deepweb/?part=rows", "/admin/deepweb/?part=rows&q=1"),
         ("/admin/archive/?part=rows", "/admin/archive/?part=rows&q=00001"),
@@ -207,12 +302,20 @@ def test_every_list_asks_as_much_for_few_rows_as_for_many(client: Client, filled
 
 def test_what_went_wrong_at_a_host_is_said_in_words() -> None:
     host = Host.objects.create(
-        key="a.example", failures=3, last_error="connect [Errno 111] Connection refused", robots_verdict="deny", robots_fetched_at=NOW,
+        key="a.example",
+        failures=3,
+        last_error="connect [Errno 111] Connection refused",
+        robots_verdict="deny",
+        robots_fetched_at=NOW,
         robots_expires_at=NOW,
-    )  # fmt: skip
+    )
     client = Client()
     client.force_login(user("viewer"))
     row = client.get("/admin/hosts/").content.decode()
     assert 'title="connect [Errno 111] Connection refused">no connection<' in row
     page = client.get(f"/admin/hosts/{host.pk}/").content.decode()
-    assert "Last error: no connection" in page and "It could not be read: nothing is fetched" in page and "It is empty or missing" not in page
+    assert (
+        "Last error: no connection" in page
+        and "It could not be read: nothing is fetched" in page
+        and "It is empty or missing" not in page
+    )

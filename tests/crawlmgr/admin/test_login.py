@@ -1,5 +1,5 @@
-"""The login: throttled by user name and address, with an event; weak first passwords; sessions are listed and ended; secure
-cookies behind TLS."""
+"""The login: throttled by user name and address, with an event; weak first passwords; sessions are
+listed and ended; secure cookies behind TLS."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ RIGHT = "a-long-password"
 BARRED = "Too many failed logins. Wait 15 minutes, then try again."
 
 
-def attempt(name: str, password: str, address: str = "203.0.113.5", agent: str = "a", language: str = "en") -> tuple[bool, str]:
+def attempt(
+    name: str, password: str, address: str = "203.0.113.5", agent: str = "a", language: str = "en"
+) -> tuple[bool, str]:
     """Tries to log in; returns whether it succeeded, and the page."""
     client = Client(REMOTE_ADDR=address, HTTP_USER_AGENT=agent)
     client.cookies["django_language"] = language
@@ -42,9 +44,16 @@ def test_a_name_is_barred_from_an_address_after_five_failures_and_told_once() ->
     assert not any(BARRED in attempt("viewer", f"wrong {n}", agent=str(n))[1] for n in range(5))
     inside, page = attempt("viewer", RIGHT)
     assert not inside and BARRED in page
-    assert "登录失败次数过多。请等待 15 分钟后再试。" in attempt("viewer", RIGHT, language="zh-hans")[1]
-    assert attempt("viewer", RIGHT, address="203.0.113.6")[0], "the name is not barred for its owner elsewhere"
-    assert list(Event.objects.values_list("code", "text")) == [("login_barred", "viewer · 203.0.113.5")]
+    assert (
+        "登录失败次数过多。请等待 15 分钟后再试。"
+        in attempt("viewer", RIGHT, language="zh-hans")[1]
+    )
+    assert attempt("viewer", RIGHT, address="203.0.113.6")[0], (
+        "the name is not barred for its owner elsewhere"
+    )
+    assert list(Event.objects.values_list("code", "text")) == [
+        ("login_barred", "viewer · 203.0.113.5")
+    ]
     AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=16))
     assert attempt("viewer", RIGHT)[0]
 
@@ -71,23 +80,38 @@ def test_neither_password_nor_what_may_be_one_is_kept() -> None:
     for _ in range(6):
         attempt("hunter2-typed-as-a-name", "hunter3")
     kept = json.dumps(list(AccessAttempt.objects.values_list("post_data", "get_data")))
-    assert "hunter3" not in kept and "hunter2" not in json.dumps(list(Event.objects.values_list("text", flat=True)))
+    assert "hunter3" not in kept and "hunter2" not in json.dumps(
+        list(Event.objects.values_list("text", flat=True))
+    )
     AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(days=2))
-    assert pruning.prune(timezone.now()).rows["failed_logins"] == 1 and not AccessAttempt.objects.exists()
+    assert (
+        pruning.prune(timezone.now()).rows["failed_logins"] == 1
+        and not AccessAttempt.objects.exists()
+    )
 
 
 @pytest.mark.parametrize(
     ("meta", "tls", "address"),
     [
-        ({"REMOTE_ADDR": "203.0.113.5", "HTTP_X_FORWARDED_FOR": "198.51.100.1"}, False, "203.0.113.5"),  # any client may send this header
-        ({"REMOTE_ADDR": "127.0.0.1", "HTTP_X_FORWARDED_FOR": "6.6.6.6, 198.51.100.1"}, True, "198.51.100.1"),
+        (
+            {"REMOTE_ADDR": "203.0.113.5", "HTTP_X_FORWARDED_FOR": "198.51.100.1"},
+            False,
+            "203.0.113.5",
+        ),  # any client may send this header
+        (
+            {"REMOTE_ADDR": "127.0.0.1", "HTTP_X_FORWARDED_FOR": "6.6.6.6, 198.51.100.1"},
+            True,
+            "198.51.100.1",
+        ),
         ({"REMOTE_ADDR": "203.0.113.5"}, True, "203.0.113.5"),
         ({"REMOTE_ADDR": "2001:db8:1:2:3:4:5:6"}, False, "2001:db8:1:2::"),
         ({"REMOTE_ADDR": "::ffff:203.0.113.5"}, False, "203.0.113.5"),
         ({"REMOTE_ADDR": ""}, False, None),
     ],
 )
-def test_whose_logins_are_counted_together(meta: dict[str, str], tls: bool, address: str | None, settings: Any) -> None:
+def test_whose_logins_are_counted_together(
+    meta: dict[str, str], tls: bool, address: str | None, settings: Any
+) -> None:
     settings.BEHIND_TLS = tls
     assert client_address(RequestFactory().get("/", **meta)) == address
 
@@ -95,7 +119,10 @@ def test_whose_logins_are_counted_together(meta: dict[str, str], tls: bool, addr
 @pytest.mark.parametrize("weak", ["admin", "short", "1234567890", "password123"])
 def test_a_weak_first_password_is_refused(weak: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRAWLMGR_ADMIN_PASSWORD", weak)
-    with pytest.raises(CommandError, match="^CRAWLMGR_ADMIN_PASSWORD: This password|^CRAWLMGR_ADMIN_PASSWORD: The password"):
+    with pytest.raises(
+        CommandError,
+        match="^CRAWLMGR_ADMIN_PASSWORD: This password|^CRAWLMGR_ADMIN_PASSWORD: The password",
+    ):
         Command()._first_login()
     assert not User.objects.exists()
 
@@ -107,8 +134,17 @@ def test_a_generated_first_password_is_good() -> None:
 def test_a_user_added_on_the_desk_has_no_weak_password_either() -> None:
     client = Client()
     client.force_login(user("administrator"))
-    data = {"username": "nina", "email": "", "role": "viewer", "password1": "password123", "password2": "password123"}
-    assert client.post("/admin/auth/user/add/", data).status_code == 200 and not User.objects.filter(username="nina").exists()
+    data = {
+        "username": "nina",
+        "email": "",
+        "role": "viewer",
+        "password1": "password123",
+        "password2": "password123",
+    }
+    assert (
+        client.post("/admin/auth/user/add/", data).status_code == 200
+        and not User.objects.filter(username="nina").exists()
+    )
 
 
 def _logged_in(name: str, address: str) -> Client:
@@ -123,19 +159,31 @@ def test_one_sees_and_ends_ones_own_sessions_only() -> None:
     other = _logged_in("operator", "203.0.113.7")
     page = here.get("/admin/sessions/")
     rows = {row.address: row for row in page.context["rows"]}
-    assert set(rows) == {"203.0.113.5", "203.0.113.6"} and rows["203.0.113.5"].own and not rows["203.0.113.6"].own
+    assert (
+        set(rows) == {"203.0.113.5", "203.0.113.6"}
+        and rows["203.0.113.5"].own
+        and not rows["203.0.113.6"].own
+    )
     assert "Browser of viewer" in page.content.decode() and rows["203.0.113.5"].since is not None
     keys = set(Session.objects.values_list("session_key", flat=True))
     assert not any(key in page.content.decode() for key in keys)
-    theirs = {row.address: row.mark for row in other.get("/admin/sessions/").context["rows"]}["203.0.113.7"]
+    theirs = {row.address: row.mark for row in other.get("/admin/sessions/").context["rows"]}[
+        "203.0.113.7"
+    ]
     here.post("/admin/sessions/end/", {"session": [rows["203.0.113.6"].mark, theirs]})
-    assert here.get("/admin/").status_code == 200 and there.get("/admin/").status_code == 302 and other.get("/admin/").status_code == 200
+    assert (
+        here.get("/admin/").status_code == 200
+        and there.get("/admin/").status_code == 302
+        and other.get("/admin/").status_code == 200
+    )
 
 
 def test_administrators_end_everybodys_sessions_but_a_superusers() -> None:
     for name in ("viewer", "administrator", "first"):
         user(name)
-    viewer, administrator, first = (_logged_in(name, "203.0.113.5") for name in ("viewer", "administrator", "first"))
+    viewer, administrator, first = (
+        _logged_in(name, "203.0.113.5") for name in ("viewer", "administrator", "first")
+    )
     rows = administrator.get("/admin/sessions/").context["rows"]
     assert {row.user.username for row in rows} == {"viewer", "administrator"}
     marks = [row.mark for row in first.get("/admin/sessions/").context["rows"]]
@@ -148,31 +196,64 @@ def test_administrators_end_everybodys_sessions_but_a_superusers() -> None:
 def test_a_new_password_ends_the_other_sessions() -> None:
     user("viewer")
     client, elsewhere = _logged_in("viewer", "203.0.113.5"), _logged_in("viewer", "203.0.113.6")
-    fields = {"old_password": RIGHT, "new_password1": "another-long-one", "new_password2": "another-long-one"}
+    fields = {
+        "old_password": RIGHT,
+        "new_password1": "another-long-one",
+        "new_password2": "another-long-one",
+    }
     assert client.post("/admin/password_change/", fields).status_code == 302
     assert client.get("/admin/").status_code == 200 and elsewhere.get("/admin/").status_code == 302
 
 
 def test_cookies_and_hsts_behind_tls(installation: dict[str, str]) -> None:
-    words = "import json, crawlmgr.settings as s; print(json.dumps([getattr(s, n, None) for n in NAMES]))"
-    names = ("SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE", "SECURE_HSTS_SECONDS", "SECURE_PROXY_SSL_HEADER")
+    words = (
+        "import json, crawlmgr.settings as s; print(json.dumps([getattr(s, n, None) for n in"
+        " NAMES]))"
+    )
+    names = (
+        "SESSION_COOKIE_SECURE",
+        "CSRF_COOKIE_SECURE",
+        "SECURE_HSTS_SECONDS",
+        "SECURE_PROXY_SSL_HEADER",
+    )
     script = words.replace("NAMES", repr(names))
 
     def values(**more: str) -> Any:
         done = subprocess.run(
-            [sys.executable, "-c", script], cwd=ROOT, env={**installation, **more}, capture_output=True, text=True, check=False
+            [sys.executable, "-c", script],
+            cwd=ROOT,
+            env={**installation, **more},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         return json.loads(done.stdout) if done.returncode == 0 else done.stderr
 
     assert values() == [None, None, None, None]
-    assert values(CRAWLMGR_TLS="1") == [True, True, 365 * 86400, ["HTTP_X_FORWARDED_PROTO", "https"]]
+    assert values(CRAWLMGR_TLS="1") == [
+        True,
+        True,
+        365 * 86400,
+        ["HTTP_X_FORWARDED_PROTO", "https"],
+    ]
     assert values(CRAWLMGR_TLS="maybe").startswith("CRAWLMGR_TLS: 'maybe' is none of")
 
 
 def test_a_page_says_hsts_only_over_tls(settings: Any) -> None:
-    settings.SECURE_HSTS_SECONDS, settings.SECURE_PROXY_SSL_HEADER = 1000, ("HTTP_X_FORWARDED_PROTO", "https")
+    settings.SECURE_HSTS_SECONDS, settings.SECURE_PROXY_SSL_HEADER = (
+        1000,
+        (
+            "HTTP_X_FORWARDED_PROTO",
+            "https",
+        ),
+    )
     assert "Strict-Transport-Security" not in Client().get("/admin/login/").headers
-    assert Client().get("/admin/login/", headers={"x-forwarded-proto": "https"}).headers["Strict-Transport-Security"] == "max-age=1000"
+    assert (
+        Client()
+        .get("/admin/login/", headers={"x-forwarded-proto": "https"})
+        .headers["Strict-Transport-Security"]
+        == "max-age=1000"
+    )
 
 
 def test_scripts_of_other_sites_and_in_pages_are_forbidden() -> None:

@@ -20,7 +20,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.once]
 @pytest.fixture
 def node() -> Node:
     now = timezone.now()
-    node = nodes.register("north", pid=1, workers=4, queues="crawl", now=now - timedelta(minutes=10))
+    node = nodes.register(
+        "north", pid=1, workers=4, queues="crawl", now=now - timedelta(minutes=10)
+    )
     nodes.beat("north", now - timedelta(minutes=1), 42)
     nodes.beat("north", now)
     nodes.measured("north", now - timedelta(minutes=1), 120_000_000)
@@ -36,14 +38,23 @@ def _client(role: str) -> Client:
 
 def test_drain_pause_resume_and_rename(node: Node) -> None:
     client = _client("operator")
-    for button, state in (("pause", NodeState.PAUSED), ("drain", NodeState.DRAINING), ("resume", NodeState.ACTIVE)):
+    for button, state in (
+        ("pause", NodeState.PAUSED),
+        ("drain", NodeState.DRAINING),
+        ("resume", NodeState.ACTIVE),
+    ):
         answer = client.post(f"/admin/workers/{node.pk}/{button}/", follow=True)
         assert answer.redirect_chain == [(f"/admin/workers/{node.pk}/", 302)]
         node.refresh_from_db()
         assert node.state == state
     client.post(f"/admin/workers/{node.pk}/rename/", {"label": "cellar"})
     assert "cellar" in client.get("/admin/workers/").content.decode()
-    assert "at most 60" in client.post(f"/admin/workers/{node.pk}/rename/", {"label": "x" * 61}, follow=True).content.decode()
+    assert (
+        "at most 60"
+        in client.post(
+            f"/admin/workers/{node.pk}/rename/", {"label": "x" * 61}, follow=True
+        ).content.decode()
+    )
     assert client.post("/admin/workers/999999/drain/").status_code == 404
 
 
@@ -93,27 +104,43 @@ def test_charts_of_share_runs_and_memory(node: Node) -> None:
 
     def drawn(address: str) -> Any:
         text = client.get(address).content.decode()
-        return json.loads(text.split('<script id="chart-nodes" type="application/json">')[1].split("</script>")[0])
+        return json.loads(
+            text.split('<script id="chart-nodes" type="application/json">')[1].split("</script>")[0]
+        )
 
     def lines(address: str) -> dict[str, list[float]]:
         return {one["name"]: one["y"] for one in drawn(address)["data"]}
 
     assert lines("/admin/workers/?chart=memory") == {"north": [120.0], "south": []}
-    assert "No node had a run within the last hour" in client.get("/admin/workers/?chart=runs").content.decode()
+    assert (
+        "No node had a run within the last hour"
+        in client.get("/admin/workers/?chart=runs").content.decode()
+    )
     last = int(now.timestamp()) // 60
-    Node.objects.filter(name="north").update(levels=[[last - place, 2, None] for place in range(9, 0, -1)])
+    Node.objects.filter(name="north").update(
+        levels=[[last - place, 2, None] for place in range(9, 0, -1)]
+    )
     assert lines("/admin/workers/?chart=runs")["north"] == [2] * 9
     assert drawn("/admin/workers/?chart=runs")["layout"]["yaxis"]["dtick"] == 1, "no half runs"
     both = lines("/admin/workers/?chart=share")
-    assert [round(a + b, 3) for a, b in zip(both["north"], both["south"], strict=True)] == [1.0] * len(both["north"])
+    assert [round(a + b, 3) for a, b in zip(both["north"], both["south"], strict=True)] == [
+        1.0
+    ] * len(both["north"])
     assert both["north"][0] == 0.75
-    assert lines(f"/admin/workers/{node.pk}/?chart=share") == {"north": both["north"]}, "its share among all"
-    assert set(lines("/admin/workers/?chart=nothing")["north"]) == {0, 42}, "speed, where no such chart is"
+    assert lines(f"/admin/workers/{node.pk}/?chart=share") == {"north": both["north"]}, (
+        "its share among all"
+    )
+    assert set(lines("/admin/workers/?chart=nothing")["north"]) == {
+        0,
+        42,
+    }, "speed, where no such chart is"
 
 
 def test_pages_cost_the_same_for_many_nodes(node: Node, django_assert_max_num_queries: Any) -> None:
     client, now = _client("viewer"), timezone.now()
     client.get("/admin/workers/?part=live")
-    Node.objects.bulk_create(Node(name=f"n{number}", started=now, heartbeat=now) for number in range(60))
+    Node.objects.bulk_create(
+        Node(name=f"n{number}", started=now, heartbeat=now) for number in range(60)
+    )
     with django_assert_max_num_queries(30):
         client.get("/admin/workers/?part=live")

@@ -1,4 +1,5 @@
-"""All views: permissions, escaping of content from the web, and a number of queries that does not grow with the rows."""
+"""All views: permissions, escaping of content from the web, and a number of queries that does not
+grow with the rows."""
 
 from __future__ import annotations
 
@@ -35,7 +36,14 @@ class Parsed(HTMLParser):
             self.images.append(str(values.get("src")))
         self.handlers += [name for name, _value in attrs if name.startswith("on")]
         if tag in ("a", "form", "iframe", "link"):
-            self.links.append({"address": values.get("href") or values.get("action") or values.get("src") or "", **values})
+            self.links.append(
+                {
+                    "address": (
+                        values.get("href") or values.get("action") or values.get("src") or ""
+                    ),
+                    **values,
+                }
+            )
 
 
 def client_of(role: str) -> Client:
@@ -52,7 +60,10 @@ def keys() -> dict[str, int]:
 def test_nobody_sees_a_room_without_a_login(keys: dict[str, int]) -> None:
     for address in page_addresses(keys):
         answer = Client().get(address)
-        assert (answer.status_code, answer.headers["Location"].split("?")[0]) == (302, "/admin/login/"), address
+        assert (answer.status_code, answer.headers["Location"].split("?")[0]) == (
+            302,
+            "/admin/login/",
+        ), address
 
 
 @pytest.mark.parametrize("role", ["viewer", "operator", "administrator", "first"])
@@ -87,7 +98,9 @@ def test_what_comes_from_the_web_stays_text(keys: dict[str, int]) -> None:
         page = Parsed(answer.content.decode())
         assert not page.inline and not page.handlers and not page.images, address
         for link in page.links:
-            assert not str(link["address"]).lower().lstrip().startswith(("javascript:", "data:")), address
+            assert not str(link["address"]).lower().lstrip().startswith(("javascript:", "data:")), (
+                address
+            )
             if str(link["address"]).startswith("http"):
                 assert link.get("rel") == "noopener noreferrer", address
 
@@ -98,7 +111,11 @@ def test_the_content_policy_is_strict(keys: dict[str, int]) -> None:
     parts = dict(part.strip().split(" ", 1) for part in policy.split(";"))
     assert parts["default-src"] == "'none'"
     assert parts["script-src"] == "'self' 'unsafe-eval'"
-    assert parts["frame-ancestors"] == "'none'" and parts["base-uri"] == "'none'" and parts["form-action"] == "'self'"
+    assert (
+        parts["frame-ancestors"] == "'none'"
+        and parts["base-uri"] == "'none'"
+        and parts["form-action"] == "'self'"
+    )
     outside = Client().get("/healthz").headers["Content-Security-Policy"]
     assert "unsafe-eval" not in outside
 
@@ -115,13 +132,24 @@ def test_no_page_queries_more_for_hundreds_of_rows_than_for_ten() -> None:
     few = world(10)
     client.get("/admin/")
     counts = [count_queries(client, address) for address in page_addresses(few)]
-    for name in ("forums.EventLog", "forums.Site", "crawlmgr.Host", "crawlmgr.Run", "crawlmgr.Event", "crawlmgr.Node", "crawlmgr.WarcFile", "crawlmgr.Page"):
+    for name in (
+        "forums.EventLog",
+        "forums.Site",
+        "crawlmgr.Host",
+        "crawlmgr.Run",
+        "crawlmgr.Event",
+        "crawlmgr.Node",
+        "crawlmgr.WarcFile",
+        "crawlmgr.Page",
+    ):
         _empty(name)
     many = world(320)  # more than any list or tree of the web interface shows
     client.get("/admin/")
     for address, before in zip(page_addresses(many), counts, strict=True):
         # requested a second time, in case cached figures were just being recomputed
-        assert count_queries(client, address) <= before or count_queries(client, address) <= before, address
+        assert (
+            count_queries(client, address) <= before or count_queries(client, address) <= before
+        ), address
 
 
 def _empty(name: str) -> None:
@@ -133,7 +161,17 @@ def _empty(name: str) -> None:
 
 def test_missing_things_are_not_found(keys: dict[str, int]) -> None:
     client = client_of("viewer")
-    for address in ("runs", "hosts", "archive/files", "archive/pages", "forums/site", "forums/board", "forums/thread", "forums/add", "forums/tree"):
+    for address in (
+        "runs",
+        "hosts",
+        "archive/files",
+        "archive/pages",
+        "forums/site",
+        "forums/board",
+        "forums/thread",
+        "forums/add",
+        "forums/tree",
+    ):
         assert client.get(f"/admin/{address}/999999/").status_code == 404, address
 
 

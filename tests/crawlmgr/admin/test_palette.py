@@ -1,4 +1,5 @@
-"""The command palette: finds pages, items and actions by a few letters in both languages, limited to the user's permissions."""
+"""The command palette: finds pages, items and actions by a few letters in both languages, limited
+to the user's permissions."""
 
 from __future__ import annotations
 
@@ -28,10 +29,14 @@ def forum() -> Site:
     forum = site(1)
     forum.name = "Riverside <b>"
     forum.save()
-    Board.objects.create(site=forum, name="News of the river", url="https://forum.example/1", key="1")
+    Board.objects.create(
+        site=forum, name="News of the river", url="https://forum.example/1", key="1"
+    )
     Topic.objects.create(name="抓取策略", added=NOW)
     Source.objects.create(url="http://books.example/", key_hash=1, name="Books", created=NOW)
-    Run.objects.create(kind="forum", label="Riverside", target=forum.pk, state=RunState.RUNNING, created=NOW)
+    Run.objects.create(
+        kind="forum", label="Riverside", target=forum.pk, state=RunState.RUNNING, created=NOW
+    )
     return forum
 
 
@@ -70,7 +75,9 @@ def test_what_is_meant_is_found(forum: Site, text: str, title: str, view: str) -
     assert resolve(found[title]["url"].partition("?")[0]).url_name == view
 
 
-@pytest.mark.parametrize("text", ["crawl now rivers", "rivers crawl", "抓取rivers", "rivers 抓取", "cra"])
+@pytest.mark.parametrize(
+    "text", ["crawl now rivers", "rivers crawl", "抓取rivers", "rivers 抓取", "cra"]
+)
 def test_an_action_is_sent_to_its_button(forum: Site, text: str) -> None:
     hit = next(hit for hit in _asked(text) if hit["title"] == "Crawl now: Riverside <b>")
     assert hit["url"] == f"/admin/forums/site/{forum.pk}/crawl/" and hit["send"] == {}
@@ -89,9 +96,14 @@ def test_a_paused_forum_is_resumed_and_no_other(forum: Site) -> None:
     Site.objects.update(paused=True)
     client = Client()
     client.force_login(user("operator"))
-    titles = {hit["title"]: hit for hit in client.get("/admin/palette/?q=resume rivers").json()["hits"]}
+    titles = {
+        hit["title"]: hit for hit in client.get("/admin/palette/?q=resume rivers").json()["hits"]
+    }
     assert titles["Resume schedule: Riverside <b>"]["send"] == {"paused": "0"}
-    client.post(titles["Resume schedule: Riverside <b>"]["url"], titles["Resume schedule: Riverside <b>"]["send"])
+    client.post(
+        titles["Resume schedule: Riverside <b>"]["url"],
+        titles["Resume schedule: Riverside <b>"]["send"],
+    )
     assert not Site.objects.get().paused
 
 
@@ -109,9 +121,23 @@ def test_a_run_is_found_by_its_number_and_in_words_of_the_reader(forum: Site) ->
 
 
 def test_a_forum_is_named_before_its_runs(forum: Site) -> None:
-    Run.objects.bulk_create(Run(kind="forum", label=forum.name, target=forum.pk, state="finished", finished=NOW, created=NOW) for _ in range(9))
+    Run.objects.bulk_create(
+        Run(
+            kind="forum",
+            label=forum.name,
+            target=forum.pk,
+            state="finished",
+            finished=NOW,
+            created=NOW,
+        )
+        for _ in range(9)
+    )
     kinds = [one["kind"] for one in _asked("riverside")]
-    assert kinds[0] == "Forum" and kinds[-1] == "Run" and kinds == sorted(kinds, key=lambda one: one == "Run")
+    assert (
+        kinds[0] == "Forum"
+        and kinds[-1] == "Run"
+        and kinds == sorted(kinds, key=lambda one: one == "Run")
+    )
 
 
 def test_the_number_of_queries_does_not_grow_with_what_there_is(forum: Site) -> None:
@@ -120,7 +146,13 @@ def test_the_number_of_queries_does_not_grow_with_what_there_is(forum: Site) -> 
     counts = []
     for made in (0, 200):
         Site.objects.bulk_create(
-            Site(name=f"Riverside {number}", url=f"https://{number}.example/", url_hash=number, host=forum.host, added=NOW)
+            Site(
+                name=f"Riverside {number}",
+                url=f"https://{number}.example/",
+                url_hash=number,
+                host=forum.host,
+                added=NOW,
+            )
             for number in range(10, 10 + made)
         )
         client.get("/admin/palette/?q=crawl riverside")

@@ -1,4 +1,5 @@
-"""Retention: the space that a choice frees is shown before it can be saved; a worker prunes; only administrators see the page."""
+"""Retention: the space that a choice frees is shown before it can be saved; a worker prunes; only
+administrators see the page."""
 
 from __future__ import annotations
 
@@ -25,12 +26,17 @@ def client() -> Client:
     made.force_login(user("administrator"))
     now = datetime.now(UTC)
     for days, number in ((10, 2), (100, 3)):
-        Event.objects.bulk_create(Event(at=now - timedelta(days=days), level=20, code="x", text="y" * 100) for _ in range(number))
+        Event.objects.bulk_create(
+            Event(at=now - timedelta(days=days), level=20, code="x", text="y" * 100)
+            for _ in range(number)
+        )
     return made
 
 
 def freed(answer: Any) -> dict[str, tuple[int, int]]:
-    return {row["kind"]: (row["freed"].keep_days, row["freed"].rows) for row in answer.context["rows"]}
+    return {
+        row["kind"]: (row["freed"].keep_days, row["freed"].rows) for row in answer.context["rows"]
+    }
 
 
 def test_every_kind_has_a_name() -> None:
@@ -42,7 +48,12 @@ def test_what_a_choice_frees_is_shown_before_it_is_saved(client: Client) -> None
     assert freed(first)["events"] == (90, 3) and "Save these periods" not in first.content.decode()
     shown = client.get(PAGE, {"events": "5"})
     text = shown.content.decode()
-    assert freed(shown)["events"] == (5, 5) and "not saved yet" in text and "Save these periods" in text and "Prune now" not in text
+    assert (
+        freed(shown)["events"] == (5, 5)
+        and "not saved yet" in text
+        and "Save these periods" in text
+        and "Prune now" not in text
+    )
     assert not Retention.objects.exists() and pruning.kept()["events"] == 90
     assert Event.objects.count() == 5
 
@@ -50,7 +61,11 @@ def test_what_a_choice_frees_is_shown_before_it_is_saved(client: Client) -> None
     row = Retention.objects.get()
     assert (row.kind, row.keep_days, row.changed_by.username) == ("events", 5, "administrator")
     saved = client.get(PAGE)
-    assert freed(saved)["events"] == (5, 5) and "Prune now" in saved.content.decode() and Event.objects.count() == 5
+    assert (
+        freed(saved)["events"] == (5, 5)
+        and "Prune now" in saved.content.decode()
+        and Event.objects.count() == 5
+    )
     assert pruning.prune(datetime.now(UTC)).rows["events"] == 5
 
 
@@ -68,7 +83,9 @@ def test_pruning_is_a_workers(client: Client, django_capture_on_commit_callbacks
     assert OrmQ.objects.count() == 1 and Event.objects.count() == 5
 
 
-def test_the_page_asks_no_more_for_many_rows(client: Client, django_assert_max_num_queries: Any) -> None:
+def test_the_page_asks_no_more_for_many_rows(
+    client: Client, django_assert_max_num_queries: Any
+) -> None:
     with django_assert_max_num_queries(60):
         client.get(PAGE)
 
@@ -77,4 +94,7 @@ def test_the_tree_leads_administrators_there_only(client: Client) -> None:
     assert f'href="{PAGE}"' in client.get("/admin/workers/").content.decode()
     other = Client()
     other.force_login(user("operator"))
-    assert PAGE not in other.get("/admin/workers/").content.decode() and other.get(PAGE).status_code == 403
+    assert (
+        PAGE not in other.get("/admin/workers/").content.decode()
+        and other.get(PAGE).status_code == 403
+    )

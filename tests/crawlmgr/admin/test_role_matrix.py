@@ -1,7 +1,9 @@
-"""Permissions for every address of the web interface: the matrix below lists them all; new addresses must be added.
+"""Permissions for every address of the web interface: the matrix below lists them all; new
+addresses must be added.
 
-A role has all permissions of the roles before it. For every address and method, the tests use the lowest role that is allowed
-and the highest that is not; a refused request must not change any table.
+A role has all permissions of the roles before it. For every address and method, the tests use the
+lowest role that is allowed and the highest that is not; a refused request must not change any
+table.
 """
 
 from __future__ import annotations
@@ -24,19 +26,20 @@ from tests.crawlmgr.admin.rows import user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 ROLES = ("anonymous", "none", "viewer", "operator", "administrator", "first")
-LEVELS = {"open": 0, "login": 1, "viewer": 2, "operator": 3, "administrator": 4, "nobody": 6, "never": 6}
-# URL patterns by (who may GET them, who may POST to them): "open": everybody; "login": any account; "nobody": not even
-# superusers; "never": the address does not accept this method
+LEVELS = {
+    "open": 0,
+    "login": 1,
+    "viewer": 2,
+    "operator": 3,
+    "administrator": 4,
+    "nobody": 6,
+    "never": 6,
+}
+# URL patterns by (who may GET them, who may POST to them): "open": everybody; "login": any account;
+# "nobody": not even superusers; "never": the address does not accept this method
 MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
-    ("open", "open"): (
-        "",
-        "i18n/setlang/",
-        "admin/login/",
-    ),
-    ("open", "never"): (
-        "exports/<str:secret>",
-        "healthz",
-    ),
+    ("open", "open"): ("", "i18n/setlang/", "admin/login/"),
+    ("open", "never"): ("exports/<str:secret>", "healthz"),
     ("viewer", "never"): (
         "metrics",
         "admin/export/<slug:table>.<slug:fmt>",
@@ -105,9 +108,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/auth/user/<path:object_id>/",
         "admin/(?P<url>.*)$",
     ),
-    ("never", "login"): (
-        "admin/logout/",
-    ),
+    ("never", "login"): ("admin/logout/",),
     ("never", "operator"): (
         "admin/alarms/<int:pk>/mute/",
         "admin/exports/<int:pk>/write/",
@@ -189,9 +190,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/topics/<int:pk>/ontology/",
         "admin/topics/<int:pk>/try/",
     ),
-    ("viewer", "administrator"): (
-        "admin/api/",
-    ),
+    ("viewer", "administrator"): ("admin/api/",),
     ("never", "administrator"): (
         "admin/api/<int:pk>/remove/",
         "admin/demonstration/start/",
@@ -233,17 +232,9 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/views/save/",
         "admin/views/<int:pk>/remove/",
     ),
-    ("login", "never"): (
-        "admin/password_change/done/",
-        "admin/jsi18n/",
-    ),
-    ("administrator", "never"): (
-        "admin/backups/",
-        "admin/retention/",
-    ),
-    ("nobody", "never"): (
-        "admin/autocomplete/",
-    ),
+    ("login", "never"): ("admin/password_change/done/", "admin/jsi18n/"),
+    ("administrator", "never"): ("admin/backups/", "admin/retention/"),
+    ("nobody", "never"): ("admin/autocomplete/",),
     ("nobody", "nobody"): (
         "admin/django_q/ormq/add/",
         "admin/django_q/ormq/<path:object_id>/delete/",
@@ -268,8 +259,16 @@ import_module("crawlmgr.urls")  # views register themselves when the URLs are lo
 OWN_PAGES = {f"admin/{one.pattern}" for one in admin.site.own_views}
 API = "api/v1/"
 """These addresses accept tokens instead of sessions: tests/crawlmgr/test_api.py covers them."""
-HIDDEN = {"admin/^(?P<app_label>django_q|auth)/$"}  # refused with 404 instead of 403 or a redirect to the login
-BY_TABLE = {"django_q/ormq": OrmQ, "django_q/schedule": Schedule, "django_q/failure": Task, "django_q/success": Task, "auth/user": User}
+HIDDEN = {
+    "admin/^(?P<app_label>django_q|auth)/$"
+}  # refused with 404 instead of 403 or a redirect to the login
+BY_TABLE = {
+    "django_q/ormq": OrmQ,
+    "django_q/schedule": Schedule,
+    "django_q/failure": Task,
+    "django_q/success": Task,
+    "auth/user": User,
+}
 
 
 def _patterns(resolver: Any, before: str = "") -> Iterator[str]:
@@ -282,31 +281,56 @@ def _patterns(resolver: Any, before: str = "") -> Iterator[str]:
 
 
 def _address(pattern: str, rows: dict[str, Any]) -> str:
-    """Returns an address that matches a URL pattern. It contains the key of an existing row for the tables in Django's admin, and
-    of a missing row otherwise, because other views check permissions before they look up the row."""
+    """Returns an address that matches a URL pattern. It contains the key of an existing row for the
+    tables in Django's admin, and of a missing row otherwise, because other views check permissions
+    before they look up the row.
+    """
     if pattern.startswith("admin/^"):
         return "/admin/auth/"
     table = next((name for name in rows if f"/{name}/" in f"/{pattern}"), "")
     key = str(rows[table]) if table else "999999"
     filled = re.sub(r"<(?:int|path):\w+>|<id>", key, pattern.replace("(?P<url>.*)$", "nowhere"))
-    return "/" + filled.replace("<slug:table>", "pages").replace("<slug:fmt>", "csv").replace("<slug:name>", "rooms").replace("<slug:kind>", "export")
+    return "/" + filled.replace("<slug:table>", "pages").replace("<slug:fmt>", "csv").replace(
+        "<slug:name>", "rooms"
+    ).replace("<slug:kind>", "export")
 
 
 def _refused(status: int, where: str, pattern: str) -> bool:
-    return status in (401, 403, 405) or (status == 302 and "/admin/login/" in where) or (status == 404 and pattern in HIDDEN)
+    return (
+        status in (401, 403, 405)
+        or (status == 302 and "/admin/login/" in where)
+        or (status == 404 and pattern in HIDDEN)
+    )
 
 
 @pytest.fixture
 def rows() -> dict[str, Any]:
-    """One row of each table that Django's admin shows, none of them belonging to the requesting user."""
+    """One row of each table that Django's admin shows, none of them belonging to the requesting
+    user."""
     now = timezone.now()
     queue.make_schedules()
     queue.requeue([1], now)
     for number, success in ((1, True), (2, False)):
-        Task.objects.create(id=str(number) * 32, name="t", func=queue.SLICE, args=(1,), success=success, started=now, stopped=now)
+        Task.objects.create(
+            id=str(number) * 32,
+            name="t",
+            func=queue.SLICE,
+            args=(1,),
+            success=success,
+            started=now,
+            stopped=now,
+        )
     other = User.objects.create_user("other", is_staff=True)
-    found: dict[str, Any] = {"django_q/ormq": OrmQ.objects.get().pk, "django_q/schedule": Schedule.objects.all()[0].pk}
-    return {**found, "django_q/failure": "2" * 32, "django_q/success": "1" * 32, "auth/user": other.pk}
+    found: dict[str, Any] = {
+        "django_q/ormq": OrmQ.objects.get().pk,
+        "django_q/schedule": Schedule.objects.all()[0].pk,
+    }
+    return {
+        **found,
+        "django_q/failure": "2" * 32,
+        "django_q/success": "1" * 32,
+        "auth/user": other.pk,
+    }
 
 
 def _client(role: str) -> Client:
@@ -317,7 +341,8 @@ def _client(role: str) -> Client:
 
 
 def _is_bound(rank: int, level: str) -> bool:
-    """True if `rank` (index in ROLES) is the lowest that the access level `level` allows, or the highest that it refuses."""
+    """True if `rank` (index in ROLES) is the lowest that the access level `level` allows, or the
+    highest that it refuses."""
     return rank in (LEVELS[level], LEVELS[level] - 1)
 
 
@@ -328,12 +353,15 @@ def _counts() -> dict[str, int]:
 
 def test_the_matrix_names_every_address_once() -> None:
     named = [pattern for patterns in MATRIX.values() for pattern in patterns]
-    assert sorted(named) == sorted(found for found in set(_patterns(get_resolver())) if not found.startswith(API))
+    assert sorted(named) == sorted(
+        found for found in set(_patterns(get_resolver())) if not found.startswith(API)
+    )
 
 
 @pytest.mark.parametrize("role", ROLES[:-1])
 def test_each_role_does_what_the_matrix_says(role: str, rows: dict[str, Any]) -> None:
-    """Requests each address as the lowest allowed role and as the next lower one; a superuser is used where nobody is allowed."""
+    """Requests each address as the lowest allowed role and as the next lower one; a superuser is
+    used where nobody is allowed."""
     client, wrong = _client(role), []
     before = _counts()
     rank = ROLES.index(role)
@@ -347,7 +375,9 @@ def test_each_role_does_what_the_matrix_says(role: str, rows: dict[str, Any]) ->
                 answer = getattr(client, method)(_address(pattern, rows))
                 may = rank >= LEVELS[level]
                 if _refused(answer.status_code, answer.headers.get("Location", ""), pattern) == may:
-                    wrong.append(f"{role} {method} {pattern}: {answer.status_code}, the matrix says {level}")
+                    wrong.append(
+                        f"{role} {method} {pattern}: {answer.status_code}, the matrix says {level}"
+                    )
     assert not wrong, "\n".join(wrong)
     assert role not in ("anonymous", "none") or _counts() == before
 
@@ -358,7 +388,9 @@ def test_a_superuser_is_refused_where_nobody_may(rows: dict[str, Any]) -> None:
     for levels, patterns in MATRIX.items():
         for method, level in zip(("get", "post"), levels, strict=True):
             for pattern in patterns if level in ("nobody", "never") else ():
-                status = getattr(client, method)(_address(pattern, rows), headers=SCRIPT).status_code
+                status = getattr(client, method)(
+                    _address(pattern, rows), headers=SCRIPT
+                ).status_code
                 if status not in (403, 405):
                     wrong.append(f"{method} {pattern}: {status}")
     assert not wrong and _counts() == before, "\n".join(wrong)
@@ -367,15 +399,17 @@ def test_a_superuser_is_refused_where_nobody_may(rows: dict[str, Any]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("role", ROLES)
 def test_other_methods_change_nothing_and_show_no_more(role: str, rows: dict[str, Any]) -> None:
-    """PUT, PATCH, DELETE and OPTIONS change no row for any role and reveal nothing that the role may not read. Views of the
-    web interface accept none of these methods."""
+    """PUT, PATCH, DELETE and OPTIONS change no row for any role and reveal nothing that the role
+    may not read. Views of the web interface accept none of these methods."""
     client, wrong = _client(role), []
     before, rank = _counts(), ROLES.index(role)
     for (level, _send), patterns in MATRIX.items():
         for pattern in patterns:
             for method in ("put", "patch", "delete", "options"):
                 answer = getattr(client, method)(_address(pattern, rows), headers=SCRIPT)
-                shown = answer.status_code < 300 and (method != "options" or answer.streaming or answer.content)
+                shown = answer.status_code < 300 and (
+                    method != "options" or answer.streaming or answer.content
+                )
                 if shown and (rank < LEVELS[level] or pattern in OWN_PAGES):
                     wrong.append(f"{role} {method} {pattern}: {answer.status_code}")
     assert not wrong, "\n".join(wrong)
@@ -390,11 +424,17 @@ def test_asking_for_the_head_needs_what_reading_needs(role: str, rows: dict[str,
     before, rank = _counts(), ROLES.index(role)
     for (level, _send), patterns in MATRIX.items():
         for pattern in patterns:
-            if pattern == "admin/logout/":  # redirects users who are not logged in to the login page, whatever the method
+            if (
+                pattern == "admin/logout/"
+            ):  # redirects users who are not logged in to the login page, whatever the method
                 continue
             answer = client.head(_address(pattern, rows), headers=SCRIPT)
-            if _refused(answer.status_code, answer.headers.get("Location", ""), pattern) == (rank >= LEVELS[level]):
-                wrong.append(f"{role} head {pattern}: {answer.status_code}, the matrix says {level}")
+            if _refused(answer.status_code, answer.headers.get("Location", ""), pattern) == (
+                rank >= LEVELS[level]
+            ):
+                wrong.append(
+                    f"{role} head {pattern}: {answer.status_code}, the matrix says {level}"
+                )
             elif not answer.streaming and answer.content:
                 wrong.append(f"{role} head {pattern}: a body of {len(answer.content)} bytes")
     assert not wrong, "\n".join(wrong)
@@ -402,10 +442,20 @@ def test_asking_for_the_head_needs_what_reading_needs(role: str, rows: dict[str,
 
 
 def test_sending_without_a_token_is_refused_everywhere(rows: dict[str, Any]) -> None:
-    """Addresses that accept POST from a superuser refuse a POST without a CSRF token, as another site's page would send."""
+    """Addresses that accept POST from a superuser refuse a POST without a CSRF token, as another
+    site's page would send."""
     user("first")
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(User.objects.get(username="first"))
-    sent = [pattern for (_read, send), patterns in MATRIX.items() if send not in ("never",) for pattern in patterns]
-    taken = [pattern for pattern in sent if strict.post(_address(pattern, rows), headers=SCRIPT).status_code != 403]
+    sent = [
+        pattern
+        for (_read, send), patterns in MATRIX.items()
+        if send not in ("never",)
+        for pattern in patterns
+    ]
+    taken = [
+        pattern
+        for pattern in sent
+        if strict.post(_address(pattern, rows), headers=SCRIPT).status_code != 403
+    ]
     assert taken == []

@@ -19,6 +19,10 @@ def test_it_is_the_same_select(value: object) -> None:
     plain = Select(attrs={"class": "field"}, choices=CHOICES).render("site", value, given)
 
     def parts(html: str) -> list[list[str]]:
-        return [sorted(re.findall(r'[^\s<>"=]+(?:="[^"]*")?', piece)) for piece in re.sub(r"\s*\n\s*", "", html).split("<") if piece]
+        return [
+            sorted(re.findall(r'[^\s<>"=]+(?:="[^"]*")?', piece))
+            for piece in re.sub(r"\s*\n\s*", "", html).split("<")
+            if piece
+        ]
 
     assert parts(quick) == parts(plain)

@@ -1,4 +1,5 @@
-"""Tests of the top of the home page: the figures agree with the database, and the status sentence counts the listed problems."""
+"""Tests of the top of the home page: the figures agree with the database, and the status sentence
+counts the listed problems."""
 
 from __future__ import annotations
 
@@ -31,13 +32,28 @@ def _nothing_remembered() -> Iterator[None]:
 
 @pytest.fixture
 def board() -> Board:
-    return Board.objects.create(site=site(1), name="News", url="https://forum.example/1", key="1", next_visit=NOW + timedelta(hours=1))
+    return Board.objects.create(
+        site=site(1),
+        name="News",
+        url="https://forum.example/1",
+        key="1",
+        next_visit=NOW + timedelta(hours=1),
+    )
 
 
-def _visit(board: Board, hours_ago: float, posts: int, waited: float = 0.0, arrived: int = 0) -> None:
-    run = Run.objects.create(kind="forum", label="x", state=RunState.FINISHED, created=NOW, finished=NOW)
+def _visit(
+    board: Board, hours_ago: float, posts: int, waited: float = 0.0, arrived: int = 0
+) -> None:
+    run = Run.objects.create(
+        kind="forum", label="x", state=RunState.FINISHED, created=NOW, finished=NOW
+    )
     Visit.objects.create(
-        board=board, run=run, finished=NOW - timedelta(hours=hours_ago), posts_new=posts, delay_replies_seconds=waited, arrived_replies=arrived
+        board=board,
+        run=run,
+        finished=NOW - timedelta(hours=hours_ago),
+        posts_new=posts,
+        delay_replies_seconds=waited,
+        arrived_replies=arrived,
     )
 
 
@@ -66,14 +82,30 @@ def test_what_visits_brought(board: Board) -> None:
         by_hand[day] = by_hand.get(day, 0) + posts
     assert [day.posts for day in days if day.posts] == [by_hand[day] for day in sorted(by_hand)]
     shown = _shown()
-    assert shown["New posts in 24 h"] == ("7", "") and shown["Waiting time of new posts"] == ("20 min", "")
+    assert shown["New posts in 24 h"] == ("7", "") and shown["Waiting time of new posts"] == (
+        "20 min",
+        "",
+    )
     assert shown["Late boards"] == ("0", "")
 
 
-@pytest.mark.parametrize("until, enabled, paused, late", [(None, True, False, 1), (1, True, False, 0), (-1, True, False, 1), (None, False, False, 0), (None, True, True, 0)])
-def test_late_is_what_is_due_and_kept_from_nobody(board: Board, until: int | None, enabled: bool, paused: bool, late: int) -> None:
+@pytest.mark.parametrize(
+    "until, enabled, paused, late",
+    [
+        (None, True, False, 1),
+        (1, True, False, 0),
+        (-1, True, False, 1),
+        (None, False, False, 0),
+        (None, True, True, 0),
+    ],
+)
+def test_late_is_what_is_due_and_kept_from_nobody(
+    board: Board, until: int | None, enabled: bool, paused: bool, late: int
+) -> None:
     Board.objects.update(
-        next_visit=NOW - timedelta(hours=2), next_until=None if until is None else NOW + timedelta(hours=until), enabled=enabled
+        next_visit=NOW - timedelta(hours=2),
+        next_until=None if until is None else NOW + timedelta(hours=until),
+        enabled=enabled,
     )
     board.site.paused = paused
     board.site.save()
@@ -83,28 +115,72 @@ def test_late_is_what_is_due_and_kept_from_nobody(board: Board, until: int | Non
 
 def test_crawls_harvests_and_hosts(board: Board) -> None:
     Topic.objects.create(name="T", added=NOW)
-    for state, finished, kind in (("running", None, "topic"), ("finished", NOW, "topic"), ("finished", NOW - timedelta(days=3), "topic"), ("finished", NOW, "forum")):
-        Run.objects.create(kind=kind, label="x", state=state, created=NOW, finished=finished, fetched=100, items=30)
+    for state, finished, kind in (
+        ("running", None, "topic"),
+        ("finished", NOW, "topic"),
+        ("finished", NOW - timedelta(days=3), "topic"),
+        ("finished", NOW, "forum"),
+    ):
+        Run.objects.create(
+            kind=kind, label="x", state=state, created=NOW, finished=finished, fetched=100, items=30
+        )
     source = Source.objects.create(url="http://a.example/", key_hash=1, name="A", created=NOW)
-    form = Form.objects.create(source=source, signature="s", page_url="http://a.example/", action="http://a.example/", type="search", found=NOW, described={})
+    form = Form.objects.create(
+        source=source,
+        signature="s",
+        page_url="http://a.example/",
+        action="http://a.example/",
+        type="search",
+        found=NOW,
+        described={},
+    )
     run = Run.objects.create(kind="deepweb-harvest", label="x", state="running", created=NOW)
     harvest = Harvest.objects.create(run=run, form=form)
     for hours, new in ((1, 5), (23, 6), (25, 50)):
-        Query.objects.create(harvest=harvest, number=hours, kind="policy", new=new, sent_at=NOW, ended_at=NOW - timedelta(hours=hours))
-    HostHour.objects.create(host=board.site.host, hour=NOW.replace(minute=0, second=0, microsecond=0), requests=8, errors=2)
+        Query.objects.create(
+            harvest=harvest,
+            number=hours,
+            kind="policy",
+            new=new,
+            sent_at=NOW,
+            ended_at=NOW - timedelta(hours=hours),
+        )
+    HostHour.objects.create(
+        host=board.site.host,
+        hour=NOW.replace(minute=0, second=0, microsecond=0),
+        requests=8,
+        errors=2,
+    )
     shown = _shown()
-    assert shown["Pages on topic in 24 h"][0] == "60" and shown["New records in 24 h"][0] == "11" and shown["Requests in 24 h"][0] == "8"
+    assert (
+        shown["Pages on topic in 24 h"][0] == "60"
+        and shown["New records in 24 h"][0] == "11"
+        and shown["Requests in 24 h"][0] == "8"
+    )
 
 
 def test_of_a_long_topic_crawl_only_the_pages_of_the_last_day_count() -> None:
     Topic.objects.create(name="T", added=NOW)
     run = Run.objects.create(
-        kind="topic", label="x", state="running", created=NOW, started=NOW - timedelta(days=3), fetched=70, items=35
+        kind="topic",
+        label="x",
+        state="running",
+        created=NOW,
+        started=NOW - timedelta(days=3),
+        fetched=70,
+        items=35,
     )
     TopicPage.objects.bulk_create(
         TopicPage(
-            run=run, step=number + 1, mark=number, number=number, url=f"http://a.example/{number}", url_hash=number,
-            relevant=number % 2 == 1, relevant_so_far=(number + 1) // 2, at=NOW - timedelta(hours=70.5 - number),
+            run=run,
+            step=number + 1,
+            mark=number,
+            number=number,
+            url=f"http://a.example/{number}",
+            url_hash=number,
+            relevant=number % 2 == 1,
+            relevant_so_far=(number + 1) // 2,
+            at=NOW - timedelta(hours=70.5 - number),
         )
         for number in range(70)
     )
@@ -126,4 +202,7 @@ def test_bars_fit_the_picture() -> None:
     tile = tiles.Tile("n", "1", trend=[0.0, 5.0, 10.0, 0.01])
     heights = [float(height) for _x, _y, _width, height in tile.bars]
     assert heights == [0.0, 11.0, 22.0, 1.0] and tiles.Tile("n", "0", trend=[0.0, 0.0]).bars == []
-    assert all(float(x) + float(width) <= tiles.WIDTH and float(y) + float(height) <= tiles.HEIGHT for x, y, width, height in tile.bars)
+    assert all(
+        float(x) + float(width) <= tiles.WIDTH and float(y) + float(height) <= tiles.HEIGHT
+        for x, y, width, height in tile.bars
+    )

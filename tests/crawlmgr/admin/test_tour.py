@@ -1,4 +1,5 @@
-"""The tour through the demonstration: six steps, each on a page of the desk that links to the next."""
+"""The tour through the demonstration: six steps, each on a page of the desk that links to the
+next."""
 
 from __future__ import annotations
 
@@ -23,23 +24,46 @@ STEPS = 6
 
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> Client:
-    """A test client logged in as a user with the role viewer, while the demonstration is running."""
+    """A test client logged in as a user with the role viewer, while the demonstration is
+    running."""
     world(3)
     mark = {demonstration.MARK: NOW.isoformat()}
     Site.objects.update(settings=mark)
     site = Site.objects.order_by("pk")[0]
-    visit = Run.objects.create(kind="forum", label="f", created=NOW, state="finished", parameters={})
+    visit = Run.objects.create(
+        kind="forum", label="f", created=NOW, state="finished", parameters={}
+    )
     Visit.objects.create(run=visit, board=Board.objects.filter(site=site)[0], arrived_replies=1)
     if not Plan.objects.filter(site=site).exists():
         Plan.objects.create(site=site)
-    topic = topics.add("Bees", ["https://bees.example/"], documents=[("one", "bees honey hive wax")], now=NOW, settings=mark)
+    topic = topics.add(
+        "Bees",
+        ["https://bees.example/"],
+        documents=[("one", "bees honey hive wax")],
+        now=NOW,
+        settings=mark,
+    )
     topics.crawl(topic, now=NOW, start=False)
-    source = Source.objects.create(url="http://a.example/", key_hash=1, name="A", created=NOW, parameters=mark)
+    source = Source.objects.create(
+        url="http://a.example/", key_hash=1, name="A", created=NOW, parameters=mark
+    )
     described = {"method": "get", "action": "http://a.example/find", "controls": []}
     form = Form.objects.create(
-        source=source, signature="s", page_url=source.url, action="http://a.example/find", type="search", found=NOW, described=described
+        source=source,
+        signature="s",
+        page_url=source.url,
+        action="http://a.example/find",
+        type="search",
+        found=NOW,
+        described=described,
     )
-    asked = Run.objects.create(kind="deepweb-harvest", label="a", created=NOW, state="finished", parameters={"policy": "fresh"})
+    asked = Run.objects.create(
+        kind="deepweb-harvest",
+        label="a",
+        created=NOW,
+        state="finished",
+        parameters={"policy": "fresh"},
+    )
     Harvest.objects.create(run=asked, form=form, stopped_by="queries")
     monkeypatch.setattr(demonstration, "is_requested", lambda: True)
     made = Client()
@@ -57,7 +81,10 @@ def _next(text: str) -> str:
 def test_six_steps_lead_from_one_to_the_next(client: Client, language: str) -> None:
     client.cookies["django_language"] = language
     first = client.get("/admin/").content.decode()
-    listed = [found.replace("&amp;", "&") for found in re.findall(r'class="choice" href="([^"]+tour=\d)"', first)]
+    listed = [
+        found.replace("&amp;", "&")
+        for found in re.findall(r'class="choice" href="([^"]+tour=\d)"', first)
+    ]
     assert len(listed) == STEPS == len(admin.site.tour)
     address, seen = listed[0], []
     while address:
@@ -81,6 +108,8 @@ def test_steps_without_a_page_yet_are_left_out(client: Client) -> None:
         changes: dict[str, Any] = {"parameters": {}} if model is Source else {"settings": {}}
         model.objects.update(**changes)
     home = client.get("/admin/").content.decode()
-    assert home.count("tour=") == 2 and "tour=5" in home and "tour=6" in home, "alarms and exports are always there"
+    assert home.count("tour=") == 2 and "tour=5" in home and "tour=6" in home, (
+        "alarms and exports are always there"
+    )
     assert "4 steps follow" in home
     assert "5/6 · " in client.get("/admin/alarms/?tour=5").content.decode()

@@ -1,4 +1,5 @@
-"""Lines of the navigation tree: rendered by the template, and cached per language if they have no children."""
+"""Lines of the navigation tree: rendered by the template, and cached per language if they have no
+children."""
 
 from __future__ import annotations
 
@@ -14,8 +15,14 @@ def test_a_kept_line_follows_its_node_and_the_language() -> None:
     node = Node("A <b> forum", "/x/", key="site:1", lazy="/tree/1/")
     with translation.override("en"):
         english = node.line
-        assert "A &lt;b&gt; forum" in english and 'data-lazy="/tree/1/"' in english and 'aria-current="page"' not in english
-        assert Node("A <b> forum", "/x/", key="site:1", lazy="/tree/1/", mark="paused").line != english
+        assert (
+            "A &lt;b&gt; forum" in english
+            and 'data-lazy="/tree/1/"' in english
+            and 'aria-current="page"' not in english
+        )
+        assert (
+            Node("A <b> forum", "/x/", key="site:1", lazy="/tree/1/", mark="paused").line != english
+        )
         assert 'aria-current="page"' in Node("A <b> forum", "/x/", key="site:1", active=True).line
     with translation.override("zh-hans"):
         assert node.line != english
@@ -24,7 +31,13 @@ def test_a_kept_line_follows_its_node_and_the_language() -> None:
 
 
 def test_a_branch_holds_its_children() -> None:
-    branch = Node("Forums", "/f/", key="forums", children=(Node("one", "/1/"), Node("two", "/2/")), unfolded=True)
+    branch = Node(
+        "Forums",
+        "/f/",
+        key="forums",
+        children=(Node("one", "/1/"), Node("two", "/2/")),
+        unfolded=True,
+    )
     assert branch.line.index("Forums") < branch.line.index("one") < branch.line.index("two")
 
 

@@ -1,4 +1,5 @@
-"""Tests that every code that the program stores has a display text, and that texts that are not codes are shown unchanged."""
+"""Tests that every code that the program stores has a display text, and that texts that are not
+codes are shown unchanged."""
 
 from __future__ import annotations
 
@@ -22,5 +23,7 @@ def test_every_kind_of_run_has_words(kind: str) -> None:
 def test_compound_codes_are_taken_apart() -> None:
     assert words.say("http_404") == "HTTP status 404"
     assert words.say("dns: no such name") == "the host name cannot be resolved (no such name)"
-    assert words.say("incomplete: http_503, max_pages").endswith("(HTTP status 503; the limit of list pages for one visit)")
+    assert words.say("incomplete: http_503, max_pages").endswith(
+        "(HTTP status 503; the limit of list pages for one visit)"
+    )
     assert words.say("Anything: else") == "Anything: else" and words.say("") == ""

@@ -1,5 +1,5 @@
-"""The demonstration's topic web: all pages are reachable, some only through off-topic pages (tunnels), and the sample texts
-suffice to tell pages on topic from others."""
+"""The demonstration's topic web: all pages are reachable, some only through off-topic pages
+(tunnels), and the sample texts suffice to tell pages on topic from others."""
 
 from __future__ import annotations
 
@@ -27,9 +27,13 @@ def reached(web: TopicWeb, numbers: list[int], through: int) -> set[int]:
 def test_all_of_it_is_reached_and_some_only_through_pages_off_topic() -> None:
     web = TopicWeb()
     seeds = [int(re.findall(r"/pages/(\d+)-", url)[0]) for url in web.seeds(BASE)]
-    assert len(seeds) == 3 and reached(web, list(seeds), len(web.pages)) == set(range(len(web.pages)))
+    assert len(seeds) == 3 and reached(web, list(seeds), len(web.pages)) == set(
+        range(len(web.pages))
+    )
     near = reached(web, list(seeds), BEES)
-    assert near == set(range(SEEDED * CLUSTER_PAGES)), "clusters beyond those of the seeds lie behind tunnels"
+    assert near == set(range(SEEDED * CLUSTER_PAGES)), (
+        "clusters beyond those of the seeds lie behind tunnels"
+    )
 
 
 def test_its_links_lead_to_its_pages() -> None:
@@ -46,7 +50,9 @@ def test_its_links_lead_to_its_pages() -> None:
 def test_the_samples_tell_pages_on_topic_from_others() -> None:
     web = TopicWeb()
     samples = web.samples()
-    relevance = Relevance(Topic("bees", tuple(web.seeds(BASE)), documents=tuple(text for _name, text in samples)))
+    relevance = Relevance(
+        Topic("bees", tuple(web.seeds(BASE)), documents=tuple(text for _name, text in samples))
+    )
     right = 0
     for number, page in enumerate(web.pages):
         score = relevance.text(relevance.tokenizer(" ".join((page.title, *page.paragraphs))))

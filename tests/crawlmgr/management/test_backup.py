@@ -1,5 +1,5 @@
-"""The commands `backup` and `restore`: from one installation into another (from PostgreSQL to SQLite where both are available).
-"""
+"""The commands `backup` and `restore`: from one installation into another (from PostgreSQL to
+SQLite where both are available)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import pytest
 from tests.serving import manage
 
 ADD = (
-    "from django.contrib.auth import get_user_model; get_user_model().objects.create_superuser('admin', '', 'word');"
-    "from crawlmgr.services import events; from crawlmgr.clock import SYSTEM; events.warn('told', 'x', now=SYSTEM.now())"
+    "from django.contrib.auth import get_user_model;"
+    " get_user_model().objects.create_superuser('admin', '', 'word');from crawlmgr.services import"
+    " events; from crawlmgr.clock import SYSTEM; events.warn('told', 'x', now=SYSTEM.now())"
 )
 
 
@@ -31,6 +32,12 @@ def test_from_one_installation_into_another(installed: dict[str, str], tmp_path:
     assert restored.returncode == 0 and "0 WARC files" in restored.stdout, restored.stderr
     with closing(sqlite3.connect(tmp_path / "other" / "crawlmgr.sqlite3")) as database:
         assert database.execute("SELECT code FROM crawlmgr_event").fetchall() == [("told",)]
-    assert (tmp_path / "other" / "secret.key").read_text() == (Path(installed["CRAWLMGR_DATA"]) / "secret.key").read_text()
+    assert (tmp_path / "other" / "secret.key").read_text() == (
+        Path(installed["CRAWLMGR_DATA"]) / "secret.key"
+    ).read_text()
     again = manage(other, "restore", file)
-    assert again.returncode == 1 and len(again.stderr.strip().splitlines()) == 1 and "contains data" in again.stderr
+    assert (
+        again.returncode == 1
+        and len(again.stderr.strip().splitlines()) == 1
+        and "contains data" in again.stderr
+    )

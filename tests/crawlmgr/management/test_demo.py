@@ -1,5 +1,5 @@
-"""The command `demo` crawls its own web over HTTP, stores nothing twice and leaves nothing behind. It refuses a port in use, and
-handles signals."""
+"""The command `demo` crawls its own web over HTTP, stores nothing twice and leaves nothing behind.
+It refuses a port in use, and handles signals."""
 
 from __future__ import annotations
 
@@ -61,8 +61,14 @@ def demo(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
 
 def rows() -> dict[str, int]:
     """The number of rows of each table that the crawls fill."""
-    models = [model for name in ("crawlmgr", "forums", "focused", "deepweb") for model in apps.get_app_config(name).get_models()]
-    return {model._meta.label: number for model in models if (number := model._default_manager.count())}
+    models = [
+        model
+        for name in ("crawlmgr", "forums", "focused", "deepweb")
+        for model in apps.get_app_config(name).get_models()
+    ]
+    return {
+        model._meta.label: number for model in models if (number := model._default_manager.count())
+    }
 
 
 def own_sites() -> tuple[Site, Topic, Source]:
@@ -79,27 +85,55 @@ def test_it_crawls_for_real_doubles_nothing_and_leaves_nothing(
     _forum_is_read(made["forum"])
     _topic_is_crawled(made["topic"])
     _database_is_asked(made["deepweb"])
-    assert Page.objects.filter(status=200, warc__isnull=False).count() > 120, "pages came over HTTP and are archived"
+    assert Page.objects.filter(status=200, warc__isnull=False).count() > 120, (
+        "pages came over HTTP and are archived"
+    )
     before, runs = rows(), Run.objects.count()
 
-    monkeypatch.setattr(command, "_wait_for_a_signal", lambda: signal.raise_signal(signal.SIGTERM))  # stops while it is serving
+    monkeypatch.setattr(
+        command, "_wait_for_a_signal", lambda: signal.raise_signal(signal.SIGTERM)
+    )  # stops while it is serving
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     again = demo()
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
     assert own_sites()[0].paused, "no visit is due while the pages are not served"
-    for name, key in (("forum", "site"), ("forum", "url"), ("forum", "boards"), ("topic", "run"), ("deepweb", "run")):
+    for name, key in (
+        ("forum", "site"),
+        ("forum", "url"),
+        ("forum", "boards"),
+        ("topic", "run"),
+        ("deepweb", "run"),
+    ):
         assert again[name][key] == made[name][key]
     assert again["topic"] == made["topic"] and again["deepweb"] == made["deepweb"]
-    assert Run.objects.count() == runs + 1 and again["forum"]["visits"] == made["forum"]["visits"] + len(BOARDS)
+    assert Run.objects.count() == runs + 1 and again["forum"]["visits"] == made["forum"][
+        "visits"
+    ] + len(BOARDS)
     after = rows()
-    for model in (Site, Board, Plan, Topic, TopicRun, TopicPage, Source, Form, Harvest, Query, Record, Host):
+    for model in (
+        Site,
+        Board,
+        Plan,
+        Topic,
+        TopicRun,
+        TopicPage,
+        Source,
+        Form,
+        Harvest,
+        Query,
+        Record,
+        Host,
+    ):
         assert after[model._meta.label] == before[model._meta.label]
     _posts_are_true(again["forum"])
 
     removed = demo("--remove")["removed"]
     assert [len(removed[name]) for name in ("forum", "topic", "deepweb")] == [1, 1, 1]
     left = {name: number for name, number in rows().items() if number != empty.get(name)}
-    assert set(left) <= {"crawlmgr.WarcFile", "crawlmgr.Event"}, "the archive's files and the log stay, as after any removal"
+    assert set(left) <= {
+        "crawlmgr.WarcFile",
+        "crawlmgr.Event",
+    }, "the archive's files and the log stay, as after any removal"
     call_command("demo", "--remove")
     assert "nothing of the demonstration" in capsys.readouterr().out
 
@@ -107,7 +141,9 @@ def test_it_crawls_for_real_doubles_nothing_and_leaves_nothing(
 def _forum_is_read(told: dict[str, Any]) -> None:
     site = own_sites()[0]
     assert site.name == told["name"] == forums_demo.NAME
-    assert told["boards"] == len(BOARDS) and told["visits"] > 3 * len(BOARDS), "the day on a fast clock had visits of its own"
+    assert told["boards"] == len(BOARDS) and told["visits"] > 3 * len(BOARDS), (
+        "the day on a fast clock had visits of its own"
+    )
     _the_day_has_passed(site)
     assert {board.name for board in site.boards.all()} == {board.name for board in BOARDS}
     read = Thread.objects.filter(posts__gt=0).count()
@@ -121,10 +157,15 @@ def _forum_is_read(told: dict[str, Any]) -> None:
 
 
 def _the_day_has_passed(site: Site) -> None:
-    """Checks that visits planned by the adaptive policy for the replayed day were made, none before its planned time."""
+    """Checks that visits planned by the adaptive policy for the replayed day were made, none before
+    its planned time."""
     began = datetime.fromisoformat(site.settings["demonstration"])
-    asked = PlannedVisit.objects.filter(plan__site=site, code="waiting", visit__isnull=False).select_related("visit")
-    assert asked and all(one.state == PlannedVisit.State.STARTED and one.visit.started >= one.at for one in asked)
+    asked = PlannedVisit.objects.filter(
+        plan__site=site, code="waiting", visit__isnull=False
+    ).select_related("visit")
+    assert asked and all(
+        one.state == PlannedVisit.State.STARTED and one.visit.started >= one.at for one in asked
+    )
     assert all(began - timedelta(days=1) <= one.at < began + timedelta(minutes=30) for one in asked)
     assert Plan.objects.get().active and not demonstration.CLOCK.behind
 
@@ -136,27 +177,49 @@ def _posts_are_true(told: dict[str, Any]) -> None:
     forum = Forum(began)
     with forum.lock:
         forum.until(datetime.now(UTC))
-    truth = {(thread.title, post.author, post.posted, post.text) for thread in forum.threads.values() for post in thread.posts}
+    truth = {
+        (thread.title, post.author, post.posted, post.text)
+        for thread in forum.threads.values()
+        for post in thread.posts
+    }
     stored = set(Post.objects.values_list("thread__title", "author", "posted", "text"))
     assert stored <= truth and len(stored) == told["posts"]
-    read_at = Run.objects.filter(kind="forum").latest("pk").created  # the first page was requested after this time
-    recent = {one for one in truth if began.timestamp() - 80_000 < one[2].timestamp() < read_at.timestamp()}
+    read_at = (
+        Run.objects.filter(kind="forum").latest("pk").created
+    )  # the first page was requested after this time
+    recent = {
+        one
+        for one in truth
+        if began.timestamp() - 80_000 < one[2].timestamp() < read_at.timestamp()
+    }
     assert recent and recent <= stored
 
 
 def _topic_is_crawled(told: dict[str, Any]) -> None:
     run = TopicRun.objects.get()
-    assert (told["seeds"], told["fetched"], told["run"]) == (SEEDS, 30, run.pk) and told["strategy"] == focused_demo.STRATEGY
+    assert (told["seeds"], told["fetched"], told["run"]) == (SEEDS, 30, run.pk) and told[
+        "strategy"
+    ] == focused_demo.STRATEGY
     pages = TopicPage.objects.filter(run=run.run)
     bees = CLUSTERS * CLUSTER_PAGES
-    numbers = [int(urlsplit(url).path.split("/")[2].split("-")[0]) for url in pages.filter(relevant=True).values_list("url", flat=True)]
-    assert pages.count() == 30 and told["relevant"] == len(numbers) > SEEDS and all(number < bees for number in numbers)
+    numbers = [
+        int(urlsplit(url).path.split("/")[2].split("-")[0])
+        for url in pages.filter(relevant=True).values_list("url", flat=True)
+    ]
+    assert (
+        pages.count() == 30
+        and told["relevant"] == len(numbers) > SEEDS
+        and all(number < bees for number in numbers)
+    )
 
 
 def _database_is_asked(told: dict[str, Any]) -> None:
     assert own_sites()[2].name == told["name"] == deepweb_demo.NAME
     assert sorted(form["type"] for form in told["forms"]) == ["login", "search"]
-    assert Form.objects.get(pk=told["form"]).searchable and told["records"] == Record.objects.count() > 30
+    assert (
+        Form.objects.get(pk=told["form"]).searchable
+        and told["records"] == Record.objects.count() > 30
+    )
     truth = {one.number: one for one in Database().records}
     for record in Record.objects.all():
         one = truth[int(record.url.rsplit("/", 1)[-1])]
@@ -169,7 +232,9 @@ def test_a_port_in_use_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/"
         kept = command.Served(url, datetime.now(UTC))
         monkeypatch.setattr(forums_demo.ForumDemo, "kept", lambda self: kept)
-        with pytest.raises(CommandError, match=r"Port \d+, where the demonstration's pages were, cannot be used"):
+        with pytest.raises(
+            CommandError, match=r"Port \d+, where the demonstration's pages were, cannot be used"
+        ):
             call_command("demo", "--once")
     assert not Run.objects.exists()
 
@@ -215,5 +280,10 @@ def test_the_harvest_tells_how_much_of_the_database_it_has(monkeypatch: pytest.M
         part.add(web.url, datetime.now(UTC).replace(microsecond=0))
         told = part.finish()
     low, high = told["estimated_total"]
-    assert 0.85 * low <= len(Database().records) <= 1.15 * high  # the interval misses the true number in some draws, but never by much
-    assert told["coverage"] == [told["records"] / high, min(1.0, told["records"] / low)] and told["coverage"][0] > 0.6
+    assert (
+        0.85 * low <= len(Database().records) <= 1.15 * high
+    )  # the interval misses the true number in some draws, but never by much
+    assert (
+        told["coverage"] == [told["records"] / high, min(1.0, told["records"] / low)]
+        and told["coverage"][0] > 0.6
+    )

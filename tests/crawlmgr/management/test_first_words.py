@@ -15,9 +15,14 @@ from tests.serving import ROOT, manage
 @pytest.mark.once
 @pytest.mark.parametrize(
     ("words", "answer"),
-    [(["node", "list", "--json"], {"nodes": []}), (["archive", "check", "--json"], {"ok": True, "files": []})],
+    [
+        (["node", "list", "--json"], {"nodes": []}),
+        (["archive", "check", "--json"], {"ok": True, "files": []}),
+    ],
 )
-def test_an_untouched_installation_answers(installation: dict[str, str], words: list[str], answer: object) -> None:
+def test_an_untouched_installation_answers(
+    installation: dict[str, str], words: list[str], answer: object
+) -> None:
     made = manage(installation, *words)
     assert made.returncode == 0 and json.loads(made.stdout) == answer, made.stderr
 
@@ -25,7 +30,12 @@ def test_an_untouched_installation_answers(installation: dict[str, str], words: 
 def test_a_reader_that_has_enough_brings_no_traceback(installation: dict[str, str]) -> None:
     command = [sys.executable, "manage.py", "topic", "strategies", "--json"]
     with subprocess.Popen(
-        command, cwd=ROOT, env=installation, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=ROOT,
+        env=installation,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as running:
         assert running.stdout is not None and running.stderr is not None
         running.stdout.close()

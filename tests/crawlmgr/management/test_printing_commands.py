@@ -1,4 +1,5 @@
-"""Commands that only print do not import numerical libraries, and listing subcommands does not import their modules."""
+"""Commands that only print do not import numerical libraries, and listing subcommands does not
+import their modules."""
 
 from __future__ import annotations
 
@@ -15,15 +16,29 @@ from tests.serving import ROOT
 
 HEAVY = ("scipy", "sklearn", "pandas", "pyarrow", "jieba", "rjieba", "plotly", "dateparser")
 COMMANDS = (
-    "forum --help", "topic --help", "topic strategies", "topic compare --help", "deepweb --help", "deepweb harvest --help",
-    "export --help", "bench list",
+    "forum --help",
+    "topic --help",
+    "topic strategies",
+    "topic compare --help",
+    "deepweb --help",
+    "deepweb harvest --help",
+    "export --help",
+    "bench list",
 )
 PARSERS = {"numpy", "lxml", "selectolax", "resiliparse", "requests", "tldextract", "cryptography"}
 BARE = (  # commands that only print their options, or read a few rows
-    "forum --help", "forum crawl --help", "topic compare --help", "deepweb harvest --help", "node list --json", "run list --json",
+    "forum --help",
+    "forum crawl --help",
+    "topic compare --help",
+    "deepweb harvest --help",
+    "node list --json",
+    "run list --json",
 )
 FRAMES = {
-    "crawlmgr": ("archive", "exports", "run", "token"), "forums": ("forum", "reader"), "focused": ("topic",), "deepweb": ("deepweb",),
+    "crawlmgr": ("archive", "exports", "run", "token"),
+    "forums": ("forum", "reader"),
+    "focused": ("topic",),
+    "deepweb": ("deepweb",),
 }
 
 
@@ -45,9 +60,21 @@ def test_what_needs_no_page_loads_no_parser(installed: dict[str, str], words: st
 def loaded_by(words: str, installation: dict[str, str]) -> set[str]:
     """Runs a manage.py command (`words`) and returns the top-level packages that it imports."""
     command = [sys.executable, "-X", "importtime", "manage.py", *words.split()]
-    done = subprocess.run(command, cwd=ROOT, env=installation, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=installation,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0 and done.stdout, done.stderr[-2000:]
-    return {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.splitlines() if line.startswith("import time:")}
+    return {
+        line.rpartition("|")[2].strip().split(".")[0]
+        for line in done.stderr.splitlines()
+        if line.startswith("import time:")
+    }
 
 
 def test_help_read_from_files_is_that_of_the_modules() -> None:
@@ -58,7 +85,9 @@ def test_help_read_from_files_is_that_of_the_modules() -> None:
             assert isinstance(command, SubcommandCommand)
             dotted += command.subcommands.values()
     assert len(dotted) > 40
-    assert {one: help_of(one) for one in dotted} == {one: importlib.import_module(one).HELP for one in dotted}
+    assert {one: help_of(one) for one in dotted} == {
+        one: importlib.import_module(one).HELP for one in dotted
+    }
 
 
 def test_a_module_without_help_is_named() -> None:

@@ -1,4 +1,5 @@
-"""`--allow-private` applies only to the named hosts and ports, in running and in stored settings; older rows are corrected."""
+"""`--allow-private` applies only to the named hosts and ports, in running and in stored settings;
+older rows are corrected."""
 
 from __future__ import annotations
 
@@ -23,12 +24,15 @@ from tests.site.server import LocalSite, Reply
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
-PAGE = "<html><body><form action='/find'><input type=search name=q></form><p>river</p></body></html>"
+PAGE = (
+    "<html><body><form action='/find'><input type=search name=q></form><p>river</p></body></html>"
+)
 
 
 @pytest.fixture
 def webs() -> Any:
-    """The site that the user names, and another port of the same machine to which its pages redirect."""
+    """The site that the user names, and another port of the same machine to which its pages
+    redirect."""
     with LocalSite() as named, LocalSite() as inside:
         for path in ("/", "/away"):
             named.add(path, Reply(b"", 302, {"Location": inside.url("/admin")}))
@@ -53,20 +57,47 @@ def test_a_redirect_to_another_private_port_goes_nowhere(webs: Any, place: int) 
     topics.add("t", [named.url("/")], keywords={"river": 1.0}, now=NOW)
     words = [*_commands(named, "t")[place], "--allow-private"]
     try:
-        call_command(*words, *(() if words[1] == "inspect" else ("--delay", "0")), stdout=io.StringIO(), stderr=io.StringIO())
+        call_command(
+            *words,
+            *(() if words[1] == "inspect" else ("--delay", "0")),
+            stdout=io.StringIO(),
+            stderr=io.StringIO(),
+        )
     except CommandError as error:
         assert "refused_address" in str(error) or "No board" in str(error)
     assert named.log and not inside.log
-    stored = json.dumps([list(table.objects.values_list(field, flat=True)) for table, field in ((Run, "parameters"), (Source, "parameters"))])
+    stored = json.dumps(
+        [
+            list(table.objects.values_list(field, flat=True))
+            for table, field in ((Run, "parameters"), (Source, "parameters"))
+        ]
+    )
     assert "*" not in stored and (words[1] == "inspect" or named.authority in stored)
     if words[1] != "inspect":
-        assert Url.objects.filter(reason__startswith="refused_address").exists() or Url.objects.filter(reason__contains="refused").exists()
+        assert (
+            Url.objects.filter(reason__startswith="refused_address").exists()
+            or Url.objects.filter(reason__contains="refused").exists()
+        )
 
 
 def test_a_further_host_is_named_by_its_own_option(webs: Any) -> None:
     named, inside = webs
-    call_command("deepweb", "find", named.url("/"), "--allow-private", "--private-host", inside.authority, "--delay", "0", stdout=io.StringIO())
-    assert inside.log and Source.objects.get().parameters["allow_private"] == f"{inside.authority},{named.authority}"
+    call_command(
+        "deepweb",
+        "find",
+        named.url("/"),
+        "--allow-private",
+        "--private-host",
+        inside.authority,
+        "--delay",
+        "0",
+        stdout=io.StringIO(),
+    )
+    assert (
+        inside.log
+        and Source.objects.get().parameters["allow_private"]
+        == f"{inside.authority},{named.authority}"
+    )
     for wrong in ("*", "a b", "10.0.0.0/99"):
         with pytest.raises(CommandError) as refused:
             call_command("deepweb", "find", named.url("/"), "--private-host", wrong)
@@ -80,24 +111,51 @@ def test_what_is_stored_already_is_kept_beside_what_is_named() -> None:
         call_command("forum", "crawl", str(forum.pk), "--allow-private")
     forum.boards.create(name="b", url="http://127.0.0.1:9/b", key="b", position=0)
     with pytest.raises(CommandError):  # no server listens there
-        call_command("forum", "crawl", str(forum.pk), "--allow-private", "--delay", "0", stdout=io.StringIO())
+        call_command(
+            "forum", "crawl", str(forum.pk), "--allow-private", "--delay", "0", stdout=io.StringIO()
+        )
     assert Run.objects.get().parameters["settings"]["allow_private"] == "10.0.0.1:80,127.0.0.1:9"
 
 
-def test_every_address_that_was_stored_becomes_the_hosts_that_were_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_address_that_was_stored_becomes_the_hosts_that_were_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     wide = {"allow_private": "*", "delay_seconds": 2.0}
     forum = site(url="http://10.0.0.5:8080/forum/")
     Site.objects.filter(pk=forum.pk).update(settings=wide)
-    topic = topics.add("t", ["http://10.0.0.6/", "http://b.example/"], keywords={"w": 1.0}, settings={"allow_private": "10.0.0.0/24,*"}, now=NOW)
-    source = Source.objects.create(url="http://10.0.0.7/", key_hash=1, name="s", created=NOW, parameters=wide)
-    kept = Source.objects.create(url="http://10.0.0.8/", key_hash=2, name="k", created=NOW, parameters={"allow_private": "10.0.0.8"})
+    topic = topics.add(
+        "t",
+        ["http://10.0.0.6/", "http://b.example/"],
+        keywords={"w": 1.0},
+        settings={"allow_private": "10.0.0.0/24,*"},
+        now=NOW,
+    )
+    source = Source.objects.create(
+        url="http://10.0.0.7/", key_hash=1, name="s", created=NOW, parameters=wide
+    )
+    kept = Source.objects.create(
+        url="http://10.0.0.8/",
+        key_hash=2,
+        name="k",
+        created=NOW,
+        parameters={"allow_private": "10.0.0.8"},
+    )
 
     def run(kind: str, target: int | None = None, **parameters: Any) -> Run:
-        return Run.objects.create(kind=kind, label="x", target=target, created=NOW, parameters={"settings": wide, **parameters})
+        return Run.objects.create(
+            kind=kind,
+            label="x",
+            target=target,
+            created=NOW,
+            parameters={"settings": wide, **parameters},
+        )
 
     runs = [
-        run("forum", forum.pk, boards=[1]), run("forum-discovery", url="http://10.0.0.9:81/x"), run("topic", topic.pk),
-        run("topic-samples", topic.pk, urls=["http://10.0.0.10/"]), run("deepweb-find", source.pk, sources=[source.pk]),
+        run("forum", forum.pk, boards=[1]),
+        run("forum-discovery", url="http://10.0.0.9:81/x"),
+        run("topic", topic.pk),
+        run("topic-samples", topic.pk, urls=["http://10.0.0.10/"]),
+        run("deepweb-find", source.pk, sources=[source.pk]),
         run("deepweb-harvest", None, forms=[999]),
     ]
     for restrict in (of_forums.restrict, of_topics.restrict, of_databases.restrict):
@@ -107,15 +165,27 @@ def test_every_address_that_was_stored_becomes_the_hosts_that_were_named(capsys:
         one.refresh_from_db()
     assert forum.settings == {"allow_private": "10.0.0.5:8080", "delay_seconds": 2.0}
     assert topic.settings["allow_private"] == "10.0.0.0/24,10.0.0.6,b.example"
-    assert (source.parameters["allow_private"], kept.parameters["allow_private"]) == ("10.0.0.7", "10.0.0.8")
+    assert (source.parameters["allow_private"], kept.parameters["allow_private"]) == (
+        "10.0.0.7",
+        "10.0.0.8",
+    )
     assert [one.parameters["settings"]["allow_private"] for one in runs] == [
-        "10.0.0.5:8080", "10.0.0.9:81", "10.0.0.6,b.example", "10.0.0.10,10.0.0.6,b.example", "10.0.0.7", "",
+        "10.0.0.5:8080",
+        "10.0.0.9:81",
+        "10.0.0.6,b.example",
+        "10.0.0.10,10.0.0.6,b.example",
+        "10.0.0.7",
+        "",
     ]
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 9 and all(line.startswith("Warning: ") for line in told)
-    assert any("now only 10.0.0.5:8080." in line for line in told) and any("now only none." in line for line in told)
+    assert any("now only 10.0.0.5:8080." in line for line in told) and any(
+        "now only none." in line for line in told
+    )
 
 
 def test_a_restored_backup_of_before_lets_nobody_through() -> None:
     assert CrawlSettings.from_mapping({"allow_private": "*"}).allowed_private == frozenset()
-    assert CrawlSettings.from_mapping({"allow_private": "10.0.0.1:80, *"}).allowed_private == {"10.0.0.1:80"}
+    assert CrawlSettings.from_mapping({"allow_private": "10.0.0.1:80, *"}).allowed_private == {
+        "10.0.0.1:80"
+    }

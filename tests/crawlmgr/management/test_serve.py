@@ -41,26 +41,41 @@ def _left(pids: list[int]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_first_start_health_restart_and_a_clean_end(serve: Serve, installation: dict[str, str]) -> None:
+def test_first_start_health_restart_and_a_clean_end(
+    serve: Serve, installation: dict[str, str]
+) -> None:
     assert serve.healthy(), serve.told()
     assert re.search(r"First login: admin, password \S{12,} \(shown only now\)", serve.told())
     assert serve.health()[1]["database"] is True
-    with urllib.request.urlopen(serve.address() + "admin/login/", timeout=60) as page:  # noqa: S310 - our own address
+    # our own address
+    with urllib.request.urlopen(serve.address() + "admin/login/", timeout=60) as page:  # noqa: S310
         assert page.status == 200 and "script-src" in page.headers["Content-Security-Policy"]
 
     second = manage(serve.environment, "serve", "--bind", "127.0.0.1:0")
     assert second.returncode == 1 and "Traceback" not in second.stderr
     assert second.stderr.strip().splitlines() == [
-        f"CommandError: serve already runs on {Path(installation['CRAWLMGR_DATA']).resolve()} (process {serve.pid})."
+        f"CommandError: serve already runs on {Path(installation['CRAWLMGR_DATA']).resolve()}"
+        f" (process {serve.pid})."
     ]
     listing = json.loads(manage(serve.environment, "node", "list", "--json").stdout)["nodes"]
-    assert len(listing) == 1 and listing[0]["heartbeat"] and listing[0]["workers"] == 2 and listing[0]["outstanding"] == 0
+    assert (
+        len(listing) == 1
+        and listing[0]["heartbeat"]
+        and listing[0]["workers"] == 2
+        and listing[0]["outstanding"] == 0
+    )
 
-    web = next(pid for pid, (parent, command) in serve.family().items() if parent == serve.pid and "gunicorn" in command)
+    web = next(
+        pid
+        for pid, (parent, command) in serve.family().items()
+        if parent == serve.pid and "gunicorn" in command
+    )
     os.kill(web, signal.SIGKILL)
     assert wait_for(lambda: "The web server died" in serve.told()) and serve.healthy()
 
-    assert wait_for(lambda: len(serve.family()) >= 2 + 2 + 4), serve.family()  # web server: 2, cluster and its guard: 2, children of the guard: 4
+    assert wait_for(lambda: len(serve.family()) >= 2 + 2 + 4), (
+        serve.family()
+    )  # web server: 2, cluster and its guard: 2, children of the guard: 4
     everyone = list(serve.family())
     assert serve.end(signal.SIGINT) == 0
     assert _left(everyone) == [] and serve.told().rstrip().endswith("Stopped.")
@@ -71,7 +86,9 @@ def test_first_start_health_restart_and_a_clean_end(serve: Serve, installation: 
 
 
 @pytest.mark.slow
-def test_a_killed_preparation_is_done_again_and_none_is_left_of_a_killed_serve(installation: dict[str, str], tmp_path: Path) -> None:
+def test_a_killed_preparation_is_done_again_and_none_is_left_of_a_killed_serve(
+    installation: dict[str, str], tmp_path: Path
+) -> None:
     serve = Serve(installation, tmp_path / "log")
     serve.start()
     try:
@@ -91,8 +108,12 @@ def test_a_killed_preparation_is_done_again_and_none_is_left_of_a_killed_serve(i
 
 
 @pytest.mark.once
-def test_work_whose_process_is_always_killed_is_given_up_with_a_word(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "close_all", lambda: None)  # keeps the test's own connection open
+def test_work_whose_process_is_always_killed_is_given_up_with_a_word(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        connections, "close_all", lambda: None
+    )  # keeps the test's own connection open
 
     def killed() -> str:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -106,11 +127,16 @@ def test_work_whose_process_is_always_killed_is_given_up_with_a_word(capfd: pyte
 
 
 def _cluster(serve: Serve) -> tuple[int, int, list[int]]:
-    """Waits until a cluster runs completely; returns the ids of its first process, the guard process and the guard's children."""
+    """Waits until a cluster runs completely; returns the ids of its first process, the guard
+    process and the guard's children."""
 
     def whole() -> tuple[int, int, list[int]] | None:
         family = serve.family()
-        for main in (pid for pid, (parent, command) in family.items() if parent == serve.pid and "gunicorn" not in command):
+        for main in (
+            pid
+            for pid, (parent, command) in family.items()
+            if parent == serve.pid and "gunicorn" not in command
+        ):
             for guard in (pid for pid, (parent, _) in family.items() if parent == main):
                 hands = sorted(pid for pid, (parent, _) in family.items() if parent == guard)
                 if len(hands) >= 4:
@@ -123,13 +149,18 @@ def _cluster(serve: Serve) -> tuple[int, int, list[int]]:
 
 
 def _hit(serve: Serve, victim: str) -> None:
-    """Kills one process of the cluster and waits until another cluster without any of the old processes works in its place."""
+    """Kills one process of the cluster and waits until another cluster without any of the old
+    processes works in its place."""
     main, guard, hands = _cluster(serve)
     told = len(serve.told())
     for pid in {"guard": [guard], "idle workers": hands[:2], "monitor": hands[2:3]}[victim]:
         os.kill(pid, signal.SIGKILL)
     assert wait_for(lambda: "it is started again" in serve.told()[told:]), serve.told()
-    why = {"guard": "died", "idle workers": "stopped taking tasks", "monitor": "the process that deletes finished tasks was killed"}[victim]
+    why = {
+        "guard": "died",
+        "idle workers": "stopped taking tasks",
+        "monitor": "the process that deletes finished tasks was killed",
+    }[victim]
     assert why in serve.told()[told:], serve.told()[told:]
     assert _left([main, guard, *hands]) == []
     assert serve.healthy(), serve.told()
@@ -137,18 +168,20 @@ def _hit(serve: Serve, victim: str) -> None:
 
 @pytest.mark.once
 @pytest.mark.slow
-def test_a_cluster_that_died_or_stopped_taking_tasks_is_replaced_and_nothing_is_left_of_a_killed_serve(
+def test_a_cluster_that_died_or_stopped_is_replaced_and_nothing_is_left_of_a_killed_serve(
     installed: dict[str, str], tmp_path: Path
 ) -> None:
-    """An idle worker waits while holding the lock of the cluster's internal queue; if it is killed, the cluster stays alive but
-    takes no more tasks."""
+    """An idle worker waits while holding the lock of the cluster's internal queue; if it is killed,
+    the cluster stays alive but takes no more tasks."""
     serve = Serve(installed, tmp_path / "log")
     serve.start()
     try:
         assert serve.healthy(), serve.told()
         for number, victim in enumerate(("guard", "idle workers", "monitor"), 1):
             _hit(serve, victim)
-            listing = json.loads(manage(serve.environment, "node", "list", "--json").stdout)["nodes"]
+            listing = json.loads(manage(serve.environment, "node", "list", "--json").stdout)[
+                "nodes"
+            ]
             assert listing[0]["restarts"] >= number, victim
         everyone = list(serve.family())
         serve.end(signal.SIGKILL)
@@ -166,7 +199,9 @@ def test_a_node_works_without_serve(installed: dict[str, str], tmp_path: Path) -
     node.start()
 
     def beating() -> bool:
-        return bool(json.loads(manage(installed, "node", "list", "--json").stdout)["nodes"][0]["heartbeat"])
+        return bool(
+            json.loads(manage(installed, "node", "list", "--json").stdout)["nodes"][0]["heartbeat"]
+        )
 
     assert wait_for(lambda: "takes from crawl" in node.told()) and wait_for(beating), node.told()
     everyone = list(node.family())
@@ -179,16 +214,27 @@ def test_a_taken_port_is_told_in_one_line(installation: dict[str, str]) -> None:
     with listen("127.0.0.1", 0) as taken:
         done = manage(installation, "serve", "--bind", f"127.0.0.1:{taken.getsockname()[1]}")
     assert done.returncode == 1
-    assert len(done.stderr.strip().splitlines()) == 1 and "cannot be used" in done.stderr and "--bind" in done.stderr
+    assert (
+        len(done.stderr.strip().splitlines()) == 1
+        and "cannot be used" in done.stderr
+        and "--bind" in done.stderr
+    )
 
 
 @pytest.mark.once
-def test_wrong_arguments_end_with_status_two(installation: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_arguments_end_with_status_two(
+    installation: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     done = manage(installation, "serve", "--bind", "nowhere")
     assert done.returncode == 2 and "nowhere" in done.stderr
     command = load_command_class("crawlmgr", "serve")
     command._called_from_command_line = True  # as `manage.py` sets it
-    for words in (("--bind", "nowhere"), ("--bind", "1.2.3.4:99999"), ("--workers", "0"), ("--workers", "x")):
+    for words in (
+        ("--bind", "nowhere"),
+        ("--bind", "1.2.3.4:99999"),
+        ("--workers", "0"),
+        ("--workers", "x"),
+    ):
         with pytest.raises(SystemExit) as ended:
             command.create_parser("manage.py", "serve").parse_args(words)
         assert ended.value.code == 2 and words[1] in capsys.readouterr().err
@@ -197,13 +243,27 @@ def test_wrong_arguments_end_with_status_two(installation: dict[str, str], capsy
 @pytest.mark.once
 def test_times_that_do_not_fit_stop_the_start(installation: dict[str, str]) -> None:
     done = manage({**installation, "CRAWLMGR_SLICE_SECONDS": "100"}, "serve")
-    assert done.returncode == 1 and len(done.stderr.strip().splitlines()) == 1 and "CRAWLMGR_SLICE_SECONDS" in done.stderr
+    assert (
+        done.returncode == 1
+        and len(done.stderr.strip().splitlines()) == 1
+        and "CRAWLMGR_SLICE_SECONDS" in done.stderr
+    )
 
 
 def test_addresses_and_names() -> None:
     assert address("[::1]:80") == ("::1", 80) and str(address("[::1]:80")) == "[::1]:80"
     assert address("desk.example:8000") == ("desk.example", 8000)
-    assert worker_count("64") == 64 and queue_names("a, b") == ["a", "b"] and node_name("north-1") == "north-1"
-    for reader, text in ((address, "::1:80"), (address, ":80"), (queue_names, "a,a"), (queue_names, "a b"), (node_name, "a:b")):
+    assert (
+        worker_count("64") == 64
+        and queue_names("a, b") == ["a", "b"]
+        and node_name("north-1") == "north-1"
+    )
+    for reader, text in (
+        (address, "::1:80"),
+        (address, ":80"),
+        (queue_names, "a,a"),
+        (queue_names, "a b"),
+        (node_name, "a:b"),
+    ):
         with pytest.raises(argparse.ArgumentTypeError):
             reader(text)

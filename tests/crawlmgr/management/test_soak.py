@@ -1,4 +1,5 @@
-"""A short `bench soak`: crawls of all three kinds under `serve`, with killed processes and clients that read the desk."""
+"""A short `bench soak`: crawls of all three kinds under `serve`, with killed processes and clients
+that read the desk."""
 
 from __future__ import annotations
 
@@ -15,33 +16,75 @@ from tests.serving import ROOT, manage
 
 @pytest.mark.slow
 @pytest.mark.once
-def test_a_short_soak_loses_and_doubles_nothing(installation: dict[str, str], tmp_path: Path) -> None:
-    words = ("bench", "soak", "--kills", "4", "--clients", "4", "--folder", str(tmp_path / "soak"), "--json")
+def test_a_short_soak_loses_and_doubles_nothing(
+    installation: dict[str, str], tmp_path: Path
+) -> None:
+    words = (
+        "bench",
+        "soak",
+        "--kills",
+        "4",
+        "--clients",
+        "4",
+        "--folder",
+        str(tmp_path / "soak"),
+        "--json",
+    )
     command = [sys.executable, "manage.py", *words]
-    done = subprocess.run(command, cwd=ROOT, env=installation, capture_output=True, text=True, timeout=1_800)
+    done = subprocess.run(
+        command, cwd=ROOT, env=installation, capture_output=True, text=True, timeout=1_800
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout)
     assert found["problems"] == [], done.stderr[-3000:]
     assert {name: found[name] for name in ("kills", "lost", "doubled", "failed", "wedged")} == {
-        "kills": 4, "lost": 0, "doubled": 0, "failed": 0, "wedged": 0,
+        "kills": 4,
+        "lost": 0,
+        "doubled": 0,
+        "failed": 0,
+        "wedged": 0,
     }
     assert found["desk"].get("200", 0) > 0 and "500" not in found["desk"]
-    again = subprocess.run(command, cwd=ROOT, env=installation, capture_output=True, text=True, timeout=1_800)
+    again = subprocess.run(
+        command, cwd=ROOT, env=installation, capture_output=True, text=True, timeout=1_800
+    )
     assert json.loads(again.stdout)["kills"] == 4, "with its folder it goes on from its tally"
 
 
 @pytest.mark.slow
 @pytest.mark.once
-def test_nodes_killed_frozen_and_cut_off_lose_and_double_nothing(installation: dict[str, str], tmp_path: Path) -> None:
+def test_nodes_killed_frozen_and_cut_off_lose_and_double_nothing(
+    installation: dict[str, str], tmp_path: Path
+) -> None:
     if find_binaries() is None:
         pytest.skip("PostgreSQL is not installed")
-    words = ("bench", "soak", "--nodes", "2", "--database", "postgresql", "--kills", "4", "--clients", "1", "--json")
+    words = (
+        "bench",
+        "soak",
+        "--nodes",
+        "2",
+        "--database",
+        "postgresql",
+        "--kills",
+        "4",
+        "--clients",
+        "1",
+        "--json",
+    )
     command = [sys.executable, "manage.py", *words, "--folder", str(tmp_path / "soak")]
-    done = subprocess.run(command, cwd=ROOT, env=installation, capture_output=True, text=True, timeout=1_800)
+    done = subprocess.run(
+        command, cwd=ROOT, env=installation, capture_output=True, text=True, timeout=1_800
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout)
     assert found["problems"] == [], done.stderr[-3000:]
-    assert (found["kills"], found["lost"], found["doubled"], found["failed"], found["wedged"]) == (4, 0, 0, 0, 0)
+    assert (found["kills"], found["lost"], found["doubled"], found["failed"], found["wedged"]) == (
+        4,
+        0,
+        0,
+        0,
+        0,
+    )
     assert found["most_at_once"] == 1, "a host was asked by two at once"
 
 

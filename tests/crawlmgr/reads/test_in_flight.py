@@ -19,13 +19,18 @@ pytestmark = pytest.mark.django_db
 
 
 def flying(count: int, claimed: int, *, now: datetime, ago: float = 0.0) -> Run:
-    """A working run with `count` addresses, of which `claimed` were claimed `ago` seconds before now."""
+    """A working run with `count` addresses, of which `claimed` were claimed `ago` seconds before
+    now."""
     hosts.forget()
     settings = {"in_flight": 7, "total_timeout_seconds": 20.0, "connections": 2}
     run = runs.create("topic", "a topic", parameters={"settings": settings}, now=now, start=False)
     frontier.add(run.pk, [NewUrl(f"http://h{n}.example/") for n in range(count)], now)
-    Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING, lease_until=now + timedelta(minutes=1), started=now)
-    assert len(frontier.claim_many(run.pk, 1, now - timedelta(seconds=ago), 50.0, claimed)) == claimed
+    Run.objects.filter(pk=run.pk).update(
+        state=RunState.RUNNING, lease_until=now + timedelta(minutes=1), started=now
+    )
+    assert (
+        len(frontier.claim_many(run.pk, 1, now - timedelta(seconds=ago), 50.0, claimed)) == claimed
+    )
     return Run.objects.get(pk=run.pk)
 
 
@@ -35,8 +40,13 @@ def test_a_run_tells_how_many_of_how_many_and_on_which_hosts() -> None:
     found = in_flight.of_run(run, now)
     assert found is not None and (found.number, found.most) == (3, 7)
     assert sorted(found.on.values()) == [1, 1, 1] and found.waited_for == ()
-    assert in_flight.of_hosts(Host.objects.values_list("pk", flat=True), now) == found.on and in_flight.total(now) == 3
-    assert in_flight.total(now + timedelta(hours=1)) == 0, "nobody has been heard of for longer than a lease"
+    assert (
+        in_flight.of_hosts(Host.objects.values_list("pk", flat=True), now) == found.on
+        and in_flight.total(now) == 3
+    )
+    assert in_flight.total(now + timedelta(hours=1)) == 0, (
+        "nobody has been heard of for longer than a lease"
+    )
     run.state = RunState.PAUSED
     assert in_flight.of_run(run, now) is None
 
@@ -51,7 +61,10 @@ def test_hosts_that_take_long_are_named_the_slowest_first() -> None:
     now = datetime.now(UTC)
     run = flying(3, 2, now=now, ago=9)
     found = in_flight.of_run(run, now)
-    assert found is not None and [one.since for one in found.waited_for] == [now - timedelta(seconds=9)] * 2
+    assert (
+        found is not None
+        and [one.since for one in found.waited_for] == [now - timedelta(seconds=9)] * 2
+    )
 
 
 def test_the_desk_shows_it_at_the_same_cost_for_many(admin_client: Client) -> None:

@@ -16,12 +16,18 @@ from deepweb import reads as deepweb_reads
 from focused import reads as focused_reads
 from forums import reads as forum_reads
 
-pytestmark = [pytest.mark.django_db, pytest.mark.skipif(connection.vendor != "sqlite", reason="asks SQLite for its plans")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.skipif(connection.vendor != "sqlite", reason="asks SQLite for its plans"),
+]
 NOW = datetime.now(UTC)
 
 
 def made(state: str, kind: str = "forum", target: int = 1, number: int = 1) -> list[Run]:
-    return Run.objects.bulk_create(Run(kind=kind, label=state, target=target, state=state, created=NOW, finished=NOW) for _ in range(number))
+    return Run.objects.bulk_create(
+        Run(kind=kind, label=state, target=target, state=state, created=NOW, finished=NOW)
+        for _ in range(number)
+    )
 
 
 def plans(work: Any) -> list[str]:
@@ -40,10 +46,14 @@ def plans(work: Any) -> list[str]:
 @pytest.mark.parametrize(
     "work",
     [
-        lambda: runs.active(), lambda: runs.at_work("forum"), lambda: forum_reads.active_runs(range(1, 301)), lambda: focused_reads.active_topics(),
-        lambda: deepweb_reads.working("deepweb-find", [1, 2]), lambda: status.status(NOW),
+        lambda: runs.active(),
+        lambda: runs.at_work("forum"),
+        lambda: forum_reads.active_runs(range(1, 301)),
+        lambda: focused_reads.active_topics(),
+        lambda: deepweb_reads.working("deepweb-find", [1, 2]),
+        lambda: status.status(NOW),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("known", [False, True], ids=["without statistics", "with statistics"])
 def test_what_is_at_work_comes_from_its_own_index(work: Any, known: bool) -> None:
     made("finished", number=2_000)
@@ -56,7 +66,9 @@ def test_what_is_at_work_comes_from_its_own_index(work: Any, known: bool) -> Non
     assert walked and all("USING" in plan and "run_active" in plan for plan in walked), found
 
 
-@pytest.mark.parametrize(("states", "kind"), [(("failed",), ""), ((), "topic"), (("failed",), "topic")])
+@pytest.mark.parametrize(
+    ("states", "kind"), [(("failed",), ""), ((), "topic"), (("failed",), "topic")]
+)
 def test_lists_of_one_state_or_kind_walk_an_index(states: tuple[str, ...], kind: str) -> None:
     rows = runs.listed().filter(kind=kind) if kind else runs.listed()
     found = plans(lambda: fetch_page(runs.in_states(rows, states) if states else rows))
@@ -64,7 +76,12 @@ def test_lists_of_one_state_or_kind_walk_an_index(states: tuple[str, ...], kind:
 
 
 def test_active_runs_stand_in_their_order_and_by_target() -> None:
-    paused, queued, running, _ = (made(state, target=n)[0] for n, state in enumerate(("paused", "queued", "running", "finished")))
+    paused, queued, running, _ = (
+        made(state, target=n)[0]
+        for n, state in enumerate(("paused", "queued", "running", "finished"))
+    )
     assert runs.active() == [running, queued, paused]
-    assert runs.at_work("forum") == {0: paused, 1: queued, 2: running} and runs.at_work("forum", [1, 3]) == {1: queued}
+    assert runs.at_work("forum") == {0: paused, 1: queued, 2: running} and runs.at_work(
+        "forum", [1, 3]
+    ) == {1: queued}
     assert runs.at_work("topic") == {}

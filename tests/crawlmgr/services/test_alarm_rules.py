@@ -1,4 +1,5 @@
-"""Each rule for alarms: what begins an alarm, what does not, and that it ends when its cause is gone."""
+"""Each rule for alarms: what begins an alarm, what does not, and that it ends when its cause is
+gone."""
 
 from __future__ import annotations
 
@@ -35,26 +36,52 @@ def found() -> list[Cause]:
 
 
 def run(state: str = RunState.FAILED, **values: Any) -> Run:
-    return Run.objects.create(**{"kind": "forum", "label": "F", "target": 1, "created": NOW, "finished": NOW, "state": state, **values})
+    return Run.objects.create(
+        **{
+            "kind": "forum",
+            "label": "F",
+            "target": 1,
+            "created": NOW,
+            "finished": NOW,
+            "state": state,
+            **values,
+        }
+    )
 
 
 def board(**values: Any) -> Board:
     forum = site(1)
-    return Board.objects.create(**{"site": forum, "name": "b", "key": "b", "url": "http://x.example/b", "next_visit": NOW, **values})
+    return Board.objects.create(
+        **{
+            "site": forum,
+            "name": "b",
+            "key": "b",
+            "url": "http://x.example/b",
+            "next_visit": NOW,
+            **values,
+        }
+    )
 
 
 def visited(one: Board, hours: float, posts: int = 8) -> None:
-    """Creates a visit of an hour ago that found `posts` posts, each `hours` hours after it was written."""
+    """Creates a visit of an hour ago that found `posts` posts, each `hours` hours after it was
+    written."""
     at = NOW - timedelta(hours=1)
     arrivals = [[at.timestamp() - 3600 * hours, 1, 3600 * hours]] * posts
     Visit.objects.create(
-        board=one, run=run(RunState.FINISHED), started=at, finished=at, arrived_new=posts, delay_new_seconds=3600 * hours * posts,
+        board=one,
+        run=run(RunState.FINISHED),
+        started=at,
+        finished=at,
+        arrived_new=posts,
+        delay_new_seconds=3600 * hours * posts,
         arrivals=arrivals,
     )
 
 
 def harvests(*items: int) -> None:
-    """Creates successive harvests with ten fetched pages each; `items` are the numbers of records that they found."""
+    """Creates successive harvests with ten fetched pages each; `items` are the numbers of records
+    that they found."""
     for number in items:
         run(RunState.FINISHED, kind="deepweb-harvest", fetched=10, items=number)
 
@@ -69,36 +96,88 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "a run failed": Case("failure", lambda: run(detail="no host"), lambda: run(RunState.FINISHED), "F failed: no host"),
-    "silence": Case("silence", lambda: _site(silent_since=NOW), lambda: _site(silent_since=None), "yields nothing new"),
+    "a run failed": Case(
+        "failure",
+        lambda: run(detail="no host"),
+        lambda: run(RunState.FINISHED),
+        "F failed: no host",
+    ),
+    "silence": Case(
+        "silence",
+        lambda: _site(silent_since=NOW),
+        lambda: _site(silent_since=None),
+        "yields nothing new",
+    ),
     "less in a forum": Case(
-        "drop", lambda: _site(drop={"items": 40, "usual": 100.0}), lambda: _site(drop={}), "has 60 % less new content than usual: 40 items in two days, usually 100",
+        "drop",
+        lambda: _site(drop={"items": 40, "usual": 100.0}),
+        lambda: _site(drop={}),
+        "has 60 % less new content than usual: 40 items in two days, usually 100",
     ),
     "less in a run": Case(
-        "drop", lambda: harvests(100, 90, 110, 60), lambda: harvests(95), "found 40 % less than its last runs: 60 items, usually 100",
+        "drop",
+        lambda: harvests(100, 90, 110, 60),
+        lambda: harvests(95),
+        "found 40 % less than its last runs: 60 items, usually 100",
     ),
     "late visit": Case(
-        "late", lambda: board(next_visit=NOW - timedelta(hours=3)), lambda: Board.objects.update(next_visit=NOW), "longest overdue by 3 hours",
+        "late",
+        lambda: board(next_visit=NOW - timedelta(hours=3)),
+        lambda: Board.objects.update(next_visit=NOW),
+        "longest overdue by 3 hours",
     ),
     "delay over target": Case(
-        "late", lambda: visited(board(deadline_hours=2.0), 6.0), lambda: Board.objects.update(deadline_hours=7.0),
+        "late",
+        lambda: visited(board(deadline_hours=2.0), 6.0),
+        lambda: Board.objects.update(deadline_hours=7.0),
         "the worst is b with 6.0 hours on average (target: 2.0)",
     ),
-    "layout": Case("layout", lambda: _site(layout={"state": "disagrees"}), lambda: _site(layout={}), "has changed"),
-    "doubt": Case("doubt", lambda: _doubt(), lambda: Doubt.objects.update(settled_at=NOW), "1 doubts to check"),
-    "HTTP 403": Case("refused", lambda: _host(failures=5, last_status=403), lambda: _host(failures=0), "HTTP status 403, 5 times"),
-    "HTTP 429": Case("refused", lambda: _host(failures=6, last_status=429), lambda: _host(failures=0), "HTTP status 429, 6 times"),
-    "not reached": Case("refused", lambda: _host(failures=5, last_status=0), lambda: _host(failures=4), "failed 5 times in a row"),
+    "layout": Case(
+        "layout",
+        lambda: _site(layout={"state": "disagrees"}),
+        lambda: _site(layout={}),
+        "has changed",
+    ),
+    "doubt": Case(
+        "doubt", lambda: _doubt(), lambda: Doubt.objects.update(settled_at=NOW), "1 doubts to check"
+    ),
+    "HTTP 403": Case(
+        "refused",
+        lambda: _host(failures=5, last_status=403),
+        lambda: _host(failures=0),
+        "HTTP status 403, 5 times",
+    ),
+    "HTTP 429": Case(
+        "refused",
+        lambda: _host(failures=6, last_status=429),
+        lambda: _host(failures=0),
+        "HTTP status 429, 6 times",
+    ),
+    "not reached": Case(
+        "refused",
+        lambda: _host(failures=5, last_status=0),
+        lambda: _host(failures=4),
+        "failed 5 times in a row",
+    ),
     "robots.txt": Case(
-        "refused", lambda: _host(robots_verdict="deny"), lambda: _host(robots_verdict="rules"), "robots.txt of a.example cannot be read",
+        "refused",
+        lambda: _host(robots_verdict="deny"),
+        lambda: _host(robots_verdict="rules"),
+        "robots.txt of a.example cannot be read",
     ),
     "silent node": Case(
-        "worker", lambda: Node.objects.create(name="n", started=NOW, heartbeat=NOW - timedelta(minutes=10)),
-        lambda: Node.objects.update(heartbeat=NOW), "node n has stopped sending heartbeats",
+        "worker",
+        lambda: Node.objects.create(name="n", started=NOW, heartbeat=NOW - timedelta(minutes=10)),
+        lambda: Node.objects.update(heartbeat=NOW),
+        "node n has stopped sending heartbeats",
     ),
     "worker ended": Case(
-        "worker", lambda: Event.objects.create(at=NOW, level=30, code="worker_ended", text="worker 1 was killed by signal 9"),
-        lambda: Event.objects.update(at=NOW - timedelta(hours=1)), "killed by signal 9",
+        "worker",
+        lambda: Event.objects.create(
+            at=NOW, level=30, code="worker_ended", text="worker 1 was killed by signal 9"
+        ),
+        lambda: Event.objects.update(at=NOW - timedelta(hours=1)),
+        "killed by signal 9",
     ),
 }
 
@@ -148,7 +227,10 @@ def test_a_goal_that_is_reached_is_told_once(kind: str, goal: str) -> None:
     assert found() == []
     run(RunState.FINISHED, kind=kind, stopped_by=goal, fetched=7, items=3)
     [cause] = found()
-    assert (cause.rule, cause.once) == ("reached", True) and "7 pages fetched, 3 results found" in cause.text % cause.facts
+    assert (cause.rule, cause.once) == (
+        "reached",
+        True,
+    ) and "7 pages fetched, 3 results found" in cause.text % cause.facts
 
 
 def test_every_rule_has_a_case() -> None:
@@ -157,15 +239,26 @@ def test_every_rule_has_a_case() -> None:
 
 def test_the_delay_that_is_told_is_the_one_of_the_report() -> None:
     one = board(deadline_hours=2.0)
-    Plan.objects.create(scope=f"site {one.site_id}", site=one.site, visits_per_day=8, theta=0.25, changed_at=NOW)
+    Plan.objects.create(
+        scope=f"site {one.site_id}", site=one.site, visits_per_day=8, theta=0.25, changed_at=NOW
+    )
     now = datetime.now(UTC)
     at = now - timedelta(minutes=5)
     arrivals = [[at.timestamp() - 60, 1, 4 * 3600.0]] * 5 + [[at.timestamp() - 60, 0, 3600.0]] * 5
     Visit.objects.create(
-        board=one, run=run(RunState.FINISHED), started=at, finished=at, arrived_new=5, arrived_replies=5,
-        delay_new_seconds=5 * 14400, delay_replies_seconds=5 * 3600, arrivals=arrivals,
+        board=one,
+        run=run(RunState.FINISHED),
+        started=at,
+        finished=at,
+        arrived_new=5,
+        arrived_replies=5,
+        delay_new_seconds=5 * 14400,
+        delay_replies_seconds=5 * 3600,
+        arrivals=arrivals,
     )
-    [cause] = [cause for cause in alarm_causes.all_causes(now).values() if cause.key.startswith("delay")]
+    [cause] = [
+        cause for cause in alarm_causes.all_causes(now).values() if cause.key.startswith("delay")
+    ]
     reader = Client()
     reader.force_login(user("viewer"))
     [row] = reader.get(cause.path).context["rows"]
@@ -173,13 +266,21 @@ def test_the_delay_that_is_told_is_the_one_of_the_report() -> None:
     assert cause.facts["target"] == row["target"] == 2.0
 
 
-@pytest.mark.parametrize(("values", "posts"), [({}, 8), ({"deadline_hours": 2.0}, 4), ({"deadline_hours": 2.0, "enabled": False}, 8)])
-def test_without_a_target_or_enough_posts_no_delay_is_told(values: dict[str, Any], posts: int) -> None:
+@pytest.mark.parametrize(
+    ("values", "posts"),
+    [({}, 8), ({"deadline_hours": 2.0}, 4), ({"deadline_hours": 2.0, "enabled": False}, 8)],
+)
+def test_without_a_target_or_enough_posts_no_delay_is_told(
+    values: dict[str, Any], posts: int
+) -> None:
     visited(board(**values), 6.0, posts)
     assert found() == []
 
 
-@pytest.mark.parametrize("items", [(100, 100, 60), (100, 100, 100, 71), (9, 9, 9, 1), (12, 12, 12, 4), (100, 10, 10, 10, 8)])
+@pytest.mark.parametrize(
+    "items",
+    [(100, 100, 60), (100, 100, 100, 71), (9, 9, 9, 1), (12, 12, 12, 4), (100, 10, 10, 10, 8)],
+)
 def test_a_smaller_drop_few_runs_or_few_items_are_no_cause(items: tuple[int, ...]) -> None:
     harvests(*items)
     assert found() == []
@@ -203,4 +304,8 @@ def test_one_failed_run_after_another_of_the_same_thing_is_one_cause() -> None:
     run(detail="second")
     run(target=2)
     run(kind="topic")
-    assert sorted(cause.key for cause in found()) == ["failed forum 1", "failed forum 2", "failed topic 1"]
+    assert sorted(cause.key for cause in found()) == [
+        "failed forum 1",
+        "failed forum 2",
+        "failed topic 1",
+    ]

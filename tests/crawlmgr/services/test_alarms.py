@@ -1,4 +1,5 @@
-"""Alarms: one per cause, sent once on each channel, muted, ended; nothing is sent twice whichever process is killed."""
+"""Alarms: one per cause, sent once on each channel, muted, ended; nothing is sent twice whichever
+process is killed."""
 
 from __future__ import annotations
 
@@ -49,17 +50,32 @@ def web() -> Iterator[Sink]:
 
 
 def wrong(key: str = "disk", rule: str = "disk", **more: Any) -> None:
-    CAUSES[key] = Cause(key, rule, "%(name)s failed: %(reason)s", {"name": "论坛 😀", "reason": "x\ny"}, "/admin/archive/", **more)
+    CAUSES[key] = Cause(
+        key,
+        rule,
+        "%(name)s failed: %(reason)s",
+        {"name": "论坛 😀", "reason": "x\ny"},
+        "/admin/archive/",
+        **more,
+    )
 
 
 def mail_channel(sink: Sink, **more: Any) -> AlarmChannel:
-    values = {"host": "127.0.0.1", "port": str(sink.port), "security": "none", "sender": "desk@example.org", "to": "a@example.org, b@example.org"}
+    values = {
+        "host": "127.0.0.1",
+        "port": str(sink.port),
+        "security": "none",
+        "sender": "desk@example.org",
+        "to": "a@example.org, b@example.org",
+    }
     return alarm_channels.add("post", "mail", values, now=NOW, **{"allow_private": True, **more})
 
 
 def web_channel(sink: Sink, **more: Any) -> AlarmChannel:
     url = f"http://127.0.0.1:{sink.port}/hook/secret"
-    return alarm_channels.add("hook", "webhook", {"url": url}, now=NOW, **{"allow_private": True, **more})
+    return alarm_channels.add(
+        "hook", "webhook", {"url": url}, now=NOW, **{"allow_private": True, **more}
+    )
 
 
 def sent(at: datetime = NOW) -> int:
@@ -78,21 +94,33 @@ def test_an_alarm_is_told_once_on_each_channel_and_its_end_too(mail: Sink, web: 
     mail_channel(mail, language="zh-hans")
     web_channel(web)
     wrong()
-    assert [alarms.watch(NOW), alarms.watch(NOW), alarms.watch(NOW + timedelta(hours=3))] == [1, 0, 0]
+    assert [alarms.watch(NOW), alarms.watch(NOW), alarms.watch(NOW + timedelta(hours=3))] == [
+        1,
+        0,
+        0,
+    ]
     assert (sent(), sent()) == (2, 0)
     [letter] = mail.mails
     assert letter["To"] == "a@example.org, b@example.org" and "\n" not in letter["Subject"]
     assert "论坛 😀" in letter.get_content() and "/admin/archive/" in letter.get_content()
     [(headers, document)] = web.posts
-    assert document["kind"] == "disk" and document["about"] == "begun" and headers["Idempotency-Key"] == document["id"]
+    assert (
+        document["kind"] == "disk"
+        and document["about"] == "begun"
+        and headers["Idempotency-Key"] == document["id"]
+    )
     end = gone(NOW + timedelta(hours=4))
     assert sent(end) == 2 and sent(end) == 0
     assert len(mail.mails) == 2 and mail.mails[0]["Message-ID"] != mail.mails[1]["Message-ID"]
-    assert web.posts[1][1]["about"] == "ended" and web.posts[1][1]["text"].startswith("Resolved: 论坛 😀 failed")
+    assert web.posts[1][1]["about"] == "ended" and web.posts[1][1]["text"].startswith(
+        "Resolved: 论坛 😀 failed"
+    )
     assert Alarm.objects.get().ended == end
 
 
-def test_a_cause_that_comes_and_goes_is_one_alarm_and_one_that_comes_again_a_second(web: Sink) -> None:
+def test_a_cause_that_comes_and_goes_is_one_alarm_and_one_that_comes_again_a_second(
+    web: Sink,
+) -> None:
     web_channel(web)
     wrong()
     for minute in range(6):
@@ -137,22 +165,29 @@ def test_quiet_hours_wait_and_what_is_over_by_then_is_not_told(web: Sink) -> Non
     wrong("b")
     alarms.watch(night)
     morning = datetime(2026, 3, 2, 23, 0, tzinfo=UTC)
-    assert alarms.not_before(channel, night) == morning == AlarmMessage.objects.order_by("pk")[0].due
+    assert (
+        alarms.not_before(channel, night) == morning == AlarmMessage.objects.order_by("pk")[0].due
+    )
     del CAUSES["a"]
     alarms.watch(night + timedelta(hours=1))
     alarms.watch(night + timedelta(hours=2))
     assert sent(morning - timedelta(seconds=1)) == 0 and sent(morning) == 1
     assert web.posts[0][1]["cause"] == "b"
     assert sorted(AlarmMessage.objects.values_list("alarm__cause", "about", "state")) == [
-        ("a", "begun", "dropped"), ("b", "begun", "sent"),
+        ("a", "begun", "dropped"),
+        ("b", "begun", "sent"),
     ]
 
 
 @pytest.mark.parametrize(
     ("start", "end", "at", "expected"),
     [
-        (600, 660, "10:30", "11:00"), (600, 660, "11:00", "11:00"), (1320, 420, "23:00", "07:00"), (1320, 420, "06:59", "07:00"),
-        (1320, 420, "07:00", "07:00"), (1320, 420, "12:00", "12:00"),
+        (600, 660, "10:30", "11:00"),
+        (600, 660, "11:00", "11:00"),
+        (1320, 420, "23:00", "07:00"),
+        (1320, 420, "06:59", "07:00"),
+        (1320, 420, "07:00", "07:00"),
+        (1320, 420, "12:00", "12:00"),
     ],
 )
 def test_quiet_hours_end_at_their_minute(start: int, end: int, at: str, expected: str) -> None:
@@ -172,13 +207,22 @@ def test_what_the_receiver_refuses_is_tried_again_some_times(web: Sink, mail: Si
     for _try in range(8):
         sent(at)
         at += timedelta(hours=2)
-    found = {message.channel.name: message for message in AlarmMessage.objects.select_related("channel")}
-    assert found["hook"].state == MessageState.FAILED and found["hook"].attempts == len(web.posts) == 5
-    assert found["hook"].detail == "http_500: HTTP status 500" and len({document["id"] for _, document in web.posts}) == 1
+    found = {
+        message.channel.name: message for message in AlarmMessage.objects.select_related("channel")
+    }
+    assert (
+        found["hook"].state == MessageState.FAILED and found["hook"].attempts == len(web.posts) == 5
+    )
+    assert (
+        found["hook"].detail == "http_500: HTTP status 500"
+        and len({document["id"] for _, document in web.posts}) == 1
+    )
     assert found["post"].state == MessageState.SENT and len(mail.mails) == 2
 
 
-def test_a_message_of_which_nobody_knows_whether_it_arrived_is_not_sent_again(web: Sink, mail: Sink) -> None:
+def test_a_message_of_which_nobody_knows_whether_it_arrived_is_not_sent_again(
+    web: Sink, mail: Sink
+) -> None:
     web_channel(web)
     mail_channel(mail)
     wrong()
@@ -191,8 +235,11 @@ def test_a_message_of_which_nobody_knows_whether_it_arrived_is_not_sent_again(we
 
 
 @pytest.mark.parametrize("kind", ["mail", "webhook"])
-def test_killed_at_any_moment_nothing_is_sent_twice(kind: str, web: Sink, mail: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process ends before and after each step of handling a message; the next process continues hours later."""
+def test_killed_at_any_moment_nothing_is_sent_twice(
+    kind: str, web: Sink, mail: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process ends before and after each step of handling a message; the next process continues
+    hours later."""
     channel = mail_channel(mail) if kind == "mail" else web_channel(web)
     inbox: list[Any] = mail.mails if kind == "mail" else web.posts
     left = [0]
@@ -208,7 +255,12 @@ def test_killed_at_any_moment_nothing_is_sent_twice(kind: str, web: Sink, mail: 
         step()
         return result
 
-    for name, owner in (("_recover", alarms), ("_claim", alarms), ("hand_over", alarm_channels), ("_begin", alarms)):
+    for name, owner in (
+        ("_recover", alarms),
+        ("_claim", alarms),
+        ("hand_over", alarm_channels),
+        ("_begin", alarms),
+    ):
         monkeypatch.setattr(owner, name, partial(dying, getattr(owner, name)))
     really = alarm_channels.hand_over
 
@@ -238,9 +290,17 @@ def test_killed_at_any_moment_nothing_is_sent_twice(kind: str, web: Sink, mail: 
                 kills += 1
             at += timedelta(hours=2)
         message = AlarmMessage.objects.get(alarm__cause=f"cause {number}", about="begun")
-        arrived = [one for one in inbox if f"alarm-{message.pk}" in str(one["Message-ID"] if kind == "mail" else one[1]["id"])]
+        arrived = [
+            one
+            for one in inbox
+            if f"alarm-{message.pk}" in str(one["Message-ID"] if kind == "mail" else one[1]["id"])
+        ]
         assert len(arrived) <= 1 and message.channel_id == channel.pk
-        assert (message.state, len(arrived)) in ((MessageState.SENT, 1), (MessageState.UNSURE, 0), (MessageState.UNSURE, 1))
+        assert (message.state, len(arrived)) in (
+            (MessageState.SENT, 1),
+            (MessageState.UNSURE, 0),
+            (MessageState.UNSURE, 1),
+        )
     left[0] = 0
     assert kills >= 8
     states = set(AlarmMessage.objects.filter(about="begun").values_list("state", flat=True))
@@ -274,7 +334,9 @@ def test_a_private_address_needs_to_be_allowed(web: Sink, mail: Sink) -> None:
 
 
 def test_a_chat_service_is_told_by_its_own_rules(web: Sink) -> None:
-    channel = alarm_channels.add("chat", "chat", {"url": f"ntfy://127.0.0.1:{web.port}/room"}, now=NOW, allow_private=True)
+    channel = alarm_channels.add(
+        "chat", "chat", {"url": f"ntfy://127.0.0.1:{web.port}/room"}, now=NOW, allow_private=True
+    )
     web.answers[:] = [200]
     alarms.test(channel, NOW)
     assert sent() == 1 and "Test message" in str(web.posts[0][1]["title"])
@@ -283,14 +345,20 @@ def test_a_chat_service_is_told_by_its_own_rules(web: Sink) -> None:
 @pytest.mark.parametrize(
     ("kind", "values", "said"),
     [
-        ("webhook", {"url": "ftp://x/"}, "begins with https"), ("webhook", {"url": "http://[x/"}, "begins with https"),
-        ("chat", {"url": "file:///etc/passwd"}, "not a chat service"), ("chat", {"url": "slack://"}, "not an address of slack"),
-        ("mail", {"host": "h", "sender": "a@b", "to": "nobody"}, "recipients"), ("mail", {"sender": "a@b", "to": "c@d"}, "its server"),
-        ("mail", {"host": "h", "port": "0", "sender": "a@b", "to": "c@d"}, "port"), ("pigeon", {}, "no channel of kind"),
+        ("webhook", {"url": "ftp://x/"}, "begins with https"),
+        ("webhook", {"url": "http://[x/"}, "begins with https"),
+        ("chat", {"url": "file:///etc/passwd"}, "not a chat service"),
+        ("chat", {"url": "slack://"}, "not an address of slack"),
+        ("mail", {"host": "h", "sender": "a@b", "to": "nobody"}, "recipients"),
+        ("mail", {"sender": "a@b", "to": "c@d"}, "its server"),
+        ("mail", {"host": "h", "port": "0", "sender": "a@b", "to": "c@d"}, "port"),
+        ("pigeon", {}, "no channel of kind"),
         ("mail", {"host": "h", "sender": "a@b\r\nBcc: x@y", "to": "c@d"}, "recipients"),
     ],
 )
-def test_a_channel_that_leads_nowhere_is_refused_in_one_line(kind: str, values: dict[str, str], said: str) -> None:
+def test_a_channel_that_leads_nowhere_is_refused_in_one_line(
+    kind: str, values: dict[str, str], said: str
+) -> None:
     with pytest.raises(ValueError, match=said) as error:
         alarm_channels.add("x", kind, values, now=NOW)
     assert "\n" not in str(error.value) and not AlarmChannel.objects.exists()
@@ -298,9 +366,17 @@ def test_a_channel_that_leads_nowhere_is_refused_in_one_line(kind: str, values: 
 
 def test_secrets_are_kept_encrypted_and_never_shown(mail: Sink) -> None:
     channel = mail_channel(mail)
-    values = {"host": "h.example", "sender": "a@b.example", "to": "c@d.example", "user": "me", "password": "geheim-77"}
+    values = {
+        "host": "h.example",
+        "sender": "a@b.example",
+        "to": "c@d.example",
+        "user": "me",
+        "password": "geheim-77",
+    }
     other = alarm_channels.add("m", "mail", values, now=NOW)
-    hook = alarm_channels.add("w", "webhook", {"url": "https://user:geheim-77@h.example/geheim-77"}, now=NOW)
+    hook = alarm_channels.add(
+        "w", "webhook", {"url": "https://user:geheim-77@h.example/geheim-77"}, now=NOW
+    )
     for one in (channel, other, hook):
         assert "geheim" not in str(vars(AlarmChannel.objects.get(pk=one.pk)))
     assert hook.shown == "https://h.example/…"
@@ -331,8 +407,22 @@ def test_each_failure_of_a_channel_has_a_code(web: Sink) -> None:
         return lambda: deliver.post(url, {}, "k", lambda: None, frozenset({f"127.0.0.1:{port}"}))
 
     mail = deliver.Mail("127.0.0.1", 1, "none", "", "", "a@b.example", ("c@d.example",))
-    assert _told(lambda: deliver.send_mail(mail, "s", "t", "k", lambda: None, frozenset({"127.0.0.1:1"}))) == "connect"
-    assert _told(post("http://127.0.0.1:1/", 1)) == "connect" and _told(post("http://nowhere.invalid/")) == "dns"
-    assert _told(post(f"https://127.0.0.1:{web.port}/", web.port)) == "tls" and _told(post("http://127.0.0.1:1/", 2)) == "private"
+    assert (
+        _told(
+            lambda: deliver.send_mail(mail, "s", "t", "k", lambda: None, frozenset({"127.0.0.1:1"}))
+        )
+        == "connect"
+    )
+    assert (
+        _told(post("http://127.0.0.1:1/", 1)) == "connect"
+        and _told(post("http://nowhere.invalid/")) == "dns"
+    )
+    assert (
+        _told(post(f"https://127.0.0.1:{web.port}/", web.port)) == "tls"
+        and _told(post("http://127.0.0.1:1/", 2)) == "private"
+    )
     web.answers[:] = [None, 503]
-    assert [_told(post(f"http://127.0.0.1:{web.port}/", web.port)) for _ in range(2)] == ["reset", "http_503"]
+    assert [_told(post(f"http://127.0.0.1:{web.port}/", web.port)) for _ in range(2)] == [
+        "reset",
+        "http_503",
+    ]

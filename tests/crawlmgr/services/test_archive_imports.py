@@ -1,4 +1,5 @@
-"""Files that a killed import leaves in the archive folder are deleted; those that the database knows stay."""
+"""Files that a killed import leaves in the archive folder are deleted; those that the database
+knows stay."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ def _age(path: Path) -> None:
     os.utime(path, (old, old))
 
 
-def test_only_old_files_of_imports_without_a_row_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_old_files_of_imports_without_a_row_are_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = tmp_path / "other.warc.gz"
     WarcWriter(source, hostname="example.org", now=SYSTEM.now()).close()
     known, killed, running = (_imported(source) for _ in range(3))
@@ -36,7 +39,11 @@ def test_only_old_files_of_imports_without_a_row_are_deleted(tmp_path: Path, mon
     for path in (known, killed, part):
         _age(path)
     Page.objects.all().delete()
-    WarcFile.objects.filter(name__in=[killed.name, running.name]).delete()  # as if the process had ended before its rows were committed
-    monkeypatch.setattr(archive, "INFO_BYTES", 0)  # turns off another rule, which deletes small files of killed writers
+    WarcFile.objects.filter(
+        name__in=[killed.name, running.name]
+    ).delete()  # as if the process had ended before its rows were committed
+    monkeypatch.setattr(
+        archive, "INFO_BYTES", 0
+    )  # turns off another rule, which deletes small files of killed writers
     archive.close_left(SYSTEM.now())
     assert [path.exists() for path in (known, killed, part, running)] == [True, False, False, True]

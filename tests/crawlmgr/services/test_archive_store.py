@@ -1,4 +1,5 @@
-"""Closed WARC files in an object store: moved completely or not at all, and read from there, through a connection that fails."""
+"""Closed WARC files in an object store: moved completely or not at all, and read from there,
+through a connection that fails."""
 
 from __future__ import annotations
 
@@ -20,7 +21,16 @@ from django_q.models import OrmQ
 
 from crawlmgr import tasks
 from crawlmgr.models import Event, Host, Page, Run, WarcFile
-from crawlmgr.services import archive, archive_files, archive_moves, backup, hosts, object_store, pruning, queue
+from crawlmgr.services import (
+    archive,
+    archive_files,
+    archive_moves,
+    backup,
+    hosts,
+    object_store,
+    pruning,
+    queue,
+)
 from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.warc import iter_records
 from tests.object_store import BUCKET, KEYS, Road, store
@@ -37,7 +47,9 @@ def server() -> Iterator[str]:
 
 
 @pytest.fixture
-def road(server: str, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Road]:
+def road(
+    server: str, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Road]:
     """An installation with an object store, and the connection to it."""
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
@@ -64,22 +76,41 @@ def _written(count: int = 4, body: bytes = BODY) -> WarcFile:
     for number in range(count):
         url = f"http://a.example/{number}"
         answer = FetchResponse(
-            request_url=url, url=url, status=200, reason="OK", headers=(("content-type", "text/html"),), body=b"%d " % number + body,
-            raw_body=b"%d " % number + body, content_type="text/html", fetched_at=NOW, received_bytes=len(body),
+            request_url=url,
+            url=url,
+            status=200,
+            reason="OK",
+            headers=(("content-type", "text/html"),),
+            body=b"%d " % number + body,
+            raw_body=b"%d " % number + body,
+            content_type="text/html",
+            fetched_at=NOW,
+            received_bytes=len(body),
         )
         written = book.write(answer, NOW)
         assert written is not None
         file, place = written
         Page.objects.create(
-            run=run, host=host, key_hash=number, url=url, url_hash=number, status=200, fetched_at=NOW, warc=file, warc_offset=place.offset,
-            warc_length=place.length, content_type="text/html",
+            run=run,
+            host=host,
+            key_hash=number,
+            url=url,
+            url_hash=number,
+            status=200,
+            fetched_at=NOW,
+            warc=file,
+            warc_offset=place.offset,
+            warc_length=place.length,
+            content_type="text/html",
         )
     book.close(NOW)
     return WarcFile.objects.get(pk=file.pk)
 
 
 def _bodies() -> list[bytes]:
-    records = [archive.read_page(page) for page in Page.objects.select_related("warc").order_by("pk")]
+    records = [
+        archive.read_page(page) for page in Page.objects.select_related("warc").order_by("pk")
+    ]
     return [record.payload[:9] if record is not None else b"" for record in records]
 
 
@@ -87,11 +118,21 @@ def test_a_moved_file_reads_as_before(road: Road, tmp_path: Path) -> None:
     file = _written()
     path, before = archive_files.path_of(file), _bodies()
     raw = path.read_bytes()
-    assert archive_moves.waiting() and archive_moves.move(NOW) == archive_moves.Moved(1, len(raw), 0, "")
+    assert archive_moves.waiting() and archive_moves.move(NOW) == archive_moves.Moved(
+        1, len(raw), 0, ""
+    )
     file.refresh_from_db()
-    assert file.place.endswith(f"/{file.name}") and file.bytes == len(raw) and not path.exists() and not archive_moves.waiting()
+    assert (
+        file.place.endswith(f"/{file.name}")
+        and file.bytes == len(raw)
+        and not path.exists()
+        and not archive_moves.waiting()
+    )
     assert _bodies() == before and len(set(before)) == 4
-    assert archive.check() == {"ok": True, "files": [{"file": file.name, "records": file.records, "pages": 4, "problem": ""}]}
+    assert archive.check() == {
+        "ok": True,
+        "files": [{"file": file.name, "records": file.records, "pages": 4, "problem": ""}],
+    }
     assert archive.check(quick=True)["ok"]
     source = archive_files.open_file(file)
     assert source is not None
@@ -99,7 +140,11 @@ def test_a_moved_file_reads_as_before(road: Road, tmp_path: Path) -> None:
         assert source.read() == raw
     written = archive.export_run(file.run_id or 0, tmp_path / "out.warc.gz", NOW)
     assert (written["records"], written["missing"]) == (4, 0)
-    assert [record.payload[:2] for record in iter_records(tmp_path / "out.warc.gz") if record.type == "response"] == [b"0 ", b"1 ", b"2 ", b"3 "]
+    assert [
+        record.payload[:2]
+        for record in iter_records(tmp_path / "out.warc.gz")
+        if record.type == "response"
+    ] == [b"0 ", b"1 ", b"2 ", b"3 "]
     copy = archive_files.local(file, tmp_path)
     assert copy is not None and copy.read_bytes() == raw
     Page.objects.update(warc_length=None)
@@ -136,7 +181,9 @@ def test_a_store_that_fails_loses_nothing(road: Road, fault: str) -> None:
     assert _bodies() == before and archive.check()["ok"] and not path.exists()
 
 
-def test_a_file_of_many_parts_is_there_when_its_last_part_is(road: Road, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_many_parts_is_there_when_its_last_part_is(
+    road: Road, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = _written(count=6, body=random.Random(4).randbytes(1_000_000))
     monkeypatch.setattr(object_store, "PART_BYTES", 5_300_000)  # S3 accepts no parts below 5 MiB
     object_store._transfer.cache_clear()
@@ -144,13 +191,18 @@ def test_a_file_of_many_parts_is_there_when_its_last_part_is(road: Road, monkeyp
         road.fault, road.most = "cuts request", 4_000_000
         assert archive_moves.move(NOW).trouble
         road.fault = ""
-        assert object_store.size(object_store.address_for(file.name)) is None and archive_files.path_of(file).exists()
+        assert (
+            object_store.size(object_store.address_for(file.name)) is None
+            and archive_files.path_of(file).exists()
+        )
         assert archive_moves.move(NOW).moved == 1 and archive.check()["ok"]
     finally:
         object_store._transfer.cache_clear()
 
 
-def test_reading_while_the_store_is_away_is_told_and_gives_no_empty_page(road: Road, admin_client: Client) -> None:
+def test_reading_while_the_store_is_away_is_told_and_gives_no_empty_page(
+    road: Road, admin_client: Client
+) -> None:
     _written()
     archive_moves.move(NOW)
     page = Page.objects.select_related("warc").first()
@@ -170,7 +222,12 @@ def test_reading_while_the_store_is_away_is_told_and_gives_no_empty_page(road: R
 
 def test_a_move_that_was_killed_is_repeated(road: Road, monkeypatch: pytest.MonkeyPatch) -> None:
     file = _written()
-    path, before, put, unlink = archive_files.path_of(file), _bodies(), object_store.put, Path.unlink
+    path, before, put, unlink = (
+        archive_files.path_of(file),
+        _bodies(),
+        object_store.put,
+        Path.unlink,
+    )
 
     def killed_after(address: str, source: Path) -> None:
         put(address, source)
@@ -194,37 +251,58 @@ def test_a_move_that_was_killed_is_repeated(road: Road, monkeypatch: pytest.Monk
     assert _bodies() == before and archive.check()["ok"]
 
 
-def test_what_does_not_match_its_index_or_is_being_written_stays(road: Road, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_match_its_index_or_is_being_written_stays(
+    road: Road, monkeypatch: pytest.MonkeyPatch
+) -> None:
     damaged, open_ = _written(), archive.Archive(None, NOW)
     path = archive_files.path_of(damaged)
     path.write_bytes(path.read_bytes()[:70_000])
     url = "http://a.example/open"
-    open_.write(FetchResponse(request_url=url, url=url, status=200, body=b"x", raw_body=b"x", fetched_at=NOW), NOW)
+    open_.write(
+        FetchResponse(
+            request_url=url, url=url, status=200, body=b"x", raw_body=b"x", fetched_at=NOW
+        ),
+        NOW,
+    )
     monkeypatch.setattr(archive, "LEFT_AFTER_SECONDS", -1.0)
     assert archive_moves.move(NOW) == archive_moves.Moved(0, 0, 1, "")
     told = Event.objects.get()
     assert told.code == "file_damaged" and damaged.name in told.text and path.exists()
-    assert not archive_moves.waiting(), "the damaged one is not looked at again at once, the open one is locked"
+    assert not archive_moves.waiting(), (
+        "the damaged one is not looked at again at once, the open one is locked"
+    )
     assert open_.writer is not None
     open_.writer.file.close()  # simulates that its process was killed
     assert archive_moves.move(NOW).moved == 1
     left = WarcFile.objects.exclude(pk=damaged.pk).get()
-    assert left.place and left.closed == NOW and left.records == 1 + 2 and archive.check_one(left) == (3, "")
+    assert (
+        left.place
+        and left.closed == NOW
+        and left.records == 1 + 2
+        and archive.check_one(left) == (3, "")
+    )
 
 
-def test_a_backup_of_a_store_fills_an_empty_machine(road: Road, tmp_path: Path, settings: Any) -> None:
+def test_a_backup_of_a_store_fills_an_empty_machine(
+    road: Road, tmp_path: Path, settings: Any
+) -> None:
     _written()
     archive_moves.move(NOW)
     before, target = _bodies(), tmp_path / "all.tar"
     columns = [f.attname for f in Page._meta.concrete_fields]
     rows = list(Page.objects.order_by("pk").values_list(*columns))
-    assert list(backup.write(target, NOW, lambda name: None)["files"]) == [WarcFile.objects.get().name]
+    assert list(backup.write(target, NOW, lambda name: None)["files"]) == [
+        WarcFile.objects.get().name
+    ]
     call_command("flush", verbosity=0, interactive=False)
     shutil.rmtree(settings.ARCHIVE_DIR)
     settings.ARCHIVE_DIR.mkdir()
     settings.ARCHIVE_STORE = ""
     backup.restore(target, lambda name: None)
-    assert WarcFile.objects.get().place == "" and list(Page.objects.order_by("pk").values_list(*columns)) == rows
+    assert (
+        WarcFile.objects.get().place == ""
+        and list(Page.objects.order_by("pk").values_list(*columns)) == rows
+    )
     road.fault = "refuses"
     assert _bodies() == before and archive.check()["ok"]
 
@@ -235,7 +313,9 @@ def test_pruning_deletes_the_object_when_the_store_answers(road: Road, settings:
     place, settings.KEEP_DAYS = WarcFile.objects.get().place, {"archive": 30}
     Run.objects.update(state="finished")
     road.fault = "refuses"
-    assert pruning.prune(NOW + timedelta(days=31)).rows["archive"] == 0 and WarcFile.objects.exists()
+    assert (
+        pruning.prune(NOW + timedelta(days=31)).rows["archive"] == 0 and WarcFile.objects.exists()
+    )
     road.fault = ""
     assert pruning.prune(NOW + timedelta(days=31)).rows["archive"] == 1
     assert object_store.size(place) is None and not WarcFile.objects.exists()

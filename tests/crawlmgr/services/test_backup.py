@@ -1,4 +1,5 @@
-"""A backup contains everything, is complete or does not exist, and can be restored into an empty installation only."""
+"""A backup contains everything, is complete or does not exist, and can be restored into an empty
+installation only."""
 
 from __future__ import annotations
 
@@ -40,13 +41,29 @@ def folders(tmp_path: Path, settings: Any) -> Iterator[Path]:
 
 
 def _fill(settings: Any) -> None:
-    get_user_model().objects.create_superuser("admin", "", "word").groups.add(Group.objects.get_or_create(name="operator")[0])
+    get_user_model().objects.create_superuser("admin", "", "word").groups.add(
+        Group.objects.get_or_create(name="operator")[0]
+    )
     host = Host.objects.create(key="a.example", next_at=NOW)
-    run = Run.objects.create(kind="forum", label="论坛 “x”", created=NOW, parameters={"a": [1, None, "ä"]}, result={"boards": []})
+    run = Run.objects.create(
+        kind="forum",
+        label="论坛 “x”",
+        created=NOW,
+        parameters={"a": [1, None, "ä"]},
+        result={"boards": []},
+    )
     file = WarcFile.objects.create(name="one.warc.gz", run=run, created=NOW, bytes=len(WARC))
     (settings.ARCHIVE_DIR / "one.warc.gz").write_bytes(WARC)
     Page.objects.create(
-        run=run, host=host, key_hash=-5, url="http://a.example/\n", url_hash=2**62, fetched_at=NOW, warc=file, warc_offset=0, title="=1+1"
+        run=run,
+        host=host,
+        key_hash=-5,
+        url="http://a.example/\n",
+        url_hash=2**62,
+        fetched_at=NOW,
+        warc=file,
+        warc_offset=0,
+        title="=1+1",
     )
     Event.objects.bulk_create(Event(at=NOW, level=20, code=f"c{n}", run=run) for n in range(1203))
     (settings.DATA_DIR / "events").mkdir()
@@ -57,7 +74,11 @@ def _fill(settings: Any) -> None:
 
 def _everything() -> dict[str, list[tuple[Any, ...]]]:
     return {
-        model._meta.label: list(model._base_manager.order_by("pk").values_list(*(f.attname for f in model._meta.concrete_fields)))
+        model._meta.label: list(
+            model._base_manager.order_by("pk").values_list(
+                *(f.attname for f in model._meta.concrete_fields)
+            )
+        )
         for model in backup.tables()
     }
 
@@ -82,11 +103,15 @@ def test_what_was_backed_up_comes_back(folders: Path, settings: Any) -> None:
     backup.restore(folders / "all.tar", lambda _: None)
     assert _everything() == before
     assert (settings.ARCHIVE_DIR / "one.warc.gz").read_bytes() == WARC
-    assert [(path.name, path.read_bytes()) for path in (settings.DATA_DIR / "events").iterdir()] == [("0a.csv.gz", WARC[:777])]
+    assert [
+        (path.name, path.read_bytes()) for path in (settings.DATA_DIR / "events").iterdir()
+    ] == [("0a.csv.gz", WARC[:777])]
     assert (settings.DATA_DIR / "secret.key").read_text() == "s" * 60
     assert get_user_model().objects.get().check_password("word")
     Node.objects.create(name="n", started=NOW)
-    assert Event.objects.create(at=NOW, level=20, code="next").pk > max(row[0] for row in before["crawlmgr.Event"])
+    assert Event.objects.create(at=NOW, level=20, code="next").pk > max(
+        row[0] for row in before["crawlmgr.Event"]
+    )
 
 
 def test_an_installation_with_data_is_left_alone(folders: Path, settings: Any) -> None:
@@ -134,15 +159,38 @@ def _astray(place: str) -> Any:
         (_astray("events/../../evil"), "not the name of a kept file"),
         (_astray("archive/evil"), "not the name of a kept file"),
         (_astray("events/.evil"), "not the name of a kept file"),
-        (lambda name, content: None if name == "manifest.json" else (name, content), "not a complete backup"),
-        (lambda name, content: (name, content.replace(b'"format": 1', b'"format": 9')), "a format that this version cannot read"),
-        (lambda name, content: (name, content[:-40] if "Event" in name else content), "cannot be restored"),
-        (lambda name, content: (name, content.replace(b'"crawlmgr.Event": 1203', b'"crawlmgr.Event": 1204')), "1203 rows instead of 1204"),
-        (lambda name, content: (name.replace("rows/crawlmgr.Host.", "rows/crawlmgr.Ghost."), content), "cannot be restored"),
+        (
+            lambda name, content: None if name == "manifest.json" else (name, content),
+            "not a complete backup",
+        ),
+        (
+            lambda name, content: (name, content.replace(b'"format": 1', b'"format": 9')),
+            "a format that this version cannot read",
+        ),
+        (
+            lambda name, content: (name, content[:-40] if "Event" in name else content),
+            "cannot be restored",
+        ),
+        (
+            lambda name, content: (
+                name,
+                content.replace(b'"crawlmgr.Event": 1203', b'"crawlmgr.Event": 1204'),
+            ),
+            "1203 rows instead of 1204",
+        ),
+        (
+            lambda name, content: (
+                name.replace("rows/crawlmgr.Host.", "rows/crawlmgr.Ghost."),
+                content,
+            ),
+            "cannot be restored",
+        ),
         (_escape, "not the name of an archive file"),
     ],
 )
-def test_a_damaged_backup_changes_nothing_in_the_database(folders: Path, settings: Any, change: Any, says: str) -> None:
+def test_a_damaged_backup_changes_nothing_in_the_database(
+    folders: Path, settings: Any, change: Any, says: str
+) -> None:
     _fill(settings)
     backup.write(folders / "all.tar", NOW, lambda _: None)
     bad = _rewritten(folders / "all.tar", folders / "bad.tar", change)
@@ -157,7 +205,9 @@ def test_a_damaged_backup_changes_nothing_in_the_database(folders: Path, setting
 def test_a_backup_of_before_without_kept_files_is_read(folders: Path, settings: Any) -> None:
     def change(name: str, content: bytes) -> tuple[str, bytes] | None:
         if name == "manifest.json":
-            content = json.dumps({key: value for key, value in json.loads(content).items() if key != "kept"}).encode()
+            content = json.dumps(
+                {key: value for key, value in json.loads(content).items() if key != "kept"}
+            ).encode()
         return None if name.startswith("kept/") else (name, content)
 
     _fill(settings)
@@ -167,8 +217,11 @@ def test_a_backup_of_before_without_kept_files_is_read(folders: Path, settings: 
     assert Run.objects.exists() and not (settings.DATA_DIR / "events").exists()
 
 
-def test_what_workers_are_asked_to_do_never_comes_out_of_a_backup(folders: Path, settings: Any) -> None:
-    """Schedules in a backup are ignored: older backups contained them, and a modified one could name any function to be run."""
+def test_what_workers_are_asked_to_do_never_comes_out_of_a_backup(
+    folders: Path, settings: Any
+) -> None:
+    """Schedules in a backup are ignored: older backups contained them, and a modified one could
+    name any function to be run."""
     row = json.dumps([1, "mine", "os.system", "'touch x'"]).encode()
 
     def change(name: str, content: bytes) -> tuple[str, bytes]:
@@ -177,22 +230,36 @@ def test_what_workers_are_asked_to_do_never_comes_out_of_a_backup(folders: Path,
             manifest["rows"]["django_q.Schedule"] = 1
             return name, json.dumps(manifest).encode()
         if name == "rows/crawlmgr.Node.jsonl.gz":
-            return "rows/django_q.Schedule.jsonl.gz", gzip.compress(b'["id", "name", "func", "args"]\n' + row + b"\n")
+            return "rows/django_q.Schedule.jsonl.gz", gzip.compress(
+                b'["id", "name", "func", "args"]\n' + row + b"\n"
+            )
         return name, content
 
     _fill(settings)
     made = backup.write(folders / "all.tar", NOW, lambda _: None)
-    assert "django_q.Schedule" not in made["rows"] and not {"django_q.OrmQ", "django_q.Task"} & set(made["rows"])
+    assert "django_q.Schedule" not in made["rows"] and not {"django_q.OrmQ", "django_q.Task"} & set(
+        made["rows"]
+    )
     _empty(settings)
     queue.make_schedules()
     with_schedule = _rewritten(folders / "all.tar", folders / "more.tar", _both(change))
     backup.restore(with_schedule, lambda _: None)
-    assert set(Schedule.objects.values_list("func", flat=True)) == {task for _name, task, _kind in queue.SCHEDULES}
+    assert set(Schedule.objects.values_list("func", flat=True)) == {
+        task for _name, task, _kind in queue.SCHEDULES
+    }
 
 
-def test_a_backup_of_before_lets_no_crawl_to_every_private_address(folders: Path, settings: Any) -> None:
+def test_a_backup_of_before_lets_no_crawl_to_every_private_address(
+    folders: Path, settings: Any
+) -> None:
     _fill(settings)
-    Source.objects.create(url="http://10.0.0.7:81/", key_hash=1, name="s", created=NOW, parameters={"allow_private": "*"})
+    Source.objects.create(
+        url="http://10.0.0.7:81/",
+        key_hash=1,
+        name="s",
+        created=NOW,
+        parameters={"allow_private": "*"},
+    )
     backup.write(folders / "all.tar", NOW, lambda _: None)
     _empty(settings)
     backup.restore(folders / "all.tar", lambda _: None)
@@ -200,7 +267,9 @@ def test_a_backup_of_before_lets_no_crawl_to_every_private_address(folders: Path
 
 
 @pytest.mark.parametrize("name", ["../secret.key", "/etc/passwd", "..", "x/../../y"])
-def test_an_archive_file_of_a_changed_backup_leads_nowhere_else(folders: Path, settings: Any, name: str) -> None:
+def test_an_archive_file_of_a_changed_backup_leads_nowhere_else(
+    folders: Path, settings: Any, name: str
+) -> None:
     _fill(settings)
     assert archive_files.open_file(WarcFile(name=name)) is None
     backup.write(folders / "all.tar", NOW, lambda _: None)
@@ -217,16 +286,20 @@ def test_an_archive_file_of_a_changed_backup_leads_nowhere_else(folders: Path, s
     assert not Run.objects.exists()
 
 
-def test_a_link_in_a_kept_folder_is_not_followed_into_a_backup(folders: Path, settings: Any) -> None:
+def test_a_link_in_a_kept_folder_is_not_followed_into_a_backup(
+    folders: Path, settings: Any
+) -> None:
     _fill(settings)
     (folders / "outside.csv").write_text("secret")
     (settings.DATA_DIR / "events" / "linked.csv").symlink_to(folders / "outside.csv")
-    assert set(backup.write(folders / "all.tar", NOW, lambda _: None)["kept"]) == {"events/0a.csv.gz"}
+    assert set(backup.write(folders / "all.tar", NOW, lambda _: None)["kept"]) == {
+        "events/0a.csv.gz"
+    }
 
 
 def _both(change: Any) -> Any:
-    """Returns a function that applies `change` to a file of a backup. It also removes the row count of `crawlmgr.Node` from the
-    manifest: `change` replaces its file."""
+    """Returns a function that applies `change` to a file of a backup. It also removes the row count
+    of `crawlmgr.Node` from the manifest: `change` replaces its file."""
 
     def changed(name: str, content: bytes) -> tuple[str, bytes]:
         name, content = change(name, content)
@@ -258,7 +331,9 @@ def test_a_backup_that_cannot_be_written_leaves_nothing(folders: Path, settings:
 
 
 @pytest.mark.parametrize("place", ["_set_sequences", "_put"])
-def test_a_restore_that_was_killed_is_begun_again(folders: Path, settings: Any, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+def test_a_restore_that_was_killed_is_begun_again(
+    folders: Path, settings: Any, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
     class Killed(BaseException):
         """Simulates the signal that ends a process."""
 
@@ -274,4 +349,6 @@ def test_a_restore_that_was_killed_is_begun_again(folders: Path, settings: Any, 
         backup.restore(folders / "all.tar", lambda _: None)
     backup.restore(folders / "all.tar", lambda _: None)
     assert _everything() == before
-    assert (settings.ARCHIVE_DIR / "one.warc.gz").read_bytes() == WARC and (settings.DATA_DIR / "secret.key").read_text() == "s" * 60
+    assert (settings.ARCHIVE_DIR / "one.warc.gz").read_bytes() == WARC and (
+        settings.DATA_DIR / "secret.key"
+    ).read_text() == "s" * 60

@@ -1,5 +1,5 @@
-"""Scheduled backups: started when due and within their working hours, made in a process of their own, limited in number, shown
-on the desk."""
+"""Scheduled backups: started when due and within their working hours, made in a process of their
+own, limited in number, shown on the desk."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ from tests.crawlmgr.admin.rows import user
 pytestmark = pytest.mark.django_db
 NOW = datetime.now(UTC).replace(microsecond=0)
 WHOLE = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_bytes(b'x' * 1000)"
-WAITS = "import sys, pathlib; open(sys.argv[2]).read(); pathlib.Path(sys.argv[1]).write_bytes(b'x' * 1000)"
+WAITS = (
+    "import sys, pathlib; open(sys.argv[2]).read(); pathlib.Path(sys.argv[1]).write_bytes(b'x' *"
+    " 1000)"
+)
 FAILS = "import sys; sys.exit('CommandError: the disk is away')"
 
 
@@ -38,12 +41,14 @@ def folder(settings: LazySettings, tmp_path: Path) -> Path:
 
 
 def _made_by(monkeypatch: pytest.MonkeyPatch, program: str, *further: str) -> None:
-    monkeypatch.setattr(backup_jobs, "command", lambda path: [sys.executable, "-c", program, str(path), *further])
+    monkeypatch.setattr(
+        backup_jobs, "command", lambda path: [sys.executable, "-c", program, str(path), *further]
+    )
 
 
 def work(run: Run, seconds: float | None = None) -> str:
-    """Executes one slice of the run, with its on-commit callbacks, which would not run otherwise because the test's transaction
-    never commits. Returns the run's state."""
+    """Executes one slice of the run, with its on-commit callbacks, which would not run otherwise
+    because the test's transaction never commits. Returns the run's state."""
     with TestCase.captureOnCommitCallbacks(execute=True):
         return jobs.run_slice(run.pk, seconds=seconds)
 
@@ -65,12 +70,18 @@ def test_a_backup_is_made_and_the_oldest_go(monkeypatch: pytest.MonkeyPatch, fol
     assert work(run) == RunState.FINISHED
     run.refresh_from_db()
     kept = [one.name for one in backups.files()]
-    assert kept == [run.result["file"], "crawlmgr-20250104-030000.tar", "crawlmgr-20250103-030000.tar"]
+    assert kept == [
+        run.result["file"],
+        "crawlmgr-20250104-030000.tar",
+        "crawlmgr-20250103-030000.tar",
+    ]
     assert (run.result["bytes"], run.result["removed"], run.stopped_by) == (1000, 2, "backed_up")
     assert {path.name for path in folder.iterdir()} == {*kept, "mine.tar"}
 
 
-def test_a_process_that_says_why_it_failed_is_quoted(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_a_process_that_says_why_it_failed_is_quoted(
+    monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
     _made_by(monkeypatch, FAILS)
     _old(folder, 2)
     run = backups.start(now=NOW)
@@ -79,7 +90,9 @@ def test_a_process_that_says_why_it_failed_is_quoted(monkeypatch: pytest.MonkeyP
             work(run)
     run.refresh_from_db()
     assert run.state == RunState.FAILED and "the disk is away" in run.detail
-    assert len(backups.files()) == 2 and not list(folder.glob("*.l*")), "no older one goes for one that failed"
+    assert len(backups.files()) == 2 and not list(folder.glob("*.l*")), (
+        "no older one goes for one that failed"
+    )
     _made_by(monkeypatch, WHOLE)
     runs.resume(run.pk, NOW)
     assert work(run) == RunState.FINISHED
@@ -111,7 +124,10 @@ def test_whoever_has_the_run_next_waits_for_the_same_process(
     first = next(folder.glob("*.lock")).read_text()
     backup_jobs._children.clear()  # as if another worker process continued the run
     assert work(run, 0.3) == RunState.RUNNING
-    assert next(folder.glob("*.lock")).read_text() == first and Run.objects.get(pk=run.pk).result["tries"] == 1
+    assert (
+        next(folder.glob("*.lock")).read_text() == first
+        and Run.objects.get(pk=run.pk).result["tries"] == 1
+    )
     opener = threading.Thread(target=lambda: gate.write_text("go on"))
     opener.start()
     assert work(run) == RunState.FINISHED
@@ -143,7 +159,10 @@ def test_a_killed_process_is_started_again_and_a_stopped_run_leaves_none(
 
 def test_one_is_started_for_those_missed_and_inside_the_hours() -> None:
     backups.put(every_hours=24, keep=3, now=NOW)
-    assert BackupPlan.objects.get().next_at == NOW + timedelta(hours=24) and dispatch.dispatch(NOW)["started"] == 0
+    assert (
+        BackupPlan.objects.get().next_at == NOW + timedelta(hours=24)
+        and dispatch.dispatch(NOW)["started"] == 0
+    )
     BackupPlan.objects.update(next_at=NOW - timedelta(days=3))
     assert dispatch.dispatch(NOW)["started"] == 1 and dispatch.dispatch(NOW)["started"] == 0
     run = Run.objects.get(kind=backups.KIND)
@@ -158,7 +177,9 @@ def test_one_is_started_for_those_missed_and_inside_the_hours() -> None:
     assert backups.start_due(opens) == 1
 
 
-def test_list_command_and_desk_say_the_same(monkeypatch: pytest.MonkeyPatch, capsys: Any, folder: Path) -> None:
+def test_list_command_and_desk_say_the_same(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any, folder: Path
+) -> None:
     client = Client(headers={"accept-language": "en"})
     client.force_login(user("administrator"))
     client.post("/admin/backups/plan/", {"every_hours": "168", "keep": "2"})
@@ -172,12 +193,25 @@ def test_list_command_and_desk_say_the_same(monkeypatch: pytest.MonkeyPatch, cap
     client.post(row.start)
     run = Run.objects.get(kind="backup")
     assert not run.scheduled and client.get(row.hours_url).status_code == 200
-    assert client.get(f"/admin/runs/{run.pk}/").status_code == 200 and f"#{run.pk}" in client.get(row.url).content.decode()
+    assert (
+        client.get(f"/admin/runs/{run.pk}/").status_code == 200
+        and f"#{run.pk}" in client.get(row.url).content.decode()
+    )
     call_command("schedule", "every", "backup", "1", "24")
     call_command("backups", "--keep", "9", "--json")
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert (found["every_hours"], found["keep"], found["folder"], found["files"]) == (24, 9, str(folder), [])
-    for wrong in (["backups", "--keep", "0"], ["backups", "--every", "-1"], ["backups", "--now"], ["schedule", "every", "backup", "2", "24"]):
+    assert (found["every_hours"], found["keep"], found["folder"], found["files"]) == (
+        24,
+        9,
+        str(folder),
+        [],
+    )
+    for wrong in (
+        ["backups", "--keep", "0"],
+        ["backups", "--every", "-1"],
+        ["backups", "--now"],
+        ["schedule", "every", "backup", "2", "24"],
+    ):
         with pytest.raises(CommandError):
             call_command(*wrong)
     call_command("backups", "--every", "0")

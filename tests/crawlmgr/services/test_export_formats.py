@@ -34,7 +34,8 @@ def _sheet(path: Path) -> list[list[Any]]:
     """The cells of a workbook's first sheet, parsed according to the format's standard."""
     space = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
     with zipfile.ZipFile(path) as book:
-        root = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))  # noqa: S314 - our own file
+        # our own file
+        root = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))  # noqa: S314
     rows = []
     for row in root.iter(f"{space}row"):
         cells: dict[str, Any] = {}
@@ -54,7 +55,14 @@ def _rows() -> Iterator[Any]:
     return iter(ROWS)
 
 
-def written(fmt: str, path: Path, table: str, columns: Sequence[str], kinds: dict[str, str], rows: Iterator[Any]) -> None:
+def written(
+    fmt: str,
+    path: Path,
+    table: str,
+    columns: Sequence[str],
+    kinds: dict[str, str],
+    rows: Iterator[Any],
+) -> None:
     folder = path.with_name(path.name + "-work")
     folder.mkdir()
     writer = export_writers.opened(fmt, folder, table, columns, kinds)
@@ -76,18 +84,30 @@ def test_sqlite_holds_every_value_with_its_type(tmp_path: Path) -> None:
     assert found[3][0] == "\x00\x0b_x0041_" and found[3][1] is None and len(found[3][5]) == 40_000
 
 
-def test_parquet_holds_every_value_with_its_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parquet_holds_every_value_with_its_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(export_writers, "BATCH", 3)
     path = tmp_path / "out.parquet"
     written("parquet", path, "table", COLUMNS, KINDS, _rows())
     file = parquet.ParquetFile(path)
-    assert file.metadata.num_row_groups == 2 and [str(kind) for kind in file.schema_arrow.types] == [
-        "large_string", "int64", "double", "bool", "timestamp[us, tz=UTC]", "large_string", "large_string",
+    assert file.metadata.num_row_groups == 2 and [
+        str(kind) for kind in file.schema_arrow.types
+    ] == [
+        "large_string",
+        "int64",
+        "double",
+        "bool",
+        "timestamp[us, tz=UTC]",
+        "large_string",
+        "large_string",
     ]
     found = file.read().to_pylist()
     assert [row["text"] for row in found] == [row[0] for row in ROWS]
     assert [row["number"] for row in found] == [7, 2**53 + 1, None, None]
-    assert [row["flag"] for row in found] == [True, False, None, True] and [row["at"] for row in found] == [AT, None, AT, AT]
+    assert [row["flag"] for row in found] == [True, False, None, True] and [
+        row["at"] for row in found
+    ] == [AT, None, AT, AT]
     assert [row["list"] for row in found] == ['["a", 1]', None, '{"k": null}', "[]"]
 
 
@@ -99,23 +119,35 @@ def test_xlsx_keeps_text_that_begins_with_a_sign_and_runs_nothing(tmp_path: Path
     assert found[0] == ["=1+1", 7, 0.5, True, AT.isoformat(), "x", '["a", 1]']
     assert found[1][:4] == ["你好\n第二行 😀", str(2**53 + 1), -1.25, False]
     assert found[2] == [None, None, None, None, AT.isoformat(), "@b", '{"k": null}']
-    assert found[3][1] == str(2**70) and len(found[3][5]) == export_sheets.CELL_CHARACTERS and found[3][5].endswith("…")
+    assert (
+        found[3][1] == str(2**70)
+        and len(found[3][5]) == export_sheets.CELL_CHARACTERS
+        and found[3][5].endswith("…")
+    )
 
 
-def test_a_sheet_that_is_full_goes_on_in_the_next_and_no_rows_give_a_header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sheet_that_is_full_goes_on_in_the_next_and_no_rows_give_a_header(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(export_sheets, "SHEET_ROWS", 4)
     for number, sheets in ((0, 1), (3, 1), (4, 1), (5, 2), (8, 2), (9, 3)):
         path = tmp_path / f"{number}.xlsx"
-        written("xlsx", path, "table", ("n",), {"n": "integer"}, iter([(n,) for n in range(number)]))
+        written(
+            "xlsx", path, "table", ("n",), {"n": "integer"}, iter([(n,) for n in range(number)])
+        )
         with zipfile.ZipFile(path) as book:
-            texts = [book.read(f"xl/worksheets/sheet{sheet + 1}.xml").decode() for sheet in range(sheets)]
+            texts = [
+                book.read(f"xl/worksheets/sheet{sheet + 1}.xml").decode() for sheet in range(sheets)
+            ]
             assert f"xl/worksheets/sheet{sheets + 1}.xml" not in book.namelist()
         assert sum(text.count("<row ") - 1 for text in texts) == number
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("fmt", export_writers.FILES)
-def test_every_table_is_written_in_every_format_with_a_manifest_that_holds(fmt: str, tmp_path: Path) -> None:
+def test_every_table_is_written_in_every_format_with_a_manifest_that_holds(
+    fmt: str, tmp_path: Path
+) -> None:
     world(3)
     for name, table in exports.tables().items():
         path = tmp_path / f"{name}.{fmt}"
@@ -137,13 +169,17 @@ def test_columns_are_chosen_and_ordered_and_an_unknown_one_is_named(tmp_path: Pa
     text = b"".join(exports.stream("posts", fmt="csv", shape=shape))
     assert text.startswith(b"\xef\xbb\xbfauthor,thread_url\r\n")
     assert b"".join(exports.stream("posts", fmt="jsonl", shape=shape)).startswith(b'{"author": ')
-    with pytest.raises(exports.UnknownColumn, match="posts has no column 'colour'; it has thread_url, post_id"):
+    with pytest.raises(
+        exports.UnknownColumn, match="posts has no column 'colour'; it has thread_url, post_id"
+    ):
         exports.stream("posts", fmt="csv", shape=exports.Shape(("author", "colour")))
 
 
 @pytest.mark.parametrize("fmt", exports.FORMATS)
 @pytest.mark.django_db
-def test_a_file_that_cannot_be_finished_leaves_nothing(fmt: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_finished_leaves_nothing(
+    fmt: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The system refuses to write beyond a file size, as a full disk would."""
     rows = ((n, [(os.urandom(60).hex(), "", "", 0.5, n)]) for n in range(20_000))
     monkeypatch.setattr(exports.Table, "keyed", lambda *_: rows)
@@ -151,7 +187,9 @@ def test_a_file_that_cannot_be_finished_leaves_nothing(fmt: str, tmp_path: Path,
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, before[1]))
     try:
         with pytest.raises(OSError):
-            exports.write_file("links", tmp_path / f"out.{fmt}", fmt=fmt, chosen=exports.Filter(), now=NOW)
+            exports.write_file(
+                "links", tmp_path / f"out.{fmt}", fmt=fmt, chosen=exports.Filter(), now=NOW
+            )
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert list(tmp_path.iterdir()) == []

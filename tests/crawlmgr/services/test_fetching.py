@@ -25,7 +25,13 @@ def test_a_refusal_by_the_address_guard_is_told_and_not_kept_against_the_host() 
         shut.close()
         host.refresh_from_db()
         assert (allowed, reason.split(":")[0]) == (False, "refused_address")
-        assert (host.robots_fetched_at, host.failures, host.requests, shut.requests, forum.forum.log) == (None, 0, 0, 0, [])
+        assert (
+            host.robots_fetched_at,
+            host.failures,
+            host.requests,
+            shut.requests,
+            forum.forum.log,
+        ) == (None, 0, 0, 0, [])
         let = fetching.WebSession(CrawlSettings(allow_private=host.key), SYSTEM)
         with pytest.raises(fetching.TurnTaken):
             let.allowed(forum.url, host)
@@ -37,7 +43,9 @@ def test_every_address_that_robots_txt_refuses_is_counted() -> None:
     hosts.forget()
     pk = hosts.host_id("a.example")
     later = SYSTEM.now() + timedelta(days=1)
-    Host.objects.filter(pk=pk).update(robots_text="User-agent: *\nDisallow: /", robots_verdict="parsed", robots_expires_at=later)
+    Host.objects.filter(pk=pk).update(
+        robots_text="User-agent: *\nDisallow: /", robots_verdict="parsed", robots_expires_at=later
+    )
     sessions = [fetching.WebSession(CrawlSettings(), SYSTEM) for _ in range(2)]
     for number in range(6):
         session = sessions[number % 2]

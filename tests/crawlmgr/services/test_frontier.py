@@ -24,7 +24,11 @@ def run() -> Run:
 
 
 def test_an_address_enters_a_run_once(run: Run) -> None:
-    frontier.add(run.pk, [NewUrl("http://a.example/1"), NewUrl("http://a.example/1"), NewUrl("http://a.example/2")], NOW)
+    frontier.add(
+        run.pk,
+        [NewUrl("http://a.example/1"), NewUrl("http://a.example/1"), NewUrl("http://a.example/2")],
+        NOW,
+    )
     frontier.add(run.pk, [NewUrl("http://a.example/1")], NOW)
     assert Url.objects.filter(run=run).count() == 2
     frontier.add(run.pk, [NewUrl("http://a.example/1", key="again")], NOW)
@@ -50,19 +54,29 @@ def test_one_connection_means_one_address_in_work(run: Run) -> None:
     assert frontier.claim(run.pk, 1, NOW + timedelta(seconds=6), 60) is not None
 
 
-def test_addresses_to_go_on_with_are_of_hosts_without_a_pause_that_nobody_else_can_ask(run: Run) -> None:
+def test_addresses_to_go_on_with_are_of_hosts_without_a_pause_that_nobody_else_can_ask(
+    run: Run,
+) -> None:
     for place, name in enumerate(("first", "paused", "wide", "free", "free-too")):
         frontier.add(run.pk, [NewUrl(f"http://{name}.example/{n}") for n in range(2)], NOW)
         values = {"delay_seconds": float(name == "paused"), "connections": 1 + (name == "wide")}
-        Host.objects.filter(key=f"{name}.example").update(next_at=NOW + timedelta(seconds=place), **values)
+        Host.objects.filter(key=f"{name}.example").update(
+            next_at=NOW + timedelta(seconds=place), **values
+        )
     later = NOW + timedelta(minutes=1)
     got = [item.host.key for item in frontier.claim_many(run.pk, 1, later, 60, 1, spare=9)]
     assert got == ["first.example", "free.example", "free-too.example"]
     got = [item.host.key for item in frontier.claim_many(run.pk, 1, later, 60, 9, spare=9)]
-    assert got == ["paused.example", "wide.example", "wide.example"], "who may be asked at once may be any"
+    assert got == [
+        "paused.example",
+        "wide.example",
+        "wide.example",
+    ], "who may be asked at once may be any"
 
 
-def test_a_turn_is_taken_shortly_before_it_comes_where_nobody_else_can_ask_the_host(run: Run) -> None:
+def test_a_turn_is_taken_shortly_before_it_comes_where_nobody_else_can_ask_the_host(
+    run: Run,
+) -> None:
     frontier.add(run.pk, [NewUrl(f"http://{name}.example/") for name in ("one", "wide")], NOW)
     comes = NOW + timedelta(seconds=1)
     Host.objects.update(next_at=comes)
@@ -71,7 +85,9 @@ def test_a_turn_is_taken_shortly_before_it_comes_where_nobody_else_can_ask_the_h
     assert frontier.claim_many(run.pk, 1, before, 60, 9, early_seconds=0.08) == []
     (item,) = frontier.claim_many(run.pk, 1, before, 60, 9, early_seconds=0.1)
     host = Host.objects.get(key="one.example")
-    assert (item.host_id, item.due_at) == (host.pk, comes) and host.next_at == comes + timedelta(seconds=1)
+    assert (item.host_id, item.due_at) == (host.pk, comes) and host.next_at == comes + timedelta(
+        seconds=1
+    )
     (late,) = frontier.claim_many(run.pk, 1, comes, 60, 9, early_seconds=0.1)
     assert late.url == "http://wide.example/" and late.due_at is None
 
@@ -80,15 +96,21 @@ def test_a_busy_host_starves_nobody(run: Run) -> None:
     frontier.add(run.pk, [NewUrl(f"http://big.example/{n}", priority=9) for n in range(50)], NOW)
     frontier.add(run.pk, [NewUrl("http://small.example/1", priority=0)], NOW)
     got = [frontier.claim(run.pk, 1, NOW, 60) for _ in range(3)]
-    assert {item.host.key for item in got if item} == {"big.example", "small.example"} and got[2] is None
+    assert {item.host.key for item in got if item} == {"big.example", "small.example"} and got[
+        2
+    ] is None
 
 
 def test_hosts_that_come_last_are_asked_when_nobody_else_is_left(run: Run) -> None:
     for name in ("slow", "quick", "other"):
         frontier.add(run.pk, [NewUrl(f"http://{name}.example/{n}") for n in range(2)], NOW)
-        Host.objects.filter(key=f"{name}.example").update(delay_seconds=0, next_at=NOW + timedelta(seconds=name != "slow"))
+        Host.objects.filter(key=f"{name}.example").update(
+            delay_seconds=0, next_at=NOW + timedelta(seconds=name != "slow")
+        )
     later, slow = NOW + timedelta(minutes=1), {Host.objects.get(key="slow.example").pk}
-    got = frontier.claim_many(run.pk, 1, later, 60, 1, last=slow) + frontier.claim_many(run.pk, 1, later, 60, 9, last=slow)
+    got = frontier.claim_many(run.pk, 1, later, 60, 1, last=slow) + frontier.claim_many(
+        run.pk, 1, later, 60, 9, last=slow
+    )
     assert sorted(item.host.key for item in got[:2]) == ["other.example", "quick.example"]
     assert [item.host.key for item in got[2:]] == ["slow.example"]
 
@@ -118,18 +140,28 @@ def test_what_a_dead_holder_had_claimed_comes_back_with_the_next_fence(run: Run)
 
 
 def test_dropping_one_group_or_host_leaves_the_rest(run: Run) -> None:
-    frontier.add(run.pk, [NewUrl("http://a.example/1", group=1), NewUrl("http://a.example/2", group=2), NewUrl("http://b.example/", group=2)], NOW)
+    frontier.add(
+        run.pk,
+        [
+            NewUrl("http://a.example/1", group=1),
+            NewUrl("http://a.example/2", group=2),
+            NewUrl("http://b.example/", group=2),
+        ],
+        NOW,
+    )
     assert frontier.drop(run.pk, NOW, "why", group=1) == 1
     assert frontier.drop(run.pk, NOW, "why", host=Host.objects.get(key="b.example")) == 1
     assert [o["state"] for o in frontier.outcomes(run.pk)] == [UrlState.DROPPED, UrlState.WAITING]
 
 
-def test_a_claim_costs_the_same_with_many_addresses_waiting(run: Run, django_assert_max_num_queries: object) -> None:
+def test_a_claim_costs_the_same_with_many_addresses_waiting(
+    run: Run, django_assert_max_num_queries: object
+) -> None:
     from django.db import connection
 
     def cost() -> int:
         Host.objects.update(next_at=NOW)
-        with CaptureQueriesContext(connection, ) as queries:
+        with CaptureQueriesContext(connection) as queries:
             item = frontier.claim(run.pk, 1, NOW, 60)
         assert item is not None
         frontier.finish(item, UrlState.DONE, NOW)
@@ -146,7 +178,9 @@ def test_a_host_made_in_a_transaction_that_was_rolled_back_is_made_again() -> No
     hosts.forget()
     run = runs.create("forum", "a forum", parameters={}, now=NOW, start=False)
     with pytest.raises(RuntimeError), transaction.atomic():
-        frontier.add(run.pk, [NewUrl("http://new.example/1"), NewUrl("http://other.example/2")], NOW)
+        frontier.add(
+            run.pk, [NewUrl("http://new.example/1"), NewUrl("http://other.example/2")], NOW
+        )
         hosts.host_id("new.example")
         hosts.host_id("other.example")
         raise RuntimeError
@@ -189,7 +223,9 @@ def test_a_claim_in_a_transaction_of_the_callers_goes_with_it(run: Run) -> None:
     with pytest.raises(RuntimeError), transaction.atomic():
         assert frontier.claim(run.pk, 1, NOW, 60) is not None
         raise RuntimeError
-    assert Url.objects.get().state == UrlState.WAITING and Host.objects.get().last_request_at is None
+    assert (
+        Url.objects.get().state == UrlState.WAITING and Host.objects.get().last_request_at is None
+    )
     with transaction.atomic():
         item = frontier.claim(run.pk, 1, NOW, 60)
     assert item is not None and Url.objects.get().state == UrlState.CLAIMED
@@ -200,7 +236,9 @@ def test_two_pages_that_lead_to_the_same_new_hosts_never_wait_for_each_other(run
     """On PostgreSQL an insertion waits for another transaction that has inserted the same key."""
     hosts.forget()
     names = [f"h{n}.example" for n in range(40)]
-    together = connection.vendor == "postgresql"  # the tests' SQLite in memory allows one connection at a time only
+    together = (
+        connection.vendor == "postgresql"
+    )  # the tests' SQLite in memory allows one connection at a time only
     met, wrong = threading.Barrier(2), []
 
     def add(order: list[str]) -> None:
@@ -235,13 +273,21 @@ def test_a_host_with_several_connections_is_leased_to_one_node_at_a_time(run: Ru
     mine = frontier.claim_many(run.pk, north.fence, NOW, 60, 2, node="north")
     assert len(mine) == 2
     assert frontier.claim_many(other.pk, south.fence, NOW, 60, 2, node="south") == []
-    assert len(frontier.claim_many(other.pk, south.fence, NOW, 60, 1, node="north")) == 1, "a worker of the same node"
+    assert len(frontier.claim_many(other.pk, south.fence, NOW, 60, 1, node="north")) == 1, (
+        "a worker of the same node"
+    )
     Url.objects.filter(run=other).update(state=UrlState.WAITING, lease_until=None)
     frontier.finish(mine[0], UrlState.DONE, NOW)
-    assert frontier.claim_many(other.pk, south.fence, NOW, 60, 2, node="south") == [], "one is still in work"
-    lost = NOW + timedelta(seconds=61)  # the node “north” sent no heartbeat, so its lease of the host has expired
+    assert frontier.claim_many(other.pk, south.fence, NOW, 60, 2, node="south") == [], (
+        "one is still in work"
+    )
+    lost = NOW + timedelta(
+        seconds=61
+    )  # the node “north” sent no heartbeat, so its lease of the host has expired
     assert len(frontier.claim_many(other.pk, south.fence, lost, 60, 9, node="south")) == 4
-    assert frontier.claim_many(run.pk, north.fence, lost, 60, 2, node="north") == [], "it came back: the host is another's"
+    assert frontier.claim_many(run.pk, north.fence, lost, 60, 2, node="north") == [], (
+        "it came back: the host is another's"
+    )
 
 
 def test_a_node_that_was_lost_and_returns_frees_nothing_that_is_anothers(run: Run) -> None:

@@ -1,4 +1,5 @@
-"""Pausing all crawling: scheduled work waits, active runs stop, and exactly those continue afterwards."""
+"""Pausing all crawling: scheduled work waits, active runs stop, and exactly those continue
+afterwards."""
 
 from __future__ import annotations
 
@@ -29,16 +30,27 @@ def _states(*of: Run) -> list[tuple[str, str]]:
 def test_what_crawls_is_paused_and_only_that_goes_on() -> None:
     queued, idle = _run("forum", "queued"), _run("topic", "running")
     worked = _run("forum", "running", lease_until=NOW + timedelta(minutes=1), lease_holder="a")
-    before, local, over = _run("topic", "paused"), _run("simulation", "running"), _run("forum", "finished")
+    before, local, over = (
+        _run("topic", "paused"),
+        _run("simulation", "running"),
+        _run("forum", "finished"),
+    )
     assert holds.pause_all(NOW, user("operator")) == 3
     assert _states(queued, idle, worked) == [("paused", ""), ("paused", ""), ("running", "pause")]
     assert _states(before, local, over) == [("paused", ""), ("running", ""), ("finished", "")]
     assert Event.objects.filter(code="all_paused").count() == 1
 
     late = _run("forum", "running")
-    assert holds.pause_all(NOW) == 2 and Hold.objects.count() == 1  # a second call also pauses runs started since
+    assert (
+        holds.pause_all(NOW) == 2 and Hold.objects.count() == 1
+    )  # a second call also pauses runs started since
     assert holds.resume_all(NOW) == 4 and Hold.objects.count() == 0
-    assert _states(queued, idle, worked, late) == [("queued", ""), ("queued", ""), ("running", ""), ("queued", "")]
+    assert _states(queued, idle, worked, late) == [
+        ("queued", ""),
+        ("queued", ""),
+        ("running", ""),
+        ("queued", ""),
+    ]
     assert _states(before) == [("paused", "")]
     assert holds.resume_all(NOW) == 0
 
@@ -52,29 +64,56 @@ def test_a_run_that_a_person_ended_meanwhile_stays_ended() -> None:
 
 
 def test_nothing_is_started_by_schedule_meanwhile() -> None:
-    board = Board.objects.create(site=site(1), name="b", url="https://forum.example/1", key="1", next_visit=NOW - timedelta(hours=1))
-    topic = Topic.objects.create(name="t", added=NOW, interval_seconds=3600, next_run=NOW - timedelta(hours=1))
+    board = Board.objects.create(
+        site=site(1),
+        name="b",
+        url="https://forum.example/1",
+        key="1",
+        next_visit=NOW - timedelta(hours=1),
+    )
+    topic = Topic.objects.create(
+        name="t", added=NOW, interval_seconds=3600, next_run=NOW - timedelta(hours=1)
+    )
     holds.pause_all(NOW)
     dispatch.dispatch(NOW)
     assert not Run.objects.exists()
-    assert Board.objects.get(pk=board.pk).next_visit == board.next_visit and Topic.objects.get(pk=topic.pk).next_run == topic.next_run
+    assert (
+        Board.objects.get(pk=board.pk).next_visit == board.next_visit
+        and Topic.objects.get(pk=topic.pk).next_run == topic.next_run
+    )
     holds.resume_all(NOW)
     dispatch.dispatch(NOW)
     assert Run.objects.filter(kind="forum", target=board.site_id).count() == 1
 
 
 def test_the_page_tells_and_its_buttons_do() -> None:
-    Board.objects.create(site=site(1), name="b", url="https://forum.example/1", key="1", next_visit=NOW + timedelta(hours=1))
-    Topic.objects.create(name="Every day", added=NOW, interval_seconds=86_400, next_run=NOW + timedelta(hours=2))
+    Board.objects.create(
+        site=site(1),
+        name="b",
+        url="https://forum.example/1",
+        key="1",
+        next_visit=NOW + timedelta(hours=1),
+    )
+    Topic.objects.create(
+        name="Every day", added=NOW, interval_seconds=86_400, next_run=NOW + timedelta(hours=2)
+    )
     run = _run("forum", "queued")
     client = Client(headers={"accept-language": "en"})
     client.force_login(user("operator"))
     shown = client.get("/admin/schedules/")
-    assert [row.name for row in shown.context["rows"]][1:] == ["Every day"] and "every 24 h" in shown.content.decode()
+    assert [row.name for row in shown.context["rows"]][1:] == [
+        "Every day"
+    ] and "every 24 h" in shown.content.decode()
     told = client.post("/admin/schedules/pause/", follow=True).content.decode()
-    assert "All crawling is paused, including 1 run." in told and "operator has paused all crawling:" in told
+    assert (
+        "All crawling is paused, including 1 run." in told
+        and "operator has paused all crawling:" in told
+    )
     assert "All crawling is paused:" in client.get("/admin/").content.decode()
-    assert "All crawling is resumed, including 1 run." in client.post("/admin/schedules/resume/", follow=True).content.decode()
+    assert (
+        "All crawling is resumed, including 1 run."
+        in client.post("/admin/schedules/resume/", follow=True).content.decode()
+    )
     assert _states(run) == [(RunState.QUEUED, "")]
     hits = client.get("/admin/palette/", {"q": "pause all"}).json()["hits"]
     assert (hits[0]["url"], hits[0]["send"]) == ("/admin/schedules/pause/", {})

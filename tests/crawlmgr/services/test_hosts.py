@@ -1,4 +1,5 @@
-"""A host's next request time and counters after a response: the fast path for plain successes agrees with the general one."""
+"""A host's next request time and counters after a response: the fast path for plain successes
+agrees with the general one."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ def drawn(draw: random.Random) -> Host:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_the_clock_follows_the_arithmetic_of_politeness_whatever_was_known_of_the_host(seed: int) -> None:
+def test_the_clock_follows_the_arithmetic_of_politeness_whatever_was_known_of_the_host(
+    seed: int,
+) -> None:
     draw = random.Random(seed)
     host = drawn(draw)
     known = Host.objects.get(pk=host.pk)
@@ -49,16 +52,29 @@ def test_the_clock_follows_the_arithmetic_of_politeness_whatever_was_known_of_th
         known.delay_seconds += 1.0  # changed by a user since this run read it
     for answer in draw.choices(ANSWERS, k=3):
         before = Host.objects.get(pk=host.pk)
-        state = HostState(before.next_at, before.failures, before.retry_after_until, before.crawl_delay_seconds)
+        state = HostState(
+            before.next_at, before.failures, before.retry_after_until, before.crawl_delay_seconds
+        )
         wanted = after(state, answer, NOW, PacePolicy(delay_seconds=before.delay_seconds))
         hosts.settle(known, answer, NOW)
         found = Host.objects.get(pk=host.pk)
-        until = found.retry_after_until if found.retry_after_until and found.retry_after_until > NOW else None
-        assert (found.next_at, found.failures, until) == (wanted.next_at, wanted.failures, wanted.retry_after_until)
+        until = (
+            found.retry_after_until
+            if found.retry_after_until and found.retry_after_until > NOW
+            else None
+        )
+        assert (found.next_at, found.failures, until) == (
+            wanted.next_at,
+            wanted.failures,
+            wanted.retry_after_until,
+        )
         assert known.failures == wanted.failures
         bad = answer.failure is not None or answer.status in (429, 503)
         assert (found.last_status, bool(found.last_error)) == (answer.status or None, bad)
-        assert found.requests - before.requests == 1 and found.bytes - before.bytes == answer.received_bytes
+        assert (
+            found.requests - before.requests == 1
+            and found.bytes - before.bytes == answer.received_bytes
+        )
         assert found.errors - before.errors == int(bad)
     hour = HostHour.objects.get(host=host)
     assert (hour.hour, hour.requests, hour.errors) == (NOW.replace(minute=0), 3, found.errors)

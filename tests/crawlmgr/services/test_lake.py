@@ -1,5 +1,5 @@
-"""Exports partitioned by day and site: every row is in its directory once, nothing is incomplete, and two programs can read
-them."""
+"""Exports partitioned by day and site: every row is in its directory once, nothing is incomplete,
+and two programs can read them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,15 @@ def _pages(count: int) -> None:
     for number in range(count):
         at = (NOW - timedelta(hours=number)).astimezone(timezone(timedelta(hours=8)))
         url = f"http://{'ab'[number % 2]}.example:8080/{number}"
-        Page.objects.create(run=run, host=host, key_hash=number, url=url, url_hash=number, fetched_at=at, title=f"页 {number}")
+        Page.objects.create(
+            run=run,
+            host=host,
+            key_hash=number,
+            url=url,
+            url_hash=number,
+            fetched_at=at,
+            title=f"页 {number}",
+        )
 
 
 def test_rows_lie_by_day_and_site_and_are_counted(tmp_path: Path) -> None:
@@ -39,14 +47,22 @@ def test_rows_lie_by_day_and_site_and_are_counted(tmp_path: Path) -> None:
         data = (tmp_path / "lake" / file["path"]).read_bytes()
         assert (len(data), hashlib.sha256(data).hexdigest()) == (file["bytes"], file["sha256"])
     assert sum(file["rows"] for file in manifest["files"] if file["day"] == "2026-05-03") == 1
-    found = pandas.read_parquet(tmp_path / "lake", filters=[("day", "==", "2026-05-02"), ("site", "==", "a.example:8080")])
-    wanted = {page.url for page in Page.objects.all() if f"{page.fetched_at.astimezone(UTC):%d}" == "02" and "//a." in page.url}
+    found = pandas.read_parquet(
+        tmp_path / "lake", filters=[("day", "==", "2026-05-02"), ("site", "==", "a.example:8080")]
+    )
+    wanted = {
+        page.url
+        for page in Page.objects.all()
+        if f"{page.fetched_at.astimezone(UTC):%d}" == "02" and "//a." in page.url
+    }
     assert len(wanted) == 12 and set(found["url"]) == wanted
     every = dataset.dataset(tmp_path / "lake", partitioning="hive").to_table()
     assert sorted(every["url"].to_pylist()) == sorted(Page.objects.values_list("url", flat=True))
 
 
-def test_memory_is_bounded_by_writing_the_fullest_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_bounded_by_writing_the_fullest_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _pages(60)
     monkeypatch.setattr(lake, "MAX_ROWS", 10)
     monkeypatch.setattr("crawlmgr.services.export_formats.AT_A_TIME", 7)
@@ -72,10 +88,18 @@ def test_nothing_half_is_left_and_nothing_overwritten(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         lake.write("pages", tmp_path / "lake", chosen=exports.EVERYTHING, now=NOW, progress=broken)
     assert list(tmp_path.iterdir()) == []
-    call_command("export", "pages", "--format", "parquet", "--partition", "--out", str(tmp_path / "lake"))
+    call_command(
+        "export", "pages", "--format", "parquet", "--partition", "--out", str(tmp_path / "lake")
+    )
     for words, told in (
-        (("pages", "--format", "parquet", "--partition", "--out", str(tmp_path / "lake")), "exists already"),
-        (("runs", "--format", "parquet", "--partition", "--out", str(tmp_path / "new")), "runs has no site; those that have one are links"),
+        (
+            ("pages", "--format", "parquet", "--partition", "--out", str(tmp_path / "lake")),
+            "exists already",
+        ),
+        (
+            ("runs", "--format", "parquet", "--partition", "--out", str(tmp_path / "new")),
+            "runs has no site; those that have one are links",
+        ),
         (("pages", "--partition", "--out", str(tmp_path / "new")), "--format parquet"),
     ):
         with pytest.raises(CommandError, match=told):
@@ -87,4 +111,6 @@ def test_every_table_with_a_site_has_its_columns() -> None:
     assert {"pages", "links", "posts", "threads", "visits", "records"} <= set(divided)
     for table in divided.values():
         header = table.header(exports.EVERYTHING)
-        assert table.site in header and (not table.day or (table.day in header and table.kinds[table.day] == "time"))
+        assert table.site in header and (
+            not table.day or (table.day in header and table.kinds[table.day] == "time")
+        )

@@ -1,4 +1,5 @@
-"""History is pruned in small batches, each kind after its own retention time; the space that this frees is shown before."""
+"""History is pruned in small batches, each kind after its own retention time; the space that this
+frees is shown before."""
 
 from __future__ import annotations
 
@@ -24,15 +25,24 @@ NOW = datetime.now(UTC)
 
 
 def events(number: int, days: int) -> None:
-    Event.objects.bulk_create(Event(at=NOW - timedelta(days=days), level=20, code="x") for _ in range(number))
+    Event.objects.bulk_create(
+        Event(at=NOW - timedelta(days=days), level=20, code="x") for _ in range(number)
+    )
 
 
 def test_no_transaction_drops_more_than_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(removals, "BATCH", 10)
     events(35, 91)
     with CaptureQueriesContext(connection) as caught:
-        assert pruning.prune(NOW) == ({"events": 35, "failed_logins": 0, "tasks": 0, "nodes": 0, "sessions": 0}, False)
-    deleted = [query["sql"] for query in caught.captured_queries if query["sql"].startswith('DELETE FROM "crawlmgr_event"')]
+        assert pruning.prune(NOW) == (
+            {"events": 35, "failed_logins": 0, "tasks": 0, "nodes": 0, "sessions": 0},
+            False,
+        )
+    deleted = [
+        query["sql"]
+        for query in caught.captured_queries
+        if query["sql"].startswith('DELETE FROM "crawlmgr_event"')
+    ]
     assert len(deleted) == 4 and not Event.objects.exists()
 
 
@@ -43,26 +53,52 @@ def test_each_kind_is_kept_as_long_as_its_setting_says(settings: Any) -> None:
     events(2, 4)
     events(3, 6)
     assert [one[:3] for one in pruning.frees(NOW)] == [("events", 5, 3), ("hours", 0, 0)]
-    assert pruning.prune(NOW).rows == {"events": 3, "sessions": 0} and Event.objects.count() == 2 and HostHour.objects.count() == 1
+    assert (
+        pruning.prune(NOW).rows == {"events": 3, "sessions": 0}
+        and Event.objects.count() == 2
+        and HostHour.objects.count() == 1
+    )
 
 
 def test_addresses_go_only_with_runs_that_ended_for_good_and_only_when_asked(settings: Any) -> None:
     assert settings.KEEP_DAYS["addresses"] == 0
     settings.KEEP_DAYS = {"addresses": 30}
     host, old = Host.objects.create(key="a.example"), NOW - timedelta(days=31)
-    for number, (state, finished) in enumerate((("finished", old), ("stopped", old), ("failed", old), ("running", None), ("finished", NOW))):
-        run = Run.objects.create(kind="forum", label="x", state=state, created=old, finished=finished)
-        first = Url.objects.create(run=run, host=host, key_hash=number, url="http://a.example/", added_at=old)
-        Url.objects.create(run=run, host=host, key_hash=number + 100, url="http://a.example/b", added_at=old, parent=first)
+    for number, (state, finished) in enumerate(
+        (("finished", old), ("stopped", old), ("failed", old), ("running", None), ("finished", NOW))
+    ):
+        run = Run.objects.create(
+            kind="forum", label="x", state=state, created=old, finished=finished
+        )
+        first = Url.objects.create(
+            run=run, host=host, key_hash=number, url="http://a.example/", added_at=old
+        )
+        Url.objects.create(
+            run=run,
+            host=host,
+            key_hash=number + 100,
+            url="http://a.example/b",
+            added_at=old,
+            parent=first,
+        )
     assert pruning.frees(NOW)[0].rows == 4 and pruning.prune(NOW).rows["addresses"] == 4
-    assert sorted(Url.objects.values_list("run__state", flat=True).distinct()) == ["failed", "finished", "running"]
+    assert sorted(Url.objects.values_list("run__state", flat=True).distinct()) == [
+        "failed",
+        "finished",
+        "running",
+    ]
 
 
 def test_the_command_tells_before_it_drops(capsys: pytest.CaptureFixture[str]) -> None:
     events(3, 91)
     call_command("prune", "--dry-run", "--json")
     told = json.loads(capsys.readouterr().out)
-    assert told["dropped"] is False and {"kind": "events", "keep_days": 90, "rows": 3, "bytes": told["kinds"][0]["bytes"]} in told["kinds"] and Event.objects.count() == 3
+    assert (
+        told["dropped"] is False
+        and {"kind": "events", "keep_days": 90, "rows": 3, "bytes": told["kinds"][0]["bytes"]}
+        in told["kinds"]
+        and Event.objects.count() == 3
+    )
     call_command("prune", "--json")
     assert json.loads(capsys.readouterr().out)["dropped"] is True and not Event.objects.exists()
 
@@ -75,14 +111,25 @@ def archive_folder(settings: Any, tmp_path: Path) -> Path:
 
 def ended(kind: str, days: int, state: str = "finished") -> Run:
     at = NOW - timedelta(days=days)
-    return Run.objects.create(kind=kind, label="x", state=state, created=at, finished=None if state == "running" else at)
+    return Run.objects.create(
+        kind=kind, label="x", state=state, created=at, finished=None if state == "running" else at
+    )
 
 
 def fetched(run: Run, days: int, number: int = 3, **more: Any) -> None:
     host, at = Host.objects.get_or_create(key="a.example")[0], NOW - timedelta(days=days)
     first = Page.objects.count()
     Page.objects.bulk_create(
-        Page(run=run, host=host, key_hash=first + n, url="http://a.example/", url_hash=1, fetched_at=at, **more) for n in range(number)
+        Page(
+            run=run,
+            host=host,
+            key_hash=first + n,
+            url="http://a.example/",
+            url_hash=1,
+            fetched_at=at,
+            **more,
+        )
+        for n in range(number)
     )
 
 
@@ -105,37 +152,63 @@ def test_fetch_records_go_but_for_those_of_active_runs(settings: Any) -> None:
     told = pruning.frees(NOW)[0]
     assert told.rows == 3 and 3 * 100 < told.bytes < 3 * 1000
     assert pruning.prune(NOW).rows["fetches"] == 3
-    assert sorted(Page.objects.values_list("run__state", flat=True)) == ["finished"] * 3 + ["running"] * 6
+    assert (
+        sorted(Page.objects.values_list("run__state", flat=True))
+        == ["finished"] * 3 + ["running"] * 6
+    )
 
 
 def test_ended_runs_go_with_what_is_theirs_alone(settings: Any) -> None:
     settings.KEEP_DAYS = {"runs": 30}
     site = make_site("f", (1.0,))
-    old, kept = ended("forum", 40), [ended("forum", 10), ended("forum", 40, "running"), ended("topic", 40), ended("deepweb-harvest", 40)]
+    old, kept = (
+        ended("forum", 40),
+        [
+            ended("forum", 10),
+            ended("forum", 40, "running"),
+            ended("topic", 40),
+            ended("deepweb-harvest", 40),
+        ],
+    )
     for run in (old, *kept):
         fetched(run, 40)
     Visit.objects.create(run=old, board=site.boards.get(), started=NOW)
     told = pruning.frees(NOW)[0]
     assert told.rows == 5 and told.bytes > 0
     assert pruning.prune(NOW).rows["runs"] == 5
-    assert set(Run.objects.all()) == set(kept) and not Visit.objects.exists() and Page.objects.count() == 12
+    assert (
+        set(Run.objects.all()) == set(kept)
+        and not Visit.objects.exists()
+        and Page.objects.count() == 12
+    )
 
 
-def test_archive_files_go_from_the_disk_and_their_pages_stay(settings: Any, archive_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archive_files_go_from_the_disk_and_their_pages_stay(
+    settings: Any, archive_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings.KEEP_DAYS = {"archive": 30}
     monkeypatch.setattr(removals, "BATCH", 2)
     for name, days in (("old", 40), ("young", 10)):
         (archive_folder / name).write_bytes(b"x" * 1000)
         run = ended("forum", days)
-        file = WarcFile.objects.create(name=name, created=NOW - timedelta(days=days), bytes=1000, run=run)
+        file = WarcFile.objects.create(
+            name=name, created=NOW - timedelta(days=days), bytes=1000, run=run
+        )
         fetched(run, days, warc=file, warc_offset=7)
     assert pruning.frees(NOW)[0] == ("archive", 30, 1, False, 1000)
     assert pruning.prune(NOW).rows["archive"] == 1
-    assert [path.name for path in archive_folder.iterdir()] == ["young"] and WarcFile.objects.get().name == "young"
-    assert sorted(Page.objects.values_list("warc__name", "warc_offset"), key=str) == [("young", 7)] * 3 + [(None, None)] * 3
+    assert [path.name for path in archive_folder.iterdir()] == [
+        "young"
+    ] and WarcFile.objects.get().name == "young"
+    assert (
+        sorted(Page.objects.values_list("warc__name", "warc_offset"), key=str)
+        == [("young", 7)] * 3 + [(None, None)] * 3
+    )
 
 
-def test_a_name_that_leads_out_of_the_archive_removes_nothing(settings: Any, archive_folder: Path) -> None:
+def test_a_name_that_leads_out_of_the_archive_removes_nothing(
+    settings: Any, archive_folder: Path
+) -> None:
     settings.KEEP_DAYS = {"archive": 30}
     outside = archive_folder.parent / "outside"
     outside.write_text("x")
@@ -157,7 +230,9 @@ def test_counting_for_a_page_ends_at_a_bound() -> None:
     assert (told.keep_days, told.rows, told.more) == (100, 0, False)
 
 
-def test_a_task_ends_with_its_slice_and_another_goes_on(monkeypatch: pytest.MonkeyPatch, settings: Any, django_capture_on_commit_callbacks: Any) -> None:
+def test_a_task_ends_with_its_slice_and_another_goes_on(
+    monkeypatch: pytest.MonkeyPatch, settings: Any, django_capture_on_commit_callbacks: Any
+) -> None:
     monkeypatch.setattr(removals, "BATCH", 10)
     settings.SLICE_SECONDS = 0
     events(35, 91)

@@ -1,4 +1,5 @@
-"""Tests that refreshing the database's query planner statistics updates their row counts and changes no row."""
+"""Tests that refreshing the database's query planner statistics updates their row counts and
+changes no row."""
 
 from __future__ import annotations
 
@@ -10,11 +11,16 @@ from crawlmgr.services import query_statistics
 
 
 @pytest.mark.django_db
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL keeps its statistics by itself")
+@pytest.mark.skipif(
+    connection.vendor != "sqlite", reason="PostgreSQL keeps its statistics by itself"
+)
 def test_statistics_are_of_the_rows_there_are() -> None:
     def known() -> list[str]:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT stat FROM sqlite_stat1 WHERE tbl = 'crawlmgr_host' AND idx = 'sqlite_autoindex_crawlmgr_host_1'")
+            cursor.execute(
+                "SELECT stat FROM sqlite_stat1 WHERE tbl = 'crawlmgr_host' AND idx ="
+                " 'sqlite_autoindex_crawlmgr_host_1'"
+            )
             return [row[0] for row in cursor.fetchall()]
 
     Host.objects.bulk_create(Host(key=f"{n}.example") for n in range(300))

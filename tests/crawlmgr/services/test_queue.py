@@ -1,4 +1,5 @@
-"""The queue: at most one waiting slice per run, heartbeats before all other tasks, no work lost with a dead worker."""
+"""The queue: at most one waiting slice per run, heartbeats before all other tasks, no work lost
+with a dead worker."""
 
 from __future__ import annotations
 
@@ -44,10 +45,15 @@ def test_a_slice_is_queued_on_commit_and_once(django_capture_on_commit_callbacks
         queue.run_slice(7)
         queue.run_slice(8)
         assert not OrmQ.objects.exists()
-    assert list(OrmQ.objects.order_by("id").values_list("key", flat=True)) == ["crawl/run/7", "crawl/run/8"]
+    assert list(OrmQ.objects.order_by("id").values_list("key", flat=True)) == [
+        "crawl/run/7",
+        "crawl/run/8",
+    ]
 
 
-def test_a_slice_at_work_may_queue_the_next(django_capture_on_commit_callbacks: Capture, settings: Any) -> None:
+def test_a_slice_at_work_may_queue_the_next(
+    django_capture_on_commit_callbacks: Capture, settings: Any
+) -> None:
     for _ in range(2):
         with django_capture_on_commit_callbacks(execute=True):
             queue.run_slice(7)
@@ -65,7 +71,9 @@ def test_requeue_passes_over_what_waits_or_was_taken_lately(settings: Any) -> No
     assert OrmQ.objects.filter(key="crawl/run/3").count() == 2
 
 
-def test_a_node_takes_its_own_tick_first_and_never_anothers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_takes_its_own_tick_first_and_never_anothers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     now = timezone.now()
     queue.requeue([1, 2], now)
     queue.tick("north", "crawl", now)
@@ -112,7 +120,9 @@ def test_what_a_dead_cluster_took_is_given_back(monkeypatch: pytest.MonkeyPatch)
     assert _taken(broker) == [(queue.SLICE, (1,))]
 
 
-def test_an_idle_cluster_asks_with_one_statement_and_opens_a_broken_connection_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_cluster_asks_with_one_statement_and_opens_a_broken_connection_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     broker, failures = _broker("north", monkeypatch), [OperationalError("gone")]
     closed: list[bool] = []
 
@@ -136,7 +146,9 @@ def test_an_idle_cluster_asks_with_one_statement_and_opens_a_broken_connection_a
 
 
 @pytest.mark.skipif("connection.vendor != 'sqlite'")
-def test_rows_are_asked_for_again_only_after_a_write_or_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_asked_for_again_only_after_a_write_or_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     north = _broker("north", monkeypatch)
     assert north.dequeue() is None
     with CaptureQueriesContext(connection) as asked:
@@ -149,7 +161,9 @@ def test_rows_are_asked_for_again_only_after_a_write_or_a_second(monkeypatch: py
     assert north.dequeue(), "free again by time"
 
 
-def test_an_idle_cluster_is_not_kept_busy_by_what_only_others_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_cluster_is_not_kept_busy_by_what_only_others_may_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for node in ("south", "east"):
         queue.tick(node, "crawl", timezone.now())
     north = _broker("north", monkeypatch)
@@ -158,10 +172,14 @@ def test_an_idle_cluster_is_not_kept_busy_by_what_only_others_may_take(monkeypat
     assert sum('"django_q_ormq"' in one["sql"] for one in asked) == 1, asked.captured_queries
 
 
-def test_a_task_is_taken_without_testing_the_connection_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_is_taken_without_testing_the_connection_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     queue.tick("north", "crawl", timezone.now())
     north = _broker("north", monkeypatch)
-    monkeypatch.setattr(queue_rows.ORM, "get_connection", lambda *_: pytest.fail("tested once more"))
+    monkeypatch.setattr(
+        queue_rows.ORM, "get_connection", lambda *_: pytest.fail("tested once more")
+    )
     assert _taken(north) == [(queue.TICK, ("north",))]
 
 
@@ -183,9 +201,10 @@ def test_nodes_that_start_together_make_each_schedule_once() -> None:
     def start() -> None:
         try:
             ready.wait(60)
-            # Threads share the tests' in-memory database, where a locked table raises an error at once instead of a wait.
+            # Threads share the tests' in-memory database, where a locked table raises an error at
+            # once instead of a wait.
             trouble.calmly(queue.make_schedules, SYSTEM)
-        except Exception as error:  # noqa: BLE001 - it is checked below that there is none
+        except Exception as error:
             failures.append(error)
         finally:
             connection.close()
@@ -196,13 +215,20 @@ def test_nodes_that_start_together_make_each_schedule_once() -> None:
     for node in nodes:
         node.join(120)
     assert not failures
-    assert sorted(Schedule.objects.values_list("name", flat=True)) == sorted(name for name, _task, _kind in queue.SCHEDULES)
+    assert sorted(Schedule.objects.values_list("name", flat=True)) == sorted(
+        name for name, _task, _kind in queue.SCHEDULES
+    )
     first = Schedule.objects.order_by("pk").first()
     assert first is not None
     kept, first.pk = first.pk, None
-    first.save()  # a second row of the same schedule, as older versions created when nodes started at the same time
+    # a second row of the same schedule, as older versions created when nodes started at the same
+    # time
+    first.save()
     queue.make_schedules()
-    assert Schedule.objects.count() == len(queue.SCHEDULES) and Schedule.objects.filter(pk=kept).exists()
+    assert (
+        Schedule.objects.count() == len(queue.SCHEDULES)
+        and Schedule.objects.filter(pk=kept).exists()
+    )
 
 
 def test_schedules_are_made_once_and_an_operators_change_stays() -> None:
@@ -210,4 +236,8 @@ def test_schedules_are_made_once_and_an_operators_change_stays() -> None:
     Schedule.objects.filter(func="crawlmgr.tasks.dispatch_due").update(minutes=5)
     queue.make_schedules()
     made = dict(Schedule.objects.values_list("func", "minutes"))
-    assert made == {"crawlmgr.tasks.dispatch_due": 5, "crawlmgr.tasks.prune": 1, "crawlmgr.tasks.watch": 1}
+    assert made == {
+        "crawlmgr.tasks.dispatch_due": 5,
+        "crawlmgr.tasks.prune": 1,
+        "crawlmgr.tasks.watch": 1,
+    }

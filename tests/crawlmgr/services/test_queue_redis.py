@@ -1,4 +1,5 @@
-"""The task queue in Redis behaves like that in the database; no task is lost if the server or a worker is killed."""
+"""The task queue in Redis behaves like that in the database; no task is lost if the server or a
+worker is killed."""
 
 from __future__ import annotations
 
@@ -39,17 +40,27 @@ def _taken(broker: Any) -> list[tuple[str, Any]]:
     return [(task["func"], tuple(task["args"])) for task in tasks]
 
 
-def test_one_slice_a_run_waits_and_the_oldest_comes_first(server: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_slice_a_run_waits_and_the_oldest_comes_first(
+    server: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now, broker = timezone.now(), _broker("north", monkeypatch)
-    assert queue.requeue([2, 1], now) == 2 and queue.requeue([1, 2, 3], now) == 1 and queue.length() == 3
-    assert [_taken(broker) for _ in range(4)] == [[(queue.SLICE, (run,))] for run in (2, 1, 3)] + [[]]
+    assert (
+        queue.requeue([2, 1], now) == 2
+        and queue.requeue([1, 2, 3], now) == 1
+        and queue.length() == 3
+    )
+    assert [_taken(broker) for _ in range(4)] == [[(queue.SLICE, (run,))] for run in (2, 1, 3)] + [
+        []
+    ]
     assert queue.requeue([1, 2], now) == 0, "they may lie in the cluster's memory"
     queue.forget_node("north", "crawl")
     assert queue.requeue([1, 2], now) == 0
     assert queue.release_all("crawl", now) == 3 and queue.requeue([1, 2], now) == 2
 
 
-def test_a_node_takes_its_own_tick_first_and_never_anothers(server: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_takes_its_own_tick_first_and_never_anothers(
+    server: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = timezone.now()
     queue.requeue([1], now)
     for _ in range(2):
@@ -58,13 +69,20 @@ def test_a_node_takes_its_own_tick_first_and_never_anothers(server: Redis, monke
     queue.move_files("north", "crawl")
     north = _broker("north", monkeypatch)
     taken = [_taken(north) for _ in range(4)]
-    assert taken == [[(queue.TICK, ("north",))], [(queue.MOVE, ("north",))], [(queue.SLICE, (1,))], []]
+    assert taken == [
+        [(queue.TICK, ("north",))],
+        [(queue.MOVE, ("north",))],
+        [(queue.SLICE, (1,))],
+        [],
+    ]
     queue.tick("north", "crawl", now)
     assert _taken(north) == [], "it was asked a moment ago"
     assert _taken(_broker("south", monkeypatch)) == [(queue.TICK, ("south",))]
 
 
-def test_a_task_that_died_with_its_worker_is_queued_again(server: Redis, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+def test_a_task_that_died_with_its_worker_is_queued_again(
+    server: Redis, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
     broker = _broker("north", monkeypatch)
     queue.requeue([1, 2], timezone.now())
     assert _taken(broker) and _taken(broker)
@@ -72,7 +90,9 @@ def test_a_task_that_died_with_its_worker_is_queued_again(server: Redis, monkeyp
     assert queue.requeue([1, 2], timezone.now()) == 2
 
 
-def test_all_that_a_killed_server_held_is_queued_again(server: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_that_a_killed_server_held_is_queued_again(
+    server: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
     broker, now = _broker("north", monkeypatch), timezone.now()
     queue.requeue([1, 2, 3], now)
     assert _taken(broker) == [(queue.SLICE, (1,))]
@@ -84,7 +104,10 @@ def test_all_that_a_killed_server_held_is_queued_again(server: Redis, monkeypatc
     broker.acknowledge("crawl/run/1")
     server.start()
     assert queue.tick("north", "crawl", now) and queue.requeue([1, 2, 3], now) == 3
-    assert [_taken(broker) for _ in range(4)] == [[(queue.TICK, ("north",))], *([(queue.SLICE, (run,))] for run in (1, 2, 3))]
+    assert [_taken(broker) for _ in range(4)] == [
+        [(queue.TICK, ("north",))],
+        *([(queue.SLICE, (run,))] for run in (1, 2, 3)),
+    ]
 
 
 def test_beside_others_a_cluster_takes_no_more_than_it_has_workers_for(
@@ -92,7 +115,10 @@ def test_beside_others_a_cluster_takes_no_more_than_it_has_workers_for(
 ) -> None:
     settings.WORKERS = 2
     north = _broker("north", monkeypatch)
-    north._turn, north._looked = standing.Turn(0.0, False), float("inf")  # a fixed turn: inf keeps it from being renewed
+    north._turn, north._looked = (
+        standing.Turn(0.0, False),
+        float("inf"),
+    )  # a fixed turn: inf keeps it from being renewed
     queue.requeue([1, 2, 3], timezone.now())
     first, second, third = (north.dequeue() for _ in range(3))
     assert first and second and third is None and queue.length() == 1
@@ -104,7 +130,9 @@ def test_beside_others_a_cluster_takes_no_more_than_it_has_workers_for(
     assert north.dequeue() is None, "the task is left to others for so long"
 
 
-def test_a_paused_cluster_gives_signs_of_life_all_the_same(server: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_paused_cluster_gives_signs_of_life_all_the_same(
+    server: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = timezone.now()
     node = nodes.register("north", pid=1, workers=2, queues="crawl", now=now - timedelta(minutes=1))
     nodes.beat("north", now)

@@ -1,4 +1,5 @@
-"""Processes are killed (SIGKILL) while they send an alarm or write an export: nothing happens twice, no file is incomplete."""
+"""Processes are killed (SIGKILL) while they send an alarm or write an export: nothing happens
+twice, no file is incomplete."""
 
 from __future__ import annotations
 
@@ -23,11 +24,15 @@ POSTS = 40_000
 ALARM = """
 from datetime import datetime, UTC
 from crawlmgr.services import alarm_causes, alarm_channels, alarms
-alarm_channels.add("hook", "webhook", {"url": "http://127.0.0.1:PORT/hook"}, now=datetime.now(UTC), allow_private=True)
+alarm_channels.add("hook", "webhook", {"url": "http://127.0.0.1:PORT/hook"}, \
+now=datetime.now(UTC), allow_private=True)
 alarm_causes.all_causes = lambda now: {"disk": alarm_causes.Cause("disk", "disk", "full")}
 alarms.watch(datetime.now(UTC))
 """
-SEND = "from datetime import datetime, UTC, timedelta; from crawlmgr.services import alarms; LATER; alarms.send(lambda: at)"
+SEND = (
+    "from datetime import datetime, UTC, timedelta; from crawlmgr.services import alarms; LATER;"
+    " alarms.send(lambda: at)"
+)
 
 
 @pytest.fixture
@@ -39,7 +44,9 @@ def place(installed: dict[str, str]) -> dict[str, str]:
 
 def begun(environment: dict[str, str], *words: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "manage.py", *words]
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
 
 
 def ask(environment: dict[str, str], query: str) -> list[tuple[Any, ...]]:
@@ -50,7 +57,8 @@ def ask(environment: dict[str, str], query: str) -> list[tuple[Any, ...]]:
 
 @contextmanager
 def silent_receiver() -> Iterator[tuple[int, list[bytes]]]:
-    """A web server that accepts every message and never responds; yields its port and the received messages."""
+    """A web server that accepts every message and never responds; yields its port and the received
+    messages."""
     came: list[bytes] = []
     over = threading.Event()
 
@@ -88,25 +96,39 @@ def test_an_alarm_whose_sender_is_killed_is_not_sent_again(place: dict[str, str]
         assert ask(place, "SELECT state FROM crawlmgr_alarmmessage") == [("handed",)]
         again = manage(place, "shell", "-v0", "-c", SEND.replace("LATER", later))
         assert again.returncode == 0, again.stderr
-        assert len(came) == 1 and ask(place, "SELECT state, attempts FROM crawlmgr_alarmmessage") == [("unsure", 1)]
+        assert len(came) == 1 and ask(
+            place, "SELECT state, attempts FROM crawlmgr_alarmmessage"
+        ) == [("unsure", 1)]
 
 
 @pytest.mark.parametrize("fmt", ["jsonl", "xlsx"])
-def test_an_export_whose_writer_is_killed_is_whole_in_the_end(fmt: str, place: dict[str, str], tmp_path: Path) -> None:
-    filled = manage(place, "shell", "-v0", "-c", f"from forums.benches.exports import fill; fill({POSTS})")
+def test_an_export_whose_writer_is_killed_is_whole_in_the_end(
+    fmt: str, place: dict[str, str], tmp_path: Path
+) -> None:
+    filled = manage(
+        place, "shell", "-v0", "-c", f"from forums.benches.exports import fill; fill({POSTS})"
+    )
     assert filled.returncode == 0, filled.stderr
     assert manage(place, "exports", "add", "nightly", "posts", "--format", fmt).returncode == 0
     folder = Path(place["CRAWLMGR_DATA"]) / "exports" / "1"
     for _kill in range(2):
         process = begun(place, "exports", "write", "1")
         try:
-            wait_for(lambda p=process: p.poll() is not None or any(path.stat().st_size > 0 for path in folder.glob("work-*/*")), every=0.01)
+            wait_for(
+                lambda p=process: (
+                    p.poll() is not None
+                    or any(path.stat().st_size > 0 for path in folder.glob("work-*/*"))
+                ),
+                every=0.01,
+            )
         finally:
             process.send_signal(signal.SIGKILL)
             process.wait()
         assert not list(folder.glob("posts-*")), "no file has its name before it is whole"
         assert ask(place, "SELECT count(*) FROM crawlmgr_exportfile") == [(0,)]
-    written = wait_for(lambda: (done := manage(place, "exports", "write", "1", "--json")).returncode == 0 and done)  # once the writer's lease has expired
+    written = wait_for(
+        lambda: (done := manage(place, "exports", "write", "1", "--json")).returncode == 0 and done
+    )  # once the writer's lease has expired
     assert written
     told = json.loads(written.stdout)
     direct = tmp_path / f"direct.{fmt}"

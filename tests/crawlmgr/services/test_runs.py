@@ -1,4 +1,5 @@
-"""Runs: allowed changes of state, leases with fences, requests of users, slices that end with errors."""
+"""Runs: allowed changes of state, leases with fences, requests of users, slices that end with
+errors."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ pytestmark = pytest.mark.django_db
 
 
 def make(**values: object) -> Run:
-    return runs.create("forum", "a forum", parameters={}, now=NOW, start=False, **values)  # type: ignore[arg-type]
+    return runs.create(  # type: ignore[arg-type]
+        "forum", "a forum", parameters={}, now=NOW, start=False, **values
+    )
 
 
 def test_two_active_runs_never_share_what_is_exclusive() -> None:
@@ -48,7 +51,9 @@ def test_a_lease_is_held_by_one_and_expires() -> None:
     assert (run.fetched, run.bytes, run.state, run.started) == (2, 10, RunState.RUNNING, NOW)
 
 
-def test_a_holder_whose_clock_stands_still_keeps_its_lease_by_the_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_holder_whose_clock_stands_still_keeps_its_lease_by_the_real_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     run, hour = make(), timedelta(hours=1)
     clock, real = ManualClock(NOW - hour), ManualClock(NOW)
     monkeypatch.setattr(foreground, "SYSTEM", real)
@@ -84,7 +89,12 @@ def test_a_wish_is_carried_out_at_once_where_nobody_works_and_noted_where_somebo
     assert runs.beat(lease, NOW) == "stop"
     runs.end(lease, RunState.STOPPED, "stopped", NOW)
     run.refresh_from_db()
-    assert (run.state, run.wanted, run.finished, run.lease_until) == (RunState.STOPPED, "", NOW, None)
+    assert (run.state, run.wanted, run.finished, run.lease_until) == (
+        RunState.STOPPED,
+        "",
+        NOW,
+        None,
+    )
 
 
 def test_a_wish_for_a_dead_holder_needs_no_holder() -> None:
@@ -94,7 +104,9 @@ def test_a_wish_for_a_dead_holder_needs_no_holder() -> None:
 
 
 @pytest.mark.parametrize("state", list(RunState))
-@pytest.mark.parametrize(("verb", "target"), [(runs.pause, "paused"), (runs.stop, "stopped"), (runs.resume, "queued")])
+@pytest.mark.parametrize(
+    ("verb", "target"), [(runs.pause, "paused"), (runs.stop, "stopped"), (runs.resume, "queued")]
+)
 def test_only_what_the_table_allows(state: RunState, verb: object, target: str) -> None:
     run = make()
     Run.objects.filter(pk=run.pk).update(state=state)
@@ -102,7 +114,12 @@ def test_only_what_the_table_allows(state: RunState, verb: object, target: str) 
     if target in TRANSITIONS[state]:
         assert verb(run.pk, NOW, **words).state == target  # type: ignore[operator]
     elif state == target and verb is not runs.resume:
-        assert verb(run.pk, NOW).state == state, "asking twice is no error"  # type: ignore[operator]
+        assert (
+            verb(  # type: ignore[operator]
+                run.pk, NOW
+            ).state
+            == state
+        ), "asking twice is no error"
     else:
         with pytest.raises(runs.WrongState):
             verb(run.pk, NOW, **words)  # type: ignore[operator]
@@ -145,7 +162,12 @@ def test_ready_names_runs_without_a_worker_whose_wait_is_over() -> None:
     assert runs.ready(NOW) == [fresh.pk, over.pk]
     waiting.refresh_from_db()
     over.refresh_from_db()
-    assert (waiting.waits, waiting.waited_seconds, over.waits, over.waited_seconds) == (1, 300.0, 1, 0.0)
+    assert (waiting.waits, waiting.waited_seconds, over.waits, over.waited_seconds) == (
+        1,
+        300.0,
+        1,
+        0.0,
+    )
     assert runs.ready(NOW + timedelta(minutes=6)) == [fresh.pk, held.pk, waiting.pk, over.pk]
 
 
@@ -160,7 +182,9 @@ def test_a_resumed_run_starts_with_a_clean_count() -> None:
     run.refresh_from_db()
     assert (run.state, run.breaks, run.strains) == (RunState.QUEUED, 0, 0)
     lease = runs.take(run.pk, "a", NOW, 30)
-    assert lease is not None and not runs.broke(lease, "x", NOW), "one break after that is the first one"
+    assert lease is not None and not runs.broke(lease, "x", NOW), (
+        "one break after that is the first one"
+    )
 
 
 def test_passing_trouble_is_counted_apart_and_forgiven_by_progress() -> None:
@@ -179,4 +203,6 @@ def test_passing_trouble_is_counted_apart_and_forgiven_by_progress() -> None:
         runs.strained(replace(lease, fence=lease.fence - 1), "locked", NOW)
     run.refresh_from_db()
     assert run.state == RunState.RUNNING and run.breaks == 0
-    assert Event.objects.filter(run=run, code="database_trouble").count() == 2, "told once, until there is progress"
+    assert Event.objects.filter(run=run, code="database_trouble").count() == 2, (
+        "told once, until there is progress"
+    )

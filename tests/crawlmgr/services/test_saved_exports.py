@@ -1,5 +1,5 @@
-"""Saved exports: written step by step, complete after any kill, on schedule, and available at an address that can be withdrawn.
-"""
+"""Saved exports: written step by step, complete after any kill, on schedule, and available at an
+address that can be withdrawn."""
 
 from __future__ import annotations
 
@@ -37,7 +37,16 @@ def place(settings: Any, tmp_path: Path) -> Path:
 
 
 def wish(**values: Any) -> Export:
-    return Export(**{"name": "all posts", "table": "posts", "format": "csv", "created": NOW, "keep": 5, **values})
+    return Export(
+        **{
+            "name": "all posts",
+            "table": "posts",
+            "format": "csv",
+            "created": NOW,
+            "keep": 5,
+            **values,
+        }
+    )
 
 
 def kept(**values: Any) -> Export:
@@ -46,7 +55,8 @@ def kept(**values: Any) -> Export:
 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Makes exports write two rows per step, so that there are many points at which a test can interrupt them."""
+    """Makes exports write two rows per step, so that there are many points at which a test can
+    interrupt them."""
     monkeypatch.setattr(export_jobs, "STEP_SECONDS", -1.0)
     chunks = {name: table.chunk for name, table in exports.tables().items()}
     for table in exports.tables().values():
@@ -78,14 +88,25 @@ def rows_of(path: Path, fmt: str) -> int:
 def direct(export: Export, path: Path) -> bytes:
     """The same export written by the command in one go."""
     shape = exports.Shape(export.columns, export.bom)
-    exports.write_file(export.table, path, fmt=export.format, chosen=saved_exports.chosen(export, NOW), now=NOW, shape=shape)
+    exports.write_file(
+        export.table,
+        path,
+        fmt=export.format,
+        chosen=saved_exports.chosen(export, NOW),
+        now=NOW,
+        shape=shape,
+    )
     return path.read_bytes()
 
 
 @pytest.mark.parametrize("fmt", exports.FORMATS)
-def test_a_file_written_in_many_steps_is_the_one_written_at_once(fmt: str, tmp_path: Path, steps: None, place: Path) -> None:
+def test_a_file_written_in_many_steps_is_the_one_written_at_once(
+    fmt: str, tmp_path: Path, steps: None, place: Path
+) -> None:
     world(9)
-    export = kept(format=fmt, columns=["author", "text", "posted"] if fmt == "csv" else [], bom=True)
+    export = kept(
+        format=fmt, columns=["author", "text", "posted"] if fmt == "csv" else [], bom=True
+    )
     run = saved_exports.start(export, now=NOW)
     assert jobs.run_slice(run.pk) == RunState.FINISHED
     file = export.files.get()
@@ -94,7 +115,11 @@ def test_a_file_written_in_many_steps_is_the_one_written_at_once(fmt: str, tmp_p
     run.refresh_from_db()
     assert run.stopped_by == "exported" and run.items >= 5 and file.by_id == run.pk
     if fmt in ("csv", "json", "jsonl", "xlsx"):
-        assert path.read_bytes() == whole if fmt != "xlsx" else _members(path) == _members(tmp_path / f"whole.{fmt}")
+        assert (
+            path.read_bytes() == whole
+            if fmt != "xlsx"
+            else _members(path) == _members(tmp_path / f"whole.{fmt}")
+        )
     assert rows_of(path, fmt) == file.rows > 0
     manifest = json.loads(exports.manifest_of(path).read_text(encoding="utf-8"))
     assert (manifest["rows"], manifest["sha256"]) == (file.rows, file.sha256)
@@ -110,7 +135,8 @@ def _members(path: Path) -> dict[str, bytes]:
 def test_killed_at_any_moment_it_is_written_once_and_whole(
     fmt: str, tmp_path: Path, steps: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process ends in turn at each point at which something was about to be written, renamed or stored."""
+    """The process ends in turn at each point at which something was about to be written, renamed or
+    stored."""
     world(5)
     export = kept(format=fmt)
     expected = direct(export, tmp_path / "whole")
@@ -129,8 +155,14 @@ def test_killed_at_any_moment_it_is_written_once_and_whole(
 
     kind = type(export_writers.opened(fmt, tmp_path, "posts", ["a"], {}))
     for name, owner in (
-        ("add", kind), ("kept", kind), ("finish", kind), ("replace", os), ("described", exports), ("store", saved_exports),
-        ("_tell", export_jobs.ExportJob), ("tidy", saved_exports),
+        ("add", kind),
+        ("kept", kind),
+        ("finish", kind),
+        ("replace", os),
+        ("described", exports),
+        ("store", saved_exports),
+        ("_tell", export_jobs.ExportJob),
+        ("tidy", saved_exports),
     ):
         dying(name, owner)
     run, kills = saved_exports.start(export, now=NOW), 0
@@ -156,7 +188,8 @@ def test_killed_at_any_moment_it_is_written_once_and_whole(
 
 
 def _torn(work: Path) -> None:
-    """Appends bytes to unfinished output files, as if a process was killed after a write and before recording its progress."""
+    """Appends bytes to unfinished output files, as if a process was killed after a write and before
+    recording its progress."""
     for name in ("part", "sheet1.xml"):
         if (work / name).exists() and (work / name).read_bytes()[:6] != b"SQLite":
             with (work / name).open("ab") as file:
@@ -171,7 +204,10 @@ def test_only_the_newest_files_are_kept(place: Path) -> None:
         assert jobs.run_slice(run.pk) == RunState.FINISHED
     names = list(export.files.values_list("name", flat=True))
     assert len(names) == 2
-    assert {one.name for one in (place / str(export.pk)).iterdir()} == {*names, *(f"{name}.manifest.json" for name in names)}
+    assert {one.name for one in (place / str(export.pk)).iterdir()} == {
+        *names,
+        *(f"{name}.manifest.json" for name in names),
+    }
 
 
 def test_a_schedule_starts_each_writing_once_and_makes_up_for_what_was_missed_with_one() -> None:
@@ -179,7 +215,9 @@ def test_a_schedule_starts_each_writing_once_and_makes_up_for_what_was_missed_wi
     assert (saved_exports.start_due(NOW), saved_exports.start_due(NOW)) == (1, 0)
     export.refresh_from_db()
     assert export.next_at == NOW + timedelta(days=1)
-    assert saved_exports.start_due(NOW + timedelta(days=9, hours=1)) == 0, "it is still being written"
+    assert saved_exports.start_due(NOW + timedelta(days=9, hours=1)) == 0, (
+        "it is still being written"
+    )
     export.refresh_from_db()
     assert export.next_at == NOW + timedelta(days=10)
     Run.objects.update(state=RunState.FINISHED)
@@ -225,9 +263,14 @@ def test_removing_takes_the_files_along_and_waits_for_the_writing(place: Path) -
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"name": " "}, "needs a name"), ({"table": "x"}, "no table 'x'"), ({"format": "xml"}, "no format 'xml'"),
-        ({"format": "warc"}, "the pages of one run"), ({"every_hours": 5}, "every 1, 6, 24, 168 hours"), ({"keep": 0}, "1 to 1000"),
-        ({"days": 0}, "1 to 36500"), ({"columns": ["colour"]}, "no column 'colour'"),
+        ({"name": " "}, "needs a name"),
+        ({"table": "x"}, "no table 'x'"),
+        ({"format": "xml"}, "no format 'xml'"),
+        ({"format": "warc"}, "the pages of one run"),
+        ({"every_hours": 5}, "every 1, 6, 24, 168 hours"),
+        ({"keep": 0}, "1 to 1000"),
+        ({"days": 0}, "1 to 36500"),
+        ({"columns": ["colour"]}, "no column 'colour'"),
     ],
 )
 def test_what_cannot_be_written_is_refused_in_one_line(values: dict[str, Any], said: str) -> None:

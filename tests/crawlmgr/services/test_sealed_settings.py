@@ -1,5 +1,5 @@
-"""Secrets among crawl settings: they are encrypted in the database, displayed as dots, left out of archive and export files, and
-still sent with requests."""
+"""Secrets among crawl settings: they are encrypted in the database, displayed as dots, left out of
+archive and export files, and still sent with requests."""
 
 from __future__ import annotations
 
@@ -32,24 +32,55 @@ from tests.site.server import LocalSite, Reply
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 PROXY = "http://me:hunter2@proxy.example:3128"
-SECRET = {"proxy": PROXY, "headers": {"X-Key": "hunter2", "Accept-Language": "de"}, "cookies": {"sid": "hunter2"}, "delay_seconds": 0.0}
+SECRET = {
+    "proxy": PROXY,
+    "headers": {"X-Key": "hunter2", "Accept-Language": "de"},
+    "cookies": {"sid": "hunter2"},
+    "delay_seconds": 0.0,
+}
 DOTS = sealed_settings.DOTS
 
 
 def test_sealing_hides_what_is_secret_and_opening_gives_it_back() -> None:
     stored = sealed_settings.sealed(SECRET)
-    assert "hunter2" not in json.dumps(stored) and stored["proxy"] == f"http://{DOTS}@proxy.example:3128"
-    assert stored["headers"] == {"X-Key": DOTS, "Accept-Language": "de"} and stored["cookies"] == {"sid": DOTS}
-    assert sealed_settings.opened(stored) == SECRET == sealed_settings.opened(sealed_settings.sealed(stored))
-    assert sealed_settings.shown(stored) == sealed_settings.shown(SECRET) and "sealed" not in sealed_settings.shown(stored)
-    plain = {"delay_seconds": 1.0, "headers": {"Accept": "*/*"}, "proxy": "http://proxy.example:3128"}
+    assert (
+        "hunter2" not in json.dumps(stored)
+        and stored["proxy"] == f"http://{DOTS}@proxy.example:3128"
+    )
+    assert stored["headers"] == {"X-Key": DOTS, "Accept-Language": "de"} and stored["cookies"] == {
+        "sid": DOTS
+    }
+    assert (
+        sealed_settings.opened(stored)
+        == SECRET
+        == sealed_settings.opened(sealed_settings.sealed(stored))
+    )
+    assert sealed_settings.shown(stored) == sealed_settings.shown(
+        SECRET
+    ) and "sealed" not in sealed_settings.shown(stored)
+    plain = {
+        "delay_seconds": 1.0,
+        "headers": {"Accept": "*/*"},
+        "proxy": "http://proxy.example:3128",
+    }
     assert sealed_settings.sealed(plain) == plain == sealed_settings.opened(plain)
     settings = sealed_settings.in_use(CrawlSettings.from_mapping(stored))
-    assert (settings.proxy, dict(settings.headers), dict(settings.cookies)) == (PROXY, SECRET["headers"], SECRET["cookies"])
+    assert (settings.proxy, dict(settings.headers), dict(settings.cookies)) == (
+        PROXY,
+        SECRET["headers"],
+        SECRET["cookies"],
+    )
 
 
 @pytest.mark.parametrize(
-    "proxy", ["http://hunter2@p:1", "http://a:hunter2/x@p:1", "http://a:hunter2@b@p:1", "a:hunter2@p:1", "http://a//hunter2@p:1"]
+    "proxy",
+    [
+        "http://hunter2@p:1",
+        "http://a:hunter2/x@p:1",
+        "http://a:hunter2@b@p:1",
+        "a:hunter2@p:1",
+        "http://a//hunter2@p:1",
+    ],
 )
 def test_whatever_stands_before_the_host_of_a_proxy_is_secret(proxy: str) -> None:
     stored = sealed_settings.sealed({"proxy": proxy})
@@ -59,21 +90,34 @@ def test_whatever_stands_before_the_host_of_a_proxy_is_secret(proxy: str) -> Non
 
 def test_a_value_added_beside_sealed_ones_is_sealed_with_them() -> None:
     stored = sealed_settings.sealed(SECRET)
-    more = sealed_settings.sealed({**stored, "headers": {**stored["headers"], "X-More": "hunter3"}, "cookies": {}})
+    more = sealed_settings.sealed(
+        {**stored, "headers": {**stored["headers"], "X-More": "hunter3"}, "cookies": {}}
+    )
     assert "hunter3" not in json.dumps(more)
     assert sealed_settings.opened(more)["headers"] == {**SECRET["headers"], "X-More": "hunter3"}
-    assert set(vault.unseal(more["sealed"])) == {"proxy", "headers X-Key", "headers X-More"}  # a removed secret is not kept
+    assert set(vault.unseal(more["sealed"])) == {
+        "proxy",
+        "headers X-Key",
+        "headers X-More",
+    }  # a removed secret is not kept
 
 
 def test_nothing_is_stored_or_frozen_as_it_is() -> None:
     forum = site()
     sites.update(forum.pk, {"settings": SECRET}, now=NOW)
     Board.objects.create(site=forum, name="b", url="https://forum.example/b", key="b")
-    visit = sites.crawl_now(forum.pk, now=NOW, parameters={"headers": {"X-Other": "hunter2"}}, start=False)
+    visit = sites.crawl_now(
+        forum.pk, now=NOW, parameters={"headers": {"X-Other": "hunter2"}}, start=False
+    )
     topic = topics.add("t", ["http://a.example/"], keywords={"w": 1.0}, settings=SECRET, now=NOW)
     look = sources.find(["http://b.example/"], now=NOW, settings=SECRET, start=False)
     crawl = topics.crawl(topic, now=NOW, options={"pages": 5}, start=False)
-    for table, field, _inside in ((Site, "settings", ""), (Topic, "settings", ""), (Source, "parameters", ""), (Run, "parameters", "")):
+    for table, field, _inside in (
+        (Site, "settings", ""),
+        (Topic, "settings", ""),
+        (Source, "parameters", ""),
+        (Run, "parameters", ""),
+    ):
         stored = json.dumps(list(table.objects.values_list(field, flat=True)))
         assert "hunter2" not in stored and "sealed" in stored, table
     assert sealed_settings.opened(visit.parameters["settings"])["headers"] == {"X-Other": "hunter2"}
@@ -86,11 +130,25 @@ def test_nothing_is_stored_or_frozen_as_it_is() -> None:
 def test_pages_show_dots_to_all(role: str) -> None:
     forum = site()
     Site.objects.filter(pk=forum.pk).update(settings=SECRET)  # as stored by an older version
-    run = Run.objects.create(kind="forum", label="x", target=forum.pk, created=NOW, parameters={"boards": [], "settings": SECRET})
-    sealed = runs.create("forum", "x", parameters={"boards": [], "settings": SECRET}, now=NOW, start=False)
+    run = Run.objects.create(
+        kind="forum",
+        label="x",
+        target=forum.pk,
+        created=NOW,
+        parameters={"boards": [], "settings": SECRET},
+    )
+    sealed = runs.create(
+        "forum", "x", parameters={"boards": [], "settings": SECRET}, now=NOW, start=False
+    )
     client = Client()
     client.force_login(user(role))
-    for address in (f"forums/site/{forum.pk}/", f"forums/site/{forum.pk}/edit/", f"runs/{run.pk}/", f"runs/{sealed.pk}/", "events/"):
+    for address in (
+        f"forums/site/{forum.pk}/",
+        f"forums/site/{forum.pk}/edit/",
+        f"runs/{run.pk}/",
+        f"runs/{sealed.pk}/",
+        "events/",
+    ):
         text = client.get(f"/admin/{address}").content.decode()
         assert "hunter2" not in text and "gAAAA" not in text, address
         assert ("runs/" not in address) or (DOTS in text and "Accept-Language" in text)
@@ -102,12 +160,30 @@ def test_dots_in_the_form_keep_what_they_stand_for_and_go_to_no_other_proxy() ->
     client = Client()
     client.force_login(user("operator"))
     page = client.get(f"/admin/forums/site/{forum.pk}/edit/").content.decode()
-    assert f"X-Key: {DOTS}" in page and f"http://{DOTS}@proxy.example:3128" in page and "Accept-Language: de" in page
-    form = {"name": forum.name, "timezone": "Asia/Shanghai", "delay_seconds": "3", "connections": "1", "history_days": "20", "max_pages": "200",
-            "proxy": f"http://{DOTS}@proxy.example:3128", "headers": f"X-Key: {DOTS}\nX-New: hunter4", "respect_robots": "on", "use_apis": "on"}  # fmt: skip
+    assert (
+        f"X-Key: {DOTS}" in page
+        and f"http://{DOTS}@proxy.example:3128" in page
+        and "Accept-Language: de" in page
+    )
+    form = {
+        "name": forum.name,
+        "timezone": "Asia/Shanghai",
+        "delay_seconds": "3",
+        "connections": "1",
+        "history_days": "20",
+        "max_pages": "200",
+        "proxy": f"http://{DOTS}@proxy.example:3128",
+        "headers": f"X-Key: {DOTS}\nX-New: hunter4",
+        "respect_robots": "on",
+        "use_apis": "on",
+    }
     assert client.post(f"/admin/forums/site/{forum.pk}/edit/", form).status_code == 302
     kept = sealed_settings.opened(Site.objects.get().settings)
-    assert (kept["proxy"], kept["headers"], kept["delay_seconds"]) == (PROXY, {"X-Key": "hunter2", "X-New": "hunter4"}, 3.0)
+    assert (kept["proxy"], kept["headers"], kept["delay_seconds"]) == (
+        PROXY,
+        {"X-Key": "hunter2", "X-New": "hunter4"},
+        3.0,
+    )
     assert "hunter" not in json.dumps(Site.objects.get().settings)
     for wrong in ({"proxy": f"http://{DOTS}@evil.example:3128"}, {"headers": f"X-Unknown: {DOTS}"}):
         answer = client.post(f"/admin/forums/site/{forum.pk}/edit/", {**form, **wrong})
@@ -115,7 +191,9 @@ def test_dots_in_the_form_keep_what_they_stand_for_and_go_to_no_other_proxy() ->
     assert sealed_settings.opened(Site.objects.get().settings) == kept
 
 
-def test_the_web_gets_the_secret_and_the_archive_and_exports_do_not(tmp_path: Path, settings: Any) -> None:
+def test_the_web_gets_the_secret_and_the_archive_and_exports_do_not(
+    tmp_path: Path, settings: Any
+) -> None:
     settings.ARCHIVE_DIR = tmp_path
     with LocalSite() as web:
         web.add("/", "<p>hello</p>")
@@ -124,7 +202,11 @@ def test_the_web_gets_the_secret_and_the_archive_and_exports_do_not(tmp_path: Pa
         response = session.fetch(FetchRequest(web.url("/")))
         session.close()
         asked = web.log[0].headers
-        assert asked["x-key"] == "hunter2" and "sid=hunter2" in asked["cookie"] and asked["accept-language"] == "de"
+        assert (
+            asked["x-key"] == "hunter2"
+            and "sid=hunter2" in asked["cookie"]
+            and asked["accept-language"] == "de"
+        )
     run = runs.create("forum", "x", parameters={"settings": stored}, now=NOW, start=False)
     book = archive.Archive(run.pk, NOW)
     assert book.write(response, NOW)
@@ -144,15 +226,21 @@ def test_a_forums_secrets_are_meant_for_the_forum_alone() -> None:
     visit = sites.crawl_now(forum.pk, now=NOW, start=False)
     look = sites.discover("http://forum.example:81/x", {"settings": SECRET}, now=NOW, start=False)
     assert ForumCrawler().settings(visit).own_origins == "https://forum.example"
-    assert DiscoveryCrawler().settings(look).own_origins == "http://forum.example:81,https://forum.example:81"
+    assert (
+        DiscoveryCrawler().settings(look).own_origins
+        == "http://forum.example:81,https://forum.example:81"
+    )
 
 
 def test_robots_txt_of_another_host_gets_no_secret() -> None:
-    """A page that redirects to another host is requested there without the site's secrets, and so is that host's robots.txt."""
+    """A page that redirects to another host is requested there without the site's secrets, and so
+    is that host's robots.txt."""
     with LocalSite() as web, LocalSite() as other:
         web.add("/", Reply(b"", 302, {"Location": other.url("/x")}))
         other.add("*", "User-agent: *\nAllow: /")
-        stored = sealed_settings.sealed({**SECRET, "proxy": "", "allow_private": f"{web.authority},{other.authority}"})
+        stored = sealed_settings.sealed(
+            {**SECRET, "proxy": "", "allow_private": f"{web.authority},{other.authority}"}
+        )
         session = fetching.WebSession(CrawlSettings.from_mapping(stored), SYSTEM)
         session.fetch(FetchRequest(web.url("/")))
         session.close()
@@ -164,12 +252,20 @@ def test_robots_txt_of_another_host_gets_no_secret() -> None:
 def test_a_run_whose_secrets_cannot_be_read_sends_nothing_and_says_why(settings: Any) -> None:
     with LocalSite() as web:
         web.add("*", "<p>x</p>")
-        chosen = {"headers": {"X-Key": "hunter2"}, "allow_private": web.authority, "delay_seconds": 0.0}
+        chosen = {
+            "headers": {"X-Key": "hunter2"},
+            "allow_private": web.authority,
+            "delay_seconds": 0.0,
+        }
         run = sites.discover(web.url("/"), {"settings": chosen}, now=NOW, start=False)
         settings.SECRET_KEY = "another" * 10
         assert engine.run_slice(run.pk, seconds=None) == "failed"
         run.refresh_from_db()
-        assert (run.state, run.stopped_by, run.breaks) == ("failed", "secrets_unreadable", 0) and not web.log
+        assert (run.state, run.stopped_by, run.breaks) == (
+            "failed",
+            "secrets_unreadable",
+            0,
+        ) and not web.log
     forum = site()
     Site.objects.filter(pk=forum.pk).update(settings=run.parameters["settings"])
     with pytest.raises(ValueError, match="give it anew"):
@@ -182,15 +278,31 @@ def test_what_older_versions_stored_is_sealed_once() -> None:
     forum = site()
     Site.objects.filter(pk=forum.pk).update(settings=SECRET)
     Topic.objects.create(name="t", added=NOW, settings={"headers": {"X-Key": "hunter2"}})
-    Source.objects.create(url="http://b.example/", key_hash=1, name="b", created=NOW, parameters=SECRET)
-    Run.objects.create(kind="forum", label="x", created=NOW, parameters={"boards": [1], "settings": SECRET})
+    Source.objects.create(
+        url="http://b.example/", key_hash=1, name="b", created=NOW, parameters=SECRET
+    )
+    Run.objects.create(
+        kind="forum", label="x", created=NOW, parameters={"boards": [1], "settings": SECRET}
+    )
     Run.objects.create(kind="simulation", label="y", created=NOW, parameters={"simulation": 1})
     sealed_settings.seal_stored()
     first = list(Run.objects.order_by("pk").values_list("parameters", flat=True))
     sealed_settings.seal_stored()
     assert list(Run.objects.order_by("pk").values_list("parameters", flat=True)) == first
-    assert "hunter2" not in json.dumps([first, *(list(t.objects.values_list(f, flat=True)) for t, f in ((Site, "settings"), (Topic, "settings"), (Source, "parameters")))])
-    assert sealed_settings.opened(first[0]["settings"]) == SECRET and first[0]["boards"] == [1] and first[1] == {"simulation": 1}
+    assert "hunter2" not in json.dumps(
+        [
+            first,
+            *(
+                list(t.objects.values_list(f, flat=True))
+                for t, f in ((Site, "settings"), (Topic, "settings"), (Source, "parameters"))
+            ),
+        ]
+    )
+    assert (
+        sealed_settings.opened(first[0]["settings"]) == SECRET
+        and first[0]["boards"] == [1]
+        and first[1] == {"simulation": 1}
+    )
 
 
 def test_secrets_of_a_backup_are_sealed_with_the_key_that_comes_with_it(settings: Any) -> None:

@@ -13,12 +13,16 @@ pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
 
-def note(before: dict[str, object], after: dict[str, object], target: int = 1, days: int = 0) -> SettingsChange | None:
+def note(
+    before: dict[str, object], after: dict[str, object], target: int = 1, days: int = 0
+) -> SettingsChange | None:
     return control.note("topic", target, before, after, now=NOW + timedelta(days=days))
 
 
 def test_differences_go_through_nested_values() -> None:
-    found = control.differences({"a": 1, "b": {"c": [1], "d": 2}}, {"a": 1, "b": {"c": [1, 2]}, "e": None})
+    found = control.differences(
+        {"a": 1, "b": {"c": [1], "d": 2}}, {"a": 1, "b": {"c": [1, 2]}, "e": None}
+    )
     assert found == [(("b", "c"), [1], [1, 2]), (("b", "d"), 2, None)]
 
 
@@ -69,12 +73,16 @@ def test_presets_are_kept_replaced_and_taken_away(monkeypatch: pytest.MonkeyPatc
     control.keep_preset("topic:dolphin", "  my   own ", {"alpha": 1.0}, now=NOW)
     control.keep_preset("topic:dolphin", "my own", {"alpha": 0.5}, now=NOW)
     control.keep_preset("topic:shark", "my own", {"gamma": 0.5}, now=NOW)
-    assert [(one.name, one.values) for one in control.presets("topic:dolphin")] == [("my own", {"alpha": 0.5})]
+    assert [(one.name, one.values) for one in control.presets("topic:dolphin")] == [
+        ("my own", {"alpha": 0.5})
+    ]
     for name, says in (("  ", "needs a name"), ("x" * 61, "at most 60 characters")):
         with pytest.raises(ValueError, match=says):
             control.keep_preset("topic:dolphin", name, {}, now=NOW)
     monkeypatch.setattr(control, "MAX_PRESETS", 1)
     with pytest.raises(ValueError, match="presets already"):
         control.keep_preset("topic:dolphin", "another", {}, now=NOW)
-    assert control.drop_preset("topic:dolphin", "my own") and not control.drop_preset("topic:dolphin", "my own")
+    assert control.drop_preset("topic:dolphin", "my own") and not control.drop_preset(
+        "topic:dolphin", "my own"
+    )
     assert SettingsPreset.objects.count() == 1

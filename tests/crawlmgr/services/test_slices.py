@@ -1,4 +1,5 @@
-"""How a slice (one period of work on a run) ends after temporary database errors, a full disk, or a program error."""
+"""How a slice (one period of work on a run) ends after temporary database errors, a full disk, or a
+program error."""
 
 from __future__ import annotations
 
@@ -35,7 +36,10 @@ def locked(code: int = sqlite3.SQLITE_BUSY) -> Exception:
 
 
 def lost() -> Exception:
-    return wrapped(OperationalError("lost"), psycopg.OperationalError("server closed the connection unexpectedly"))
+    return wrapped(
+        OperationalError("lost"),
+        psycopg.OperationalError("server closed the connection unexpectedly"),
+    )
 
 
 def from_postgresql(name: str) -> Exception:
@@ -43,14 +47,31 @@ def from_postgresql(name: str) -> Exception:
 
 
 PASSING = [
-    locked(), locked(sqlite3.SQLITE_BUSY_SNAPSHOT), locked(sqlite3.SQLITE_LOCKED_SHAREDCACHE), lost(),
+    locked(),
+    locked(sqlite3.SQLITE_BUSY_SNAPSHOT),
+    locked(sqlite3.SQLITE_LOCKED_SHAREDCACHE),
+    lost(),
     wrapped(InterfaceError("closed"), psycopg.InterfaceError("the connection is closed")),
-    *map(from_postgresql, ("SerializationFailure", "DeadlockDetected", "AdminShutdown", "CrashShutdown", "CannotConnectNow")),
+    *map(
+        from_postgresql,
+        (
+            "SerializationFailure",
+            "DeadlockDetected",
+            "AdminShutdown",
+            "CrashShutdown",
+            "CannotConnectNow",
+        ),
+    ),
 ]
 FULL = [locked(sqlite3.SQLITE_FULL), from_postgresql("DiskFull")]
 LASTING = [
-    locked(sqlite3.SQLITE_CORRUPT), from_postgresql("SyntaxError"), from_postgresql("QueryCanceled"), ValueError("x"),
-    wrapped(IntegrityError("twice"), psycopg.errors.UniqueViolation()), OperationalError("without a cause"), *FULL,
+    locked(sqlite3.SQLITE_CORRUPT),
+    from_postgresql("SyntaxError"),
+    from_postgresql("QueryCanceled"),
+    ValueError("x"),
+    wrapped(IntegrityError("twice"), psycopg.errors.UniqueViolation()),
+    OperationalError("without a cause"),
+    *FULL,
 ]
 
 
@@ -105,7 +126,9 @@ class TroubledJob:
 
 
 @pytest.fixture(params=["crawl", "job"])
-def work(request: pytest.FixtureRequest, settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> Any:
+def work(
+    request: pytest.FixtureRequest, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> Any:
     settings.CRAWLERS = {"crawl": f"{__name__}.Troubled"}
     settings.JOBS = {"job": f"{__name__}.TroubledJob"}
     monkeypatch.setattr(Troubled, "forgotten", 0)
@@ -124,10 +147,21 @@ def work(request: pytest.FixtureRequest, settings: LazySettings, monkeypatch: py
 
 def test_passing_trouble_ends_neither_the_run_nor_its_slice(work: Any) -> None:
     state, run, waited = work(PASSING[:5])
-    assert (state, run.state, run.stopped_by, run.breaks, run.detail) == ("finished", "finished", "complete", 0, "")
+    assert (state, run.state, run.stopped_by, run.breaks, run.detail) == (
+        "finished",
+        "finished",
+        "complete",
+        0,
+        "",
+    )
     assert waited >= 0.05 * 5 and not run.lease_holder
-    assert [event.code for event in Event.objects.filter(run=run)] in (["database_trouble"], ["database_trouble"] * 5)
-    assert Troubled.forgotten == (5 if run.kind == "crawl" else 0), "what was kept in memory of it has not happened"
+    assert [event.code for event in Event.objects.filter(run=run)] in (
+        ["database_trouble"],
+        ["database_trouble"] * 5,
+    )
+    assert Troubled.forgotten == (5 if run.kind == "crawl" else 0), (
+        "what was kept in memory of it has not happened"
+    )
 
 
 def test_a_slice_goes_on_no_longer_than_its_time(work: Any) -> None:
@@ -139,9 +173,15 @@ def test_a_slice_goes_on_no_longer_than_its_time(work: Any) -> None:
 
 def test_trouble_that_does_not_pass_is_the_runs_own(work: Any) -> None:
     with pytest.raises(OperationalError):
-        work([locked()] * 1000, seconds=None) if Run.objects.get().kind == "job" else work([from_postgresql("SyntaxError")])
+        (
+            work([locked()] * 1000, seconds=None)
+            if Run.objects.get().kind == "job"
+            else work([from_postgresql("SyntaxError")])
+        )
     run = Run.objects.get()
-    assert (run.breaks, run.state) == (1, RunState.RUNNING) and Event.objects.filter(code="slice_broke").count() == 1
+    assert (run.breaks, run.state) == (1, RunState.RUNNING) and Event.objects.filter(
+        code="slice_broke"
+    ).count() == 1
 
 
 @pytest.mark.parametrize("error", FULL, ids=str)
@@ -150,7 +190,9 @@ def test_a_full_disk_pauses_the_run(work: Any, error: Exception) -> None:
     assert (state, run.state, run.stopped_by, run.breaks) == ("paused", "paused", "disk_low", 0)
 
 
-def test_where_not_even_that_can_be_stored_it_is_said(work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_not_even_that_can_be_stored_it_is_said(
+    work: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: Any) -> None:
         raise FULL[0]
 

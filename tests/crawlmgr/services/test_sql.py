@@ -1,4 +1,5 @@
-"""Tests that `services.sql` gives the same results and errors whether or not Django records the executed statements."""
+"""Tests that `services.sql` gives the same results and errors whether or not Django records the
+executed statements."""
 
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ from crawlmgr.services import sql
 pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = datetime(2026, 3, 1, 15, 0, 0, 250, tzinfo=timezone(timedelta(hours=2)))
-SELECT = "SELECT key, next_at, failures, crawl_delay_seconds FROM crawlmgr_host WHERE next_at <= %s ORDER BY key"
+SELECT = (
+    "SELECT key, next_at, failures, crawl_delay_seconds FROM crawlmgr_host WHERE next_at <= %s"
+    " ORDER BY key"
+)
 UPDATE = "UPDATE crawlmgr_host SET next_at = %s, failures = %s, last_error = %s WHERE key = %s"
 
 
@@ -38,7 +42,10 @@ def test_values_go_in_and_come_out_alike(watched: bool) -> None:
         assert len(caught) >= 4
     else:
         work()
-    assert Host.objects.get(key="a.example").next_at == LATER and Host.objects.get(key="a.example").last_error == "100 % of 它"
+    assert (
+        Host.objects.get(key="a.example").next_at == LATER
+        and Host.objects.get(key="a.example").last_error == "100 % of 它"
+    )
 
 
 def test_errors_are_the_databases_own_of_django_and_a_broken_transaction_takes_no_more() -> None:

@@ -1,4 +1,5 @@
-"""Whatever rows the queue's tables contain, workers call only known functions with plain arguments; other tasks are reported."""
+"""Whatever rows the queue's tables contain, workers call only known functions with plain arguments;
+other tasks are reported."""
 
 from __future__ import annotations
 
@@ -23,7 +24,10 @@ from django_q.worker import worker
 from crawlmgr.models import Event
 from crawlmgr.services import queue, queue_rows, task_check
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]  # on PostgreSQL the worker would end the test's transaction, since it closes its connection
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.once,
+]  # on PostgreSQL the worker would end the test's transaction, since it closes its connection
 
 
 @pytest.fixture
@@ -34,12 +38,22 @@ def proof(tmp_path: Path) -> Path:
 
 def _enqueue(task: dict[str, Any]) -> None:
     """Inserts a signed row as django-q2 makes it, bypassing our checks."""
-    whole = {"id": "1" * 32, "name": "x", "args": (), "kwargs": {}, "started": timezone.now(), **task}
-    OrmQ.objects.create(key="crawl", payload=SignedPackage.dumps(whole), lock=timezone.now() - timedelta(seconds=1))
+    whole = {
+        "id": "1" * 32,
+        "name": "x",
+        "args": (),
+        "kwargs": {},
+        "started": timezone.now(),
+        **task,
+    }
+    OrmQ.objects.create(
+        key="crawl", payload=SignedPackage.dumps(whole), lock=timezone.now() - timedelta(seconds=1)
+    )
 
 
 def _work(rounds: int = 1) -> list[dict[str, Any]]:
-    """Runs django-q's pusher, worker and monitor one after the other in this process; returns the tasks that the worker did."""
+    """Runs django-q's pusher, worker and monitor one after the other in this process; returns the
+    tasks that the worker did."""
     tasks: Any = Queue()
     enough = Signal()
     enough.set()
@@ -55,7 +69,9 @@ def _work(rounds: int = 1) -> list[dict[str, Any]]:
 
 
 def _told() -> list[str]:
-    return list(Event.objects.filter(code="task_refused").order_by("id").values_list("text", flat=True))
+    return list(
+        Event.objects.filter(code="task_refused").order_by("id").values_list("text", flat=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,13 +81,24 @@ def _told() -> list[str]:
         ({"func": os.system}, "posix.system"),
         ({"func": "subprocess.check_output", "kwargs": {"shell": True}}, "subprocess.check_output"),
         ({"func": "crawlmgr.tasks.prune", "hook": "os.abort"}, "crawlmgr.tasks.prune with hook"),
-        ({"func": "crawlmgr.tasks.prune", "chain": [("os.system", ("true",))]}, "crawlmgr.tasks.prune with chain"),
-        ({"func": "crawlmgr.tasks.prune", "args": (1.5,)}, "crawlmgr.tasks.prune with other arguments"),
+        (
+            {"func": "crawlmgr.tasks.prune", "chain": [("os.system", ("true",))]},
+            "crawlmgr.tasks.prune with chain",
+        ),
+        (
+            {"func": "crawlmgr.tasks.prune", "args": (1.5,)},
+            "crawlmgr.tasks.prune with other arguments",
+        ),
         ({"func": "crawlmgr.services.queue.drop", "args": ((1,),)}, "crawlmgr.services.queue.drop"),
-        ({"func": "crawlmgr.tasks.import_string", "args": ("os.abort",)}, "crawlmgr.tasks.import_string"),
+        (
+            {"func": "crawlmgr.tasks.import_string", "args": ("os.abort",)},
+            "crawlmgr.tasks.import_string",
+        ),
     ],
 )
-def test_a_row_of_the_queue_that_asks_for_more_is_struck_off_and_told(task: dict[str, Any], told: str, proof: Path) -> None:
+def test_a_row_of_the_queue_that_asks_for_more_is_struck_off_and_told(
+    task: dict[str, Any], told: str, proof: Path
+) -> None:
     if task["func"] in ("os.system", os.system):
         task = {**task, "args": (f"touch {proof}",)}
     _enqueue(task)
@@ -81,8 +108,14 @@ def test_a_row_of_the_queue_that_asks_for_more_is_struck_off_and_told(task: dict
 
 
 def test_rows_that_nobody_here_signed_or_that_are_damaged_are_struck_off() -> None:
-    OrmQ.objects.create(key="crawl", payload="no task at all", lock=timezone.now() - timedelta(seconds=1))
-    OrmQ.objects.create(key="crawl", payload=SignedPackage.dumps(["no table"]), lock=timezone.now() - timedelta(seconds=1))
+    OrmQ.objects.create(
+        key="crawl", payload="no task at all", lock=timezone.now() - timedelta(seconds=1)
+    )
+    OrmQ.objects.create(
+        key="crawl",
+        payload=SignedPackage.dumps(["no table"]),
+        lock=timezone.now() - timedelta(seconds=1),
+    )
     assert _work(2) == [] and not OrmQ.objects.exists()
     assert _told() == ["a task that this installation did not sign", "no task"]
 
@@ -98,27 +131,47 @@ def test_a_task_of_ours_is_done_and_not_told() -> None:
     [
         ({"func": "os.system", "args": "'touch PROOF'"}, "os.system"),
         ({"func": "crawlmgr.tasks.prune", "hook": "os.abort"}, "crawlmgr.tasks.prune with hook"),
-        ({"func": "crawlmgr.tasks.prune", "kwargs": "q_options={'sync': True}"}, "crawlmgr.tasks.prune with sync"),
-        ({"func": "os.system", "args": "'touch PROOF'", "kwargs": "q_options={'sync': True}"}, "os.system"),
-        ({"func": "crawlmgr.tasks.prune", "kwargs": "q_options={'chain': [('os.abort',)]}"}, "crawlmgr.tasks.prune with chain"),
+        (
+            {"func": "crawlmgr.tasks.prune", "kwargs": "q_options={'sync': True}"},
+            "crawlmgr.tasks.prune with sync",
+        ),
+        (
+            {"func": "os.system", "args": "'touch PROOF'", "kwargs": "q_options={'sync': True}"},
+            "os.system",
+        ),
+        (
+            {"func": "crawlmgr.tasks.prune", "kwargs": "q_options={'chain': [('os.abort',)]}"},
+            "crawlmgr.tasks.prune with chain",
+        ),
     ],
 )
-def test_a_schedule_that_asks_for_more_runs_nothing_and_goes(fields: dict[str, Any], told: str, proof: Path) -> None:
+def test_a_schedule_that_asks_for_more_runs_nothing_and_goes(
+    fields: dict[str, Any], told: str, proof: Path
+) -> None:
     queue.make_schedules()
     Schedule.objects.update(next_run=timezone.now() + timedelta(days=1))
     due = {name: text.replace("PROOF", str(proof)) for name, text in fields.items()}
-    Schedule.objects.create(name="mine", schedule_type=Schedule.MINUTES, next_run=timezone.now() - timedelta(minutes=1), **due)
+    Schedule.objects.create(
+        name="mine",
+        schedule_type=Schedule.MINUTES,
+        next_run=timezone.now() - timedelta(minutes=1),
+        **due,
+    )
     scheduler(queue_rows.Broker("crawl"))
     assert [one["func"] for one in _work()] == [queue.REFUSED]
     assert not proof.exists() and _told() == [told]
-    assert set(Schedule.objects.values_list("name", flat=True)) == {name for name, _task, _kind in queue.SCHEDULES}
+    assert set(Schedule.objects.values_list("name", flat=True)) == {
+        name for name, _task, _kind in queue.SCHEDULES
+    }
 
 
 def test_schedules_of_others_are_removed_at_the_start() -> None:
     Schedule.objects.create(name="prune old rows", func="os.system", args="'true'")
     Schedule.objects.create(name="look for silence", func="crawlmgr.tasks.watch", hook="os.abort")
     queue.make_schedules()
-    assert dict(Schedule.objects.values_list("name", "func")) == {name: task for name, task, _kind in queue.SCHEDULES}
+    assert dict(Schedule.objects.values_list("name", "func")) == {
+        name: task for name, task, _kind in queue.SCHEDULES
+    }
     assert not Schedule.objects.exclude(hook__isnull=True).exists() and len(_told()) == 2
 
 
@@ -126,7 +179,14 @@ def test_a_stored_result_calls_no_hook(monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[Any] = []
     monkeypatch.setattr(task_check, "hooked", called.append, raising=False)
     now = timezone.now()
-    Task.objects.create(id="2" * 32, name="y", func="os.system", hook="crawlmgr.services.task_check.hooked", started=now, stopped=now)
+    Task.objects.create(
+        id="2" * 32,
+        name="y",
+        func="os.system",
+        hook="crawlmgr.services.task_check.hooked",
+        started=now,
+        stopped=now,
+    )
     assert called == []
 
 
@@ -140,8 +200,12 @@ def test_every_known_task_is_a_function_and_every_task_function_is_known() -> No
     from crawlmgr import tasks
 
     ours = {
-        f"{one.__module__}.{name}" for name, one in vars(tasks).items()
-        if callable(one) and getattr(one, "__module__", "") == "crawlmgr.tasks" and not name.startswith("_") and name != "listen_for_the_end"
+        f"{one.__module__}.{name}"
+        for name, one in vars(tasks).items()
+        if callable(one)
+        and getattr(one, "__module__", "") == "crawlmgr.tasks"
+        and not name.startswith("_")
+        and name != "listen_for_the_end"
     }
     assert ours == queue.TASKS
 

@@ -1,5 +1,5 @@
-"""Working hours of scheduled items: starts are moved into them, runs wait outside them, and changes are recorded, undone and
-applied at once."""
+"""Working hours of scheduled items: starts are moved into them, runs wait outside them, and changes
+are recorded, undone and applied at once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,12 @@ class At:
 
 def _export(next_at: datetime | None = None) -> Export:
     return Export.objects.create(
-        name="every day", table="runs", format="csv", every_hours=24 if next_at else 0, next_at=next_at, created=NOON
+        name="every day",
+        table="runs",
+        format="csv",
+        every_hours=24 if next_at else 0,
+        next_at=next_at,
+        created=NOON,
     )
 
 
@@ -51,8 +56,14 @@ def test_an_export_that_is_due_waits_for_its_hours_and_stays_in_them() -> None:
     export = _export(NOON - timedelta(minutes=1))
     timings.put("export", export.pk, NIGHT, now=NOON)
     assert Export.objects.get().next_at == OPENS
-    Export.objects.update(next_at=NOON - timedelta(minutes=1))  # as after a downtime that lasted past its working hours
-    assert saved_exports.start_due(NOON) == 0 and Export.objects.get().next_at == OPENS and not Run.objects.exists()
+    Export.objects.update(
+        next_at=NOON - timedelta(minutes=1)
+    )  # as after a downtime that lasted past its working hours
+    assert (
+        saved_exports.start_due(NOON) == 0
+        and Export.objects.get().next_at == OPENS
+        and not Run.objects.exists()
+    )
     assert saved_exports.start_due(OPENS) == 1
     assert Run.objects.get().scheduled and Export.objects.get().next_at == OPENS + timedelta(days=1)
 
@@ -69,7 +80,10 @@ def test_a_scheduled_run_waits_outside_its_hours_and_says_so() -> None:
     client.force_login(user("operator"))
     page = client.get(f"/admin/runs/{run.pk}/").content.decode()
     assert "waits for its hours (01:00–06:00, UTC)" in page and "Continue now" in page
-    assert 'title="waits for its hours (01:00–06:00, UTC)">waits</span>' in client.get("/admin/runs/").content.decode()
+    assert (
+        'title="waits for its hours (01:00–06:00, UTC)">waits</span>'
+        in client.get("/admin/runs/").content.decode()
+    )
     assert reports.report(run, NOON)["waiting_for"] == "hours 01:00-06:00 UTC"
     assert jobs.run_slice(run.pk, clock=At(OPENS), seconds=5) == RunState.FINISHED
 
@@ -81,7 +95,9 @@ def test_a_run_that_a_person_starts_runs_at_once() -> None:
     assert jobs.run_slice(run.pk, clock=At(NOON), seconds=5) == RunState.FINISHED
 
 
-def test_a_held_run_goes_on_when_a_person_says_so_or_its_hours_change(django_capture_on_commit_callbacks: Any) -> None:
+def test_a_held_run_goes_on_when_a_person_says_so_or_its_hours_change(
+    django_capture_on_commit_callbacks: Any,
+) -> None:
     first, second = _export(), _export()
     held = []
     for export in (first, second):
@@ -95,7 +111,10 @@ def test_a_held_run_goes_on_when_a_person_says_so_or_its_hours_change(django_cap
         timings.put("export", second.pk, {"hours": "11:00-13:00"}, now=NOON)
     assert OrmQ.objects.count() == 2
     for run in held:
-        assert runs.ready(NOON) and jobs.run_slice(run.pk, clock=At(NOON), seconds=5) == RunState.FINISHED
+        assert (
+            runs.ready(NOON)
+            and jobs.run_slice(run.pk, clock=At(NOON), seconds=5) == RunState.FINISHED
+        )
 
 
 def test_a_topic_is_crawled_inside_its_hours_only() -> None:
@@ -118,7 +137,9 @@ def test_a_topic_is_crawled_inside_its_hours_only() -> None:
 def test_starts_are_moved_by_chance_but_stay_inside() -> None:
     row = Timing(kind="topic", target=1, hours="01:00-06:00", timezone="UTC", jitter_seconds=1800)
     found = [timings.when(row, OPENS + timedelta(days=n, hours=2), NOON) for n in range(50)]
-    moved = [(at - OPENS - timedelta(days=n, hours=2)).total_seconds() for n, at in enumerate(found)]
+    moved = [
+        (at - OPENS - timedelta(days=n, hours=2)).total_seconds() for n, at in enumerate(found)
+    ]
     assert min(moved) < 0 < max(moved) and max(map(abs, moved)) <= 1800
     edges = [timings.when(row, OPENS + timedelta(days=n), NOON) for n in range(50)]
     assert all(at >= OPENS + timedelta(days=n) for n, at in enumerate(edges))
@@ -138,7 +159,13 @@ def test_changes_are_kept_undone_and_forgotten_with_the_thing() -> None:
 
 
 @pytest.mark.parametrize(
-    "values", [{"hours": "night"}, {"timezone": "Mars/Base"}, {"jitter_seconds": -1}, {"jitter_seconds": 10**6}]
+    "values",
+    [
+        {"hours": "night"},
+        {"timezone": "Mars/Base"},
+        {"jitter_seconds": -1},
+        {"jitter_seconds": 10**6},
+    ],
 )
 def test_bad_values_are_refused(values: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="^[^\n]+$"):
@@ -152,20 +179,38 @@ def test_the_page_sets_what_the_command_shows(capsys: Any) -> None:
     client = Client(headers={"accept-language": "en"})
     client.force_login(user("operator"))
     url = f"/admin/schedules/export/{export.pk}/"
-    wish = {"limited": "on", "start": "22:00", "end": "06:00", "days": ["0", "1", "2", "3", "4"], "timezone": "Asia/Shanghai", "jitter": "10"}
+    wish = {
+        "limited": "on",
+        "start": "22:00",
+        "end": "06:00",
+        "days": ["0", "1", "2", "3", "4"],
+        "timezone": "Asia/Shanghai",
+        "jitter": "10",
+    }
     told = client.post(url, wish, follow=True).content.decode()
     assert "Mon–Fri" not in told and "Mon-Fri 22:00–06:00" in told and "Jitter" not in told
     call_command("schedule", "hours", "export", str(export.pk), "--json")
     shown = json.loads(capsys.readouterr().out)
-    assert (shown["hours"], shown["timezone"], shown["jitter_seconds"]) == ("mon-fri 22:00-06:00", "Asia/Shanghai", 600)
+    assert (shown["hours"], shown["timezone"], shown["jitter_seconds"]) == (
+        "mon-fri 22:00-06:00",
+        "Asia/Shanghai",
+        600,
+    )
     assert len(shown["openings"]) == 5
-    for bad in ({**wish, "start": ""}, {**wish, "days": []}, {**wish, "timezone": "Nowhere"}, {**wish, "jitter": "x"}):
+    for bad in (
+        {**wish, "start": ""},
+        {**wish, "days": []},
+        {**wish, "timezone": "Nowhere"},
+        {**wish, "jitter": "x"},
+    ):
         assert client.post(url, bad).status_code == 422
     assert timings.of("export", export.pk).hours == "mon-fri 22:00-06:00"
     client.post(f"{url}undo/")
     assert not Timing.objects.exists()
     with pytest.raises(CommandError, match="hours are written like"):
-        call_command("schedule", "hours", "export", str(export.pk), "--hours", "night", stderr=StringIO())
+        call_command(
+            "schedule", "hours", "export", str(export.pk), "--hours", "night", stderr=StringIO()
+        )
     assert client.get("/admin/schedules/export/999/").status_code == 404
     assert client.get("/admin/schedules/nothing/1/").status_code == 404
 

@@ -1,4 +1,5 @@
-"""Times in many languages and formats, texts that are not times, and how day order, year and zone are decided."""
+"""Times in many languages and formats, texts that are not times, and how day order, year and zone
+are decided."""
 
 from __future__ import annotations
 
@@ -218,26 +219,37 @@ RELATIVE = [
     ("2 gün önce", 2 * DAY, DAY),
 ]
 NOT_TIMES = """
-12|1,234|$12.50|€ 9,99|1.2.3|v2.10.4|10.0.19045|192.168.1.12|3/5|24/7|16:9|4:3|1:1|F-16|iPhone 6|3D|1080p
-5 replies|17 posts|12:30 in the game|Page 1 of 5|1-20 of 300|555-1234|+1 555 123 4567|May|March|Sunday
-Monday Night Football|second|Last post|posted|2014|2014 in total|50 cent|12-pack|Windows 95|10 people
+12|1,234|$12.50|€ 9,99|1.2.3|v2.10.4|10.0.19045|192.168.1.12|3/5|24/7|16:9|4:3|1:1|F-16|iPhone \
+6|3D|1080p
+5 replies|17 posts|12:30 in the game|Page 1 of 5|1-20 of 300|555-1234|+1 555 123 \
+4567|May|March|Sunday
+Monday Night Football|second|Last post|posted|2014|2014 in total|50 cent|12-pack|Windows 95|10 \
+people
 may 5 people come|Re: 2009|anna|管理员|第3页|共12页|精华 5|3楼|回复 12|今日: 5|今日发帖 12|5万|1.2k|100%|#42
 1st place|3rd|Level 7|#1394000520a|12345|999999999|99999999999|3 days left|in 3 days|через 3 дня|3天后
-32.13.2009|2009-13-45|25:61|Feb 30, 2010|0:0|00000000|now online: 5|Today's topics|Topics: 3 Posts: 5
-10:30 train to Hamburg|hier|Mar|so|am|1234567890123456|1 2 3 4 5|« 1 2 3 »|1 ... 9|A4|B2B|4x4|100 m|5 km|3 GB
+32.13.2009|2009-13-45|25:61|Feb 30, 2010|0:0|00000000|now online: 5|Today's topics|Topics: 3 \
+Posts: 5
+10:30 train to Hamburg|hier|Mar|so|am|1234567890123456|1 2 3 4 5|« 1 2 3 »|1 ... 9|A4|B2B|4x4|100 \
+m|5 km|3 GB
 200 Mb/s|RTX 3080 10-12|C++ 11|14 h per week|Sat nav|sec|min|day
 """
 
 
-@pytest.mark.parametrize(("text", "expected", "precision"), ABSOLUTE, ids=[row[0] for row in ABSOLUTE])
+@pytest.mark.parametrize(
+    ("text", "expected", "precision"), ABSOLUTE, ids=[row[0] for row in ABSOLUTE]
+)
 def test_absolute_times(text: str, expected: str, precision: int) -> None:
     value = datetime.fromisoformat(expected).replace(tzinfo=UTC)
     assert parse_time(text, CONTEXT) == Moment(value, precision, relative=False)
 
 
-@pytest.mark.parametrize(("text", "seconds", "precision"), RELATIVE, ids=[row[0] for row in RELATIVE])
+@pytest.mark.parametrize(
+    ("text", "seconds", "precision"), RELATIVE, ids=[row[0] for row in RELATIVE]
+)
 def test_relative_times(text: str, seconds: int, precision: int) -> None:
-    assert parse_time(text, CONTEXT) == Moment(NOW - timedelta(seconds=seconds), precision, relative=True)
+    assert parse_time(text, CONTEXT) == Moment(
+        NOW - timedelta(seconds=seconds), precision, relative=True
+    )
 
 
 @pytest.mark.parametrize("text", [text for text in NOT_TIMES.replace("\n", "|").split("|") if text])
@@ -274,22 +286,36 @@ def test_finds_a_relative_time_inside_longer_text() -> None:
 
 def test_local_times_are_of_the_page_s_zone_and_offsets_win() -> None:
     shanghai = DateContext(NOW, timezone="Asia/Shanghai")
-    assert parse_time("2026年11月6日 13:03", shanghai) == Moment(datetime(2026, 11, 6, 5, 3, tzinfo=UTC), 60)
-    assert parse_time("2026-11-06 13:03 GMT", shanghai) == Moment(datetime(2026, 11, 6, 13, 3, tzinfo=UTC), 60)
+    assert parse_time("2026年11月6日 13:03", shanghai) == Moment(
+        datetime(2026, 11, 6, 5, 3, tzinfo=UTC), 60
+    )
+    assert parse_time("2026-11-06 13:03 GMT", shanghai) == Moment(
+        datetime(2026, 11, 6, 13, 3, tzinfo=UTC), 60
+    )
     # 04:00 in London is 12:00 in Shanghai: "yesterday" is the 20th there
-    assert parse_time("昨天 23:30", shanghai) == Moment(datetime(2026, 11, 20, 15, 30, tzinfo=UTC), 60)
+    assert parse_time("昨天 23:30", shanghai) == Moment(
+        datetime(2026, 11, 20, 15, 30, tzinfo=UTC), 60
+    )
     berlin = DateContext(NOW, timezone="Europe/Berlin")
-    assert parse_time("25.06.2009, 14:33", berlin) == Moment(datetime(2009, 6, 25, 12, 33, tzinfo=UTC), 60)
-    assert parse_time("25.12.2009, 14:33", berlin) == Moment(datetime(2009, 12, 25, 13, 33, tzinfo=UTC), 60)
+    assert parse_time("25.06.2009, 14:33", berlin) == Moment(
+        datetime(2009, 6, 25, 12, 33, tzinfo=UTC), 60
+    )
+    assert parse_time("25.12.2009, 14:33", berlin) == Moment(
+        datetime(2009, 12, 25, 13, 33, tzinfo=UTC), 60
+    )
 
 
 def test_a_year_that_is_not_told_is_never_in_the_future_and_follows_the_row_above() -> None:
-    assert parse_time("11-22", CONTEXT) == Moment(datetime(2026, 11, 22, tzinfo=UTC), DAY)  # tomorrow is possible: the site's time zone may be ahead
+    assert parse_time("11-22", CONTEXT) == Moment(
+        datetime(2026, 11, 22, tzinfo=UTC), DAY
+    )  # tomorrow is possible: the site's time zone may be ahead
     assert parse_time("11-23", CONTEXT) == Moment(datetime(2025, 11, 23, tzinfo=UTC), DAY)
     below = DateContext(NOW, newest=datetime(2025, 3, 1, tzinfo=UTC))
     assert parse_time("6-25 10:00", below) == Moment(datetime(2024, 6, 25, 10, tzinfo=UTC), 60)
     assert parse_time("Feb 29", CONTEXT) == Moment(datetime(2024, 2, 29, tzinfo=UTC), DAY)
-    thursday = datetime(2025, 6, 5, 10, tzinfo=UTC)  # 5 June was a Thursday in 2025, but a Friday in 2026
+    thursday = datetime(
+        2025, 6, 5, 10, tzinfo=UTC
+    )  # 5 June was a Thursday in 2025, but a Friday in 2026
     assert parse_time("Thu 5 Jun 10:00", CONTEXT) == Moment(thursday, 60)
 
 
@@ -298,8 +324,12 @@ def test_day_and_month_in_the_order_the_site_has() -> None:
     assert parse_time("03/04/2014 10:00", first) == Moment(datetime(2014, 4, 3, 10, tzinfo=UTC), 60)
     assert parse_time("03/04/2014 10:00", month) == Moment(datetime(2014, 3, 4, 10, tzinfo=UTC), 60)
     assert parse_time("13/04/2014", month) == Moment(datetime(2014, 4, 13, tzinfo=UTC), DAY)
-    assert parse_time("03/04/2014 10:00 PM", CONTEXT) == Moment(datetime(2014, 3, 4, 22, tzinfo=UTC), 60)
-    assert parse_time("12/11/2026", CONTEXT) == Moment(datetime(2026, 11, 12, tzinfo=UTC), DAY)  # not in December, which is in the future
+    assert parse_time("03/04/2014 10:00 PM", CONTEXT) == Moment(
+        datetime(2014, 3, 4, 22, tzinfo=UTC), 60
+    )
+    assert parse_time("12/11/2026", CONTEXT) == Moment(
+        datetime(2026, 11, 12, tzinfo=UTC), DAY
+    )  # not in December, which is in the future
     assert parse_time("05-06", first) == Moment(datetime(2026, 6, 5, tzinfo=UTC), DAY)
 
 
@@ -320,7 +350,9 @@ def test_evidence_for_the_order_of_day_and_month(texts: list[str], expected: boo
     assert decide_day_first(texts) is expected
 
 
-@pytest.mark.parametrize("text", ["2019. május 5., 14:33", "5 травня 2019 14:33", "ngày 5 tháng 5 năm 2019 14:33"])
+@pytest.mark.parametrize(
+    "text", ["2019. május 5., 14:33", "5 травня 2019 14:33", "ngày 5 tháng 5 năm 2019 14:33"]
+)
 def test_languages_beyond_our_words_through_dateparser(text: str) -> None:
     moment = parse_time(text, CONTEXT)
     assert moment is not None
@@ -328,14 +360,26 @@ def test_languages_beyond_our_words_through_dateparser(text: str) -> None:
 
 
 def test_marks_of_direction_are_no_part_of_a_time() -> None:
-    assert parse_time("28 במרץ,\u200f 2020", CONTEXT) == Moment(datetime(2020, 3, 28, tzinfo=UTC), DAY)
+    assert parse_time("28 במרץ,\u200f 2020", CONTEXT) == Moment(
+        datetime(2020, 3, 28, tzinfo=UTC), DAY
+    )
 
 
 SHAPES = [
-    "%Y-%m-%d %H:%M:%S", "%d %b %Y %H:%M:%S", "%a %b %d, %Y %I:%M:%S %p", "%d.%m.%Y, %H:%M:%S", "%B %d, %Y %I:%M:%S%p",
-    "%Y/%m/%d %H:%M:%S", "%Y年%m月%d日 %H:%M:%S", "%a, %d %b %Y %H:%M:%S +0000", "%Y-%m-%dT%H:%M:%SZ", "%c",
-]  # fmt: skip
-MOMENTS = st.datetimes(datetime(1996, 1, 1), datetime(2026, 11, 20)).map(lambda value: value.replace(microsecond=0))
+    "%Y-%m-%d %H:%M:%S",
+    "%d %b %Y %H:%M:%S",
+    "%a %b %d, %Y %I:%M:%S %p",
+    "%d.%m.%Y, %H:%M:%S",
+    "%B %d, %Y %I:%M:%S%p",
+    "%Y/%m/%d %H:%M:%S",
+    "%Y年%m月%d日 %H:%M:%S",
+    "%a, %d %b %Y %H:%M:%S +0000",
+    "%Y-%m-%dT%H:%M:%SZ",
+    "%c",
+]
+MOMENTS = st.datetimes(datetime(1996, 1, 1), datetime(2026, 11, 20)).map(
+    lambda value: value.replace(microsecond=0)
+)
 
 
 @given(MOMENTS, st.sampled_from(SHAPES))
@@ -360,7 +404,9 @@ def test_chinese_numerals_are_read_back(number: int) -> None:
     assert chinese_value(chinese(number)) == number
 
 
-def test_titles_are_told_from_times_before_any_expression_or_other_reader_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_titles_are_told_from_times_before_any_expression_or_other_reader_is_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     tried: list[object] = []
     monkeypatch.setattr(dates_shapes, "_read", lambda coded, whole: tried.append(coded))
     monkeypatch.setattr(dates, "_dateparser", lambda languages: tried.append)
@@ -370,8 +416,12 @@ def test_titles_are_told_from_times_before_any_expression_or_other_reader_is_tri
     assert tried == []
 
 
-def test_a_very_long_text_is_looked_at_only_in_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_very_long_text_is_looked_at_only_in_its_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     looked: list[int] = []
-    monkeypatch.setattr(dates_shapes, "canonical", lambda text: looked.append(len(text)) or canonical(text))
+    monkeypatch.setattr(
+        dates_shapes, "canonical", lambda text: looked.append(len(text)) or canonical(text)
+    )
     assert find_time("1 2:3 " * 200_000, CONTEXT) is None
     assert looked == [dates.LONGEST_INSIDE]

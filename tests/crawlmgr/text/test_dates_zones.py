@@ -1,4 +1,5 @@
-"""Time zones by name and by evidence on pages: a stated zone, a displayed clock, pairs of times, times in the future."""
+"""Time zones by name and by evidence on pages: a stated zone, a displayed clock, pairs of times,
+times in the future."""
 
 from __future__ import annotations
 
@@ -60,7 +61,10 @@ def test_the_clock_of_a_page() -> None:
     assert page_clock("Currently reading: anna") is None
 
 
-@given(st.integers(min_value=-44, max_value=52), st.lists(st.integers(0, 50_000), min_size=3, max_size=12))
+@given(
+    st.integers(min_value=-44, max_value=52),
+    st.lists(st.integers(0, 50_000), min_size=3, max_size=12),
+)
 def test_pairs_of_local_and_relative_times_give_the_offset(quarters: int, ages: list[int]) -> None:
     offset = quarters * 900
     pairs = []
@@ -78,11 +82,16 @@ def test_pairs_of_local_and_relative_times_give_the_offset(quarters: int, ages: 
 def test_the_strongest_evidence_wins() -> None:
     pair = Pair(NOW + timedelta(hours=8), NOW, 60)
     ahead = NOW + timedelta(hours=7, minutes=50)
-    assert guess_timezone_offset(NOW, ["x", "All times are GMT +8"], language="zh").evidence == "stated"
+    assert (
+        guess_timezone_offset(NOW, ["x", "All times are GMT +8"], language="zh").evidence
+        == "stated"
+    )
     assert guess_timezone_offset(NOW, pairs=[pair], language="zh").name == "Asia/Shanghai"
     guess = guess_timezone_offset(NOW, newest=ahead)
     assert (guess.name, guess.offset_seconds, guess.evidence) == ("Etc/GMT-8", 8 * 3600, "future")
-    assert guess_timezone_offset(NOW, ["All times are UTC"], newest=ahead).offset_seconds == 8 * 3600
+    assert (
+        guess_timezone_offset(NOW, ["All times are UTC"], newest=ahead).offset_seconds == 8 * 3600
+    )
     assert guess_timezone_offset(NOW, language="ja").name == "Asia/Tokyo"
     assert guess_timezone_offset(NOW, language="en-us").name == "UTC"
     named = guess_timezone_offset(NOW, ["All times are UTC-05:00 America/New_York"])
@@ -95,20 +104,38 @@ def test_names_for_offsets() -> None:
     assert zone_name(19800, "en", NOW) == "Asia/Kolkata"
     assert zone_name(31500, "en", NOW) == "Australia/Eucla"
     assert zone_name(900, "en", NOW) == "Etc/GMT+0"
-    assert all(zone_name(quarter * 900, "", NOW) in available_timezones() for quarter in range(-48, 57))
+    assert all(
+        zone_name(quarter * 900, "", NOW) in available_timezones() for quarter in range(-48, 57)
+    )
 
 
 def test_a_busy_site_is_not_silent_for_a_whole_night() -> None:
-    """The Chinese words alone suggest +08:00; but with a post every half hour, eight hours without one suggest UTC."""
+    """The Chinese words alone suggest +08:00; but with a post every half hour, eight hours without
+    one suggest UTC."""
     busy = [NOW - timedelta(minutes=20 + 30 * step) for step in range(12)]
     quiet = [NOW - timedelta(minutes=20, days=step) for step in range(12)]
-    assert guess_timezone_offset(NOW, newest=busy[0], language="zh", recent=busy)[:3] == ("UTC", 0, "none")
-    assert guess_timezone_offset(NOW, newest=quiet[0], language="zh", recent=quiet)[:3] == ("Asia/Shanghai", 8 * 3600, "language")
-    assert guess_timezone_offset(NOW, newest=busy[0], language="zh", recent=busy[:4]).name == "Asia/Shanghai"
+    assert guess_timezone_offset(NOW, newest=busy[0], language="zh", recent=busy)[:3] == (
+        "UTC",
+        0,
+        "none",
+    )
+    assert guess_timezone_offset(NOW, newest=quiet[0], language="zh", recent=quiet)[:3] == (
+        "Asia/Shanghai",
+        8 * 3600,
+        "language",
+    )
+    assert (
+        guess_timezone_offset(NOW, newest=busy[0], language="zh", recent=busy[:4]).name
+        == "Asia/Shanghai"
+    )
 
 
 def test_times_ahead_of_us_ask_for_at_least_so_much_and_the_language_for_its_zone() -> None:
     ahead = NOW + timedelta(hours=5, minutes=10)
-    assert guess_timezone_offset(NOW, newest=ahead, language="zh")[:3] == ("Asia/Shanghai", 8 * 3600, "future")
+    assert guess_timezone_offset(NOW, newest=ahead, language="zh")[:3] == (
+        "Asia/Shanghai",
+        8 * 3600,
+        "future",
+    )
     assert guess_timezone_offset(NOW, newest=ahead, language="de").offset_seconds == 6 * 3600
     assert guess_timezone_offset(NOW, newest=ahead).offset_seconds == 6 * 3600

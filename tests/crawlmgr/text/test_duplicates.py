@@ -45,7 +45,9 @@ def test_similar_texts_are_nearer_than_different_ones():
     base = rng.choices(words, k=300)
     edited = base.copy()
     edited[:6] = ["other"] * 6
-    assert distance(simhash(base), simhash(edited)) < distance(simhash(base), simhash(rng.choices(words, k=300)))
+    assert distance(simhash(base), simhash(edited)) < distance(
+        simhash(base), simhash(rng.choices(words, k=300))
+    )
 
 
 def test_distance_counts_bits_across_signs():
@@ -63,7 +65,10 @@ def test_fingerprints_fit_a_bigint_and_blocks_rebuild_them(value):
 
 @given(st.lists(fingerprints, max_size=30), fingerprints, st.data())
 def test_index_finds_exactly_what_comparing_all_finds(stored, query, data):
-    near = [flip(query, data.draw(st.lists(st.integers(0, 63), max_size=5, unique=True))) for _ in range(5)]
+    near = [
+        flip(query, data.draw(st.lists(st.integers(0, 63), max_size=5, unique=True)))
+        for _ in range(5)
+    ]
     index = SimHashIndex()
     everything = [*stored, *near, *near[:1]]
     for name, value in enumerate(everything):
@@ -87,5 +92,7 @@ def test_a_search_looks_at_few_entries():
     for name in range(20_000):
         index.add(rng.getrandbits(64), name)
     query = rng.getrandbits(64)
-    looked_at = sum(len(table.get(block, ())) for table, block in zip(index._tables, blocks(query), strict=True))
+    looked_at = sum(
+        len(table.get(block, ())) for table, block in zip(index._tables, blocks(query), strict=True)
+    )
     assert looked_at < 40

@@ -4,8 +4,14 @@ import pytest
 
 from crawlmgr.text.keywords import keywords, merge
 
-TRADITIONAL = "主題爬蟲依據主題團的聚集特性對網頁進行採集。主題爬蟲採集主題相關網頁，網頁之間有隧道，隧道連接主題孤島。"
-SIMPLIFIED = "主题爬虫依据主题团的聚集特性对网页进行采集。主题爬虫采集主题相关网页，网页之间有隧道，隧道连接主题孤岛。"
+TRADITIONAL = (
+    "主題爬蟲依據主題團的聚集特性對網頁進行採集。主題爬蟲採集主題相關網頁，網頁之間有隧道，"
+    "隧道連接主題孤島。"
+)
+SIMPLIFIED = (
+    "主题爬虫依据主题团的聚集特性对网页进行采集。主题爬虫采集主题相关网页，网页之间有隧道，"
+    "隧道连接主题孤岛。"
+)
 
 
 def test_chinese_keywords_lead_with_the_subject_in_either_script():
@@ -17,9 +23,14 @@ def test_chinese_keywords_lead_with_the_subject_in_either_script():
 
 
 def test_english_keywords_are_whole_words_without_stop_words():
-    text = "A focused crawler fetches pages on a topic. The crawlers follow links; crawlers rank the links of pages."
+    text = (
+        "A focused crawler fetches pages on a topic. The crawlers follow links; crawlers rank the"
+        " links of pages."
+    )
     words = keywords(text, top=4)
-    assert {"crawlers", "pages", "links"} <= set(words)  # crawler and crawlers are one entry, in the more frequent form
+    assert {"crawlers", "pages", "links"} <= set(
+        words
+    )  # crawler and crawlers are one entry, in the more frequent form
     assert "crawler" not in words
     assert "the" not in words
     assert list(words.values()) == sorted(words.values(), reverse=True)
@@ -45,5 +56,7 @@ def test_merge_takes_forms_of_one_word_together():
 
 
 def test_studies_and_relevance_are_shown_as_they_are_written():
-    words = keywords("Studies of relevance. Relevance of studies; many studies rank relevance.", top=2)
+    words = keywords(
+        "Studies of relevance. Relevance of studies; many studies rank relevance.", top=2
+    )
     assert set(words) == {"studies", "relevance"}

@@ -21,7 +21,9 @@ def test_cosine_by_hand():
 def test_cosine_is_symmetric_bounded_and_free_of_scale(a, b, factor):
     assert cosine(a, b) == pytest.approx(cosine(b, a))
     assert 0 <= cosine(a, b) <= 1
-    assert cosine({word: weight * factor for word, weight in a.items()}, b) == pytest.approx(cosine(a, b))
+    assert cosine({word: weight * factor for word, weight in a.items()}, b) == pytest.approx(
+        cosine(a, b)
+    )
     if a:
         assert cosine(a, a) == pytest.approx(1)
 
@@ -37,7 +39,8 @@ def test_jaccard_and_bigrams():
 def test_semantic_forms_by_hand():
     topic = {"crawler": 2.0, "web": 1.0}
     page = {"crawler": 0.5, "soup": 1.0}
-    # the word “web” is not on the page: it adds 0 to the sum and 1 (times the page's largest weight, 1) to the divisor
+    # the word “web” is not on the page: it adds 0 to the sum and 1 (times the page's largest
+    # weight, 1) to the divisor
     assert semantic(topic, page) == pytest.approx((2 * 0.5) / (2 * 0.5 + 1 * 1.0))
     assert semantic(topic, page, greedy=False) == pytest.approx((2 * 0.5) / (3 * 1.5))
     assert semantic(topic, {}) == semantic({}, page) == 0

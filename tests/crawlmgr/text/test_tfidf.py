@@ -29,7 +29,9 @@ def test_a_word_counts_once_a_document_and_the_view_stays_frozen():
     assert grown.idf is first
     assert grown.documents == 2
     assert grown.add(["c"]) is False
-    assert grown.add(["a"]) is True  # third document since `update_idf`: as `least` demands, `idf` is renewed
+    assert (
+        grown.add(["a"]) is True
+    )  # third document since `update_idf`: as `least` demands, `idf` is renewed
     assert grown.idf.documents == 4
     assert grown.idf.frequencies["a"] == 3
     assert dict(first.frequencies) == {"a": 1, "b": 1}
@@ -48,4 +50,8 @@ def test_views_are_renewed_often_early_and_rarely_late():
     grown = DocumentFrequencies(least=2, most=10)
     renewed = [n for n in range(1, 501) if grown.add(["a"])]
     assert renewed[:4] == [2, 4, 6, 8]
-    assert {later - earlier for earlier, later in zip(renewed, renewed[1:], strict=False) if earlier > 200} == {10}
+    assert {
+        later - earlier
+        for earlier, later in zip(renewed, renewed[1:], strict=False)
+        if earlier > 200
+    } == {10}

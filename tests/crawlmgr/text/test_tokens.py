@@ -32,7 +32,12 @@ def test_traditional_and_simplified_give_the_same_words():
 
 
 def test_english_stems_and_stop_words():
-    assert tokenize("The crawlers were crawling the crawled pages") == ["crawler", "crawl", "crawl", "page"]
+    assert tokenize("The crawlers were crawling the crawled pages") == [
+        "crawler",
+        "crawl",
+        "crawl",
+        "page",
+    ]
 
 
 def test_contractions_numbers_and_single_letters():
@@ -70,9 +75,12 @@ def test_stop_words_and_stems_can_be_turned_off():
 def test_rjieba_agrees_with_jieba_on_plain_text():
     text = normalise(
         "主题爬虫的目标是获取与体育主题相关的网页内容，那么一些体育高校的主页可能是很有价值的。"
-        "您可以在变量声明的右边或其他通常需要使用数值的位置处使用函数，模块中通常包含过程和函数。TF-IDF 与 3.14 不同。"
+        "您可以在变量声明的右边或其他通常需要使用数值的位置处使用函数，模块中通常包含过程和函数。"
+        "TF-IDF 与 3.14 不同。"
     )
-    reference = Tokenizer(["从不出现的词语组合"])  # with user words, the tokenizer uses jieba instead of rjieba
+    reference = Tokenizer(
+        ["从不出现的词语组合"]
+    )  # with user words, the tokenizer uses jieba instead of rjieba
     assert tokenize(text) == reference(text)
 
 

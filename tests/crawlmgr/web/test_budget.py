@@ -1,5 +1,5 @@
-"""CPU budgets: endless work is aborted in the main thread (also inside a regular expression) and in other threads; waiting
-costs nothing."""
+"""CPU budgets: endless work is aborted in the main thread (also inside a regular expression) and in
+other threads; waiting costs nothing."""
 
 from __future__ import annotations
 

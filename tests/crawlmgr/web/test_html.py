@@ -1,4 +1,5 @@
-"""Scanning a page for links, text and head: both parsers give the same result, and hostile pages take little time."""
+"""Scanning a page for links, text and head: both parsers give the same result, and hostile pages
+take little time."""
 
 from __future__ import annotations
 
@@ -33,40 +34,61 @@ def urls(html: str, url: str = URL) -> list[str]:
 class TestScan:
     def test_links_text_and_title(self) -> None:
         page = scan(
-            "<title>A\n  list</title><h1>Threads</h1><p>See <a href='t.php?id=3'>the <b>first</b>\n one</a>, or not.", URL
+            "<title>A\n  list</title><h1>Threads</h1><p>See <a href='t.php?id=3'>the <b>first</b>\n"
+            " one</a>, or not.",
+            URL,
         )
-        assert page.title == "A list" and page.text == "Threads See the first one , or not." and page.base == URL
+        assert (
+            page.title == "A list"
+            and page.text == "Threads See the first one , or not."
+            and page.base == URL
+        )
         assert page.links == (Link("http://forum.example/a/t.php?id=3", "the first one"),)
 
     def test_what_is_no_link(self) -> None:
-        html = """<a name=x>anchor</a><!-- <a href=/comment> --><script>document.write("<a href=/script>")</script>
-        <textarea><a href=/textarea>shown as text</a></textarea><template><a href=/template>t</a></template><title><a href=/title></title>
-        <style><a href=/style></style><a href="#top">top</a><a href="mailto:a@b">m</a><a href="javascript:go()">j</a><iframe src=/iframe></iframe>
+        html = """<a name=x>anchor</a><!-- <a href=/comment> --><script>document.write("\
+<a href=/script>")</script>
+        <textarea><a href=/textarea>shown as text</a></textarea><template><a href=/template>t</a>\
+</template><title><a href=/title></title>
+        <style><a href=/style></style><a href="#top">top</a><a href="mailto:a@b">m</a>\
+<a href="javascript:go()">j</a><iframe src=/iframe></iframe>
         <a href="http://[::bad">b</a><a href="/yes">yes</a>"""
         assert urls(html) == ["http://forum.example/yes"]
 
     def test_scripts_styles_and_templates_are_no_text(self) -> None:
         page = scan(
-            "<p>a<script>x()</script>b<style>p{}</style><template>hid<a href=/h>den</a></template><!-- c --><textarea>typed</textarea>",
+            "<p>a<script>x()</script>b<style>p{}</style><template>hid<a"
+            " href=/h>den</a></template><!-- c --><textarea>typed</textarea>",
             URL,
         )
         assert page.text == "a b typed" and page.links == ()
 
     def test_base_counts_wherever_it_stands_and_only_the_first(self) -> None:
-        html = "<a href=x>1</a><base target=_top><base href='/b/'><base href='/c/'><a href=y>2</a><a href='?q'>3</a>"
+        html = (
+            "<a href=x>1</a><base target=_top><base href='/b/'><base href='/c/'><a href=y>2</a><a"
+            " href='?q'>3</a>"
+        )
         assert urls(html) == [f"http://forum.example/b/{end}" for end in ("x", "y", "?q")]
         assert scan(html, URL).base == "http://forum.example/b/"
         for bad in ("javascript:void(0)", "http://[bad", "data:text/html,x"):
             assert urls(f"<base href='{bad}'><a href=x>1</a>") == ["http://forum.example/a/x"]
 
     def test_alt_texts_are_part_of_the_anchor(self) -> None:
-        html = "<a href=/1><img src=i alt='An image'> of it</a><a href=/2><img src=i></a><a href=/3><img alt=''></a><img alt='no link'>"
+        html = (
+            "<a href=/1><img src=i alt='An image'> of it</a><a href=/2><img src=i></a><a"
+            " href=/3><img alt=''></a><img alt='no link'>"
+        )
         page = scan(html, URL)
-        assert [link.anchor for link in page.links] == ["An image of it", "", ""] and "no link" not in page.text
+        assert [link.anchor for link in page.links] == [
+            "An image of it",
+            "",
+            "",
+        ] and "no link" not in page.text
 
     def test_links_in_noscript_count_and_its_text_and_refresh_do_not(self) -> None:
         html = """<head><noscript><meta http-equiv=refresh content="0;url=/nojs"></noscript></head>
-        <body>a<noscript>Turn scripts on! <a href=/plain>plain version</a></noscript><a href=/b>b</a>"""
+        <body>a<noscript>Turn scripts on! <a href=/plain>plain version</a></noscript><a href=/b>b\
+</a>"""
         page = scan(html, URL, want_context=True)
         assert page.text == "a b" and page.refresh == ""
         assert [(link.url, link.anchor, page.context(link)) for link in page.links] == [
@@ -88,12 +110,16 @@ class TestScan:
     )
     def test_a_meta_refresh_is_a_link(self, content: str) -> None:
         page = scan(
-            f"<meta http-equiv=Refresh content='{content}'>"
-            if "'" not in content
-            else f'<meta http-equiv=Refresh content="{content}">',
+            (
+                f"<meta http-equiv=Refresh content='{content}'>"
+                if "'" not in content
+                else f'<meta http-equiv=Refresh content="{content}">'
+            ),
             URL,
         )
-        assert page.refresh == "http://forum.example/next" and page.links == (Link(page.refresh, "", tag="meta"),)
+        assert page.refresh == "http://forum.example/next" and page.links == (
+            Link(page.refresh, "", tag="meta"),
+        )
 
     @pytest.mark.parametrize("content", ["300", "300;", "", "0;url=", "0;url=javascript:x()"])
     def test_a_refresh_of_the_page_itself_is_none(self, content: str) -> None:
@@ -101,15 +127,20 @@ class TestScan:
         assert page.refresh == "" and page.links == ()
 
     def test_the_head(self) -> None:
-        html = """<html lang=" zh-CN "><head><link rel=stylesheet href=/s.css><link rel="shortlink Canonical" href="/c?id=1"><link rel=canonical href=/d>
-        <meta name=ROBOTS content="NoIndex,nofollow"><meta name=robots content=noarchive><meta name=description content=none></head>"""
+        html = """<html lang=" zh-CN "><head><link rel=stylesheet href=/s.css>\
+<link rel="shortlink Canonical" href="/c?id=1"><link rel=canonical href=/d>
+        <meta name=ROBOTS content="NoIndex,nofollow"><meta name=robots content=noarchive>\
+<meta name=description content=none></head>"""
         page = scan(html, URL)
         assert page.canonical == "http://forum.example/c?id=1" and page.lang == "zh-CN"
         assert page.robots_meta == {"noindex", "nofollow", "noarchive"}
         assert scan("<p>", URL).canonical == "" and scan("<p>", URL).robots_meta == frozenset()
 
     def test_rel_and_other_kinds_of_links(self) -> None:
-        html = "<a href=/a rel='ugc NoFollow'>x</a><a href=/n rel=next>y</a><map><area href=/m alt='the map'></map>"
+        html = (
+            "<a href=/a rel='ugc NoFollow'>x</a><a href=/n rel=next>y</a><map><area href=/m"
+            " alt='the map'></map>"
+        )
         assert [(link.rel, link.nofollow, link.tag, link.anchor) for link in links(html, URL)] == [
             ("ugc NoFollow", True, "a", "x"),
             ("next", False, "a", "y"),
@@ -126,9 +157,15 @@ class TestScan:
 
     def test_context_is_the_text_around(self) -> None:
         before, after = "before " * 100, "after " * 100
-        page = scan(f"<p>{before}<a href=/1>the anchor</a> {after}<a href=/2>the anchor</a> end", URL, want_context=True)
+        page = scan(
+            f"<p>{before}<a href=/1>the anchor</a> {after}<a href=/2>the anchor</a> end",
+            URL,
+            want_context=True,
+        )
         first, second = page.links
-        assert page.context(first).startswith("before before") and page.context(first).endswith("after after")
+        assert page.context(first).startswith("before before") and page.context(first).endswith(
+            "after after"
+        )
         assert " the anchor " in page.context(first) and 360 < len(page.context(first)) <= 410
         assert page.context(second).endswith("after the anchor end")
         assert all(page.context(link) in page.text for link in page.links)
@@ -140,13 +177,31 @@ class TestScan:
         assert page.context(page.links[0]) == "论" * 199 + " 主题 " + "坛" * 199
 
     def test_unclosed_and_crossed_elements(self) -> None:
-        page = scan("<a href=/1>one<a href=/2>two<b>bold</a> out</b><table><a href=/3>three<tr><td>cell", URL)
-        assert [(link.url[-2:], link.anchor) for link in page.links[:2]] == [("/1", "one"), ("/2", "two bold")]
+        page = scan(
+            "<a href=/1>one<a href=/2>two<b>bold</a> out</b><table><a href=/3>three<tr><td>cell",
+            URL,
+        )
+        assert [(link.url[-2:], link.anchor) for link in page.links[:2]] == [
+            ("/1", "one"),
+            ("/2", "two bold"),
+        ]
         assert page.links[2].url.endswith("/3") and "cell" in page.text
 
     @pytest.mark.parametrize(
         "html",
-        ["", " ", "<", "<!--", "\0", "<a", "<a href", "<a href=", "plain", "<?xml version='1.0' encoding='gbk'?>", "\ud800"],
+        [
+            "",
+            " ",
+            "<",
+            "<!--",
+            "\0",
+            "<a",
+            "<a href",
+            "<a href=",
+            "plain",
+            "<?xml version='1.0' encoding='gbk'?>",
+            "\ud800",
+        ],
     )
     def test_scraps_of_pages(self, html: str) -> None:
         page = scan(html, URL)
@@ -154,7 +209,8 @@ class TestScan:
 
     def test_a_declared_charset_is_no_matter_any_more(self) -> None:
         page = scan(
-            "<?xml version='1.0' encoding='gbk'?><meta charset=big5><title>论坛</title><a href=/题>主题</a>",
+            "<?xml version='1.0' encoding='gbk'?><meta charset=big5><title>论坛</title><a"
+            " href=/题>主题</a>",
             URL,
             want_context=True,
         )
@@ -175,9 +231,11 @@ class TestScan:
 
 
 PIECES = st.sampled_from(
-    "<a href=/x> </a> <b> </b> <p> </p> <div> </div> <table> <tr> <td> </table> <template> </template> <noscript> </noscript> <svg> </svg> "
-    "<style> </style> <script> </script> <textarea> </textarea> <title> </title> <base href=/b/> <img alt=i> <!-- --> text &amp; &lt; <li> <ul> "
-    "<select> <option> </select> <form> <frameset> <frame src=f> <math> <mi> <iframe> </iframe> <noframes> <area href=/y> <html lang=x> <head> <body>".split()
+    "<a href=/x> </a> <b> </b> <p> </p> <div> </div> <table> <tr> <td> </table> <template>"
+    " </template> <noscript> </noscript> <svg> </svg> <style> </style> <script> </script>"
+    " <textarea> </textarea> <title> </title> <base href=/b/> <img alt=i> <!-- --> text &amp; &lt;"
+    " <li> <ul> <select> <option> </select> <form> <frameset> <frame src=f> <math> <mi> <iframe>"
+    " </iframe> <noframes> <area href=/y> <html lang=x> <head> <body>".split()
 )
 
 
@@ -192,7 +250,9 @@ def test_no_mixture_of_tags_breaks_it(html: str, want_context: bool) -> None:
 
 N = 200_000
 Hostile = Callable[[int], str]
-LARGE: dict[str, Hostile] = {  # functions that repeat hostile markup n times; with n = N the page has several megabytes
+LARGE: dict[
+    str, Hostile
+] = {  # functions that repeat hostile markup n times; with n = N the page has several megabytes
     "nested": lambda n: "<div>" * (2 * n),
     "nested and ended": lambda n: "<div>" * n + "</div>" * n,
     "unclosed links": lambda n: "".join(f"<a href=/{k}>" for k in range(n)),
@@ -206,22 +266,45 @@ LARGE: dict[str, Hostile] = {  # functions that repeat hostile markup n times; w
     "text": lambda n: "x &amp; " * n,
     "lists": lambda n: "<ul><li>" * n,
     "entities": lambda n: "&" * n + "&#x110000;" * n,
-    "many links": lambda n: "".join(f"<li><a href='/t/{k}'>thread {k}</a></li>" for k in range(n // 2)),
+    "many links": lambda n: "".join(
+        f"<li><a href='/t/{k}'>thread {k}</a></li>" for k in range(n // 2)
+    ),
 }
-SMALL: dict[str, tuple[int, Hostile]] = {  # expensive pages, just small enough to be parsed into a tree
-    "crooked": (1400, lambda n: "".join(f"<b c={k}><p>" for k in range(n)) + "</i>" * (n * 2500 // 1400)),
+SMALL: dict[
+    str, tuple[int, Hostile]
+] = {  # expensive pages, just small enough to be parsed into a tree
+    "crooked": (
+        1400,
+        lambda n: "".join(f"<b c={k}><p>" for k in range(n)) + "</i>" * (n * 2500 // 1400),
+    ),
     "nested": (1400, lambda n: "<div>" * n + "</i>" * (n * 2500 // 1400)),
-    "attributes of a small page": (15_000, lambda n: "<a " + " ".join(f"a{k}" for k in range(n)) + ">"),
-    "attributes of a larger page": (55_000, lambda n: "<a b='>' " + " ".join(f"a{k}" for k in range(n)) + ">"),
-    "many tags of attributes": (19, lambda n: ("<a " + " ".join(f"a{k}" for k in range(3_300)) + ">") * n),
-    "crooked and larger": (1400, lambda n: "".join(f"<b c={k}><p>" + "x" * 90 for k in range(n)) + "</i>" * (n * 2500 // 1400)),
+    "attributes of a small page": (
+        15_000,
+        lambda n: "<a " + " ".join(f"a{k}" for k in range(n)) + ">",
+    ),
+    "attributes of a larger page": (
+        55_000,
+        lambda n: "<a b='>' " + " ".join(f"a{k}" for k in range(n)) + ">",
+    ),
+    "many tags of attributes": (
+        19,
+        lambda n: ("<a " + " ".join(f"a{k}" for k in range(3_300)) + ">") * n,
+    ),
+    "crooked and larger": (
+        1400,
+        lambda n: (
+            "".join(f"<b c={k}><p>" + "x" * 90 for k in range(n)) + "</i>" * (n * 2500 // 1400)
+        ),
+    ),
 }
 
 
 def scanned(html: str) -> None:
     page = scan(html, URL, want_context=True)
     assert len(page.links) <= MAX_LINKS
-    assert sum(len(page.context(link)) + len(link.anchor) for link in page.links) <= MAX_LINKS * 1_500
+    assert (
+        sum(len(page.context(link)) + len(link.anchor) for link in page.links) <= MAX_LINKS * 1_500
+    )
 
 
 @pytest.mark.parametrize("name", LARGE)
@@ -236,7 +319,10 @@ def test_a_page_too_dear_for_a_tree_is_read_another_way(name: str) -> None:
 
 
 def test_a_long_page_of_few_tags_reads_as_a_short_one() -> None:
-    page = f"<title>t</title><script>{'f(1);' * 60_000}</script><img src='data:{'A' * 30_000}'><p>text <a href='/1'>one</a>"
+    page = (
+        f"<title>t</title><script>{'f(1);' * 60_000}</script><img src='data:{'A' * 30_000}'><p>text"
+        " <a href='/1'>one</a>"
+    )
     assert scan(page, URL) == scan("<title>t</title><p>text <a href='/1'>one</a>", URL)
 
 
@@ -254,4 +340,6 @@ def test_a_page_read_as_a_stream_leaves_nothing_of_itself_behind() -> None:
 def test_a_hundred_thousand_links_give_the_first() -> None:
     page = scan(LARGE["many links"](N), URL)
     assert page.links[0] == Link("http://forum.example/t/0", "thread 0")
-    assert page.links[-1].url == f"http://forum.example/t/{MAX_LINKS - 1}" and page.text.endswith("thread 99999")
+    assert page.links[-1].url == f"http://forum.example/t/{MAX_LINKS - 1}" and page.text.endswith(
+        "thread 99999"
+    )

@@ -1,4 +1,5 @@
-"""Pagination recognised from addresses alone: bare numbers in paths, parameters in paths, flags beside the page number."""
+"""Pagination recognised from addresses alone: bare numbers in paths, parameters in paths, flags
+beside the page number."""
 
 from __future__ import annotations
 
@@ -7,7 +8,10 @@ import pytest
 from crawlmgr.web.pagination import find_pages
 from tests.crawlmgr.web.test_pagination import SITE, read, tree
 
-_BARE = '<nav><a rel="prev" title="Previous page" href="{prev}">&lsaquo;</a><a rel="next" title="Next page" href="{next}">&rsaquo;</a></nav>'
+_BARE = (
+    '<nav><a rel="prev" title="Previous page" href="{prev}">&lsaquo;</a><a rel="next" title="Next'
+    ' page" href="{next}">&rsaquo;</a></nav>'
+)
 
 
 @pytest.mark.parametrize(
@@ -20,16 +24,19 @@ _BARE = '<nav><a rel="prev" title="Previous page" href="{prev}">&lsaquo;</a><a r
         ("/entry/19/", "/entry/", "/entry/20/", None),  # another entry, not a page
     ],
 )
-def test_a_next_link_may_add_a_bare_number_to_the_path(url: str, prev: str, following: str, follow: str | None) -> None:
+def test_a_next_link_may_add_a_bare_number_to_the_path(
+    url: str, prev: str, following: str, follow: str | None
+) -> None:
     site = "http://forum.test"
     root = tree(f"<html><body>{_BARE.format(prev=prev, next=following)}</body></html>")
     assert find_pages(root, site + url).next == (follow and site + follow)
 
 
 _ICONS = (
-    '<nav><a title="Go to first page" href="{base}"><span class="icon">first_page</span></a>'
-    '<a rel="prev" title="Go to previous page" href="{prev}"><span class="icon">chevron_left</span></a>'
-    '<a rel="next" title="Go to next page" href="{base}{n}/"><span class="icon">chevron_right</span></a></nav>'
+    '<nav><a title="Go to first page" href="{base}"><span class="icon">first_page</span></a><a'
+    ' rel="prev" title="Go to previous page" href="{prev}"><span'
+    ' class="icon">chevron_left</span></a><a rel="next" title="Go to next page"'
+    ' href="{base}{n}/"><span class="icon">chevron_right</span></a></nav>'
 )
 
 
@@ -38,9 +45,14 @@ def test_the_first_page_may_be_linked_by_an_icon_only(own: int) -> None:
     base = "/t/some-title/19/"
     html = _ICONS.format(base=base, prev=base if own == 2 else f"{base}{own - 1}/", n=own + 1)
     root = tree(f"<html><body>{html}</body></html>")
-    assert find_pages(root, f"http://forum.test{base}{own}/").next == f"http://forum.test{base}{own + 1}/"
+    assert (
+        find_pages(root, f"http://forum.test{base}{own}/").next
+        == f"http://forum.test{base}{own + 1}/"
+    )
     other = tree(f'<a rel="next" href="{base}{own + 1}/">&gt;</a>')
-    assert find_pages(other, f"http://forum.test{base}{own}/").next is None  # no link shows that `base` without a number is a page
+    assert (
+        find_pages(other, f"http://forum.test{base}{own}/").next is None
+    )  # no link shows that `base` without a number is a page
 
 
 @pytest.mark.parametrize(
@@ -53,7 +65,10 @@ def test_the_first_page_may_be_linked_by_an_icon_only(own: int) -> None:
     ],
 )
 def test_a_flag_beside_the_count_is_no_other_list(url: str, following: str, leads: bool) -> None:
-    arrow = f'<ul class="pagination"><li><a href="#">Page 1 of 9</a></li><li><a href="{following}">Next</a></li></ul>'
+    arrow = (
+        '<ul class="pagination"><li><a href="#">Page 1 of 9</a></li><li><a'
+        f' href="{following}">Next</a></li></ul>'
+    )
     assert (read(url, arrow).next is not None) == leads
 
 
@@ -61,10 +76,16 @@ def test_parameters_named_in_the_path_count_like_a_query() -> None:
     base = "/questions/scope:all/sort:age-desc/"
     tags = "".join(f'<a href="/questions/scope:all/tags:t{n}/page:1/">t{n}</a>' for n in range(4))
     icon = '<a class="next-page" href="{base}page:{n}/" aria-label="next page"></a>'
-    pager = f'<div class="pager"><a class="now">1</a> <a href="{base}page:2/">2</a>{icon.format(base=base, n=2)}</div>'
+    pager = (
+        '<div class="pager"><a class="now">1</a> <a'
+        f' href="{base}page:2/">2</a>{icon.format(base=base, n=2)}</div>'
+    )
     first = read("questions/", tags + pager)
     assert (first.next, first.current) == (f"{SITE}{base[1:]}page:2/", 1)
-    pager = f'<div class="pager"><a href="{base}page:1/">1</a> <a class="now">2</a> <a href="{base}page:3/">3</a></div>'
+    pager = (
+        f'<div class="pager"><a href="{base}page:1/">1</a> <a class="now">2</a> <a'
+        f' href="{base}page:3/">3</a></div>'
+    )
     second = read(f"{base[1:]}page:2/", tags + pager)
     assert (second.next, second.current) == (f"{SITE}{base[1:]}page:3/", 2)
 
@@ -79,5 +100,7 @@ def test_parameters_named_in_the_path_count_like_a_query() -> None:
         ("read/10/3", '<a href="/read/10">1</a> <a href="/read/10/2">Prev</a>', None),
     ],
 )
-def test_a_word_alone_leads_to_a_number_behind_the_id_of_a_thread(url: str, links: str, follow: str | None) -> None:
+def test_a_word_alone_leads_to_a_number_behind_the_id_of_a_thread(
+    url: str, links: str, follow: str | None
+) -> None:
     assert read(url, links).next == (follow and SITE + follow)

@@ -1,5 +1,5 @@
-"""A host's clock: delays, Crawl-delay, Retry-After in seconds and as a date, back-off with a maximum; the clock never moves
-back."""
+"""A host's clock: delays, Crawl-delay, Retry-After in seconds and as a date, back-off with a
+maximum; the clock never moves back."""
 
 from __future__ import annotations
 
@@ -12,18 +12,32 @@ from hypothesis import strategies as st
 
 from crawlmgr.web.exchange import Failure, FetchRequest, FetchResponse, FetchSettings
 from crawlmgr.web.fetch import Fetcher
-from crawlmgr.web.politeness import HOST_FAILURES, HostState, PacePolicy, after, backoff, pace, parse_retry_after
+from crawlmgr.web.politeness import (
+    HOST_FAILURES,
+    HostState,
+    PacePolicy,
+    after,
+    backoff,
+    pace,
+    parse_retry_after,
+)
 from tests.site.misbehaviour import misbehave
 from tests.site.server import LocalSite
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-POLICY = PacePolicy(delay_seconds=1, backoff_base_seconds=2, backoff_cap_seconds=100, max_crawl_delay_seconds=60)
+POLICY = PacePolicy(
+    delay_seconds=1, backoff_base_seconds=2, backoff_cap_seconds=100, max_crawl_delay_seconds=60
+)
 FRESH = HostState(NOW)
 
 
-def response(status: int = 200, failure: Failure | None = None, retry_after: str | None = None) -> FetchResponse:
+def response(
+    status: int = 200, failure: Failure | None = None, retry_after: str | None = None
+) -> FetchResponse:
     headers = () if retry_after is None else (("Retry-After", retry_after),)
-    return FetchResponse("http://h.example/", "http://h.example/", status, headers=headers, failure=failure)
+    return FetchResponse(
+        "http://h.example/", "http://h.example/", status, headers=headers, failure=failure
+    )
 
 
 def wait(state: HostState, now: datetime = NOW) -> float:
@@ -33,16 +47,34 @@ def wait(state: HostState, now: datetime = NOW) -> float:
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [
-        ("0", 0), ("120", 120), (" 7 ", 7), ("Sun, 01 Mar 2026 12:01:30 GMT", 90), ("Sunday, 01-Mar-26 12:01:30 GMT", 90), ("Sun Mar  1 12:01:30 2026", 90),
-        ("Sun, 01 Mar 2026 13:01:30 +0100", 90), ("Sun, 01 Mar 2020 12:00:00 GMT", 0), ("99999999999999", 366 * 86400),
+        ("0", 0),
+        ("120", 120),
+        (" 7 ", 7),
+        ("Sun, 01 Mar 2026 12:01:30 GMT", 90),
+        ("Sunday, 01-Mar-26 12:01:30 GMT", 90),
+        ("Sun Mar  1 12:01:30 2026", 90),
+        ("Sun, 01 Mar 2026 13:01:30 +0100", 90),
+        ("Sun, 01 Mar 2020 12:00:00 GMT", 0),
+        ("99999999999999", 366 * 86400),
     ],
-)  # fmt: skip
+)
 def test_retry_after(value: str, seconds: int) -> None:
     assert parse_retry_after(value, NOW) == NOW + timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize(
-    "value", [None, "", "-1", "1.5", "soon", "²", "Sun, 99 Mar 2026 12:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 -0100", "1e3"]
+    "value",
+    [
+        None,
+        "",
+        "-1",
+        "1.5",
+        "soon",
+        "²",
+        "Sun, 99 Mar 2026 12:00:00 GMT",
+        "Fri, 31 Dec 9999 23:59:59 -0100",
+        "1e3",
+    ],
 )
 def test_what_is_no_retry_after(value: str | None) -> None:
     assert parse_retry_after(value, NOW) is None
@@ -58,15 +90,21 @@ def test_success_waits_the_larger_of_our_delay_and_the_sites() -> None:
     assert wait(after(FRESH, response(), NOW, POLICY)) == 1
     assert wait(after(HostState(NOW, crawl_delay_seconds=5), response(), NOW, POLICY)) == 5
     assert wait(after(HostState(NOW, crawl_delay_seconds=0.2), response(), NOW, POLICY)) == 1
-    assert pace(HostState(NOW, crawl_delay_seconds=5000), POLICY) == 60, "an absurd delay slows, and does not bar"
+    assert pace(HostState(NOW, crawl_delay_seconds=5000), POLICY) == 60, (
+        "an absurd delay slows, and does not bar"
+    )
 
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_busy_server_is_obeyed_in_full(status: int) -> None:
     for value in ("3600", format_datetime(NOW + timedelta(hours=1), usegmt=True)):
         state = after(FRESH, response(status, retry_after=value), NOW, POLICY)
-        assert wait(state) == 3600 and state.retry_after_until == state.next_at and state.failures == 1
-    assert wait(after(FRESH, response(status, retry_after="0"), NOW, POLICY)) == 1, "our own delay holds all the same"
+        assert (
+            wait(state) == 3600 and state.retry_after_until == state.next_at and state.failures == 1
+        )
+    assert wait(after(FRESH, response(status, retry_after="0"), NOW, POLICY)) == 1, (
+        "our own delay holds all the same"
+    )
     assert wait(after(FRESH, response(status), NOW, POLICY)) == 2
     assert wait(after(FRESH, response(status, retry_after="soon"), NOW, POLICY)) == 2
 
@@ -84,7 +122,9 @@ def test_a_wish_outlasts_other_answers_and_the_clock_never_goes_back() -> None:
         assert state.next_at == NOW + timedelta(seconds=600)
     state = after(state, response(), NOW + timedelta(seconds=700), POLICY)
     assert wait(state, NOW) == 701 and state.retry_after_until is None
-    assert after(HostState(NOW + timedelta(hours=1)), response(), NOW, POLICY).next_at == NOW + timedelta(hours=1)
+    assert after(
+        HostState(NOW + timedelta(hours=1)), response(), NOW, POLICY
+    ).next_at == NOW + timedelta(hours=1)
 
 
 @pytest.mark.parametrize("failure", sorted(HOST_FAILURES))

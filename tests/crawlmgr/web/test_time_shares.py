@@ -1,4 +1,5 @@
-"""Slow hosts wait behind the others while connections are scarce; nobody waits while connections are free."""
+"""Slow hosts wait behind the others while connections are scarce; nobody waits while connections
+are free."""
 
 from __future__ import annotations
 
@@ -9,9 +10,13 @@ from crawlmgr.web.time_shares import TimeShares
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def _line(places: int, seconds: list[float], shared: bool, until: float = 600.0) -> tuple[list[int], float]:
-    """Simulates `places` connections over hosts with response times `seconds`. Returns the number of responses by host, and the
-    mean number of requests in flight. Hosts take turns; if `shared`, those that must wait come last."""
+def _line(
+    places: int, seconds: list[float], shared: bool, until: float = 600.0
+) -> tuple[list[int], float]:
+    """Simulates `places` connections over hosts with response times `seconds`. Returns the number
+    of responses by host, and the mean number of requests in flight. Hosts take turns; if `shared`,
+    those that must wait come last.
+    """
     shares, waiting = TimeShares(), list(range(len(seconds)))
     flying: list[tuple[float, int]] = []
     answers, clock, busy = [0] * len(seconds), 0.0, 0.0
@@ -50,7 +55,8 @@ def test_nobody_waits_where_requests_are_free() -> None:
 
 
 def test_only_slow_hosts_work_at_full_width() -> None:
-    """With too few fast hosts to fill all connections, slow hosts are requested too, and no connection stays idle."""
+    """With too few fast hosts to fill all connections, slow hosts are requested too, and no
+    connection stays idle."""
     answers, busy = _line(8, [0.3] * 2 + [2.4] * 10, shared=True)
     assert busy > 7.9 and min(answers) > 0
 

@@ -1,5 +1,5 @@
-"""This program, warcio and fastwarc read the WARC files that it writes. It also reads revisit records, truncated files, and files
-of other programs."""
+"""This program, warcio and fastwarc read the WARC files that it writes. It also reads revisit
+records, truncated files, and files of other programs."""
 
 from __future__ import annotations
 
@@ -20,18 +20,39 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from crawlmgr.web.exchange import Failure, FetchResponse, Hop
-from crawlmgr.web.warc import RecordPointer, WarcError, WarcWriter, check_file, iter_records, payload_digest, read_record
+from crawlmgr.web.warc import (
+    RecordPointer,
+    WarcError,
+    WarcWriter,
+    check_file,
+    iter_records,
+    payload_digest,
+    read_record,
+)
 
 NOW = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
 URL = "http://forum.example/论坛?page=2"
 
 
-def response(body: bytes = b"<p>page</p>", raw: bytes | None = None, **more: object) -> FetchResponse:
+def response(
+    body: bytes = b"<p>page</p>", raw: bytes | None = None, **more: object
+) -> FetchResponse:
     values: dict[str, object] = {
-        "status": 200, "reason": "OK", "headers": (("Content-Type", "text/html; charset=utf-8"), ("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")),
-        "content_type": "text/html", "fetched_at": NOW, "address": "192.0.2.7", "request_headers": (("Host", "forum.example"), ("User-Agent", "t/1")),
-    }  # fmt: skip
-    return FetchResponse(URL, URL, body=body, raw_body=body if raw is None else raw, **{**values, **more})  # type: ignore[arg-type]
+        "status": 200,
+        "reason": "OK",
+        "headers": (
+            ("Content-Type", "text/html; charset=utf-8"),
+            ("Set-Cookie", "a=1"),
+            ("Set-Cookie", "b=2"),
+        ),
+        "content_type": "text/html",
+        "fetched_at": NOW,
+        "address": "192.0.2.7",
+        "request_headers": (("Host", "forum.example"), ("User-Agent", "t/1")),
+    }
+    return FetchResponse(
+        URL, URL, body=body, raw_body=body if raw is None else raw, **{**values, **more}
+    )  # type: ignore[arg-type]
 
 
 def writer(folder: Path) -> WarcWriter:
@@ -50,13 +71,26 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     info, first, asked, large, _ = list(iter_records(path))
     assert [record.offset for record in (first, asked)] == [answer.offset, request.offset]
     assert (info.type, first.type, asked.type) == ("warcinfo", "response", "request")
-    assert first.url == URL and first.date == NOW and first.status == 200 and first.payload == b"<p>page</p>"
-    assert first.record_id == answer.record_id and first.digest == answer.digest == payload_digest(b"<p>page</p>")
-    assert [value for name, value in first.headers if name == "Set-Cookie"] == ["a=1", "b=2"] and first.text == "<p>page</p>"
+    assert (
+        first.url == URL
+        and first.date == NOW
+        and first.status == 200
+        and first.payload == b"<p>page</p>"
+    )
+    assert first.record_id == answer.record_id and first.digest == answer.digest == payload_digest(
+        b"<p>page</p>"
+    )
+    assert [value for name, value in first.headers if name == "Set-Cookie"] == [
+        "a=1",
+        "b=2",
+    ] and first.text == "<p>page</p>"
     assert asked.field("WARC-Concurrent-To") == answer.record_id and asked.block.startswith(
         "GET /论坛?page=2 HTTP/1.1".encode("latin-1", "replace")
     )
-    assert first.field("warc-ip-address") == "192.0.2.7" and first.field("WARC-Warcinfo-ID") == info.record_id
+    assert (
+        first.field("warc-ip-address") == "192.0.2.7"
+        and first.field("WARC-Warcinfo-ID") == info.record_id
+    )
     assert large.payload == b"x" * 100_000 and large.offset == second.offset
     assert sum(record.length for record in iter_records(path)) == path.stat().st_size
     found = read_record(path, second.offset)
@@ -77,20 +111,36 @@ def test_other_readers_agree(tmp_path: Path) -> None:
         response(b"", method="POST", request_body=b"q=1", status=404, reason="Not Found"),
     )
     with path.open("rb") as file:
-        theirs = [(r.rec_type, r.rec_headers["WARC-Target-URI"], r.content_stream().read()) for r in ArchiveIterator(file)]
+        theirs = [
+            (r.rec_type, r.rec_headers["WARC-Target-URI"], r.content_stream().read())
+            for r in ArchiveIterator(file)
+        ]
     assert [kind for kind, _, _ in theirs] == ["warcinfo"] + ["response", "request"] * 3
-    assert theirs[1][2] == b"<p>page</p>" and theirs[3][2] == b"packed " * 50 and theirs[6][2] == b"q=1"
+    assert (
+        theirs[1][2] == b"<p>page</p>"
+        and theirs[3][2] == b"packed " * 50
+        and theirs[6][2] == b"q=1"
+    )
     with path.open("rb") as file:
-        fast = [(record.headers["WARC-Type"], record.reader.read()) for record in FastIterator(file, verify_digests=False)]
-    assert [kind for kind, _ in fast] == [kind for kind, _, _ in theirs] and fast[1][1] == b"<p>page</p>"
+        fast = [
+            (record.headers["WARC-Type"], record.reader.read())
+            for record in FastIterator(file, verify_digests=False)
+        ]
+    assert [kind for kind, _ in fast] == [kind for kind, _, _ in theirs] and fast[1][
+        1
+    ] == b"<p>page</p>"
     for record, (kind, url, body) in zip(list(iter_records(path))[1:], theirs[1:], strict=True):
         assert (record.type, record.url) == (kind, url)
         if kind == "response":
             assert record.payload == body and record.header("transfer-encoding") == ""
 
 
-def test_warcio_finds_nothing_to_complain_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    packed = response(b"packed " * 50, raw=gzip.compress(b"packed " * 50), headers=(("Content-Encoding", "gzip"),))
+def test_warcio_finds_nothing_to_complain_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packed = response(
+        b"packed " * 50, raw=gzip.compress(b"packed " * 50), headers=(("Content-Encoding", "gzip"),)
+    )
     path, _ = write(tmp_path, response(), response(b"<p>other</p>"), packed)
 
     class Arguments:
@@ -105,16 +155,32 @@ def test_warcio_finds_nothing_to_complain_of(tmp_path: Path, capsys: pytest.Capt
 def test_the_redirects_on_the_way_are_written_too(tmp_path: Path) -> None:
     hops = tuple(
         Hop(
-            f"http://forum.example/{name}", 302, URL, "Found", (("Location", "/there"),), b"moved",
-            request_headers=(("Host", "forum.example"),), address="192.0.2.7", fetched_at=NOW, cut=cut,
+            f"http://forum.example/{name}",
+            302,
+            URL,
+            "Found",
+            (("Location", "/there"),),
+            b"moved",
+            request_headers=(("Host", "forum.example"),),
+            address="192.0.2.7",
+            fetched_at=NOW,
+            cut=cut,
         )
         for name, cut in (("a", None), ("b", "body"))
-    )  # fmt: skip
+    )
     path, [[answer, *_]] = write(tmp_path, response(redirects=hops))
     _, page, _, first, asked, second, _ = iter_records(path)
     assert answer.offset == page.offset and page.url == URL and answer.type == "response"
-    assert (first.url, first.status, first.header("location"), first.payload) == (hops[0].url, 302, "/there", b"moved")
-    assert asked.block.startswith(b"GET /a HTTP/1.1\r\nHost: forum.example\r\n") and first.field("WARC-Truncated") == ""
+    assert (first.url, first.status, first.header("location"), first.payload) == (
+        hops[0].url,
+        302,
+        "/there",
+        b"moved",
+    )
+    assert (
+        asked.block.startswith(b"GET /a HTTP/1.1\r\nHost: forum.example\r\n")
+        and first.field("WARC-Truncated") == ""
+    )
     assert second.url == hops[1].url and second.field("WARC-Truncated") == "unspecified"
 
 
@@ -123,23 +189,44 @@ def test_revisits(tmp_path: Path) -> None:
     [answer, _] = out.write_exchange(response())
     original = read_record(out.path, answer.offset)
     same = out.write_exchange(response(), revisit_of=original)[0]
-    unchanged = out.write_exchange(response(b"", status=304, reason="Not Modified"), revisit_of=original)[0]
+    unchanged = out.write_exchange(
+        response(b"", status=304, reason="Not Modified"), revisit_of=original
+    )[0]
     out.close()
-    for pointer, status, profile in ((same, 200, "identical-payload-digest"), (unchanged, 304, "server-not-modified")):
+    for pointer, status, profile in (
+        (same, 200, "identical-payload-digest"),
+        (unchanged, 304, "server-not-modified"),
+    ):
         record = read_record(out.path, pointer.offset)
-        assert pointer.type == record.type == "revisit" and record.status == status and record.payload == b""
+        assert (
+            pointer.type == record.type == "revisit"
+            and record.status == status
+            and record.payload == b""
+        )
         assert record.field("WARC-Profile").endswith(f"/revisit/{profile}")
-        assert record.refers_to == original.record_id and record.field("WARC-Refers-To-Target-URI") == URL
-        assert record.field("WARC-Refers-To-Date") == "2026-03-01T12:30:15.123456Z" and record.digest == original.digest
+        assert (
+            record.refers_to == original.record_id
+            and record.field("WARC-Refers-To-Target-URI") == URL
+        )
+        assert (
+            record.field("WARC-Refers-To-Date") == "2026-03-01T12:30:15.123456Z"
+            and record.digest == original.digest
+        )
     with out.path.open("rb") as file:
         assert [record.rec_type for record in ArchiveIterator(file)].count("revisit") == 2
 
 
 def test_what_the_web_says_begins_no_header_of_its_own(tmp_path: Path) -> None:
     nasty = response(headers=(("X", "a\r\nWARC-Type: forged\r\n\r\nbody"),), reason="OK\r\nEvil: 1")
-    path, [[answer, _]] = write(tmp_path, FetchResponse(**{**vars(nasty), "url": "http://h.example/\r\nWARC-Evil: 1"}))
+    path, [[answer, _]] = write(
+        tmp_path, FetchResponse(**{**vars(nasty), "url": "http://h.example/\r\nWARC-Evil: 1"})
+    )
     record = read_record(path, answer.offset)
-    assert record.type == "response" and record.field("WARC-Evil") == "" and record.header("Evil") == ""
+    assert (
+        record.type == "response"
+        and record.field("WARC-Evil") == ""
+        and record.header("Evil") == ""
+    )
     assert record.payload == b"<p>page</p>" and len(list(iter_records(path))) == 3
 
 
@@ -179,11 +266,17 @@ def test_a_record_copied_to_another_file(tmp_path: Path) -> None:
     offset, length = out.copy(read_record(path, answer.offset))
     out.close()
     copied = read_record(out.path, offset)
-    assert copied.length == length and copied.record_id == answer.record_id and copied.payload == b"<p>page</p>"
+    assert (
+        copied.length == length
+        and copied.record_id == answer.record_id
+        and copied.payload == b"<p>page</p>"
+    )
 
 
 def test_a_torn_tail_is_read_to_the_last_whole_record(tmp_path: Path) -> None:
-    path, pointers = write(tmp_path, *(response(bytes(random.Random(n).randbytes(3000))) for n in range(4)))
+    path, pointers = write(
+        tmp_path, *(response(bytes(random.Random(n).randbytes(3000))) for n in range(4))
+    )
     data, places = path.read_bytes(), [pointer.offset for pair in pointers for pointer in pair]
     torn = tmp_path / "torn.warc.gz"
     last = places[-2]  # in the middle of the last response
@@ -201,7 +294,9 @@ def test_a_torn_tail_is_read_to_the_last_whole_record(tmp_path: Path) -> None:
     assert check_file(torn).records == 4, "zeros behind the end, as some file systems leave them"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.data())
 def test_no_damage_is_fatal(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "whole.warc.gz"
@@ -214,15 +309,18 @@ def test_no_damage_is_fatal(tmp_path: Path, data: st.DataObject) -> None:
     broken = tmp_path / "broken.warc.gz"
     broken.write_bytes(whole)
     report = check_file(broken)
-    assert 0 <= report.records <= 5 and (report.problem or report.records == 5 or whole[:2] != b"\x1f\x8b")
+    assert 0 <= report.records <= 5 and (
+        report.problem or report.records == 5 or whole[:2] != b"\x1f\x8b"
+    )
 
 
 # files written by other programs
 
 
 RECORD = (
-    b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: <http://h.example/1>\r\nWARC-Date: 2020-01-02T03:04:05Z\r\n"
-    b"WARC-Record-ID: <urn:uuid:1>\r\nContent-Type: application/http;msgtype=response\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n"
+    b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: <http://h.example/1>\r\nWARC-Date:"
+    b" 2020-01-02T03:04:05Z\r\nWARC-Record-ID: <urn:uuid:1>\r\nContent-Type:"
+    b" application/http;msgtype=response\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n"
 )
 
 
@@ -231,18 +329,29 @@ def record(http: bytes) -> bytes:
 
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>one</p>"
-CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfirs\r\n6;x=y\r\nt page\r\n0\r\n\r\n"
+CHUNKED = (
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfirs\r\n6;x=y\r\nt"
+    b" page\r\n0\r\n\r\n"
+)
 UNCHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n<p>stored without its marks</p>"
 BROTLI = b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n" + brotli.compress(b"brotli page")
 UNPACKED = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n<p>unpacked before it was stored</p>"
 BARE = b"HTTP/1.0 200 OK\nContent-Type: text/html\n folded: 1\n\nold\n"
 OTHERS = {
-    PLAIN: b"<p>one</p>", CHUNKED: b"first page", UNCHUNKED: b"<p>stored without its marks</p>", BROTLI: b"brotli page",
-    UNPACKED: b"<p>unpacked before it was stored</p>", BARE: b"old\n", b"no http at all": b"no http at all", b"": b"",
-}  # fmt: skip
+    PLAIN: b"<p>one</p>",
+    CHUNKED: b"first page",
+    UNCHUNKED: b"<p>stored without its marks</p>",
+    BROTLI: b"brotli page",
+    UNPACKED: b"<p>unpacked before it was stored</p>",
+    BARE: b"old\n",
+    b"no http at all": b"no http at all",
+    b"": b"",
+}
 
 
-@pytest.mark.parametrize("packing", ["plain", "member a record", "one member", "members across records"])
+@pytest.mark.parametrize(
+    "packing", ["plain", "member a record", "one member", "members across records"]
+)
 def test_files_however_they_are_packed(tmp_path: Path, packing: str) -> None:
     records = [record(http) for http in OTHERS]
     joined = b"".join(records)
@@ -266,20 +375,28 @@ def test_files_however_they_are_packed(tmp_path: Path, packing: str) -> None:
     if packing in ("plain", "member a record"):
         for one in found:
             again = read_record(path, one.offset)
-            assert (again.block, again.offset, again.length) == (one.block, one.offset, one.length) and one.length
+            assert (again.block, again.offset, again.length) == (
+                one.block,
+                one.offset,
+                one.length,
+            ) and one.length
     path.write_bytes(path.read_bytes()[:-30])
     assert len(list(iter_records(path))) < len(OTHERS) and check_file(path).problem == "torn tail"
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 7])
-def test_pieces_may_end_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
+def test_pieces_may_end_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
     path, _ = write(tmp_path, response(), response(b"x" * 300))
     whole = list(iter_records(path))
     monkeypatch.setattr("crawlmgr.web.warc_reader._CHUNK", chunk)
     assert list(iter_records(path)) == whole and check_file(path).problem == ""
 
 
-def test_a_record_beyond_all_measure_keeps_its_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_beyond_all_measure_keeps_its_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("crawlmgr.web.warc_reader.MAX_BLOCK_BYTES", 1000)
     path = tmp_path / "large.warc"
     path.write_bytes(gzip.compress(record(b"x" * 10_000_000)) + gzip.compress(record(PLAIN)))
@@ -292,14 +409,24 @@ def test_a_file_that_warcio_wrote(tmp_path: Path) -> None:
         path = tmp_path / f"{packed}.warc"
         with path.open("wb") as file:
             out = WARCWriter(file, gzip=packed)
-            headers = StatusAndHeaders("200 OK", [("Content-Type", "text/html")], protocol="HTTP/1.0")
+            headers = StatusAndHeaders(
+                "200 OK", [("Content-Type", "text/html")], protocol="HTTP/1.0"
+            )
             out.write_record(out.create_warcinfo_record("x.warc", {"software": "other"}))
             out.write_record(
-                out.create_warc_record("http://h.example/", "response", payload=io.BytesIO(b"<p>theirs"), http_headers=headers)
+                out.create_warc_record(
+                    "http://h.example/",
+                    "response",
+                    payload=io.BytesIO(b"<p>theirs"),
+                    http_headers=headers,
+                )
             )
             out.write_record(
                 out.create_warc_record(
-                    "http://h.example/r", "resource", payload=io.BytesIO(b"data"), warc_content_type="text/plain"
+                    "http://h.example/r",
+                    "resource",
+                    payload=io.BytesIO(b"data"),
+                    warc_content_type="text/plain",
                 )
             )
         info, answer, resource = iter_records(path)
@@ -318,22 +445,35 @@ def test_a_file_that_warcio_wrote(tmp_path: Path) -> None:
 def test_bombs_in_a_file_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crawlmgr.web.warc_reader.MAX_DECODED_BYTES", 1000)
     path = tmp_path / "bomb.warc"
-    path.write_bytes(record(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(bytes(100_000))))
+    path.write_bytes(
+        record(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(bytes(100_000)))
+    )
     assert next(iter_records(path)).payload == bytes(1000)
 
 
 @pytest.mark.parametrize(
     ("data", "records", "word"),
     [
-        (b"", 0, ""), (b"\r\n\r\n", 0, ""), (b"<html>", 0, "no WARC record"), (record(PLAIN) + b"garbage\r\n", 1, "no WARC record"), (b"\x1f\x8b", 0, "torn"),
-        (b"WARC/1.0\r\nWARC-Type: response\r\n\r\n", 0, "Content-Length"), (b"WARC/1.0\r\nContent-Length: -5\r\n\r\n", 0, "Content-Length"),
-        (b"WARC/1.0\r\nContent-Length: 99999999999\r\n\r\nx", 0, "torn"), (b"WARC/1.0\r\nX: " + b"x" * 3_000_000, 0, "header"),
-        (b"WARC/1.0\r\n" + b"X: y\r\n" * 500_000, 0, "header"), (b"PK\x03\x04zip", 0, "no WARC record"),
+        (b"", 0, ""),
+        (b"\r\n\r\n", 0, ""),
+        (b"<html>", 0, "no WARC record"),
+        (record(PLAIN) + b"garbage\r\n", 1, "no WARC record"),
+        (b"\x1f\x8b", 0, "torn"),
+        (b"WARC/1.0\r\nWARC-Type: response\r\n\r\n", 0, "Content-Length"),
+        (b"WARC/1.0\r\nContent-Length: -5\r\n\r\n", 0, "Content-Length"),
+        (b"WARC/1.0\r\nContent-Length: 99999999999\r\n\r\nx", 0, "torn"),
+        (b"WARC/1.0\r\nX: " + b"x" * 3_000_000, 0, "header"),
+        (b"WARC/1.0\r\n" + b"X: y\r\n" * 500_000, 0, "header"),
+        (b"PK\x03\x04zip", 0, "no WARC record"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_warc(tmp_path: Path, data: bytes, records: int, word: str) -> None:
     path = tmp_path / "x.warc"
     for content in (data, gzip.compress(data)) if data[:2] != b"\x1f\x8b" else (data,):
         path.write_bytes(content)
         report = check_file(path)
-        assert report.records == records and word in report.problem and bool(word) is bool(report.problem)
+        assert (
+            report.records == records
+            and word in report.problem
+            and bool(word) is bool(report.problem)
+        )

@@ -55,10 +55,15 @@ def test_results_are_gathered_while_others_are_running() -> None:
     gate = threading.Event()
     pool.start(0, lambda: 0)
     pool.start(1, lambda: int(gate.wait(PATIENCE_SECONDS)))
-    assert [one.key for one in pool.wait(PATIENCE_SECONDS, 9, 0.01)] == [0], "what does not come is not waited for"
+    assert [one.key for one in pool.wait(PATIENCE_SECONDS, 9, 0.01)] == [0], (
+        "what does not come is not waited for"
+    )
     pool.start(2, gate.is_set)
     threading.Timer(0.05, gate.set).start()
-    assert sorted(one.key for one in pool.wait(PATIENCE_SECONDS, 9, PATIENCE_SECONDS)) == [1, 2], "nothing is left to wait for"
+    assert sorted(one.key for one in pool.wait(PATIENCE_SECONDS, 9, PATIENCE_SECONDS)) == [
+        1,
+        2,
+    ], "nothing is left to wait for"
 
 
 def test_room_holds_its_bound_and_lets_one_go_on_so_that_nobody_waits_for_ever() -> None:

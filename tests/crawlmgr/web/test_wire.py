@@ -26,7 +26,9 @@ def _header(kept: dict[str, str], own: dict[str, str], url: str = "http://a.exam
         ({"login": "new"}, {"login": "old", "lang": "en"}, "login=new; lang=en"),
     ],
 )
-def test_what_the_server_set_comes_first_and_is_not_overruled(kept: dict[str, str], own: dict[str, str], sent: str) -> None:
+def test_what_the_server_set_comes_first_and_is_not_overruled(
+    kept: dict[str, str], own: dict[str, str], sent: str
+) -> None:
     assert _header(kept, own) == sent
 
 

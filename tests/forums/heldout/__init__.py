@@ -1,1 +1,2 @@
-"""Held-out forum markups: the forum reader is evaluated on them, but not trained or adapted on them."""
+"""Held-out forum markups: the forum reader is evaluated on them, but not trained or adapted on
+them."""

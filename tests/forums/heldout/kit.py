@@ -20,7 +20,8 @@ def exact(at: datetime) -> timedelta:
 
 
 class ListMarkup(NamedTuple):
-    """How a list of threads is rendered, its address, the address of a thread, and which fields it shows."""
+    """How a list of threads is rendered, its address, the address of a thread, and which fields it
+    shows."""
 
     render: Callable[[RandomForum], str]
     url: str
@@ -31,7 +32,8 @@ class ListMarkup(NamedTuple):
 
 
 class ThreadMarkup(NamedTuple):
-    """How a thread is rendered, its address with {n} for its number, and which of a forum's threads to render."""
+    """How a thread is rendered, its address with {n} for its number, and which of a forum's threads
+    to render."""
 
     render: Callable[[RandomForum, Topic], str]
     url: str
@@ -39,7 +41,8 @@ class ThreadMarkup(NamedTuple):
 
 
 class IndexMarkup(NamedTuple):
-    """One way to write an index page: `render` returns its HTML, `url` is its address, `link` returns the address of a board."""
+    """One way to write an index page: `render` returns its HTML, `url` is its address, `link`
+    returns the address of a board."""
 
     render: Callable[[RandomForum], str]
     url: str
@@ -56,7 +59,11 @@ def word(f: RandomForum, n: int) -> str:
     m = words(f)
     if f.language == "ru":
         return (
-            m.one if n % 10 == 1 and n % 100 != 11 else m.two if n % 10 in (2, 3, 4) and n % 100 not in (12, 13, 14) else m.five
+            m.one
+            if n % 10 == 1 and n % 100 != 11
+            else m.two
+            if n % 10 in (2, 3, 4) and n % 100 not in (12, 13, 14)
+            else m.five
         )
     return m.one if n == 1 else m.two
 
@@ -92,7 +99,8 @@ def news(f: RandomForum) -> list[str]:
 
 
 def board_names(f: RandomForum) -> list[str]:
-    """Returns names of boards for navigation links on the page; a reader must not take them for its records."""
+    """Returns names of boards for navigation links on the page; a reader must not take them for its
+    records."""
     return words(f).boards.split("|")
 
 
@@ -100,14 +108,21 @@ def jump(f: RandomForum, name: str = "f") -> str:
     """The form that leads to another board."""
     m = words(f)
     options = "".join(
-        f"<option value='{i + 1}'{' selected' if i == 1 else ''}>{'&nbsp;&nbsp;|-- ' if i else ''}{b}</option>"
+        "<option"
+        f" value='{i + 1}'{' selected' if i == 1 else ''}>{'&nbsp;&nbsp;|-- ' if i else ''}{b}"
+        f"</option>"
         for i, b in enumerate(board_names(f))
     )
-    return f"<form action='index.php' method='get' name='jumpbox'>{m.jump}: <select name='{name}' onchange='this.form.submit()'>{options}</select> <input type='submit' value='{m.go}'></form>"
+    return (
+        f"<form action='index.php' method='get' name='jumpbox'>{m.jump}: <select name='{name}'"
+        f" onchange='this.form.submit()'>{options}</select> <input type='submit'"
+        f" value='{m.go}'></form>"
+    )
 
 
 def paras(text: str, tag: str = "p") -> str:
-    """Returns the HTML of a text with each sentence in a `tag` element, or with blank lines between them if `tag` is "br"."""
+    """Returns the HTML of a text with each sentence in a `tag` element, or with blank lines between
+    them if `tag` is "br"."""
     bits = [b if b.endswith(".") else b + "." for b in text.split(". ")]
     if tag == "br":
         return "<br />\n<br />\n".join(map(e, bits))

@@ -1,4 +1,5 @@
-"""The formats of times in the held-out markups, and the deviation of rounded times from the truth."""
+"""The formats of times in the held-out markups, and the deviation of rounded times from the
+truth."""
 
 from __future__ import annotations
 
@@ -7,10 +8,16 @@ from datetime import datetime, timedelta
 from tests.forums.boards import NOW, RandomForum
 
 EN_MON = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
-EN_MONTH = "January February March April May June July August September October November December".split()
+EN_MONTH = (
+    "January February March April May June July August September October November December".split()
+)
 MONTHS = {
-    "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember".split(),
-    "ru": "января февраля марта апреля мая июня июля августа сентября октября ноября декабря".split(),
+    "de": (
+        "Januar Februar März April Mai Juni Juli August September Oktober November Dezember".split()
+    ),
+    "ru": (
+        "января февраля марта апреля мая июня июля августа сентября октября ноября декабря".split()
+    ),
 }
 MON = {
     "en": EN_MON,
@@ -24,16 +31,52 @@ SHORT = {
     "zh": "周一 周二 周三 周四 周五 周六 周日".split(),
 }
 UNITS = {
-    "en": [("year", "years"), ("month", "months"), ("week", "weeks"), ("day", "days"), ("hour", "hours"), ("minute", "minutes")],
-    "de": [("Jahr", "Jahren"), ("Monat", "Monaten"), ("Woche", "Wochen"), ("Tag", "Tagen"), ("Stunde", "Stunden"), ("Minute", "Minuten")],
-    "ru": [("год", "г."), ("мес.", "мес."), ("нед.", "нед."), ("дн.", "дн."), ("ч.", "ч."), ("мин.", "мин.")],
-    "zh": [("年", "年"), ("个月", "个月"), ("周", "周"), ("天", "天"), ("小时", "小时"), ("分钟", "分钟")],
-}  # fmt: skip
-MINUTES = (365 * 1440, 30 * 1440, 7 * 1440, 1440, 60, 1)  # minutes in a year, month, week, day, hour and minute
+    "en": [
+        ("year", "years"),
+        ("month", "months"),
+        ("week", "weeks"),
+        ("day", "days"),
+        ("hour", "hours"),
+        ("minute", "minutes"),
+    ],
+    "de": [
+        ("Jahr", "Jahren"),
+        ("Monat", "Monaten"),
+        ("Woche", "Wochen"),
+        ("Tag", "Tagen"),
+        ("Stunde", "Stunden"),
+        ("Minute", "Minuten"),
+    ],
+    "ru": [
+        ("год", "г."),
+        ("мес.", "мес."),
+        ("нед.", "нед."),
+        ("дн.", "дн."),
+        ("ч.", "ч."),
+        ("мин.", "мин."),
+    ],
+    "zh": [
+        ("年", "年"),
+        ("个月", "个月"),
+        ("周", "周"),
+        ("天", "天"),
+        ("小时", "小时"),
+        ("分钟", "分钟"),
+    ],
+}
+MINUTES = (
+    365 * 1440,
+    30 * 1440,
+    7 * 1440,
+    1440,
+    60,
+    1,
+)  # minutes in a year, month, week, day, hour and minute
 
 
 def _largest(at: datetime) -> tuple[int, int]:
-    """The time from `at` to NOW in whole units of the largest fitting unit: their number, and the index in MINUTES."""
+    """The time from `at` to NOW in whole units of the largest fitting unit: their number, and the
+    index in MINUTES."""
     minutes = max(1, int((NOW - at).total_seconds() // 60))
     unit = next(unit for unit, size in enumerate(MINUTES) if minutes >= size)
     return minutes // MINUTES[unit], unit
@@ -43,11 +86,14 @@ def ago(f: RandomForum, at: datetime) -> str:
     """A relative time such as “3 weeks ago”."""
     n, unit = _largest(at)
     text = f"{n} {UNITS[f.language][unit][n > 1]}"
-    return {"en": f"{text} ago", "de": f"vor {text}", "ru": f"{text} назад", "zh": f"{text}前"}[f.language]
+    return {"en": f"{text} ago", "de": f"vor {text}", "ru": f"{text} назад", "zh": f"{text}前"}[
+        f.language
+    ]
 
 
 def ago_slack(at: datetime) -> timedelta:
-    """The deviation allowed for a relative time: one unit, or one and a half for months and years, whose lengths vary."""
+    """The deviation allowed for a relative time: one unit, or one and a half for months and years,
+    whose lengths vary."""
     _, unit = _largest(at)
     return timedelta(minutes=MINUTES[unit] * (1.5 if unit <= 1 else 1.05) + 1)
 
@@ -64,9 +110,12 @@ def z(at: datetime) -> str:
 
 
 def subsilver_time(f: RandomForum, at: datetime) -> str:
-    """Returns the time in phpBB's default format, with names of days and months in the forum's language."""
+    """Returns the time in phpBB's default format, with names of days and months in the forum's
+    language."""
     if f.language == "de":
-        return f"{SHORT['de'][at.weekday()]} {at.day}. {MON['de'][at.month - 1]} {at.year}, {at:%H:%M}"
+        return (
+            f"{SHORT['de'][at.weekday()]} {at.day}. {MON['de'][at.month - 1]} {at.year}, {at:%H:%M}"
+        )
     month = f"{at.month}月" if f.language == "zh" else MON[f.language][at.month - 1]
     return f"{SHORT[f.language][at.weekday()]} {month} {at:%d}, {at.year} {clock12(at).lower()}"
 
@@ -74,10 +123,16 @@ def subsilver_time(f: RandomForum, at: datetime) -> str:
 def elk_text(f: RandomForum, at: datetime) -> str:
     """“November 21, 2026, 02:05:00 PM” and its equivalents in other languages."""
     if f.language == "en":
-        return f"{EN_MONTH[at.month - 1]} {at:%d}, {at.year}, {at:%I:%M:%S} {'AM' if at.hour < 12 else 'PM'}"
+        return (
+            f"{EN_MONTH[at.month - 1]} {at:%d}, {at.year}, {at:%I:%M:%S}"
+            f" {'AM' if at.hour < 12 else 'PM'}"
+        )
     if f.language == "zh":
         return f"{at.year}年{at:%m}月{at:%d}日, {at:%H:%M:%S}"
-    return f"{at:%d}{'.' if f.language == 'de' else ''} {MONTHS[f.language][at.month - 1]} {at.year}, {at:%H:%M:%S}"
+    return (
+        f"{at:%d}{'.' if f.language == 'de' else ''} {MONTHS[f.language][at.month - 1]} {at.year},"
+        f" {at:%H:%M:%S}"
+    )
 
 
 def club_short(f: RandomForum, at: datetime) -> str:
@@ -91,19 +146,33 @@ def club_short(f: RandomForum, at: datetime) -> str:
 
 
 def spoken_day(f: RandomForum, at: datetime) -> str:
-    """Returns a time such as “Sat 21st Nov 2026, 2.05pm”, or its equivalent in the forum's language."""
+    """Returns a time such as “Sat 21st Nov 2026, 2.05pm”, or its equivalent in the forum's
+    language."""
     nth = "th" if 10 < at.day < 20 else {1: "st", 2: "nd", 3: "rd"}.get(at.day % 10, "th")
     half = "am" if at.hour < 12 else "pm"
     return {
-        "en": f"{SHORT['en'][at.weekday()]} {at.day}{nth} {EN_MON[at.month - 1]} {at.year}, {at.hour % 12 or 12}.{at:%M}{half}",
-        "de": f"{SHORT['de'][at.weekday()]}, {at.day}. {MONTHS['de'][at.month - 1]} {at.year} um {at:%H.%M} Uhr",
-        "ru": f"{SHORT['ru'][at.weekday()].lower()}, {at.day} {MONTHS['ru'][at.month - 1]} {at.year} в {at.hour}:{at:%M}",
-        "zh": f"{at.year}年{at.month}月{at.day}日 {'上午' if at.hour < 12 else '下午'}{at.hour % 12 or 12}:{at:%M}",
+        "en": (
+            f"{SHORT['en'][at.weekday()]} {at.day}{nth} {EN_MON[at.month - 1]} {at.year},"
+            f" {at.hour % 12 or 12}.{at:%M}{half}"
+        ),
+        "de": (
+            f"{SHORT['de'][at.weekday()]}, {at.day}. {MONTHS['de'][at.month - 1]} {at.year} um"
+            f" {at:%H.%M} Uhr"
+        ),
+        "ru": (
+            f"{SHORT['ru'][at.weekday()].lower()}, {at.day} {MONTHS['ru'][at.month - 1]} {at.year}"
+            f" в {at.hour}:{at:%M}"
+        ),
+        "zh": (
+            f"{at.year}年{at.month}月{at.day}日"
+            f" {'上午' if at.hour < 12 else '下午'}{at.hour % 12 or 12}:{at:%M}"
+        ),
     }[f.language]
 
 
 def jf_time(f: RandomForum, at: datetime) -> str:
-    """Returns a time in digits only, with seconds, in the order usual in the language; in English the day precedes the month."""
+    """Returns a time in digits only, with seconds, in the order usual in the language; in English
+    the day precedes the month."""
     return {
         "en": f"{at:%d/%m/%Y %H:%M:%S}",
         "de": f"{at:%d.%m.%Y %H:%M:%S}",
@@ -116,11 +185,15 @@ def slash_month(f: RandomForum, at: datetime) -> str:
     """Formats a time as “Sat, 21/Nov/2026 - 14:05”, or its equivalent in the forum's language."""
     if f.language == "zh":
         return f"{at.year}年{at:%m}月{at:%d}日({SHORT['zh'][at.weekday()][1]}) {at:%H}时{at:%M}分"
-    return f"{SHORT[f.language][at.weekday()]}, {at:%d}/{MON[f.language][at.month - 1]}/{at.year} - {at:%H:%M}"
+    return (
+        f"{SHORT[f.language][at.weekday()]}, {at:%d}/{MON[f.language][at.month - 1]}/{at.year} -"
+        f" {at:%H:%M}"
+    )
 
 
 def xmb_time(f: RandomForum, at: datetime) -> str:
-    """Returns a time as XMB shows it: “11-21-2026 at 02:05 PM” and its equivalents in other languages."""
+    """Returns a time as XMB shows it: “11-21-2026 at 02:05 PM” and its equivalents in other
+    languages."""
     return {
         "en": f"{at:%m-%d-%Y} at {clock12(at, pad=True)}",
         "de": f"{at:%d.%m.%Y} um {at:%H:%M}",
