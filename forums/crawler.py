@@ -487,9 +487,9 @@ def _followed(reading: PageReading, response: FetchResponse) -> PageReading:
         reading = replace(reading, next=None)
     if reading.kind is PageKind.thread:
         return reading
-    return replace(
-        reading, records=tuple(one for one in reading.records if page_key(one.url) not in marked)
-    )  # type: ignore[arg-type]  # records of one kind, as in `reading`
+    left = tuple(one for one in reading.records if page_key(one.url) not in marked)
+    # records of one kind, as in `reading`
+    return replace(reading, records=left)  # type: ignore[arg-type]
 
 
 def _boards(run: Run) -> list[Board]:

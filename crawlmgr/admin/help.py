@@ -96,11 +96,8 @@ def _show(request: HttpRequest, name: str) -> HttpResponse:
     language = "zh" if (get_language() or "").startswith("zh") else "en"
     title, html = laid_out(language, name)
     trail = [] if name == INDEX else [(_("Guide"), reverse("admin:help"))]
-    return page(
-        request,
-        "desk/help.html",
-        {"html": mark_safe(html)},  # noqa: S308 title=title, item="help", trail=trail
-    )  # noqa: S308 - our own files
+    shown = {"html": mark_safe(html)}  # noqa: S308 - our own files
+    return page(request, "desk/help.html", shown, title=title, item="help", trail=trail)
 
 
 def beside(item: str) -> str:

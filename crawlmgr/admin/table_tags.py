@@ -109,9 +109,10 @@ class AttributesNode(Node):
             TextNode(option.var) if plain else VariableNode(option),
             TextNode(after),
         ]
-        nodes: list[Node] = (
-            inside if self.condition is None else [IfNode([(self.condition, NodeList(inside))])]
-        )  # type: ignore[list-item]  # the stubs allow no conditions
+        nodes: list[Node] = inside
+        if self.condition is not None:
+            # the stubs allow no conditions
+            nodes = [IfNode([(self.condition, NodeList(inside))])]  # type: ignore[list-item]
         for node in (*inside, *nodes):
             node.token, node.origin = self.token, self.origin  # error messages show them
         return nodes

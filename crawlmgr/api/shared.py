@@ -40,9 +40,10 @@ class Narrow(Schema):
     site: int | None = Query(None, ge=0, lt=2**63)  # type: ignore[type-arg]
     # a function, typed as a class
     run: int | None = Query(None, ge=0, lt=2**63)  # type: ignore[type-arg]
-    since: AwareDatetime | None = Query(
+    # a function, typed as a class
+    since: AwareDatetime | None = Query(  # type: ignore[type-arg]
         None, description="only rows since this time; ISO 8601 with a time zone"
-    )  # type: ignore[type-arg]  # a function, typed as a class
+    )
 
     def filter(self) -> exports.Filter:
         return exports.Filter(self.site, self.run, self.since)

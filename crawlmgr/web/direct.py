@@ -114,9 +114,8 @@ class _Head(Answer):
         self.reason = reason.strip()
         self.version = 10 if version in ("HTTP/1.0", "HTTP/0.9") else 11
         # not public in http.client
-        headers = Headers(  # type: ignore[attr-defined]
-            header_pairs(http.client._read_headers(self.fp))
-        )
+        lines = http.client._read_headers(self.fp)  # type: ignore[attr-defined]
+        headers = Headers(header_pairs(lines))
         # an e-mail message there; Headers has the methods called here
         self.headers = self.msg = headers  # type: ignore[assignment]
         # not public in http.client

@@ -38,7 +38,6 @@ PACKAGES: dict[str, int] = {
 # One object in two files: the class that inherits, and what it inherits from.
 SLICES: set[tuple[str, str]] = {
     ("forums/reading/document.py:Page", "forums/reading/pagetimes.py:TimedPage"),
-    ("forums/reading/posts_set.py:PostSet", "forums/reading/posts_spans.py:PostSpans"),
     ("forums/reading/threadpeople.py:ThreadPeople", "forums/reading/threadfields.py:ThreadFields"),
     ("forums/reading/threadrows.py:ThreadRows", "forums/reading/threadpeople.py:ThreadPeople"),
 }
@@ -118,8 +117,12 @@ def _is_used_alone(base: str) -> bool:
     made, beside = False, set()
     for path, tree in statements.trees().items():
         for node in ast.walk(tree):
+            used: list[ast.expr] = []
             if isinstance(node, ast.Call):
-                made |= isinstance(node.func, ast.Name) and node.func.id == name
+                used = [node.func, *node.args]
+            elif isinstance(node, ast.ClassDef) and path == own:
+                used = node.bases
+            made |= any(isinstance(one, ast.Name) and one.id == name for one in used)
             if isinstance(node, ast.Name) and node.id == name and path != own:
                 beside.add(path)
     return made or len(beside) > 1

@@ -56,10 +56,9 @@ def store(samples: Sequence[Sample], file: Path) -> None:
         for name in ("links", "bodies")
     }
     beside = file.with_suffix(".part.npz")
+    arrays[_MARK] = np.asarray(digest_of(samples))
     # as in weights.py
-    np.savez_compressed(  # type: ignore[arg-type]
-        beside, **arrays, **{_MARK: np.asarray(digest_of(samples))}
-    )
+    np.savez_compressed(beside, **arrays)  # type: ignore[arg-type]
     beside.replace(file)
 
 
