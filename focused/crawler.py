@@ -91,6 +91,8 @@ class TopicCrawler:
         """Returns the request for an address. It is conditional (ETag, Last-Modified) if the run
         may use the archive and an archived page of the address exists (too old to be used without
         asking the site)."""
+        if item.kind in sitemaps.KINDS:
+            return FetchRequest(item.url, types=sitemaps.TYPES)
         if (
             run.parameters["options"]["source"] != "mixed"
             or (page := archive.latest(item.url)) is None

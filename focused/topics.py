@@ -3,10 +3,15 @@ and keywords from text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from html import unescape
 from typing import Any, NamedTuple
 
+from crawlmgr.web.sitemap import parse_sitemap
 from crawlmgr.web.url import canonical
 
 
@@ -61,27 +66,90 @@ def _plain(value: Any) -> Any:
 
 
 class BadLine(NamedTuple):
-    """A line of a file of seeds that is not a URL: its number, from 1, and its text."""
+    """A line of a list of seeds that cannot be taken: its number, from 1, and its text."""
 
     number: int
     text: str
 
 
+_HEADS = frozenset("url urls address link href website site seed loc 网址 链接 地址 連結".split())
+_OUTLINE = re.compile(r"<opml[\s>]", re.I)
+_OUTLINES = re.compile(r"\b(?:htmlUrl|xmlUrl)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.I)
+_JOINED = re.compile(r"\s|;\s|,(?=https?://)|/[,;]|[,;]$", re.I)
+
+
 def read_seeds(lines: Iterable[str]) -> tuple[list[str], list[BadLine]]:
-    """Reads seed URLs from lines, with `#` for comments. Returns the distinct canonical URLs in
-    order, and the lines that are not URLs.
+    """Reads seed URLs from the lines of a list, with `#` for comments. Returns the distinct
+    canonical URLs in order, and the lines that cannot be taken.
+
+    The list may also be a table (CSV, or separated by tabs or semicolons) with a column headed
+    "url" or the like, an OPML file of feeds, or a sitemap. A line with several addresses gives all
+    of them; a line that has something else beside an address is not taken, because a part of a note
+    or name would become part of the address.
     """
+    texts = list(lines)
+    begin = next((text for text in texts if text.strip()), "").lstrip("\ufeff").lstrip()
+    if begin.startswith("<"):
+        return _from_markup("\n".join(texts), begin)
+    delimiter, column = _table(begin)
+    found = _cells(texts, delimiter, column) if delimiter else enumerate(texts, start=1)
     seeds: dict[str, None] = {}
     bad: list[BadLine] = []
-    for number, line in enumerate(lines, start=1):
-        text = line.partition(" #")[0].strip()
+    for number, line in found:
+        text = line.lstrip("\ufeff").partition(" #")[0].strip()
         if not text or text.startswith("#"):
             continue
         try:
-            seeds[canonical(text)] = None
+            seeds.update(dict.fromkeys(_addresses(text)))
         except ValueError:
             bad.append(BadLine(number, text))
     return list(seeds), bad
+
+
+def _addresses(text: str) -> list[str]:
+    """Returns the canonical addresses of a line. Raises ValueError if it has anything else."""
+    plain = text[1:-1].strip() if text[:1] == text[-1:] == '"' else text
+    parts = plain.split()
+    if len(parts) > 1 and any("://" not in part for part in parts):
+        raise ValueError("text beside an address")
+    if any(_JOINED.search(part) for part in parts):
+        raise ValueError("several things in one word")
+    return [canonical(part) for part in parts]
+
+
+def _table(head: str) -> tuple[str, int]:
+    """Returns the delimiter of a table and the number of its column of addresses, from its first
+    line; ("", 0) if that line is not the head of such a table."""
+    for delimiter in "\t;,":
+        names = [name.strip().strip('"').lower() for name in head.split(delimiter)]
+        if len(names) > 1 and (wanted := [at for at, name in enumerate(names) if name in _HEADS]):
+            return delimiter, wanted[0]
+    return "", 0
+
+
+def _cells(lines: list[str], delimiter: str, column: int) -> Iterator[tuple[int, str]]:
+    """Yields number and cell of the column of each line after the head of a table; the whole line,
+    which is no address, if it has no such cell."""
+    rows = csv.reader(lines, delimiter=delimiter)
+    for row in rows:
+        if rows.line_num > 1 and any(row):
+            cell = row[column] if column < len(row) else ""
+            yield rows.line_num, cell if cell.strip() else delimiter.join(row)
+
+
+def _from_markup(text: str, begin: str) -> tuple[list[str], list[BadLine]]:
+    """Returns the addresses in an OPML file or a sitemap; its first line as one that cannot be
+    taken if it is neither, or has none."""
+    if _OUTLINE.search(text):
+        found = [unescape(one or other) for one, other in _OUTLINES.findall(text)]
+    else:
+        sitemap = parse_sitemap(text.encode(), "http://list.invalid/")
+        found = [entry.url for entry in sitemap.entries if "//list.invalid/" not in entry.url]
+    seeds: dict[str, None] = {}
+    for address in found:
+        with suppress(ValueError):
+            seeds[canonical(address)] = None
+    return list(seeds), [] if seeds else [BadLine(1, begin.strip()[:80])]
 
 
 def read_keywords(text: str) -> dict[str, float]:

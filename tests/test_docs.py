@@ -134,7 +134,10 @@ def test_names_of_buttons_and_pages_are_those_of_the_desk() -> None:
     """What the guide sets in italics with a capital stands in the interface; the Chinese page has its Chinese name."""
     named = 0
     for name in PAGES:
-        one, other = (_FENCE.sub("", (DOCS / language / name).read_text(encoding="utf-8")) for language in LANGUAGES)
+        one, other = (
+            _FENCE.sub("", (DOCS / language / name).read_text(encoding="utf-8"))
+            for language in LANGUAGES
+        )
         for text in re.findall(r"(?<![*\w])\*([A-Z][^*\n]+)\*(?!\*)", one):
             with translation.override("zh-hans"):
                 chinese = gettext(text)
@@ -224,9 +227,15 @@ def test_every_command_is_listed(language: str) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_operation_of_the_api_is_listed(language: str) -> None:
     page = (DOCS / language / "api.md").read_text(encoding="utf-8")
-    listed = {path: set(methods.split()) for methods, path in re.findall(r"^\| ([A-Z ]+) \| `(\S+)` \|", page, re.MULTILINE)}
+    listed = {
+        path: set(methods.split())
+        for methods, path in re.findall(r"^\| ([A-Z ]+) \| `(\S+)` \|", page, re.MULTILINE)
+    }
     paths = api.get_openapi_schema()["paths"]
-    assert listed == {path.removeprefix("/api/v1"): {one.upper() for one in methods} for path, methods in paths.items()}
+    assert listed == {
+        path.removeprefix("/api/v1"): {one.upper() for one in methods}
+        for path, methods in paths.items()
+    }
 
 
 @pytest.mark.once

@@ -104,6 +104,7 @@ class FetchRequest:
     `cookies` are sent, besides those of the settings, to the origin of `url` only, not after a
     redirect to another one. The response to a `confidential` request is not archived.
     `refuses_redirect`, if given, returns True for an address to which a redirect is not followed.
+    `types` are prefixes of media types that are accepted beside those of the settings.
     """
 
     url: str
@@ -115,6 +116,7 @@ class FetchRequest:
     cookies: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     confidential: bool = False
     refuses_redirect: Callable[[str], bool] | None = None
+    types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -432,7 +432,7 @@ class Fetcher:
         set_cookies = "set-cookie" in raw.headers
         if set_cookies:
             take_cookies(origin.cookies, prepared, raw.headers)
-        return receive(blank, raw, exchange), set_cookies
+        return receive(blank, raw, exchange, step.types), set_cookies
 
     def _send(
         self, adapter: _Adapter, prepared: requests.PreparedRequest, exchange: Exchange

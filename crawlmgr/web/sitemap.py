@@ -25,6 +25,9 @@ _KINDS = {"urlset": "urlset", "sitemapindex": "index", "rss": "rss", "RDF": "rss
 _ITEMS = {"url": "urlset", "sitemap": "index", "item": "rss", "entry": "atom"}
 _DATES = {"lastmod", "pubDate", "updated", "published", "date"}
 _BARE_AMPERSAND = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);)(?!\0)")
+_DECLARED = re.compile(rb"<\?xml[^>]{0,200}\?>\s*<|<(?:[\w-]+:)?(?:urlset|sitemapindex)\b")
+_LEAD_BYTES = 4_096
+"""Bytes in which the beginning of an XML document is searched for."""
 _W3C = re.compile(r"(\d{4})(?:-(\d\d?)(?:-(\d\d?))?)?")
 
 
@@ -65,7 +68,7 @@ def parse_sitemap(body: bytes, url: str) -> Sitemap:
     if len(body) > MAX_BYTES:
         body, cut = body[:MAX_BYTES], True
     start = body.lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\0")[:1]
-    if start == b"<":
+    if start == b"<" or _DECLARED.search(body[:_LEAD_BYTES]):
         return _from_xml(body, url, cut)
     return (
         _collect("text", ((line, "") for line in decode(body)[0].splitlines()), url, cut)
@@ -82,9 +85,11 @@ def _from_xml(body: bytes, url: str, cut: bool) -> Sitemap:
         or b"\0<\0!\0E\0N\0T\0I\0T\0Y" in body
     ):
         return Sitemap("unknown", cut=True)
-    body = _BARE_AMPERSAND.sub(
-        b"&amp;", body
-    )  # an unescaped & is common in practice, and the parser would cut the address there
+    # Servers put blank lines, notices or markup of their own before the declaration.
+    declared = body.find(b"<?xml")
+    body = body[declared:] if declared > 0 else body
+    # An unescaped & is common in practice, and the parser would cut the address there.
+    body = _BARE_AMPERSAND.sub(b"&amp;", body)
     reader = etree.iterparse(
         io.BytesIO(body),
         events=("start", "end"),

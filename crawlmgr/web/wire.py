@@ -265,9 +265,11 @@ def read_body(raw: Any, limit: int, exchange: Exchange) -> tuple[bytes, Failure 
     return bytes(body), None, ""
 
 
-def receive(blank: FetchResponse, raw: Any, exchange: Exchange) -> FetchResponse:
+def receive(
+    blank: FetchResponse, raw: Any, exchange: Exchange, types: tuple[str, ...] = ()
+) -> FetchResponse:
     """Reads the body of the response `raw` within the limits, decodes its Content-Encoding, and
-    returns `blank` with all fields of the response filled in."""
+    returns `blank` with all fields of the response filled in. `types`: as in `FetchRequest`."""
     settings = exchange.settings
     headers = tuple(raw.headers.iteritems())
     content_type = raw.headers.get("content-type", "")
@@ -278,7 +280,8 @@ def receive(blank: FetchResponse, raw: Any, exchange: Exchange) -> FetchResponse
     limit = (
         min(_REDIRECT_BODY_BYTES, settings.max_body_bytes) if redirect else settings.max_body_bytes
     )
-    if 200 <= raw.status < 300 and not is_accepted(content_type, settings.accepted_types):
+    accepted = settings.accepted_types and settings.accepted_types + types
+    if 200 <= raw.status < 300 and not is_accepted(content_type, accepted):
         failure, detail = Failure.type, content_type
         raw.close()
     else:

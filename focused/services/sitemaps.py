@@ -21,6 +21,8 @@ from focused.services.sessions import Session
 
 WHOLE, PART = "sitemap", "sitemap-part"
 KINDS = (WHOLE, PART)
+TYPES = ("application/x-gzip", "application/gzip", "application/octet-stream")
+"""Media types with which servers send compressed sitemaps; no page has them."""
 MAX_SITEMAPS = (
     2  # maximum number of sitemaps of a host that are requested; its robots.txt may name more
 )

@@ -139,6 +139,44 @@ def test_seeds_files_report_bad_lines_and_go_on():
     assert [(line.number, line.text) for line in bad] == [(5, "ftp://x/"), (6, "nonsense")]
 
 
+@pytest.mark.parametrize(
+    ("lines", "seeds", "bad"),
+    [
+        (["http://h.example/ ; note", "http://a.example/,Lamps"], [], [1, 2]),
+        (["Lamps http://l.example/", "http://l.example/\tLamps"], [], [1, 2]),
+        (["http://j.example/\thttp://k.example/"], ["http://j.example/", "http://k.example/"], []),
+        (["http://j.example/,http://k.example/"], [], [1]),
+        (
+            ['"http://e.example/q,r"', "http://s.example/a-1,00.html"],
+            ["http://e.example/q,r", "http://s.example/a-1,00.html"],
+            [],
+        ),
+        (
+            ["name,url", "Lamps,http://l.example/", '"a, b",http://m.example/'],
+            ["http://l.example/", "http://m.example/"],
+            [],
+        ),
+        (["网址;说明", "http://l.example/;灯", "ftp://x/;y"], ["http://l.example/"], [3]),
+        (["url\tnote", "\tLamps", ""], [], [2]),
+        (["\ufeffhttp://a.example/"], ["http://a.example/"], []),
+        (
+            ['<opml><body><outline xmlUrl="http://n.example/f?a=1&amp;b=2"/></body></opml>'],
+            ["http://n.example/f?a=1&b=2"],
+            [],
+        ),
+        (
+            ["<?xml version='1.0'?>", "<urlset><url><loc>http://p.example/1</loc></url></urlset>"],
+            ["http://p.example/1"],
+            [],
+        ),
+        (["<html><body>http://p.example/1</body></html>"], [], [1]),
+    ],
+)
+def test_lists_of_other_forms_are_read_or_refused_line_by_line(lines, seeds, bad):
+    found, wrong = read_seeds(lines)
+    assert found == seeds and [line.number for line in wrong] == bad
+
+
 def test_keywords_with_weights():
     assert read_keywords("网页， crawler=0.5\n office hours,") == {
         "网页": 1.0,

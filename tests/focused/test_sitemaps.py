@@ -3,6 +3,7 @@ are fetched; pages per host are limited."""
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 
 import pytest
@@ -173,3 +174,11 @@ def test_runs_over_many_hosts_have_a_limit_of_pages_per_host(site: LocalSite) ->
     assert limit(pages_per_host=0) is None
     Run.objects.all().delete()
     assert limit(source="archive") is None
+
+
+@pytest.mark.parametrize("kind", ["application/x-gzip", "application/gzip"])
+def test_a_compressed_sitemap_is_read_whatever_its_media_type(site: LocalSite, kind: str) -> None:
+    part = f"<urlset><url><loc>{site.url(HIDDEN[0])}</loc></url></urlset>".encode()
+    site.add("/part.xml", Reply(gzip.compress(part), content_type=kind))
+    run = crawled(topic_of(site), "best_first", sitemaps=True)
+    assert sorted(fetched(run, site)) == [HIDDEN[0], "/seed"]

@@ -217,3 +217,14 @@ def test_nothing_makes_it_raise(body: bytes) -> None:
 )
 def test_dates(text: str, expected: datetime | None) -> None:
     assert parse_moment(text) == expected
+
+
+@pytest.mark.parametrize(
+    "lead",
+    [b"\n\n", b"<!-- made at noon -->\n", b"Warning: cache is old\n<br>", b"\xef\xbb\xbf \r\n"],
+)
+def test_what_stands_before_the_declaration_does_not_matter(lead: bytes) -> None:
+    whole = b'<?xml version="1.0"?><urlset><url><loc>http://a.example/1</loc></url></urlset>'
+    assert [entry.url for entry in parse_sitemap(lead + whole, URL).entries] == [
+        "http://a.example/1"
+    ]
