@@ -131,7 +131,8 @@ def test_the_guide_on_the_desk_has_a_part_of_every_strategy(
 
 @pytest.mark.once
 def test_names_of_buttons_and_pages_are_those_of_the_desk() -> None:
-    """What the guide sets in italics with a capital stands in the interface; the Chinese page has its Chinese name."""
+    """What the guide sets in italics with a capital stands in the interface; the Chinese page has
+    its Chinese name."""
     named = 0
     for name in PAGES:
         one, other = (
