@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from crawlmgr import private_files
+from crawlmgr.installation import extras
 
 POOL_IDLE_SECONDS = 30.0
 """Seconds after which a process closes an unused connection in its pool of database connections."""
@@ -21,6 +22,12 @@ POOL_IDLE_SECONDS = 30.0
 def refuse(name: str, why: str) -> NoReturn:
     """Exits the process with one line that names the variable and tells what is wrong."""
     sys.exit(f"{name}: {why}")
+
+
+def need(name: str, extra: str) -> None:
+    """Exits the process if the libraries that the value of a variable calls for are missing."""
+    if extras.missing(extra):
+        refuse(name, f"{extras.advice(extra)}.")
 
 
 def number(name: str, default: float, low: float, high: float) -> float:
@@ -102,6 +109,8 @@ def store(name: str) -> str:
             name,
             f"{text!r} is not the address of a store; write s3://bucket or s3://bucket/folder.",
         )
+    if text:
+        need(name, "s3")
     return text
 
 
@@ -131,6 +140,8 @@ def broker(name: str) -> str:
             "is not a broker's address; write redis://host:6379/0, rediss://:password@host/0 or"
             " unix:///path/of/socket.",
         )
+    if text:
+        need(name, "redis")
     return text
 
 
@@ -259,6 +270,7 @@ def database(folder: Path) -> dict[str, Any]:
         )
     if not parts.path.strip("/"):
         refuse("DATABASE_URL", "the name of the database is missing: postgresql://user@host/name.")
+    need("DATABASE_URL", "postgres")
     options: dict[str, Any] = dict(parse_qsl(parts.query))
     most = whole("CRAWLMGR_DATABASE_POOL", 0, 0, 64)
     if most:

@@ -4,7 +4,6 @@ invalid one ends the process."""
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from django.templatetags.static import static
@@ -12,13 +11,14 @@ from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
 from crawlmgr import environment, logs
+from crawlmgr.installation import files
 from crawlmgr.web.window import share_memory
 
 # called before a library starts threads: the first thread fixes the number of malloc arenas
 share_memory()
 
-BASE_DIR = Path(__file__).resolve().parent.parent
-DATA_DIR = environment.data_folder(BASE_DIR / "var")
+BASE_DIR = files.BASE
+DATA_DIR = environment.data_folder(files.default_data())
 ARCHIVE_DIR = DATA_DIR / "archive"
 # s3://bucket/folder to which completed WARC files are moved; "" to keep them in ARCHIVE_DIR
 ARCHIVE_STORE = environment.store("CRAWLMGR_ARCHIVE_STORE")
@@ -285,7 +285,7 @@ WSGI_APPLICATION = "crawlmgr.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [files.TEMPLATES],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -357,7 +357,7 @@ USE_I18N = True
 USE_TZ = True
 
 STATIC_URL = "static/"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [files.STATIC]
 STATIC_ROOT = DATA_DIR / "static"
 MAX_UPLOAD_BYTES = 125_000_000  # maximum size of a request's body, including uploaded files
 CSRF_FAILURE_VIEW = "crawlmgr.admin.errors.forged"

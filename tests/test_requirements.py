@@ -6,12 +6,16 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+
+from crawlmgr.installation import extras
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("crawlmgr", "forums", "focused", "deepweb")
@@ -84,6 +88,39 @@ def test_each_import_of_the_program_is_a_requirement() -> None:
         if module not in COMPARED and not distributions().get(module, set()) & named
     }
     assert not missing, f"imported, but not in requirements.txt: {missing}"
+
+
+def test_the_package_allows_the_pinned_versions_and_names_no_other_library() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    optional = project["optional-dependencies"]
+    allowed = [
+        Requirement(text)
+        for texts in (project["dependencies"], *optional.values())
+        for text in texts
+    ]
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    pins = [Requirement(line.partition("#")[0]) for line in lines if line and line[0] != "#"]
+    ranges = {normal(one.name): one for one in allowed}
+    assert len(ranges) == len(allowed) == len(pins) and ranges.keys() == pinned("requirements.txt")
+    wrong = [
+        str(pin)
+        for pin in pins
+        if pin.extras != ranges[normal(pin.name)].extras
+        or next(iter(pin.specifier)).version not in ranges[normal(pin.name)].specifier
+    ]
+    assert not wrong, "outside the ranges of pyproject.toml: " + ", ".join(wrong)
+
+
+def test_the_extras_of_the_package_install_the_modules_that_are_looked_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    installed = {
+        extra: {normal(Requirement(text).name) for text in texts}
+        for extra, texts in project["optional-dependencies"].items()
+    }
+    assert installed == {
+        extra: set().union(*(distributions()[module] for module in one.modules))
+        for extra, one in extras.EXTRAS.items()
+    }
 
 
 def test_no_requirement_stands_twice() -> None:

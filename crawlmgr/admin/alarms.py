@@ -14,9 +14,11 @@ from django.urls import reverse
 from django.utils.translation import get_language, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
 
+from crawlmgr.admin import words
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import admin_view, back, opens_nothing, page, post_view
+from crawlmgr.installation import extras
 from crawlmgr.models import Alarm, AlarmChannel, AlarmMessage, ChannelKind
 from crawlmgr.services import alarm_channels, alarms
 from crawlmgr.services.alarm_causes import RULES
@@ -103,6 +105,8 @@ class ChannelForm(forms.Form):
             self.fields["url"].help_text = _(
                 "An Apprise URL, such as slack://…, tgram://…, ntfy://…, dingtalk://…"
             )
+            if extras.missing("chat"):
+                self.fields["url"].help_text += f" ({words.to_install('chat')})"
         for name, field in self.fields.items():
             if name not in ("rules", "allow_private"):
                 field.widget.attrs["class"] = "field"

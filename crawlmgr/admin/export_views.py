@@ -25,7 +25,7 @@ from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_view
 from crawlmgr.models import ACTIVE, Every, Export, Run, RunState
-from crawlmgr.services import exports, saved_exports
+from crawlmgr.services import export_writers, exports, saved_exports
 
 MAY_ADD, MAY_CHANGE, MAY_DELETE = (
     "crawlmgr.add_export",
@@ -62,6 +62,13 @@ def _runs() -> list[tuple[int, str]]:
         if kind in settings.CRAWLERS
     ]
     return named[:MAX_RUNS]
+
+
+def _offered(fmt: str) -> str:
+    """Returns the name of a format as it is offered in the form, with what has to be installed
+    before it can be written."""
+    extra = export_writers.lacking(fmt)
+    return f"{FORMATS[fmt]} ({words.to_install(extra)})" if extra else str(FORMATS[fmt])
 
 
 class ExportForm(forms.Form):
@@ -121,7 +128,7 @@ class ExportForm(forms.Form):
         formats = saved_exports.FORMATS if table == "pages" else exports.FORMATS
         # declared as a field with choices
         self.fields["format"].choices = [  # type: ignore[attr-defined]
-            (name, FORMATS[name]) for name in formats
+            (name, _offered(name)) for name in formats
         ]
         offer = SITES.get(table)
         # declared as a NamedField

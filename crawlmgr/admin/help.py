@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from pathlib import Path
 
 import markdown
 from django.http import Http404, HttpRequest, HttpResponse
@@ -17,8 +16,8 @@ from django.utils.translation import gettext as _
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import admin_view, page
+from crawlmgr.installation.files import GUIDE
 
-ROOT = Path(__file__).resolve().parents[2] / "docs"
 INDEX = "index"
 # page of the guide that explains an item of the navigation tree, by the first part of the item's
 # key (up to the colon)
@@ -56,14 +55,14 @@ _LINK = re.compile(r'href="(?!https?:|#|/)([a-z-]+)\.md(#[a-z-]+)?"')
 
 def pages() -> list[str]:
     """Returns the names of all pages of the guide."""
-    return sorted(path.stem for path in (ROOT / "en").glob("*.md"))
+    return sorted(path.stem for path in (GUIDE / "en").glob("*.md"))
 
 
 @lru_cache(maxsize=64)
 def laid_out(language: str, name: str) -> tuple[str, str]:
     """Returns the title and the HTML of a page of the guide. The files are part of the project, so
     their HTML is trusted. Raises FileNotFoundError if the page does not exist in this language."""
-    text = (ROOT / language / f"{name}.md").read_text(encoding="utf-8")
+    text = (GUIDE / language / f"{name}.md").read_text(encoding="utf-8")
     text = COMPLETED.get(name, str)(text)
     title, _line, rest = text.removeprefix("# ").partition("\n")
     html = markdown.markdown(rest, extensions=["tables", "fenced_code", "attr_list"])

@@ -9,6 +9,7 @@ from django.utils.dates import WEEKDAYS_ABBR
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
+from crawlmgr.installation import extras
 from crawlmgr.models import Event, UrlState
 from crawlmgr.services import backups, missed, timings
 from crawlmgr.services.reason_words import SAID as SAID
@@ -46,6 +47,11 @@ OF_KIND: dict[str, dict[str, str]] = {
     "deepweb-harvest": {"unreachable": gettext_noop("the site could not be reached")},
 }
 """Texts for codes that mean something different for runs of a kind, by kind and code."""
+
+
+def to_install(extra: str) -> str:
+    """Returns the text that tells how to install the libraries of a feature."""
+    return _("not installed here: %(command)s") % {"command": extras.command(extra)}
 
 
 def ended(kind: str, code: str) -> str:

@@ -21,7 +21,7 @@ from crawlmgr.api.base import api, changes, page_of
 from crawlmgr.models import Event, Host, Run
 from crawlmgr.reads import in_flight, reports, waiting
 from crawlmgr.reads import status as status_reads
-from crawlmgr.services import export_formats, exports, nodes, recurring, runs
+from crawlmgr.services import export_formats, export_writers, exports, nodes, recurring, runs
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="maximum number of rows per page")]
 Key = Annotated[int, Query(ge=0, lt=2**63)]
@@ -240,7 +240,8 @@ def host_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[
 def table_list(request: HttpRequest) -> dict[str, Any]:
     found = {name: (table.plain or table).columns for name, table in exports.tables().items()}
     tables = [{"name": name, "columns": list(columns)} for name, columns in found.items()]
-    return {"tables": tables, "formats": list(exports.FORMATS)}
+    formats = [fmt for fmt in exports.FORMATS if not export_writers.lacking(fmt)]
+    return {"tables": tables, "formats": formats}
 
 
 @api.get(

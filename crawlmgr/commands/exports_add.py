@@ -7,11 +7,12 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
+from crawlmgr.installation import extras
 from crawlmgr.management import database
 from crawlmgr.management.arguments import key, moment, names
 from crawlmgr.management.base import Result
 from crawlmgr.models import Every, Export
-from crawlmgr.services import exports, saved_exports
+from crawlmgr.services import export_writers, exports, saved_exports
 
 HELP = "save an export: table, format and interval"
 
@@ -54,6 +55,8 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: dict[str, Any]) -> Result:
     database.ready()
+    if extra := export_writers.lacking(options["format"]):
+        raise extras.Missing(extra)
     now = SYSTEM.now()
     named = (
         "name",

@@ -31,6 +31,7 @@ from crawlmgr.supervisor import AlreadyRunning, Child, StallDetector, Supervisor
 log = logging.getLogger("crawlmgr.supervisor")
 GRACE_SECONDS = 5.0
 WEB = "web server"
+PROGRAM = "crawlmgr.management.program"  # the module that runs every command
 ATTEMPTS = 3
 REFUSED = 2  # exit status of a forked process whose work raised CommandError
 DOUBT_TICKS = 3
@@ -60,10 +61,9 @@ def cluster(node: str, queue_name: str, workers: int) -> Cluster:
         "CRAWLMGR_WORKERS": str(workers),
         "Q_CLUSTER_NAME": queue_name,
     }
-    program = [str(settings.BASE_DIR / "manage.py"), "cluster"]
     child = Child(
         f"worker cluster {node}",
-        program,
+        [PROGRAM, "cluster"],
         folder=settings.BASE_DIR,
         environment=environment,
         ends_early=True,

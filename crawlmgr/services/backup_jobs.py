@@ -34,7 +34,6 @@ from crawlmgr.services import backups
 STEP_SECONDS = 5.0
 LOOK_SECONDS = 0.2
 MAX_TRIES = 3
-MANAGE = Path(__file__).resolve().parents[2] / "manage.py"
 Pulse = Callable[[], None]
 # child processes of this worker; they are polled, so that none that has ended remains as a zombie
 _children: list[subprocess.Popen[bytes]] = []
@@ -94,6 +93,7 @@ class BackupJob:
             # this program itself, with a path of its own making
             child = subprocess.Popen(  # noqa: S603
                 command(self.path),
+                cwd=settings.BASE_DIR,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=said,
@@ -162,7 +162,7 @@ def sweep(now: datetime) -> int:
 
 def command(path: Path) -> list[str]:
     """Returns the command line of the process that makes a backup."""
-    return [sys.executable, str(MANAGE), "backup", str(path)]
+    return [sys.executable, "-m", "crawlmgr.management.program", "backup", str(path)]
 
 
 def expected_bytes() -> int:

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from crawlmgr.installation.extras import missing, needed
 from crawlmgr.services.export_formats import TEXTS, Kinds, plain
 from crawlmgr.services.export_sheets import SheetWriter
 
@@ -137,9 +138,10 @@ class ParquetWriter:
     groups of these files into one."""
 
     def __init__(self, folder: Path, columns: Sequence[str], kinds: Kinds, state: State) -> None:
-        from pyarrow import parquet
+        with needed("parquet"):
+            from pyarrow import parquet
 
-        pa = _arrow()
+            pa = _arrow()
         self.pa, self.parquet, self.folder, self.columns, self.kinds = (
             pa,
             parquet,
@@ -254,6 +256,12 @@ class _NoPandas:
 FILES = ("xlsx", "parquet", "sqlite")
 """The formats that are not text, so that they can only be written as files."""
 FORMATS = (*TEXTS, *FILES)
+
+
+def lacking(fmt: str) -> str:
+    """Returns the extra of the package that must be installed before a format can be written; ""
+    if it can be written already."""
+    return "parquet" if fmt == "parquet" and missing("parquet") else ""
 
 
 def opened(

@@ -12,6 +12,8 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from django.conf import settings
 
+from crawlmgr.installation import extras
+
 SCHEME = "s3://"
 TRIES = 4
 CONNECT_SECONDS, READ_SECONDS = 10, 30
@@ -124,8 +126,12 @@ def _ask(call: Callable[[Any], Answer]) -> Answer | None:
     """Calls `call` with the store's client and returns the result; None if the object does not
     exist. If the response was truncated, the call is repeated. Raises Unreachable if the object
     store cannot be reached."""
-    from boto3.exceptions import Boto3Error
-    from botocore.exceptions import BotoCoreError, ClientError
+    try:
+        with extras.needed("s3"):
+            from boto3.exceptions import Boto3Error
+            from botocore.exceptions import BotoCoreError, ClientError
+    except extras.Missing as error:
+        raise Unreachable(str(error)) from error
 
     trouble = ""
     for _try in range(TRIES):

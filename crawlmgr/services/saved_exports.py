@@ -13,8 +13,9 @@ from typing import IO, Any
 from django.conf import settings
 from django.db import transaction
 
+from crawlmgr.installation import extras
 from crawlmgr.models import ACTIVE, Every, Export, ExportFile, Run, Timing
-from crawlmgr.services import events, export_formats, exports, missed, runs, timings
+from crawlmgr.services import events, export_formats, export_writers, exports, missed, runs, timings
 
 KIND = "export"
 WARC = "warc"
@@ -33,6 +34,8 @@ def check(export: Export) -> None:
         )
     if export.format not in FORMATS:
         raise ValueError(f"there is no format {export.format!r}; there are {', '.join(FORMATS)}")
+    if extra := export_writers.lacking(export.format):
+        raise ValueError(extras.advice(extra))
     if export.format == WARC and (export.table != "pages" or export.run is None):
         raise ValueError("WARC holds the pages of one run: choose the table pages and name the run")
     if export.every_hours not in Every.values:

@@ -18,6 +18,7 @@ import requests
 from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError, ProtocolError
 from urllib3.util import connection
 
+from crawlmgr.installation import extras
 from crawlmgr.web.guard import AddressRefused, check_address
 
 CONNECT_SECONDS, ANSWER_SECONDS = 10.0, 20.0
@@ -282,8 +283,11 @@ def send_chat(
 
 @cache
 def _apprise() -> Any:
-    import apprise  # imported on first use: it takes 30 MB, and only chat services need it
-
+    try:
+        with extras.needed("chat"):
+            import apprise  # imported on first use: it takes 30 MB
+    except extras.Missing as error:
+        raise ValueError(str(error)) from error
     return apprise.Apprise
 
 

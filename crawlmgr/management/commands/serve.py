@@ -22,6 +22,7 @@ from crawlmgr import environment
 from crawlmgr.management import database
 from crawlmgr.management.base import say
 from crawlmgr.management.supervision import (
+    PROGRAM,
     WEB,
     cluster,
     in_subprocess,
@@ -167,7 +168,9 @@ class Command(BaseCommand):
         loopback = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
         shown = Address(loopback.get(bound.host, bound.host), bound.port)
         (settings.DATA_DIR / ADDRESS).write_text(str(shown), encoding="ascii", errors="replace")
-        self.stdout.write(f"Crawl manager: http://{shown}/\n{login}\nStop with Ctrl-C.")
+        self.stdout.write(
+            f"Crawl manager: http://{shown}/\n{login}\nData: {settings.DATA_DIR}\nStop with Ctrl-C."
+        )
         self.stdout.flush()
         if bound.host in ANY_ADDRESS and "CRAWLMGR_ALLOWED_HOSTS" not in os.environ:
             say(
@@ -225,11 +228,10 @@ def _web(bound: Address, listener: socket.socket) -> Child:
 def _demonstration() -> Child:
     """Returns the child process that runs `demo`. It runs from when a user starts the demonstration
     in the web interface until it is stopped there."""
-    program = [str(settings.BASE_DIR / "manage.py"), "demo"]
     environment = {"CRAWLMGR_DATA": str(settings.DATA_DIR)}
     return Child(
         "demonstration",
-        program,
+        [PROGRAM, "demo"],
         folder=settings.BASE_DIR,
         environment=environment,
         wanted=demonstration.is_requested,

@@ -1,0 +1,31 @@
+"""Entry point of all commands: `crawlmgr COMMAND …` where the package is installed, `manage.py
+COMMAND …` in a checkout."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from django.core.management import execute_from_command_line
+
+from crawlmgr.installation import extras
+
+
+def main() -> None:
+    """Runs the command on the command line; ends the process with status 1 and one line if the
+    libraries of an extra are missing."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crawlmgr.settings")
+    try:
+        execute_from_command_line(sys.argv)
+        sys.stdout.flush()
+    except extras.Missing as error:
+        sys.exit(f"CommandError: {error}.")
+    except BrokenPipeError:
+        # the reader, such as `… | head`, has closed the pipe; what is left in the buffer is
+        # discarded
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
