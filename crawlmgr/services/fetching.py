@@ -156,12 +156,12 @@ class WebSession:
         if not self.settings.respect_robots:
             return True, ""
         now = self.clock.now()
-        if host.robots_expires_at is None or host.robots_expires_at <= now:
+        if not _is_fresh(host, now):
             if host.pk in self._just_read:
                 self._just_read.discard(host.pk)
             else:
                 host.refresh_from_db()
-            if host.robots_expires_at is None or host.robots_expires_at <= now:
+            if not _is_fresh(host, now):
                 return None
         if _rules(host.robots_text, host.robots_verdict).allowed(url):
             return True, ""
@@ -272,6 +272,13 @@ def known_to_allow(url: str, respect_robots: bool) -> bool:
         return True
     host = Host.objects.filter(key=host_key(url), robots_fetched_at__isnull=False).first()
     return host is not None and _rules(host.robots_text, host.robots_verdict).allowed(url)
+
+
+def _is_fresh(host: Host, now: datetime) -> bool:
+    """Tells whether the stored robots.txt of a host is valid: it has not expired, and was not
+    stored by a clock that was ahead."""
+    expires = host.robots_expires_at
+    return expires is not None and now < expires <= now + robots.LONGEST_CACHE
 
 
 @lru_cache(maxsize=512)

@@ -18,6 +18,7 @@ from django.db.models import Count, Min
 from crawlmgr.models import Host, Run, RunHost, Url, UrlState
 from crawlmgr.services import hosts, sql
 from crawlmgr.services.hosts import OwnPace
+from crawlmgr.web.politeness import LONGEST_PAUSE
 from crawlmgr.web.url import host_key, url_hash
 
 log = logging.getLogger("crawlmgr.frontier")
@@ -345,7 +346,16 @@ def next_turn(run_id: int, now: datetime) -> Wait | None:
             until = max(due, entry.host.next_at)
         if best is None or until < best.until:
             best = Wait(entry.host.key, until)
+    if best is not None and best.until > now + LONGEST_PAUSE and _cut_waits(run_id, now):
+        return next_turn(run_id, now)
     return best
+
+
+def _cut_waits(run_id: int, now: datetime) -> bool:
+    """Ends waits of hosts and of the run's addresses that are longer than any rule makes them, as
+    after a clock that was wrong; tells whether there were any."""
+    late = Url.objects.filter(run_id=run_id, due_at__gt=now + LONGEST_PAUSE)
+    return bool(hosts.cut_pauses(now)) | bool(late.update(due_at=now))
 
 
 def reclaim(run_id: int, now: datetime, fence: int) -> int:

@@ -9,12 +9,13 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from django.db import connection, transaction
+from django.db.models import Q
 
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Host
-from crawlmgr.services import sql
+from crawlmgr.services import events, sql
 from crawlmgr.web.exchange import FetchResponse
-from crawlmgr.web.politeness import HostState, PacePolicy, after, pace
+from crawlmgr.web.politeness import LONGEST_PAUSE, HostState, PacePolicy, after, pace, wished
 
 MAX_KNOWN = 65_536
 _SOME = 500
@@ -146,6 +147,22 @@ def take_turns(delays: Mapping[int, float], now: datetime) -> set[int]:
             row[0] for row in sql.fetch(statement, (now + timedelta(seconds=delay), now, *ids, now))
         )
     return taken
+
+
+def cut_pauses(now: datetime) -> int:
+    """Lets hosts be requested whose next request time, or time of a Retry-After, is further ahead
+    than any rule can make it: a clock was wrong when it was stored. Records an event for each, and
+    returns their number."""
+    latest = now + LONGEST_PAUSE
+    ahead = Q(next_at__gt=latest) | Q(retry_after_until__gt=latest)
+    with transaction.atomic():
+        found = list(Host.objects.filter(ahead).values_list("pk", "key", "next_at"))
+        Host.objects.filter(pk__in=[pk for pk, _key, _at in found]).update(
+            next_at=now, retry_after_until=None
+        )
+        for pk, key, at in found:
+            events.warn("pause_cut", f"{key}: {at:%Y-%m-%d %H:%M}", now=now, host_id=pk)
+    return len(found)
 
 
 def give_turn_back(pk: int, next_at: datetime, last_request_at: datetime | None) -> None:
@@ -281,6 +298,11 @@ def _settle_fully(
     next_at, failures, until, crawl_delay, delay = sql.fetch(_CLOCK + sql.locking(), (host.pk,))[0]
     state = HostState(sql.moment(next_at) or now, failures, sql.moment(until), crawl_delay)
     state = after(state, response, now, PacePolicy(delay_seconds=delay), sent_at)
+    wish = wished(response, now)
+    if wish is not None and wish > now + LONGEST_PAUSE:
+        events.warn(
+            "retry_after_cut", f"{host.key}: {wish:%Y-%m-%d %H:%M}", now=now, host_id=host.pk
+        )
     clock = (state.next_at, state.failures, state.retry_after_until, response.status or None)
     sql.execute(_SETTLE, (*clock, problem[:300], *sums, host.pk))
     host.failures, host.delay_seconds, host.crawl_delay_seconds = state.failures, delay, crawl_delay

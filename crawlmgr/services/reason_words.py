@@ -35,6 +35,13 @@ SAID: dict[str, str] = {
     "layout_changed": gettext_noop(
         "the page layout has changed and could not be learned again; nothing was stored"
     ),
+    "retry_after_cut": gettext_noop(
+        "the host asked us to wait for more than a day: it is asked again after a day"
+    ),
+    "pause_cut": gettext_noop(
+        "the next request to the host was stored too far ahead, by a clock that was wrong: the"
+        " host is asked now"
+    ),
     "host_unreachable": gettext_noop(
         "the host could not be reached; its other addresses were given up"
     ),

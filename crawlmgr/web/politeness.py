@@ -23,7 +23,9 @@ HOST_FAILURES = frozenset(
     }
 )
 BUSY = frozenset({429, 503})
-LONGEST_WISH = timedelta(days=366)
+LONGEST_PAUSE = timedelta(days=1)
+"""Longest pause of a host that any rule makes: a longer Retry-After is cut to it, and a stored time
+further ahead comes from a clock that was wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ class PacePolicy:
 
 def parse_retry_after(value: str | None, now: datetime) -> datetime | None:
     """Returns the time that a Retry-After header names, either in seconds from `now` or as an HTTP
-    date; None if it is neither. The result is never before `now` and at most 366 days after it.
+    date; None if it is neither. The result is never before `now`; `after` obeys it for at most
+    LONGEST_PAUSE.
 
     >>> parse_retry_after("120", datetime(2026, 1, 1, tzinfo=UTC)).isoformat()
     '2026-01-01T00:02:00+00:00'
@@ -61,15 +64,22 @@ def parse_retry_after(value: str | None, now: datetime) -> datetime | None:
     text = (value or "").strip()
     if not text:
         return None
-    latest = now + LONGEST_WISH
     if text.isascii() and text.isdigit():
-        return min(now + timedelta(seconds=int(text[:9])), latest)
+        return now + timedelta(seconds=int(text[:9]))
     try:
         moment = parsedate_to_datetime(text)
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, TypeError, OverflowError):
         return None
-    return min(max(moment, now), latest)
+    return max(moment, now)
+
+
+def wished(response: FetchResponse, now: datetime) -> datetime | None:
+    """Returns the time that the Retry-After header of a response with 429, 503 or 3xx names,
+    however late; None without one."""
+    if response.status in BUSY or 300 <= response.status < 400:
+        return parse_retry_after(response.header("retry-after"), now)
+    return None
 
 
 def pace(state: HostState, policy: PacePolicy) -> float:
@@ -100,18 +110,15 @@ def after(
 
     The delay counts from `sent_at`, the time the last request was sent (None: from `now`);
     Retry-After and back-off count from `now`. A success resets the failures. Retry-After is obeyed
-    in full with 429, 503 and 3xx; 429 and 503 without it back off as an unreachable host does.
-    `next_at` never becomes earlier, so that a long Retry-After is not shortened by a later
-    response.
+    for up to LONGEST_PAUSE with 429, 503 and 3xx; 429 and 503 without it back off as an unreachable
+    host does. `next_at` never becomes earlier, so that a long Retry-After is not shortened by a
+    later response.
     """
-    busy = response.status in BUSY
-    failed = response.failure in HOST_FAILURES or busy
+    failed = response.failure in HOST_FAILURES or response.status in BUSY
     failures = state.failures + 1 if failed else 0
-    wish = (
-        parse_retry_after(response.header("retry-after"), now)
-        if busy or 300 <= response.status < 400
-        else None
-    )
+    wish = wished(response, now)
+    if wish is not None:
+        wish = min(wish, now + LONGEST_PAUSE)
     until = max(
         (t for t in (wish, state.retry_after_until) if t is not None and t > now), default=None
     )

@@ -9,7 +9,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from crawlmgr.models import Host, Run, Url, UrlState
+from crawlmgr.models import Event, Host, Run, Url, UrlState
 from crawlmgr.services import frontier, hosts, runs
 from crawlmgr.services.frontier import NewUrl
 
@@ -127,6 +127,18 @@ def test_waiting_is_told_with_host_and_time(run: Run) -> None:
     assert frontier.next_turn(run.pk, NOW) == frontier.Wait("a.example", NOW + timedelta(minutes=9))
     assert frontier.claim(run.pk, 1, NOW + timedelta(minutes=9), 60) is not None
     assert frontier.next_turn(run.pk, NOW) is None
+
+
+def test_waits_stored_by_a_clock_that_was_ahead_are_cut_and_told(run: Run) -> None:
+    frontier.add(run.pk, [NewUrl("http://a.example/1"), NewUrl("http://b.example/1")], NOW)
+    far = NOW + timedelta(days=400)
+    Host.objects.update(next_at=far, retry_after_until=far)
+    Url.objects.filter(host__key="b.example").update(due_at=far)
+    wait = frontier.next_turn(run.pk, NOW)
+    assert wait is not None and wait.until == NOW
+    assert len(frontier.claim_many(run.pk, 1, NOW, 60, 2)) == 2
+    told = Event.objects.filter(code="pause_cut").values_list("text", flat=True)
+    assert sorted(told) == [f"{name}.example: {far:%Y-%m-%d %H:%M}" for name in "ab"]
 
 
 def test_what_a_dead_holder_had_claimed_comes_back_with_the_next_fence(run: Run) -> None:

@@ -14,6 +14,7 @@ from crawlmgr.web.exchange import Failure, FetchRequest, FetchResponse, FetchSet
 from crawlmgr.web.fetch import Fetcher
 from crawlmgr.web.politeness import (
     HOST_FAILURES,
+    LONGEST_PAUSE,
     HostState,
     PacePolicy,
     after,
@@ -55,7 +56,7 @@ def wait(state: HostState, now: datetime = NOW) -> float:
         ("Sun Mar  1 12:01:30 2026", 90),
         ("Sun, 01 Mar 2026 13:01:30 +0100", 90),
         ("Sun, 01 Mar 2020 12:00:00 GMT", 0),
-        ("99999999999999", 366 * 86400),
+        ("99999999999999", 999999999),
     ],
 )
 def test_retry_after(value: str, seconds: int) -> None:
@@ -162,3 +163,13 @@ def test_over_the_wire() -> None:
     now = datetime.now(UTC)
     waits = [wait(after(HostState(now), answer, now, POLICY), now) for answer in found.values()]
     assert waits[0] == 120 and 85 <= waits[1] <= 91 and waits[2:] == [2, 2]
+
+
+@pytest.mark.parametrize("value", ["99999999999999", "Wed, 01 Mar 2028 12:00:00 GMT"])
+@pytest.mark.parametrize("status", [429, 503, 301])
+def test_a_wish_for_more_than_a_day_is_cut_to_a_day(status: int, value: str) -> None:
+    answer = FetchResponse(
+        "http://a.example/", "http://a.example/", status=status, headers=(("Retry-After", value),)
+    )
+    state = after(HostState(NOW), answer, NOW, POLICY)
+    assert state.next_at == state.retry_after_until == NOW + LONGEST_PAUSE
