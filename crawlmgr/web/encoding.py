@@ -5,17 +5,28 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterator
 
 from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 
 _HEADER_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';,]+)", re.IGNORECASE)
-_META_CHARSET = re.compile(
-    rb"<meta\b[^>]{0,300}?\bcharset\s*=\s*[\"']?\s*([a-zA-Z0-9_.:-]+)", re.IGNORECASE
+_INSIDE = rb"(?:[^>\"']|\"[^\"]*\"|'[^']*')*"
+# The parts of a page's head as the prescan of the HTML standard passes over them: comments;
+# elements whose content is text (the standard's parser discards what its prescan finds there);
+# tags.
+_PART = re.compile(
+    rb"<!--.*?-->"
+    rb"|<(script|style|title|noscript|textarea|xmp|iframe|noframes|noembed|template)(?=[\s/>])"
+    + _INSIDE
+    + rb">.*?(?:</\1|\Z)"
+    rb"|<meta(?=[\s/])(?P<meta>" + _INSIDE + rb")>"
+    rb"|<[/a-z!?]" + _INSIDE + rb">",
+    re.IGNORECASE | re.DOTALL,
 )
+_ATTRIBUTE = re.compile(rb"([^\s=>/\"']+)(?:\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s>\"']+))?")
 _XML_CHARSET = re.compile(
     rb"^\s*<\?xml\b[^>]{0,200}?\bencoding\s*=\s*[\"']([a-zA-Z0-9_.:-]+)", re.IGNORECASE
 )
-_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _HIGH_RUN = re.compile(rb"[\x80-\xff]+")
 _HANZI_PAIRS = re.compile(rb"(?:[\xb0-\xd7][\xa1-\xfe]|[\xa1\xa3][\xa1-\xfe])+")
 
@@ -78,19 +89,32 @@ def header_charset(content_type: str) -> str | None:
 
 
 def meta_charset(body: bytes) -> str | None:
-    """Returns the standard name of the charset that the page declares in `<meta>` or in an XML
-    declaration, outside comments; None if it is missing or unknown."""
+    """Returns the standard name of the charset that the page declares in an XML declaration, or in
+    a `<meta>` element with the attribute `charset` or with `http-equiv="Content-Type"`; None if it
+    is missing or unknown."""
     head = body[:_META_WINDOW]
     found = _XML_CHARSET.search(head)
-    if found is None:
-        if b"<!--" in head:
-            head = _COMMENT.sub(b"", head)
-        found = _META_CHARSET.search(head)
-    if found is None:
-        return None
-    name = charset_name(found.group(1).decode("ascii"))
+    labels = [found.group(1).decode("ascii")] if found is not None else _labels(head)
+    name = next((name for label in labels if (name := charset_name(label))), None)
     # The declaration was found in ASCII, so the page cannot be in UTF-16.
     return "utf-8" if name in ("utf-16le", "utf-16be") else name
+
+
+def _labels(head: bytes) -> Iterator[str]:
+    """Yields the labels of charsets in the `<meta>` elements of a page's beginning, in order."""
+    if b"charset" not in head.lower():
+        return
+    for part in _PART.finditer(head):
+        if part["meta"] is None:
+            continue
+        values: dict[str, str] = {}
+        for name, value in _ATTRIBUTE.findall(part["meta"]):
+            text = value.strip(b"\"'").decode("ascii", "replace").strip()
+            values.setdefault(name.decode("ascii", "replace").lower(), text)
+        if "charset" in values:
+            yield values["charset"]
+        elif values.get("http-equiv", "").lower() == "content-type":
+            yield from _HEADER_CHARSET.findall(values.get("content", ""))[:1]
 
 
 def decode(body: bytes, content_type: str = "") -> tuple[str, str]:

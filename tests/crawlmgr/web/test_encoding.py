@@ -166,3 +166,31 @@ def test_no_bytes_are_too_odd(body: bytes, content_type: str) -> None:
 )
 def test_declared_gbk_comes_back_whole(text: str) -> None:
     assert text in decode(page(text, "gbk", "gbk"))[0]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b'<meta name="keywords" content="charset=gbk, forum">',
+        b'<meta name="description" content="a page on charset=gbk">',
+        b"<script>var page = '<meta charset=gbk>';</script>",
+        b"<title><meta charset=gbk></title>",
+        b"<noscript><meta charset=gbk></noscript>",
+        b"<style>/* <meta charset=gbk> */</style>",
+        b'<link title="<meta charset=gbk>">',
+        b"<!-- <meta charset=gbk> -->",
+        b"<metadata charset=gbk>",
+        b"<script><meta charset=gbk>",
+    ],
+)
+def test_only_a_meta_element_declares_a_charset(head: bytes) -> None:
+    assert meta_charset(b"<!doctype html><html><head>" + head) is None
+    declared = b'<META content="text/html;charset=big5" HTTP-EQUIV=content-type />'
+    closed = head.replace(b"<script><meta charset=gbk>", b"")
+    assert (
+        meta_charset(closed + declared) == meta_charset(closed + b"<meta/charset='big5'>") == "big5"
+    )
+
+
+def test_an_unknown_charset_is_passed_over() -> None:
+    assert meta_charset(b"<meta charset=nonsense><meta charset=gbk>") == "gb18030"
