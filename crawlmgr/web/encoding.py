@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 
 _HEADER_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';,]+)", re.IGNORECASE)
-_INSIDE = rb"(?:[^>\"']|\"[^\"]*\"|'[^']*')*"
+_INSIDE = rb"(?:[^>\"']|\"[^\"]*\"|'[^']*')*+"
 # The parts of a page's head as the prescan of the HTML standard passes over them: comments;
 # elements whose content is text (the standard's parser discards what its prescan finds there);
 # tags.
