@@ -4,6 +4,7 @@ released when the slice ends."""
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
@@ -337,6 +338,7 @@ def test_a_redirect_to_another_host_waits_for_its_robots_file_and_its_connection
 
     def answer(request: Request) -> Reply:
         with counter:
+            time.sleep(0.05)  # long enough that a second request would be counted
             return Reply(b"there")
 
     there.add(
@@ -365,11 +367,13 @@ def test_an_address_of_a_kind_that_wants_to_be_alone_has_nothing_beside_it(sites
 
     def step(request: Request) -> Reply:
         with counter:
+            time.sleep(0.05)  # long enough for others to come
             beside.append(counter.now)
             return Reply(b"step")
 
     def page(request: Request) -> Reply:
         with counter:
+            time.sleep(0.05)
             return Reply(b"page")
 
     web.add("/step", step)

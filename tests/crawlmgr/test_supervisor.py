@@ -256,29 +256,42 @@ def test_the_pause_before_a_restart_grows_and_a_healthy_life_ends_it() -> None:
     assert backoff_seconds(1000) == 30.0
 
 
-def test_workers_hear_that_they_may_end_early(tmp_path: Path) -> None:
+WORKER = """
+import os, pathlib, signal, sys, time
+folder = pathlib.Path(sys.argv[1])
+signal.signal(signal.SIGTERM, lambda *_: (folder / "asked").touch())
+pid = os.fork()
+if pid == 0:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGUSR1, lambda *_: ((folder / "heard").touch(), os._exit(0)))
+    (folder / "ready").touch()
+    while not (folder / "done").exists():
+        time.sleep(0.02)
+    os._exit(0)
+os.waitpid(pid, 0)
+while not (folder / "asked").exists():
+    time.sleep(0.02)
+(folder / "clean").touch()
+"""
+"""A cluster with one worker, which works until it is told that it may end early, or is done."""
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_workers_hear_that_they_may_end_early(tmp_path: Path, early: bool) -> None:
     script = tmp_path / "worker.py"
-    script.write_text(
-        "import os, pathlib, signal, sys, time\n"
-        "folder = pathlib.Path(sys.argv[1])\n"
-        "pid = os.fork()\n"
-        "if pid == 0:\n"
-        "    signal.signal(signal.SIGUSR1, lambda *_: ((folder / 'heard').touch(), os._exit(0)))\n"
-        "    (folder / 'ready').touch()\n"
-        "    time.sleep(600)\n"
-        "os.waitpid(pid, 0)\n"
-        "time.sleep(0.2)\n"
-        "(folder / 'clean').touch()\n"
-    )
-    child = Child("worker", [str(script), str(tmp_path)], folder=ROOT, ends_early=True)
+    script.write_text(WORKER)
+    child = Child("worker", [str(script), str(tmp_path)], folder=ROOT, ends_early=early)
     child.start(0.0)
-    assert _wait(lambda: (tmp_path / "ready").exists())
-    os.killpg(
-        child.pid, signal.SIGUSR1
-    )  # what ask_to_end sends to the group: only the worker handles it
-    assert _wait(lambda: (tmp_path / "clean").exists())
-    child.sweep(1.0)
-    assert (tmp_path / "heard").exists()
+    try:
+        assert _wait((tmp_path / "ready").exists)
+        child.ask_to_end()
+        assert _wait((tmp_path / "asked").exists)
+        if not early:
+            (tmp_path / "done").touch()
+        assert _wait(child.ended)
+    finally:
+        child.sweep(1.0)
+    assert (tmp_path / "heard").exists() is early and (tmp_path / "clean").exists()
 
 
 def test_the_detector_tells_a_stall_from_work_and_youth() -> None:

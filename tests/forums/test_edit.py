@@ -201,9 +201,9 @@ def test_an_operator_adds_nothing_with_private_addresses(client: Client, address
     ("wrong", "word"),
     [
         ({"timezone": "Mars/Olympus"}, "no such time zone"),
-        ({"name": " "}, "wrong"),
-        ({"delay_seconds": "-1"}, "wrong"),
-        ({"connections": "99"}, "wrong"),
+        ({"name": " "}, 'class="wrong"'),
+        ({"delay_seconds": "-1"}, 'class="wrong"'),
+        ({"connections": "99"}, 'class="wrong"'),
         ({"proxy": "socks5://x:1"}, "not a proxy address"),
         ({"proxy": "http://"}, "not a proxy address"),
         ({"proxy": "http://x:99999"}, "not a proxy address"),
@@ -212,8 +212,8 @@ def test_an_operator_adds_nothing_with_private_addresses(client: Client, address
         ({"headers": "User-Agent: me"}, "not set here"),
         ({"headers": "X: a\x07b"}, "control characters"),
         ({"headers": "X: \u4e2d"}, "beyond ASCII"),
-        ({"history_days": "x"}, "wrong"),
-        ({"interval": "7"}, 'name="interval"'),
+        ({"history_days": "x"}, 'class="wrong"'),
+        ({"interval": "7"}, 'class="wrong"'),
     ],
 )
 def test_what_is_wrong_is_told_in_a_line_and_nothing_changes(

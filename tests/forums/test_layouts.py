@@ -175,9 +175,11 @@ def test_a_board_that_was_taken_away_is_asked_for_twice_and_fails_alone(
     assert gone is not None
     Board.objects.filter(pk=gone.pk).update(url=f"{gone.url}999")
     forum.reply(3, now())
+    before = len(forum.log)
     run = crawl(site)
     site.refresh_from_db()
     assert site.layout == {}
+    assert sum(path.endswith("999") for path in forum.log[before:]) == 2
     ends = dict(Visit.objects.filter(run=run).values_list("board_id", "stopped_by"))
     assert ends.pop(gone.pk) == "http_404" and set(ends.values()) <= {
         "watermark",
