@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.core.cache import cache
 from django.utils import translation
 from pytest_django import DjangoDbBlocker
 
@@ -63,6 +64,7 @@ def pytest_configure() -> None:
     assert Path(settings.DATA_DIR).samefile(_folder)
     if _server is None:
         settings.DATABASES["default"]["OPTIONS"]["factory"] = WatchedConnection
+    settings.CACHES = {"default": {"BACKEND": "tests.standing.StandingCache"}}
     settings.PASSWORD_HASHERS = [
         "django.contrib.auth.hashers.MD5PasswordHasher"
     ]  # saves a third of a second per created user
@@ -182,10 +184,11 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
 
 
 @pytest.fixture(autouse=True)
-def usual_language() -> None:
-    """Each test begins in the default language: a request in another language would leave it active
-    in its thread."""
+def usual_beginning() -> None:
+    """Each test begins in the default language (a request in another language would leave it active
+    in its thread) and with an empty cache, which ages no more (see `tests.standing`)."""
     translation.deactivate()
+    cache.clear()
 
 
 def _own_name() -> str:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 
 from crawlmgr.services import tokens
 from forums.models import Board, Post, Thread
@@ -25,7 +24,6 @@ OLD, LATER, WAITED_HOURS = 5, 48, 0.5
 def forum(db: None) -> int:
     """A forum with posts from before its first visit, and two days of posts that were fetched half
     an hour after they were written."""
-    cache.clear()
     made = site(1)
     board = Board.objects.create(site=made, name="b", key="b", url="http://x.example/b")
     thread = Thread.objects.create(

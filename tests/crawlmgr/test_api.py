@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.core.management import call_command
 from django.test import Client
 from django.utils import translation
@@ -22,11 +21,6 @@ from forums.models import Plan, Post
 from tests.crawlmgr.admin.rows import user, world
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _fresh_counts() -> None:
-    cache.clear()
 
 
 def _client(role: str, **wanted: Any) -> Client:

@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 
 from crawlmgr import engine
@@ -63,7 +62,6 @@ class Generated:
 
 @pytest.fixture
 def forum() -> Iterator[ForumServer]:
-    cache.clear()
     hosts.forget()
     with ForumServer(LocalForum(boards=2, threads=8)) as server:
         yield server

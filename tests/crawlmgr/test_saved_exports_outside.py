@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.test import Client
 
@@ -38,7 +37,6 @@ WISH = {
 @pytest.fixture(autouse=True)
 def place(settings: Any, tmp_path: Path) -> None:
     settings.EXPORT_DIR = tmp_path / "exports"
-    cache.clear()
 
 
 def program(role: str) -> Client:

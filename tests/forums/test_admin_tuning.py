@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -22,6 +21,7 @@ from forums.admin import tuning
 from forums.models import Board, BoardHour, Plan, Post, Site, Thread
 from forums.reads import tuning as reads
 from tests.crawlmgr.admin.rows import EVIL, NOW, site, user
+from tests.standing import StandingClock
 
 pytestmark = pytest.mark.django_db
 FORM: dict[str, Any] = {
@@ -37,7 +37,6 @@ FORM: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def english() -> Iterator[None]:
-    cache.clear()
     reads.forget()
     with translation.override("en"):
         yield
@@ -253,8 +252,9 @@ def test_the_page_asks_no_more_for_many_boards_than_for_few() -> None:
     assert count() <= few
 
 
-def test_a_slider_does_not_read_the_history_again() -> None:
+def test_a_slider_does_not_read_the_history_again(monkeypatch: pytest.MonkeyPatch) -> None:
     forum, client = filled(), client_of("viewer")
+    clock = StandingClock(monkeypatch, NOW, "forums.admin.tuning")
 
     def count(**change: Any) -> int:
         with CaptureQueriesContext(connection) as found:
@@ -263,6 +263,8 @@ def test_a_slider_does_not_read_the_history_again() -> None:
 
     first = count()
     assert count(visits_per_day="36", policy="era") < first
+    clock.moment += timedelta(minutes=1)
+    assert count() == first, "what was read is kept for a minute"
     assert count(history_days="7") == first
     Board.objects.filter(position=0).update(last_visit=NOW - timedelta(hours=1))
     assert count() == first, "a visit may have brought posts"

@@ -23,11 +23,6 @@ pytestmark = pytest.mark.django_db
 TOKEN = "0123456789abcdef"
 
 
-@pytest.fixture(autouse=True)
-def _nothing_remembered() -> None:
-    cache.clear()
-
-
 def _figures(client: Client) -> dict[tuple[str, tuple[str, ...]], float]:
     answer = client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
     assert answer.status_code == 200 and answer["Content-Type"].startswith("text/plain")

@@ -3,7 +3,7 @@ gone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -23,11 +23,8 @@ NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
-def quiet(settings: Any) -> Iterator[None]:
+def quiet(settings: Any) -> None:
     settings.MIN_FREE_BYTES = 0
-    cache.clear()
-    yield
-    cache.clear()
 
 
 def found() -> list[Cause]:

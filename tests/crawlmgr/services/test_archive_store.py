@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
@@ -61,11 +60,9 @@ def road(
     (settings.DATA_DIR / "secret.key").write_text("s" * 60)
     settings.ARCHIVE_STORE, settings.ARCHIVE_S3_ENDPOINT = f"s3://{BUCKET}/{tmp_path.name}", way.url
     hosts.forget()
-    cache.clear()
     yield way
     way.close()
     hosts.forget()
-    cache.clear()
 
 
 def _written(count: int = 4, body: bytes = BODY) -> WarcFile:
