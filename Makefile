@@ -73,11 +73,17 @@ lint: env
 	$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --check .; exit 1; }
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/djlint --check --quiet templates || { $(BIN)/djlint --check templates; exit 1; }
+	$(BIN)/python -m tests.style_sheets --check static/*.css
+	@! LC_ALL=C.UTF-8 grep -rnE '.{161}' templates && ! LC_ALL=C.UTF-8 grep -nE '.{101}' static/*.js || \
+		{ echo "A line is too long: at most 160 characters in a template, 100 in a script." >&2; exit 1; }
 
 # Lays out the code, and fixes what ruff can fix automatically: order of imports, unused names.
 format: env
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/djlint --reformat --quiet templates
+	$(BIN)/python -m tests.style_sheets static/*.css
 
 # Lists requirements with newer versions.
 outdated: env
