@@ -159,6 +159,20 @@ def _split(nodes: NodeList, kind: str) -> tuple[list[AttributesNode], list[Node]
     return parts, [node for node in nodes if node not in parts]
 
 
+def _trimmed(nodes: Iterable[Node]) -> list[Node]:
+    """Returns the nodes without white space at both ends, where it only lays out the template: a
+    cell without content stays empty, as style sheets expect of it."""
+    kept = list(nodes)
+    for end, strip in ((0, str.lstrip), (-1, str.rstrip)):
+        while kept and isinstance(last := kept[end], TextNode):
+            text = strip(last.s, " \n")
+            if text:
+                kept[end] = TextNode(text)
+                break
+            del kept[end]
+    return kept
+
+
 class ColumnNode(Node):
     """`column [heading] [class="…"] [title=…] [when condition] … endcolumn`: a column and the
     content of its cells.
@@ -175,7 +189,7 @@ class ColumnNode(Node):
         self.heading, self.title, self.when = heading, title, when
         self.head_class = "num" if heading is not None and "num" in classes.split() else None
         parts, content = _split(inside, "cell")
-        self.nodes = [*_start("td", classes, parts), *content, TextNode("</td>")]
+        self.nodes = [*_start("td", classes, parts), *_trimmed(content), TextNode("</td>")]
 
     def head(self, context: Context) -> str:
         """Returns the `th` element, an empty one if the column has no heading."""
@@ -191,7 +205,7 @@ class ColumnNode(Node):
 
 
 class EmptyStateNode(Node):
-    """Template tag `emptystate text [steps …] endemptystate` for the place of an empty list.
+    """Template tag `placeholder text [steps …] endplaceholder` for the place of an empty list.
     Renders the text and below it the steps that would fill the list; only the text if there are no
     steps (None) or they render to white space.
     """
@@ -300,12 +314,12 @@ def _empty_state(parser: Parser, end: str) -> EmptyStateNode:
     if parser.next_token().contents == "steps":
         steps = parser.parse((end,))
         parser.delete_first_token()
-    return EmptyStateNode(text, steps)
+    return EmptyStateNode(NodeList(_trimmed(text)), steps)
 
 
-def emptystate(parser: Parser, token: Token) -> EmptyStateNode:
-    """Compiles `emptystate … [steps …] endemptystate`; see `EmptyStateNode`."""
-    return _empty_state(parser, "endemptystate")
+def placeholder(parser: Parser, token: Token) -> EmptyStateNode:
+    """Compiles `placeholder … [steps …] endplaceholder`; see `EmptyStateNode`."""
+    return _empty_state(parser, "endplaceholder")
 
 
 def table(parser: Parser, token: Token) -> TableNode:

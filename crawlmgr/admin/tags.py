@@ -1,8 +1,9 @@
-"""Template filters and tags: times, sizes, states and safe links."""
+"""Template filters and tags: times, sizes, states and safe links; the loader of templates."""
 
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,6 +13,7 @@ from django import template
 from django.template.context import Context
 from django.template.defaulttags import URLNode
 from django.template.defaulttags import url as url_tag
+from django.template.loaders import filesystem
 from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
@@ -35,7 +37,7 @@ register.tag("table", table_tags.table)
 register.tag("column", table_tags.column)
 register.tag("row", table_tags.attributes)
 register.tag("cell", table_tags.attributes)
-register.tag("emptystate", table_tags.emptystate)
+register.tag("placeholder", table_tags.placeholder)
 
 STATE_LOOK = {
     "running": "on",
@@ -46,6 +48,16 @@ STATE_LOOK = {
     "failed": "bad",
 }
 NOTHING = "–"
+INDENTATION = re.compile(r"\n[ \t]+")
+
+
+class Loader(filesystem.Loader):
+    """Loads a template without the indentation of its lines, which would be a sixth of every page.
+    The line breaks stay: to a browser one is as good as any other white space, and messages about a
+    template name the right line."""
+
+    def get_contents(self, origin: Any) -> str:
+        return INDENTATION.sub("\n", super().get_contents(origin))
 
 
 def _time(value: datetime | None, kind: str) -> str:

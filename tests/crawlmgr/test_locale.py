@@ -3,11 +3,13 @@ compiled catalogue is current."""
 
 from __future__ import annotations
 
+import ast
 import gettext
 import re
 from pathlib import Path
 
 import pytest
+from django.utils.translation.template import templatize
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUES = [
@@ -15,6 +17,9 @@ CATALOGUES = [
     ROOT / "crawlmgr/locale/libraries/zh_Hans/LC_MESSAGES",
 ]
 PLACE = re.compile(r"%\(\w+\)[sd]")
+# A text as Django extracts it from `translate` and `blocktranslate`; the second text of a plural
+# stands in the same entry.
+TEXT = re.compile(r"""\bn?gettext\(u?('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 
 
 def entries(text: str) -> list[tuple[str, list[str]]]:
@@ -70,10 +75,7 @@ def texts_of_the_product() -> set[str]:
     found: set[str] = set()
     for path in [*ROOT.glob("templates/**/*.html")]:
         source = path.read_text(encoding="utf-8")
-        marked = re.findall(r"""{%\s*translate\s+"([^"]+)"(?:\s+as\s+\w+)?\s*%}""", source)
-        found |= {
-            text.replace("%", "%%") for text in marked
-        }  # the template engine doubles the percent sign in the catalogue
+        found |= {ast.literal_eval(text) for text in TEXT.findall(templatize(source))}
         found |= set(
             re.findall(r"""\b_\("([^"]+)"\)""", source)
         )  # texts marked as _("…") in arguments of tags and filters
@@ -88,6 +90,15 @@ def texts_of_the_product() -> set[str]:
     return found
 
 
+def test_no_text_of_a_template_contains_its_line_breaks() -> None:
+    """A text on several lines is `trimmed`; otherwise the catalogue would have to repeat the layout
+    of the template."""
+    for path in ROOT.glob("templates/**/*.html"):
+        source = templatize(path.read_text(encoding="utf-8"))
+        texts = [ast.literal_eval(text) for text in TEXT.findall(source)]
+        assert not [text for text in texts if "\n" in text or text != text.strip()], path
+
+
 def test_no_argument_of_a_tag_has_a_percent_sign() -> None:
     """Django looks up `_("5 %")` of a template as "5 %%" but extracts it as "5 %": such a text
     needs `{% translate … as name %}`."""
@@ -98,8 +109,7 @@ def test_no_argument_of_a_tag_has_a_percent_sign() -> None:
 
 
 def test_no_text_is_missing_from_the_catalogue() -> None:
-    known = {
-        source for source, _ in entries((CATALOGUES[0] / "django.po").read_text(encoding="utf-8"))
-    }
+    catalogue = (CATALOGUES[0] / "django.po").read_text(encoding="utf-8")
+    known = {source.replace('\\"', '"') for source, _ in entries(catalogue)}
     missing = {text for text in texts_of_the_product() if text not in known}
     assert not missing, f"run makemessages, translate, compilemessages: {sorted(missing)[:10]}"

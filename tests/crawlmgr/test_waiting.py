@@ -18,6 +18,7 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Host, Node, NodeState, Run, RunState, Url, UrlState
 from crawlmgr.reads import reports, status, waiting
 from crawlmgr.services import frontier, holds, nodes, runs
+from tests.crawlmgr.admin.rows import tight
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -87,14 +88,14 @@ def test_its_page_does_not_call_an_occupied_host_ready(admin_client: Client) -> 
     second, _own = _begun(["http://a.example/2"], "north:9", now)
     Host.objects.update(connections=1, delay_seconds=0.0)
     assert frontier.claim_many(first.pk, held.fence, now, 600.0, 1, node="south")
-    page = admin_client.get(f"/admin/runs/{second.pk}/").content.decode()
+    page = tight(admin_client.get(f"/admin/runs/{second.pk}/"))
     assert (
         f"Waits for a free connection to a.example; run {first.pk} is sending requests to it now."
         in page
     )
     assert ">no free connection<" in page and ">ready<" not in page
     Url.objects.filter(run_id=first.pk).update(state=UrlState.DONE, lease_until=None)
-    assert ">ready<" in admin_client.get(f"/admin/runs/{second.pk}/").content.decode()
+    assert ">ready<" in tight(admin_client.get(f"/admin/runs/{second.pk}/"))
 
 
 def test_a_run_without_worker_says_why_none_is_free() -> None:

@@ -18,6 +18,7 @@ from deepweb.form_json import form_to_json
 from deepweb.models import Cluster, Form, Harvest, Query, Record, Source
 from deepweb.search_forms import read_forms
 from deepweb.services.training import corrected_examples
+from tests.crawlmgr.admin.rows import tight
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -146,13 +147,11 @@ def test_forms_sites_and_records_are_told_in_words() -> None:
     harvest, browser = filled(), client("operator")
     form = harvest.form
     Form.objects.filter(pk=form.pk).update(language="en")
-    page = browser.get(reverse("admin:search-form", args=[form.pk])).content.decode()
+    address = reverse("admin:search-form", args=[form.pk])
+    page = tight(browser.get(address))
     assert "<dd>English</dd>" in page and 'title="q">Words</label>' in page
     Form.objects.filter(pk=form.pk).update(language="zh-cn")
-    assert (
-        "<dd>Chinese</dd>"
-        in browser.get(reverse("admin:search-form", args=[form.pk])).content.decode()
-    )
+    assert "<dd>Chinese</dd>" in tight(browser.get(address))
     unread = Source.objects.create(
         url="http://gone.example/", key_hash=9, name="gone.example", created=NOW
     )

@@ -21,7 +21,7 @@ from focused.services import dispatch as topic_dispatch
 from focused.services import sessions, topics
 from focused.strategies import BUILT_IN
 from focused.sweeps import SWEEPS
-from tests.crawlmgr.admin.rows import EVIL, user
+from tests.crawlmgr.admin.rows import EVIL, tight, user
 from tests.focused.topical import DOCUMENTS, OFF, TopicalWeb
 from tests.site.server import LocalSite
 
@@ -288,10 +288,8 @@ def test_labels_and_marks_give_precision_and_recall_and_draws_of_samples(
 def test_the_others_over_a_runs_pages_in_one_click_and_draws_that_a_kill_does_not_change(
     client: Client, crawled: Run
 ) -> None:
-    assert (
-        'name="pages" min="1" max="20000" value="20"'
-        in client.get(f"/admin/topics/{crawled.target}/compare/").content.decode()
-    )
+    asked = tight(client.get(f"/admin/topics/{crawled.target}/compare/"))
+    assert 'name="pages" min="1" max="20000" value="20"' in asked
     client.post(f"/admin/topics/run/{crawled.pk}/others/")
     found = Comparison.objects.get()
     assert found.run is not None
@@ -520,7 +518,7 @@ def test_words_come_from_the_host_pages_of_a_run(client: Client) -> None:
 
 def test_a_page_tells_why_in_whole_words_and_named_parts(client: Client, crawled: Run) -> None:
     page = TopicPage.objects.filter(run=crawled, kind=0, relevant=True).last()
-    shown = client.get(f"/admin/topics/page/{page.pk}/").content.decode()
+    shown = tight(client.get(f"/admin/topics/page/{page.pk}/"))
     assert (
         "score: all parts together" in shown
         and "best page with the link" in shown

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.contrib.auth.models import Group, User
 from django.test import Client
@@ -479,6 +480,12 @@ def page_addresses(keys: dict[str, int]) -> list[str]:
         f"/admin/forums/tree/{site_}/",
         f"/admin/forums/add/{keys['discovery']}/",
     ]
+
+
+def tight(answer: Any) -> str:
+    """Returns the HTML of a response without what only the line breaks of its templates make: white space beside tags, and
+    more than one space in a row."""
+    return re.sub(r" (?=<)|(?<=>) ", "", re.sub(r"\s+", " ", answer.content.decode()))
 
 
 def walk(client: Client, query: str, where: str = "/admin/runs/", most: int = 20) -> list[int]:

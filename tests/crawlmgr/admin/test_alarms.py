@@ -14,7 +14,7 @@ from crawlmgr import tasks
 from crawlmgr.models import Alarm, AlarmChannel, AlarmMessage
 from crawlmgr.services import alarm_causes, alarms
 from crawlmgr.services.alarm_causes import Cause
-from tests.crawlmgr.admin.rows import EVIL, user
+from tests.crawlmgr.admin.rows import EVIL, tight, user
 from tests.sinks import Sink, mail_sink
 
 pytestmark = pytest.mark.django_db
@@ -55,7 +55,7 @@ def test_a_channel_is_made_tried_and_removed(mail: Sink) -> None:
     channel = AlarmChannel.objects.get()
     desk.post(f"/admin/alarms/channels/{channel.pk}/test/")
     assert tasks.send_alarms() == 1 and mail.mails[0]["Subject"] == "Crawl manager: Test message"
-    text = desk.get("/admin/alarms/").content.decode()
+    text = tight(desk.get("/admin/alarms/"))
     assert (
         "night watch" in text
         and "00:00–23:59 UTC" in text

@@ -16,7 +16,7 @@ TEMPLATES = Path(settings.BASE_DIR) / "templates"
 FORM = re.compile(r"<form[^>]*method=\"post\".*?</form>", re.DOTALL)
 BUTTON = re.compile(r"<button.*?</button>", re.DOTALL)
 DESTROYS = re.compile(r"-(?:remove|delete|close|prune|stop|drain)$")
-VALUES = re.compile(r"(?:name=\"do\" value=\"(?:remove|delete|drop)\"|name=\"drop_[a-z]+\")")
+VALUES = re.compile(r"(?:name=\"do\"\s+value=\"(?:remove|delete|drop)\"|name=\"drop_[a-z]+\")")
 PAGES = {"forum-delete", "topic-delete", "source-delete"}
 """Pages that show what would be deleted and ask for its name."""
 RETURNS = {"forum-rule-remove"}

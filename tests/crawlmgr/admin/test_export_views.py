@@ -16,7 +16,7 @@ from crawlmgr import jobs
 from crawlmgr.models import Export, Run
 from crawlmgr.services import saved_exports
 from forums.models import Post, Site
-from tests.crawlmgr.admin.rows import EVIL, user, world
+from tests.crawlmgr.admin.rows import EVIL, tight, user, world
 
 pytestmark = pytest.mark.django_db
 FILLED = {"name": "posts", "format": "csv", "every_hours": "0", "keep": "3"}
@@ -80,9 +80,7 @@ def test_site_and_run_are_chosen_by_name(client: Client) -> None:
         )
         made = Export.objects.get()
         assert (made.site, made.run) == (site.pk, run.pk), wish
-        assert (
-            "<dd>Riverside forum</dd>" in client.get(f"/admin/exports/{made.pk}/").content.decode()
-        )
+        assert "<dd>Riverside forum</dd>" in tight(client.get(f"/admin/exports/{made.pk}/"))
         Run.objects.filter(kind="export").delete()
         made.delete()
     for wrong in ({"site": "nowhere"}, {"site": "#"}, {"run": "-1"}, {"run": "9" * 40}):

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from crawlmgr.models import Node, NodeState
 from crawlmgr.services import nodes
-from tests.crawlmgr.admin.rows import user
+from tests.crawlmgr.admin.rows import tight, user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
@@ -77,7 +77,7 @@ def test_the_list_keeps_its_order_and_a_node_says_what_its_state_means(node: Nod
     live = client.get("/admin/workers/?part=live&of=nodes").content.decode()
     places = [live.index(f">{name}</a>") for name in ("east", "north", "west", "attic")]
     assert places == sorted(places), "by name, the lost one last"
-    rest = client.get("/admin/workers/?part=live&of=rest").content.decode()
+    rest = tight(client.get("/admin/workers/?part=live&of=rest"))
     assert "Process groups" in rest and "Process groups" not in live and ">north</a>" not in rest
     lost = client.get(f"/admin/workers/{Node.objects.get(name='attic').pk}/").content.decode()
     assert "other nodes continue its runs" in lost

@@ -12,7 +12,7 @@ from crawlmgr.admin.runs import story
 from crawlmgr.models import Event, Export, Host, Node, Page, Run, WarcFile
 from crawlmgr.reads import archive as archive_reads
 from crawlmgr.reads import runs as run_reads
-from tests.crawlmgr.admin.rows import NOW, user
+from tests.crawlmgr.admin.rows import NOW, tight, user
 
 pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(hours=8)  # the tests may run long after this file was imported
@@ -76,7 +76,7 @@ def test_what_slowed_a_run_down_is_shown_where_there_was_any(client: Client) -> 
         run(state="finished", busy=3, retries=12, waits=2, waited_seconds=120),
     )
     assert "429 or 503" not in client.get(f"/admin/runs/{smooth.pk}/").content.decode()
-    text = client.get(f"/admin/runs/{slow.pk}/").content.decode()
+    text = tight(client.get(f"/admin/runs/{slow.pk}/"))
     assert (
         '<dt>Responses 429 or 503</dt><dd class="warn">3</dd>' in text
         and "<dt>Retries</dt><dd>12</dd>" in text

@@ -132,13 +132,13 @@ def test_rows_are_read_once_and_names_end_with_the_table() -> None:
 
 
 def test_an_empty_state_has_steps_only_if_there_are_any() -> None:
-    text = "{% emptystate %}None.{% steps %} {% if may %}<b>Add</b>{% endif %}{% endemptystate %}"
+    text = "{% placeholder %}None.{% steps %} {% if may %}<b>Add</b>{% endif %}{% endplaceholder %}"
     assert shown(text) == '<p class="empty">None.</p>'
     assert (
         shown(text, may=True)
         == '<p class="empty">None.</p><div class="begin-steps"><b>Add</b></div>'
     )
-    assert shown("{% emptystate %}None.{% endemptystate %}") == '<p class="empty">None.</p>'
+    assert shown("{% placeholder %}None.{% endplaceholder %}") == '<p class="empty">None.</p>'
 
 
 def test_a_heading_may_be_safe_html() -> None:
@@ -200,6 +200,26 @@ def test_texts_in_the_tags_are_extracted_and_translated() -> None:
         html = shown(text, rows=[1])
         assert "<th" in html and not re.search("Run|Pages|State", html)
         assert shown(text, rows=[]) != '<p class="empty">Nothing matches.</p>'
+
+
+def test_line_breaks_at_the_ends_of_a_cell_or_an_empty_state_vanish() -> None:
+    text = """{% table rows as one %}
+      {% row class='a' %}
+      {% column 'Run' %}
+        {% cell title=one %}
+        {% if one %}
+          run
+          {{ one }}
+        {% endif %}
+      {% endcolumn %}
+    {% empty %}
+      None
+      yet.
+    {% endtable %}"""
+    zero = shown(text, rows=[0])
+    assert '<td title="0"></td>' in zero, "a cell without content is empty to a style sheet too"
+    assert re.search(r'<td title="1">\s+run\s+1\s+</td>', shown(text, rows=[1]))
+    assert re.fullmatch(r'<p class="empty">None\s+yet\.</p>', shown(text, rows=[]))
 
 
 def _templates(part: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 
 from crawlmgr.models import ListView, Run
 from forums.models import Site
-from tests.crawlmgr.admin.rows import NOW, site, user, walk
+from tests.crawlmgr.admin.rows import NOW, site, tight, user, walk
 
 pytestmark = pytest.mark.django_db
 
@@ -113,7 +113,7 @@ def test_nothing_that_stands_in_the_address_breaks_the_page(client: Client) -> N
 
 def test_chosen_columns_stand_in_their_order_and_in_the_file(client: Client) -> None:
     runs(3)
-    text = client.get("/admin/runs/?col=bytes&col=run&col=took").content.decode()
+    text = tight(client.get("/admin/runs/?col=bytes&col=run&col=took"))
     heads = re.findall(r'<th scope="col"[^>]*>(?:<a[^>]*>)?([^<]+)', text)
     assert [one.strip() for one in heads] == ["Received", "Run", "Took"]
     answer = client.get("/admin/runs/?col=bytes&col=run&col=took&as=csv")
