@@ -168,6 +168,10 @@ def test_the_version_stands_in_one_place() -> None:
     assert api.version == __version__
 
 
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_bytes()) <= 7000
+
+
 def test_the_changelog_knows_the_version() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     released = re.findall(r"^## (\d+\.\d+\.\d+)\b", text, re.MULTILINE)
