@@ -138,47 +138,6 @@ DELETABLE = {
 }
 ALARM_CAUSES = ["crawlmgr.services.alarm_causes.shared", "forums.services.alarm_causes.causes"]
 WATCHERS = ["forums.services.silences.watch"]
-BENCHES = {
-    "desk": "crawlmgr.benches.desk",
-    "exports": "forums.benches.exports",
-    "fetch": "crawlmgr.benches.fetch",
-    "hostile": "crawlmgr.benches.hostile",
-    "idle": "crawlmgr.benches.idle",
-    "soak": "crawlmgr.benches.soak",
-    "line": "crawlmgr.benches.line",
-    "nodes": "crawlmgr.benches.nodes",
-    "pages": "forums.benches.pages",
-    "planning": "forums.benches.planning",
-    "read": "forums.benches.read",
-    "replay": "forums.benches.replay",
-    "schedules": "forums.benches.schedules",
-    "teacher": "forums.benches.teacher",
-    "forms": "deepweb.benches.forms",
-    "selection": "deepweb.benches.selection",
-    "harvest": "deepweb.benches.harvest",
-    "strategies": "focused.benches.strategies",
-    "choosing": "focused.benches.choosing",
-    "relevance": "focused.benches.relevance",
-    "frontier": "focused.benches.frontier",
-    "laboratory": "focused.benches.laboratory",
-    "focused": "focused.benches.focused",
-}
-HOSTILE = [
-    "forums.benches.hostile.READERS",
-    "focused.benches.hostile.READERS",
-    "deepweb.benches.hostile.READERS",
-]
-SOAKS = {  # functions with which `bench soak` starts crawls, by kind of site
-    "forum": "forums.benches.soak.begin",
-    "topic": "focused.benches.soak.begin",
-    "museum": "deepweb.benches.soak.begin",
-}
-DESK_ROWS = [
-    "crawlmgr.benches.desk_rows",
-    "forums.benches.desk_rows",
-    "focused.benches.desk_rows",
-    "deepweb.benches.desk_rows",
-]
 DEMOS = {  # parts of the command `demo`, in the order in which they are added
     "forum": "forums.commands.demo.ForumDemo",
     "topic": "focused.commands.demo.TopicDemo",

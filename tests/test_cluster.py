@@ -17,9 +17,9 @@ import psycopg
 import pytest
 import redis
 
-from crawlmgr.benches.soak_web import Sites, number
 from crawlmgr.demo.topic_web import TopicWeb
 from crawlmgr.services import backup
+from tests.benches.soak.sites import Sites, number
 from tests.nodes import Cluster, cluster, database_server
 from tests.object_store import BUCKET, KEYS, store
 from tests.postgresql import Server

@@ -248,7 +248,6 @@ def test_every_environment_variable_is_described(language: str) -> None:
         path
         for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
-        if "benches" not in path.parts
     ]
     read = {found for path in code for text in _strings(path) for found in name.findall(text)}
     page = (DOCS / language / "operation.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from crawlmgr import __version__
-from crawlmgr.benches.soak_web import Sites, number
+from tests.benches.soak.sites import Sites, number
 from tests.nodes import Cluster, cluster, database_server
 from tests.postgresql import Server
 from tests.serving import ROOT, Serve, manage, wait_for

@@ -18,6 +18,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error as DatabaseProblem
 
+from crawlmgr.management import checkout
 from crawlmgr.services import trouble
 
 
@@ -108,9 +109,9 @@ class SubcommandCommand(BaseCommand):
     A subclass sets `subcommands = {"simulate": "forums.commands.simulate", …}`. Each module has a
     literal `HELP`, `add_arguments(parser) -> None` and `run(options: dict) -> Result`. A module is
     imported only if its subcommand is on the command line. If the work imports much, `run` is in
-    another module, which the constant `WORK` names, so that --help need not import it. Each
-    subcommand gets the option `--json`. Failures raise `CommandError` (exit status 1, one line);
-    argparse reports wrong arguments (exit status 2).
+    another module, which the constant `WORK` names, so that --help need not import it; work that
+    needs a checkout is in `tests`. Each subcommand gets the option `--json`. Failures raise
+    `CommandError` (exit status 1, one line); argparse reports wrong arguments (exit status 2).
     """
 
     subcommands: Mapping[str, str] = {}
@@ -124,7 +125,9 @@ class SubcommandCommand(BaseCommand):
         super().run_from_argv(argv)
 
     def load(self, dotted: str) -> Any:
-        """Imports and returns the module of a subcommand."""
+        """Imports and returns the module of a subcommand, or of its work."""
+        if dotted.startswith("tests."):
+            return checkout.load(dotted)
         return importlib.import_module(dotted)
 
     def help_of(self, dotted: str) -> str:

@@ -4,17 +4,12 @@ recorded webs with labelled topics.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError
-
-from crawlmgr.management.base import Result, say, table
-from focused import packs, prior
 from focused.strategies.adaptive import PRIOR_FILE
-from focused.strategies.link_features import FEATURES
 
+WORK = "tests.training.train_prior"
 HELP = "train the weights that `adaptive` begins with on recorded webs (--data: folder with packs)"
 
 
@@ -45,26 +40,4 @@ def add_arguments(parser: Any) -> None:
         default=PRIOR_FILE,
         metavar="FILE.json",
         help="default: the program's own file",
-    )
-
-
-def run(options: dict[str, Any]) -> Result:
-    without = set(filter(None, options["without"].split(",")))
-    try:
-        found = [pack for pack in packs.folders(options["data"]) if pack.name not in without]
-        if not found:
-            raise ValueError("every pack is left out")
-        trained, lessons = prior.train_several(found, options["trainings"], say, options["seed"])
-        stored = prior.as_json(trained, [pack.name for pack in found])
-        beside = options["out"].with_name(options["out"].name + ".new")
-        beside.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
-        beside.replace(options["out"])
-    except (OSError, ValueError, KeyError) as error:
-        raise CommandError(str(error)) from error
-    rows = [
-        (name, *values)
-        for name, *values in zip(FEATURES, *(column.tolist() for column in trained), strict=True)
-    ]
-    return Result(
-        {**stored, "lessons": lessons}, table(("feature", "mean", "spread", "weight"), rows)
     )

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from deepweb.benches.form_kinds import BY_NAME, small
-from deepweb.benches.form_web import FormServer, FormSite
+from tests.benches.forms.kinds import BY_NAME, small
+from tests.benches.forms.web import FormServer, FormSite
 from tests.browser.said import LANGUAGES
 from tests.browser.test_journey import CHROMIUM, desk, login, page
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from django.conf import LazySettings, settings
 
-from crawlmgr.benches.bulk import Sizes
 from crawlmgr.models import Export, Run
 from crawlmgr.services import backups
-from deepweb.benches import desk_rows as search_sites
 from deepweb.models import Source
-from focused.benches import desk_rows as crawled_topics
 from focused.services import topics
+from tests.benches.desk import search_rows as search_sites
+from tests.benches.desk import topic_rows as crawled_topics
+from tests.benches.desk.bulk import Sizes
 from tests.browser.chromium import CHROMIUM, LONGEST
 from tests.crawlmgr.admin.rows import page_addresses, user, world
 

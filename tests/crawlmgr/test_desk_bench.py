@@ -8,8 +8,8 @@ from typing import Any
 
 from django.urls import URLResolver, get_resolver
 
-from crawlmgr.benches import desk_side
-from crawlmgr.benches.bulk import BIG, Sizes
+from tests.benches.desk import desk
+from tests.benches.desk.bulk import BIG, Sizes
 
 
 def _named(patterns: list[Any], space: str = "") -> Iterator[str]:
@@ -23,7 +23,7 @@ def _named(patterns: list[Any], space: str = "") -> Iterator[str]:
 
 
 def test_every_address_is_asked_for_or_has_a_reason() -> None:
-    found = list(desk_side.places(Sizes(**BIG, now=datetime(2026, 1, 1, tzinfo=UTC))))
+    found = list(desk.places(Sizes(**BIG, now=datetime(2026, 1, 1, tzinfo=UTC))))
     labels = {label: (address, why) for label, address, why in found}
     assert set(_named(get_resolver().url_patterns)) <= set(labels)
     assert all(bool(address) or bool(why) for address, why in labels.values())
@@ -39,5 +39,5 @@ def test_every_address_is_asked_for_or_has_a_reason() -> None:
     } <= set(asked)
     assert len(asked) > 100
     assert {why for label, (_address, why) in labels.items() if label.startswith("run-")} == {
-        desk_side.ONLY_SENT
+        desk.ONLY_SENT
     }

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from crawlmgr.benches import hostile
-from crawlmgr.benches.hostile_pages import CASES
 from crawlmgr.text.keywords import keywords
 from crawlmgr.text.tokens import LONGEST_WORD, tokenize
 from crawlmgr.web.budget import OverBudget
 from forums.reading import PageKind, apis, page, read_page
 from forums.reading.patterns import patterns
+from tests.benches.hostile import hostile
+from tests.benches.hostile.pages import CASES
 from tests.growth import MAX_RATIO, growth
 
 KILO = 1024

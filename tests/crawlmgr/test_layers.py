@@ -42,7 +42,6 @@ DJANGO_GROUND = {
     "focused.apps",
     "deepweb.apps",
 }
-STANDS_ASIDE = ("migrations", "benches")
 # Files and folders of a crawler that may use Django; the other ones are in the layer PURE.
 CRAWLER_DJANGO = {"crawler", "discovery_crawler", "services", "reads"}
 
@@ -150,10 +149,10 @@ def imports() -> list[Import]:
 
 
 def layer(name: str) -> int | None:
-    """The layer of a module; None for modules outside the layers (Django's own files, migrations,
-    benchmarks)."""
+    """The layer of a module; None for modules outside the layers (Django's own files,
+    migrations)."""
     parts = name.split(".")
-    if name in DJANGO_GROUND or any(part in STANDS_ASIDE for part in parts):
+    if name in DJANGO_GROUND or "migrations" in parts:
         return None
     if name in SINGLE:
         return SINGLE[name]
@@ -225,7 +224,7 @@ def test_types_of_every_file_are_checked_and_strictly_in_pure_ones() -> None:
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]
     assert (
         wanted["strict"] is True
-        and wanted["files"] == list(PACKAGES)
+        and wanted["files"] == [*PACKAGES, "tests/benches", "tests/training"]
         and wanted["exclude"] == "/migrations/"
     )
     relaxed = [
@@ -262,7 +261,6 @@ def test_only_the_fetcher_opens_sockets() -> None:
         for one in imports()
         if (one.target in SOCKET_MODULES or one.target.split(".")[0] in SOCKET_LIBRARIES)
         and one.module.name not in OPENS_SOCKETS | LISTENS
-        and "benches" not in one.module.name
         and not (
             one.target == "socket"
             and _attributes(one.module, "socket") <= {"gethostname", "AF_INET", "AF_INET6"}
@@ -293,7 +291,7 @@ def test_only_the_archive_service_touches_page_files() -> None:
     archive's folder and its writer."""
     wrong = []
     for module in modules():
-        if module.name in PAGE_FILES or "benches" in module.name:
+        if module.name in PAGE_FILES:
             continue
         froms = [node for node in ast.walk(module.tree) if isinstance(node, ast.ImportFrom)]
         taken = {
@@ -404,7 +402,6 @@ def test_no_bare_except() -> None:
         ("forums.delay", PURE),
         ("forums.management.commands.forum", ENTRY),
         ("crawlmgr.settings", None),
-        ("crawlmgr.benches.fetch", None),
     ],
 )
 def test_layers_are_told_apart(name: str, expected: int | None) -> None:

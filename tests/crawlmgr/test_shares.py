@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlmgr import shares
-from crawlmgr.benches.nodes_simulated import Simulation, World, policies, unequal_speeds, zipf_sizes
 from crawlmgr.shares import Dispatcher, filled, speed, threshold, trailing, weight
+from tests.benches.nodes.simulated import Simulation, World, policies, unequal_speeds, zipf_sizes
 
 
 def test_the_examples_hold() -> None:

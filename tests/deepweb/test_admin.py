@@ -17,8 +17,8 @@ from crawlmgr.models import Run
 from deepweb.form_json import form_to_json
 from deepweb.models import Cluster, Form, Harvest, Query, Record, Source
 from deepweb.search_forms import read_forms
-from deepweb.services.training import corrected_examples
 from tests.crawlmgr.admin.rows import tight
+from tests.training.train_forms import corrected_examples
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 5, 1, tzinfo=UTC)

@@ -20,7 +20,11 @@ from deepweb.classifier import (
 )
 from deepweb.form_roles import asks_for_something_else, with_roles
 from deepweb.form_rules import rule_type
-from deepweb.form_training import (
+from deepweb.form_types import FormType
+from deepweb.search_forms import read_forms
+from deepweb.submission import refusal
+from tests.deepweb.forms_by_hand import PAGES
+from tests.training.forms import (
     TrainingError,
     cross_validate,
     example_of,
@@ -31,10 +35,6 @@ from deepweb.form_training import (
     score,
     train,
 )
-from deepweb.form_types import FormType
-from deepweb.search_forms import read_forms
-from deepweb.submission import refusal
-from tests.deepweb.forms_by_hand import PAGES
 
 FORMS = Path(__file__).resolve().parents[3] / "shared" / "data" / "forms" / "forms.jsonl.gz"
 

@@ -19,10 +19,10 @@ from deepweb.coverage import (
     lu_li,
     stopped_by,
 )
-from deepweb.hidden_database import BOX, HiddenDatabase, middling_terms, synthetic
 from deepweb.seen import Outcome, Seen, Term
 from deepweb.selection import FreshPolicy
 from deepweb.size_probes import ProbeAnswer, ProbedRecord, estimate_size, plan_probes
+from tests.benches.forms.hidden_database import BOX, HiddenDatabase, middling_terms, synthetic
 
 
 def test_formulas_by_hand():

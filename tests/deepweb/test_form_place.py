@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 
 from deepweb.form_features import counts, word_features
-from deepweb.form_training import read_examples
 from deepweb.search_forms import read_forms
+from tests.training.forms import read_examples
 
 FORM = "<form action=/x><input name=a><button>Go</button></form>"
 PAGE = (

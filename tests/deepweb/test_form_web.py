@@ -7,11 +7,11 @@ import pytest
 
 from crawlmgr import engine
 from crawlmgr.services import hosts
-from deepweb.benches.form_kinds import BY_NAME, KINDS, small
-from deepweb.benches.form_web import FormServer, FormSite
-from deepweb.benches.harvest_forms import oracle
 from deepweb.models import Form, Harvest, Query, QueryState, Record
 from deepweb.services import forms, harvests, sources
+from tests.benches.forms.harvest_forms import oracle
+from tests.benches.forms.kinds import BY_NAME, KINDS, small
+from tests.benches.forms.web import FormServer, FormSite
 from tests.deepweb.test_harvest import OPEN, now
 
 pytestmark = [

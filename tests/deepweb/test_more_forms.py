@@ -14,10 +14,18 @@ from urllib.parse import urlsplit
 import pytest
 
 from crawlmgr.web.url import registered_domain
-from deepweb.benches import forms as bench
 from deepweb.classifier import can_be_asked, shipped_model
 from deepweb.form_roles import asks_for_something_else
-from deepweb.form_training import (
+from deepweb.form_types import FormType
+from deepweb.jsonl import read_lines
+from deepweb.submission import SURE
+from tests.benches.forms import forms as bench
+from tests.deepweb import labelled_pages
+from tests.deepweb.drawn_forms import LANGUAGES, WEIGHT, Drawer, drawn, patterns, wordings
+from tests.deepweb.drawn_forms import main as write_drawn
+from tests.deepweb.forms_by_hand import PAGES
+from tests.deepweb.noted_forms import field_html, noted, notes
+from tests.training.forms import (
     Example,
     TrainingError,
     example_of,
@@ -26,14 +34,6 @@ from deepweb.form_training import (
     score,
     train,
 )
-from deepweb.form_types import FormType
-from deepweb.jsonl import read_lines
-from deepweb.submission import SURE
-from tests.deepweb import labelled_pages
-from tests.deepweb.drawn_forms import LANGUAGES, WEIGHT, Drawer, drawn, patterns, wordings
-from tests.deepweb.drawn_forms import main as write_drawn
-from tests.deepweb.forms_by_hand import PAGES
-from tests.deepweb.noted_forms import field_html, noted, notes
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 

@@ -7,12 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deepweb.hidden_database import BOX, HiddenDatabase, greedy_oracle, middling_terms, synthetic
 from deepweb.paper_policy import ROUNDS_OVER, TOO_FEW, PaperPolicy
 from deepweb.searched import how_words_combine
 from deepweb.seen import Choice, Outcome, Seen, Term, cut_at
 from deepweb.selection import FrequencyPolicy, FreshPolicy, refinement
 from deepweb.terms import WordMode
+from tests.benches.forms.hidden_database import (
+    BOX,
+    HiddenDatabase,
+    greedy_oracle,
+    middling_terms,
+    synthetic,
+)
 
 
 def q(*words):

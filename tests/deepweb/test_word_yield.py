@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from deepweb.hidden_database import greedy_oracle, middling_terms, synthetic
 from deepweb.seen import Choice, Seen, Term
 from deepweb.selection import FreshPolicy
 from deepweb.word_yield import fitted, new_of
+from tests.benches.forms.hidden_database import greedy_oracle, middling_terms, synthetic
 
 
 def _asked(

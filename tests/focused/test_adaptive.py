@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from focused import prior
-from focused.benches.relevance import auc
 from focused.evaluate import Label
 from focused.graph import MemoryGraph
 from focused.judge import Feedback, otsu_means
@@ -27,7 +25,9 @@ from focused.strategies.adaptive import (
 )
 from focused.strategies.credit import Credit
 from focused.strategies.link_features import FEATURES, Found, LinkFeatures
+from tests.benches.topics.relevance import auc
 from tests.focused.webs import OFF, ON, Web, order, random_web, run, start, topic, url
+from tests.training import prior
 
 PLACE = {name: i for i, name in enumerate(FEATURES)}
 

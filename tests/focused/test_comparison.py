@@ -13,7 +13,6 @@ from warcio.warcwriter import WARCWriter
 
 from crawlmgr.text.tokens import Tokenizer
 from focused.archive import Archive
-from focused.benches import strategies as bench
 from focused.comparison import (
     TRAIL,
     Entry,
@@ -31,6 +30,7 @@ from focused.loop import Outside
 from focused.parse import Parser
 from focused.strategies import BUILT_IN
 from focused.topics import Topic
+from tests.benches.topics import strategies as bench
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data/webgraphs"
 needs_shared = pytest.mark.skipif(

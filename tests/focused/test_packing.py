@@ -17,12 +17,13 @@ from warcio.warcwriter import WARCWriter
 
 from crawlmgr.services import hosts
 from crawlmgr.text.tokens import Tokenizer
-from focused import packing, packs
+from focused import packing
 from focused.evaluate import targets
 from focused.parse import Parser
-from focused.prior import OTHER_SAMPLES
 from tests.focused.test_commands import WEB, run
 from tests.site.server import LocalSite, Reply
+from tests.training import packs
+from tests.training.prior import OTHER_SAMPLES
 
 BASE = "http://book.example"
 WORDS = {

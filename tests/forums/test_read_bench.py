@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from forums.reading.training import fit as fitting
-from forums.reading.training import stored
-from forums.reading.training.pages import saved_pages
 from tests.forums.boards import NOW
 from tests.forums.markup_pages import write
+from tests.training.reader import fit as fitting
+from tests.training.reader import stored
+from tests.training.reader.pages import saved_pages
 
 SMALL = fitting.Shape(4, 3, 0.3)
 KEPT = 14  # approximate number of generated pages that the fixture keeps in its folder

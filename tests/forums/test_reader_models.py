@@ -19,8 +19,8 @@ from forums.reading.learned.second import TwoReadings
 from forums.reading.learned.weights import FILE, read_weights, shipped
 from forums.reading.model import PageKind
 from forums.reading.threadrows import ThreadRows
-from forums.reading.training.trees import Examples, Shape, averaged, boosted
 from tests.forums.boards import NOW
+from tests.training.reader.trees import Examples, Shape, averaged, boosted
 
 
 @pytest.fixture(scope="module")

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from django.core.management.base import CommandError
 
-from forums.commands import reader_train
 from forums.reading import to_json
 from forums.reading.document import Page
 from forums.reading.learned.assemble import row_set
 from forums.reading.learned.second import TwoReadings
 from forums.reading.page import read_page
-from forums.reading.training import fit as fitting
-from forums.reading.training.labels import body_labels, link_labels
-from forums.reading.training.pages import Saved, parsed, saved_pages
-from forums.reading.training.report import reliability
-from forums.reading.training.scoring import address_key, by_group, same_time, tally
 from tests.forums.boards import NOW
 from tests.forums.markup_pages import write
+from tests.training import train_reader
+from tests.training.reader import fit as fitting
+from tests.training.reader.labels import body_labels, link_labels
+from tests.training.reader.pages import Saved, parsed, saved_pages
+from tests.training.reader.report import reliability
+from tests.training.reader.scoring import address_key, by_group, same_time, tally
 
 TRUTH = {
     "kind": "threadlist",
@@ -209,7 +209,7 @@ def test_a_folder_without_pages_is_told_in_one_line(tmp_path: Path) -> None:
         "out": str(tmp_path / "w.npz"),
     }
     with pytest.raises(CommandError, match="No such file"):
-        reader_train.run(options)
+        train_reader.run(options)
 
 
 def test_a_reading_says_how_sure_it_is() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from crawlmgr.services import hosts
-from forums.benches.replay_days import replay
 from forums.events import Events, from_rows
+from tests.benches.forums.replay_days import replay
 
 pytestmark = pytest.mark.django_db(transaction=True)
 START = date(2026, 1, 12)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from django.core.management.base import CommandError
 
-from forums.benches import schedules
+from tests.benches.forums import schedules
 
 DAY = 86400
 DEFAULTS = {

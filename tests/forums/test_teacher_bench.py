@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.core.management.base import CommandError
 
-from forums.benches import teacher
+from tests.benches.forums import teacher
 from tests.site.styled_sites import served
 
 

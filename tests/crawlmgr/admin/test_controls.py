@@ -12,17 +12,16 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import pytest
-from django.conf import settings
 from django.core.handlers.wsgi import WSGIRequest
 from django.db import transaction
 from django.http import QueryDict
 from django.test import Client
 from django.utils import timezone
-from django.utils.module_loading import import_string
 from lxml import html
 
-from crawlmgr.benches.bulk import Sizes
-from crawlmgr.benches.desk_side import places
+from tests.benches.desk import rows as desk_rows
+from tests.benches.desk.bulk import Sizes
+from tests.benches.desk.desk import places
 from tests.crawlmgr.admin.rows import user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.slow]
@@ -42,8 +41,7 @@ ELSEWHERE = (
 def sizes() -> Sizes:
     """Creates some rows of every kind, as `bench desk` does."""
     made = Sizes(**SIZES, now=timezone.now().replace(microsecond=0))
-    for dotted in settings.DESK_ROWS:
-        import_string(f"{dotted}.fill")(made)
+    desk_rows.fill(made)
     return made
 
 

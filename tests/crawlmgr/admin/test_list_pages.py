@@ -11,18 +11,17 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from django.conf import settings
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils.module_loading import import_string
 
-from crawlmgr.benches.bulk import Sizes
 from crawlmgr.models import Deletion, Host, Run, WarcFile
 from deepweb.models import Source
 from deepweb.services import sources
 from focused.models import Topic, TopicRun
 from forums.models import Board, Site, Thread
+from tests.benches.desk import rows as desk_rows
+from tests.benches.desk.bulk import Sizes
 from tests.crawlmgr.admin.rows import NOW, user, walk
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
@@ -34,8 +33,7 @@ def filled() -> Sizes:
     """Creates rows of every kind, as `bench desk` does; some lack the value that a list is sorted
     by."""
     made = Sizes(**FEW, now=NOW)
-    for dotted in settings.DESK_ROWS:
-        import_string(f"{dotted}.fill")(made)
+    desk_rows.fill(made)
     Thread.objects.filter(pk__in=[2, 4, 9]).update(last_reply=None, replies=None, created=None)
     Thread.objects.filter(pk__in=[3, 4]).update(gone_at=NOW, pending=True)
     Board.objects.filter(pk__in=[5, 6]).update(last_visit=None, next_visit=None, enabled=False)

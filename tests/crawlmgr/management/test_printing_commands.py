@@ -8,10 +8,10 @@ import subprocess
 import sys
 
 import pytest
-from django.conf import settings
 from django.core.management import load_command_class
 
 from crawlmgr.management.base import SubcommandCommand, help_of
+from tests.benches.registry import BENCHES
 from tests.serving import ROOT
 
 HEAVY = ("scipy", "sklearn", "pandas", "pyarrow", "jieba", "rjieba", "plotly", "dateparser")
@@ -78,7 +78,7 @@ def loaded_by(words: str, installation: dict[str, str]) -> set[str]:
 
 
 def test_help_read_from_files_is_that_of_the_modules() -> None:
-    dotted = [*settings.BENCHES.values()]
+    dotted = [*BENCHES.values()]
     for app, names in FRAMES.items():
         for name in names:
             command = load_command_class(app, name)

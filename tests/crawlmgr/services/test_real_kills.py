@@ -106,7 +106,7 @@ def test_an_export_whose_writer_is_killed_is_whole_in_the_end(
     fmt: str, place: dict[str, str], tmp_path: Path
 ) -> None:
     filled = manage(
-        place, "shell", "-v0", "-c", f"from forums.benches.exports import fill; fill({POSTS})"
+        place, "shell", "-v0", "-c", f"from tests.benches.forums.exports import fill; fill({POSTS})"
     )
     assert filled.returncode == 0, filled.stderr
     assert manage(place, "exports", "add", "nightly", "posts", "--format", fmt).returncode == 0

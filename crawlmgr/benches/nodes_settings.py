@@ -1,7 +1,0 @@
-"""Settings of the nodes that `bench nodes` starts: the project's, with a crawler that follows links
-over many hosts."""
-
-from crawlmgr.settings import *  # noqa: F403 - settings that build on others
-from crawlmgr.settings import CRAWLERS as _CRAWLERS
-
-CRAWLERS = {**_CRAWLERS, "bench": "crawlmgr.benches.nodes_side.ManyHosts"}

@@ -1,0 +1,28 @@
+"""The benchmarks of `manage.py bench`: module by name. Each module has a literal `HELP`,
+`add_arguments(parser)`, `run(options)`, which returns what `--json` prints, and `table(result)`."""
+
+BENCHES = {
+    "desk": "tests.benches.desk.desk",
+    "exports": "tests.benches.forums.exports",
+    "fetch": "tests.benches.fetching.fetch",
+    "hostile": "tests.benches.hostile.hostile",
+    "idle": "tests.benches.soak.idle",
+    "soak": "tests.benches.soak.soak",
+    "line": "tests.benches.fetching.line",
+    "nodes": "tests.benches.nodes.nodes",
+    "pages": "tests.benches.forums.pages",
+    "planning": "tests.benches.forums.planning",
+    "read": "tests.benches.forums.read",
+    "replay": "tests.benches.forums.replay",
+    "schedules": "tests.benches.forums.schedules",
+    "teacher": "tests.benches.forums.teacher",
+    "forms": "tests.benches.forms.forms",
+    "selection": "tests.benches.forms.selection",
+    "harvest": "tests.benches.forms.harvest",
+    "strategies": "tests.benches.topics.strategies",
+    "choosing": "tests.benches.topics.choosing",
+    "relevance": "tests.benches.topics.relevance",
+    "frontier": "tests.benches.topics.frontier",
+    "laboratory": "tests.benches.topics.laboratory",
+    "focused": "tests.benches.topics.focused",
+}
