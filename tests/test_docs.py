@@ -244,11 +244,7 @@ def test_every_operation_of_the_api_is_listed(language: str) -> None:
 def test_every_environment_variable_is_described(language: str) -> None:
     """Those whose names stand in strings of the product's code, and no others."""
     name = re.compile(r"\bCRAWLMGR_[A-Z0-9_]*[A-Z0-9]\b")
-    code = [
-        path
-        for package in PACKAGES
-        for path in (ROOT / package).rglob("*.py")
-    ]
+    code = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
     read = {found for path in code for text in _strings(path) for found in name.findall(text)}
     page = (DOCS / language / "operation.md").read_text(encoding="utf-8")
     described = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
