@@ -23,6 +23,10 @@ KEYS = 100_000  # maximum number of objects exported in one step
 Pulse = Callable[[], None]
 
 
+class _Gone(Exception):
+    """Raised if the files of an unfinished export are lost, or were left by an earlier version."""
+
+
 class ExportJob:
     """Implements `crawlmgr.jobs.Job` for the run of an export.
 
@@ -59,9 +63,11 @@ class ExportJob:
         with _alone(self.work / "lock", pulse):
             if "until" not in done or lost:
                 return self._begin(export)
-            return (
-                self._further(pulse) if done["at"] < done["until"] else self._finish(export, pulse)
-            )
+            further = done["at"] < done["until"]
+            try:
+                return self._further(pulse) if further else self._finish(export, pulse)
+            except _Gone:
+                return self._begin(export)
 
     def ended(self, state: str, now: datetime) -> None:
         """Deletes the working folder if the run is finished or stopped; a paused or failed run
@@ -127,15 +133,13 @@ class ExportJob:
     def _writer(self, done: dict[str, Any]) -> export_writers.Writer:
         header = list(self.shape.columns) or done["columns"]
         kinds = exports.tables()[self.table].kinds
-        return export_writers.opened(
-            self.format,
-            self.work,
-            self.table,
-            header,
-            kinds,
-            bom=self.shape.bom,
-            state=done["writer"],
-        )
+        bom, state = self.shape.bom, done["writer"]
+        try:
+            return export_writers.opened(
+                self.format, self.work, self.table, header, kinds, bom=bom, state=state
+            )
+        except FileNotFoundError:
+            raise _Gone from None
 
     def _finish(self, export: Export, pulse: Pulse) -> Callable[[], None]:
         done, path = dict(self.run.result), self.place / self.name

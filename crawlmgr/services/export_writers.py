@@ -18,7 +18,6 @@ from typing import IO, Any, Protocol
 
 from crawlmgr.installation.extras import missing, needed
 from crawlmgr.services.export_formats import TEXTS, Kinds, plain
-from crawlmgr.services.export_sheets import SheetWriter
 
 BATCH = 5000  # number of rows in a row group of Parquet
 LARGEST = 2**63 - 1  # largest integer in SQLite and Parquet
@@ -284,6 +283,9 @@ def opened(
     if fmt == "parquet":
         return ParquetWriter(folder, columns, kinds, before)
     if fmt == "xlsx":
+        # XlsxWriter, under it, takes 0.2 s and 20 MB to load
+        from crawlmgr.services.export_sheets import SheetWriter
+
         return SheetWriter(folder, table, columns, kinds, before)
     return TextWriter(folder, fmt, columns, before, bom=bom and fmt == "csv")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import sqlite3
 import zipfile
@@ -21,6 +22,7 @@ from tests.crawlmgr.admin.rows import NOW, world
 
 COLUMNS = ("text", "number", "real", "flag", "at", "NUMBER", "list")
 KINDS = {"number": "integer", "real": "real", "flag": "boolean", "at": "time"}
+_ESCAPE = re.compile("_x([0-9A-Fa-f]{4})_")
 AT = datetime(2026, 3, 1, 12, 30, 5, 250000, tzinfo=UTC)
 ROWS: list[tuple[Any, ...]] = [
     ("=1+1", 7, 0.5, True, AT, "x", ["a", 1]),
@@ -30,12 +32,12 @@ ROWS: list[tuple[Any, ...]] = [
 ]
 
 
-def _sheet(path: Path) -> list[list[Any]]:
-    """The cells of a workbook's first sheet, parsed according to the format's standard."""
+def _sheet(path: Path, number: int = 1) -> list[list[Any]]:
+    """The cells of one of a workbook's sheets, parsed according to the format's standard."""
     space = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
     with zipfile.ZipFile(path) as book:
         # our own file
-        root = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))  # noqa: S314
+        root = ElementTree.fromstring(book.read(f"xl/worksheets/sheet{number}.xml"))  # noqa: S314
     rows = []
     for row in root.iter(f"{space}row"):
         cells: dict[str, Any] = {}
@@ -43,7 +45,8 @@ def _sheet(path: Path) -> list[list[Any]]:
             assert cell.find(f"{space}f") is None, "a formula"
             name = "".join(filter(str.isalpha, cell.get("r", "")))
             if cell.get("t") == "inlineStr":
-                cells[name] = "".join(part.text or "" for part in cell.iter(f"{space}t"))
+                text = "".join(part.text or "" for part in cell.iter(f"{space}t"))
+                cells[name] = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
             else:
                 value = cell.findtext(f"{space}v", "")
                 cells[name] = value == "1" if cell.get("t") == "b" else float(value)
@@ -124,6 +127,56 @@ def test_xlsx_keeps_text_that_begins_with_a_sign_and_runs_nothing(tmp_path: Path
         and len(found[3][5]) == export_sheets.CELL_CHARACTERS
         and found[3][5].endswith("…")
     )
+
+
+def test_xlsx_keeps_every_character_and_takes_no_text_for_markup(tmp_path: Path) -> None:
+    """Texts that XML forbids, that look like escapes of XLSX or like markup of XlsxWriter."""
+    texts = ["\x00\x0b\r", "_x0041_x0042_", "\ufffe\uffff \ud83d", "<r>b</r>", "<r>\n</t>&amp;</r>"]
+    texts += [
+        '<r></is></c><c r="B1"><f>1+1</f></c></r>',
+        "<r>b",
+        " a\tb ",
+        "https://a.example/",
+        "1",
+    ]
+    path = tmp_path / "out.xlsx"
+    written("xlsx", path, "it's [a] table", ("text",), {}, iter([(text,) for text in texts]))
+    assert [row[0] for row in _sheet(path)[1:]] == texts
+
+
+def test_an_xlsx_file_goes_on_from_its_last_safe_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each writer is abandoned after rows that it did not keep, and the last one while it finishes
+    the file."""
+    monkeypatch.setattr(export_sheets, "SHEET_ROWS", 5)
+    target, state, sheets = tmp_path / "out.xlsx", dict[str, Any](), list[Any]()
+
+    def opened() -> export_writers.Writer:
+        return export_writers.opened(
+            "xlsx", tmp_path, "table", ("n",), {"n": "integer"}, state=state
+        )
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    for start in range(0, 12, 2):
+        writer = opened()
+        writer.add([(start,), (start + 1,)])
+        state = writer.kept()
+        writer.add([(-1,)] * 7)
+        writer.close()
+    writer = opened()
+    with pytest.raises(KeyboardInterrupt):
+        writer.finish(target, interrupt)
+    writer.close()
+    assert not target.exists()
+    opened().finish(target, lambda: None)
+    for number in (1, 2, 3):
+        head, *rows = _sheet(target, number)
+        assert head[0] == "n"
+        sheets.append([row[0] for row in rows])
+    assert sheets == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9], [10, 11]]
 
 
 def test_a_sheet_that_is_full_goes_on_in_the_next_and_no_rows_give_a_header(
