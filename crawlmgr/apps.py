@@ -2,7 +2,6 @@
 
 import os
 import sys
-from importlib import import_module
 from typing import Any
 
 from django.apps import AppConfig
@@ -33,7 +32,8 @@ def _load_queue_settings() -> None:
         # None makes an import fail as if the module were not installed
         sys.modules[name] = None  # type: ignore[assignment]
         try:
-            import_module("django_q.conf")
+            # reads the settings, and so must not be imported with this module
+            import django_q.conf  # noqa: F401 - kept in sys.modules
         finally:
             del sys.modules[name]
 
@@ -47,7 +47,7 @@ class CrawlmgrConfig(AppConfig):
 
     def ready(self) -> None:
         os.register_at_fork(after_in_child=leave_pools_to_parent)
-        import_module("crawlmgr.checks")
-        # imported at start because the module, on import, makes django-q2 refuse tasks that call
-        # functions not on a list
-        import_module("crawlmgr.services.queue")
+        # Both need the models and take effect on import: one registers the system checks, the
+        # other makes django-q2 refuse tasks that call functions not on a list.
+        from crawlmgr import checks  # noqa: F401
+        from crawlmgr.services import queue  # noqa: F401

@@ -117,6 +117,7 @@ def joined(spaces: TwoSpaces, c1: float = C1, c2: float = C2) -> sparse.csr_matr
     A row has length 1 if the page has words in both spaces; if the form has no words, only the
     first part of the row is not zero.
     """
+    # a second to load, see above
     from sklearn.preprocessing import normalize
 
     whole = c1 + c2
@@ -151,6 +152,7 @@ def kmeans(rows: sparse.csr_matrix, k: int, random_seed: int, starts: int = 10) 
     `k` is limited to the number of different pages; `starts` is the number of random starts, of
     which the best result is kept. Raises ValueError for k < 1 or no rows.
     """
+    # a second to load, see above
     from sklearn.cluster import KMeans
 
     k = _possible(rows, k)
@@ -173,6 +175,7 @@ def _possible(rows: sparse.csr_matrix, k: int) -> int:
 
 
 def _cohesion(rows: sparse.csr_matrix, labels: np.ndarray, centres: np.ndarray) -> float:
+    # a second to load, see above
     from sklearn.preprocessing import normalize
 
     unit = normalize(centres)
@@ -241,6 +244,7 @@ def silhouette(rows: sparse.csr_matrix, labels: np.ndarray, random_seed: int) ->
     clusters of the pages. With over 2,000 pages it is computed from a random sample. None if there
     is only one cluster, or each page is a cluster of its own.
     """
+    # a second to load, see above
     from sklearn.metrics import silhouette_score
 
     different = len(set(labels.tolist()))
@@ -259,6 +263,7 @@ def silhouettes(rows: sparse.csr_matrix, labels: np.ndarray) -> dict[int, float]
     `labels` (the cluster of each page). Empty if there is only one cluster, if each page is a
     cluster of its own, or for over 2,000 pages, where the distances of all pairs would take too
     much memory."""
+    # a second to load, see above
     from sklearn.metrics import silhouette_samples
 
     different = sorted(set(labels.tolist()))
@@ -304,6 +309,7 @@ def choose_k(
 def assign(rows: sparse.csr_matrix, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns for each new page (a row of `rows`): the index of the most similar existing centre,
     and that similarity, in [0, 1]. The centres do not change."""
+    # a second to load, see above
     from sklearn.preprocessing import normalize
 
     alike = rows @ normalize(centres).T
@@ -332,6 +338,7 @@ def top_terms(
 def flat_map(rows: sparse.csr_matrix) -> np.ndarray:
     """Returns coordinates (n, 2) for a map of the pages: the two principal components; all 0 for
     fewer than three pages."""
+    # a second to load, see above
     from sklearn.decomposition import PCA
 
     n = rows.shape[0]

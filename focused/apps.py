@@ -1,6 +1,5 @@
 """Django application of the topic crawler."""
 
-from importlib import import_module
 from typing import Any
 
 from django.apps import AppConfig
@@ -20,9 +19,10 @@ class FocusedConfig(AppConfig):
 def _empty_search(using: str, **_of_signal: Any) -> None:
     """Empties the full-text search index; called after the `flush` command emptied the database,
     because Django does not flush this table, which belongs to no model."""
+    # the models can be imported only once the applications are loaded, of which this is one
+    from focused.models import TopicPage
+    from focused.services import search
+
     tables = connections[using].introspection.table_names()
-    if (
-        "focused_pagetext" in tables
-        and not import_module("focused.models").TopicPage.objects.exists()
-    ):
-        import_module("focused.services.search").clear()
+    if "focused_pagetext" in tables and not TopicPage.objects.exists():
+        search.clear()

@@ -154,9 +154,8 @@ def _matrix(links: Mapping[str, Iterable[str]]) -> tuple[list[str], sparse.csr_m
     j is 1 if page i links to page j. Links of a page to itself are left out, and links inside a
     host if the pages are on at least `MANY_HOSTS` hosts.
     """
-    from scipy import (
-        sparse,
-    )  # imported here because it takes a tenth of a second, which commands that do not need it save
+    # imported here because it takes a tenth of a second, which commands that do not need it save
+    from scipy import sparse
 
     urls = list(links)
     numbers = {url: i for i, url in enumerate(urls)}

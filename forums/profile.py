@@ -113,9 +113,8 @@ def dirichlet_kappa(counts: Floats, pool: Floats) -> float:
     sums to 1. The result lies in [1, 1e5] and is large if the boards share one rhythm; 1e5 with
     fewer than two boards that have events.
     """
-    from scipy.optimize import (
-        minimize_scalar,
-    )  # importing scipy takes longer than many commands take to run
+    # importing scipy takes longer than many commands take to run
+    from scipy.optimize import minimize_scalar
     from scipy.special import gammaln
 
     used = pool > 0

@@ -49,6 +49,8 @@ def load_pages() -> None:
 
 
 def _grant_roles(sender: AppConfig, **signal: Any) -> None:
-    """Grants the permissions of the roles after a migration. Imports the roles module here, because
-    it needs the models."""
-    import_module("crawlmgr.admin.roles").grant(sender, **signal)
+    """Grants the permissions of the roles after a migration."""
+    # needs the models, which can be imported only once the applications are loaded
+    from crawlmgr.admin import roles
+
+    roles.grant(sender, **signal)

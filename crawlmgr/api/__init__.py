@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from django.conf import settings
 from django.utils.module_loading import autodiscover_modules
 
@@ -15,8 +13,9 @@ def load() -> None:
     operations on import, and sets the rate limit from the settings. Called once, when the URLs are
     loaded."""
     limit.num_requests, limit.duration = limit.parse_rate(settings.API_RATE)
-    import_module("crawlmgr.api.shared")
-    import_module("crawlmgr.api.saved")
+    # both import `base` from this package, to which they add their operations
+    from crawlmgr.api import saved, shared  # noqa: F401
+
     autodiscover_modules("api")
 
 

@@ -138,6 +138,7 @@ class ParquetWriter:
 
     def __init__(self, folder: Path, columns: Sequence[str], kinds: Kinds, state: State) -> None:
         with needed("parquet"):
+            # an extra, which may be missing, and 40 MB
             from pyarrow import parquet
 
             pa = _arrow()
@@ -230,6 +231,7 @@ def _arrow() -> Any:
     """Imports and returns pyarrow, which takes 40 MB of memory and is needed for Parquet only. When
     pyarrow converts a list for the first time, it would import pandas too (another 50 MB); that
     import is blocked here. pyarrow tries again when data frames are requested."""
+    # an extra, which may be missing
     import pyarrow as pa
 
     # this memory pool returns freed memory to the system; the default one keeps some 10 MB more

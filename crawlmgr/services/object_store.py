@@ -128,6 +128,7 @@ def _ask(call: Callable[[Any], Answer]) -> Answer | None:
     store cannot be reached."""
     try:
         with extras.needed("s3"):
+            # an extra, which may be missing
             from boto3.exceptions import Boto3Error
             from botocore.exceptions import BotoCoreError, ClientError
     except extras.Missing as error:
@@ -164,6 +165,7 @@ def _cut_off(error: Exception) -> bool:
 def _client(process: int, endpoint: str) -> Any:
     """Returns the client of this process; a forked process creates its own. Region and credentials
     come from the environment, as for all AWS tools."""
+    # an extra, which may be missing
     import boto3
     from botocore.config import Config
 
@@ -180,6 +182,7 @@ def _client(process: int, endpoint: str) -> Any:
 
 @lru_cache(maxsize=1)
 def _transfer() -> Any:
+    # an extra, which may be missing
     from boto3.s3.transfer import TransferConfig
 
     return TransferConfig(

@@ -28,9 +28,8 @@ class Unreadable(Exception):
 
 @lru_cache(maxsize=4)
 def _fernet(secret: str) -> Fernet:
-    from cryptography.fernet import (
-        Fernet,
-    )  # imported here, because most commands never encrypt anything
+    # imported here, because most commands never encrypt anything
+    from cryptography.fernet import Fernet
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
@@ -66,6 +65,7 @@ def unseal(text: str) -> dict[str, str]:
     key."""
     if not text:
         return {}
+    # imported here, because most commands never decrypt anything
     from cryptography.fernet import InvalidToken
 
     try:

@@ -326,6 +326,7 @@ def _languages(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=8)
 def _dateparser(languages: tuple[str, ...]) -> Callable[[str], datetime | None]:
     """Returns dateparser's parse function for some languages, loaded on first use."""
+    # takes longer to load than many commands to run, and is needed only for rare dates
     from dateparser.date import DateDataParser
 
     logging.getLogger("dateparser").setLevel(logging.WARNING)

@@ -4,6 +4,7 @@ rebuilt from the stored queries, so that a kill loses nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,11 +23,11 @@ from deepweb.seen import Seen, Term, cut_at
 from deepweb.services import forms
 from deepweb.services.harvest_options import HarvestOptions
 from deepweb.services.harvest_store import ListedRecords, finished_queries, is_counted, logged
-from deepweb.services.policies import barred_inputs
 from deepweb.template_search import Slot, slots_of
 from deepweb.terms import Asking, WordMode, asking_of
 
 NONSENSE = 2
+INPUT_TRIES = 3
 CUT_UNKNOWN_BEFORE = 4
 TELLING_ANSWERS = 12
 
@@ -76,7 +77,7 @@ class HarvestSession:
         mode = WordMode(self.state.get("mode") or WordMode.WORDS)
         unsearched = self.searched.missing(self.columns)
         return asking_of(
-            self.form, tuple(self.columns), mode, barred_inputs(self), unsearched, self.way.box
+            self.form, tuple(self.columns), mode, self.barred_inputs(), unsearched, self.way.box
         )
 
     @property
@@ -131,19 +132,21 @@ class HarvestSession:
             else self.known
         )
 
-    def by_input(self) -> dict[str, tuple[int, int]]:
-        """Returns for each input how many queries set it alone, and how many of these returned
-        records, as {name: (queries, valid)}. Text boxes are left out, so that `barred_inputs` never
-        excludes them.
-        """
+    def barred_inputs(self) -> frozenset[str]:
+        """Returns the names of the inputs, except text boxes, that are no longer queried because
+        three queries of them alone returned no record."""
         boxes = {way.box for way in self.ways}
-        counts: dict[str, tuple[int, int]] = {}
+        asked: Counter[str] = Counter()
+        useful = set()
         for entry in self.log:
             name = entry.choice.query[0].input
             if len(entry.choice.query) == 1 and name not in boxes:
-                asked, valid = counts.get(name, (0, 0))
-                counts[name] = asked + 1, valid + bool(entry.found)
-        return counts
+                asked[name] += 1
+                if entry.found:
+                    useful.add(name)
+        return frozenset(
+            name for name, times in asked.items() if times >= INPUT_TRIES and name not in useful
+        )
 
     def columns_of_inputs(self) -> set[str]:
         """Returns the names of the record fields whose values can be typed into inputs of the form

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from deepweb.coverage import StopRules, stopped_by
 from deepweb.joint_yield import JointYield
@@ -14,24 +13,10 @@ from deepweb.query_plan import Candidate, first_of_plan
 from deepweb.searched import unproved
 from deepweb.seen import Choice, Term, likely_cut
 from deepweb.selection import FrequencyPolicy, FreshPolicy, Policy
+from deepweb.services.harvest_session import HarvestSession
 from deepweb.template_search import TemplateSearch, text_slots
 
-if TYPE_CHECKING:
-    from deepweb.services.harvest_session import HarvestSession
-
-INPUT_TRIES = 3
 PAIRS_FROM = 8
-
-
-def barred_inputs(session: HarvestSession) -> frozenset[str]:
-    """Returns the names of the inputs, except text boxes, that are no longer queried because three
-    queries of them alone returned no record.
-    """
-    return frozenset(
-        name
-        for name, (asked, valid) in session.by_input().items()
-        if asked >= INPUT_TRIES and not valid
-    )
 
 
 def stop_rule(session: HarvestSession) -> str | None:
@@ -46,7 +31,7 @@ def stop_rule(session: HarvestSession) -> str | None:
 def policy_of(session: HarvestSession) -> Policy:
     """Returns the policy chosen for the harvest, set up with what the harvest has learned about the
     site."""
-    barred, seen = barred_inputs(session), session.seen
+    barred, seen = session.barred_inputs(), session.seen
     refused = frozenset(
         term for place in range(len(seen.frequency)) if (term := seen.term(place)).input in barred
     )

@@ -126,6 +126,7 @@ class ClassifierDistiller(Strategy):
         return row
 
     def _train(self) -> None:
+        # loaded with what __init__ imports
         from scipy import sparse
         from sklearn.naive_bayes import MultinomialNB
 
@@ -134,6 +135,7 @@ class ClassifierDistiller(Strategy):
             self._classifier = classifier.fit(sparse.vstack(self._rows), self._answers)
 
     def _distil(self) -> None:
+        # loaded with what __init__ imports
         from scipy import sparse
 
         hosts = {host_key(url) for url in self._relevance}

@@ -149,9 +149,8 @@ class ContextGraph(Strategy):
                 self.graph.push(child, priority, queue)
 
     def _learn(self, pages: Iterable[Page]) -> None:
-        from sklearn.naive_bayes import (
-            MultinomialNB,
-        )  # takes a second to import, needed only for training
+        # takes a second to import, needed only for training
+        from sklearn.naive_bayes import MultinomialNB
 
         pages = list(pages)
         found = layers(pages, self.settings.layers)

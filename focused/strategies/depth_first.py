@@ -164,9 +164,8 @@ class DepthFirst(Strategy):
         answers = {answer for _, answer in self._samples}
         if len(self._samples) < self.settings.training_pages or len(answers) < 2:
             return
-        from sklearn.tree import (
-            DecisionTreeClassifier,
-        )  # takes a second to import, needed only for training
+        # takes a second to import, needed only for training
+        from sklearn.tree import DecisionTreeClassifier
 
         tree = DecisionTreeClassifier(max_depth=self.settings.tree_depth, random_state=0)
         self._tree = tree.fit([x for x, _ in self._samples], [y for _, y in self._samples])

@@ -4,13 +4,10 @@ it."""
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from crawlmgr.text.dates import DateContext, Moment, parse_time
 from crawlmgr.web.outline import Outline
-
-if TYPE_CHECKING:
-    from forums.reading.pagetimes import Time
 
 _CLOCK = re.compile(r"\d{1,2}[:.]\d{2}(?::\d{2})?(?:\s*[ap]\.?m\.?)?", re.I)
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6 th dt caption".split())
@@ -48,22 +45,6 @@ def days_of(page: Outline, dates: DateContext) -> Days:
                 day = text
                 headings.add(at)
     return Days(frozenset(headings), clocks)
-
-
-def below_days(days: Days, times: list[Time]) -> list[Time]:
-    """Returns the times of a page, with clock times completed by the day of the heading above them,
-    and without the times of the headings themselves."""
-    if not days.clocks:
-        return times
-    shown = [time for time in times if time.is_attribute or time.piece not in days.headings]
-    return [
-        (
-            time._replace(moment=days.clocks[time.piece])
-            if not time.is_attribute and time.piece in days.clocks
-            else time
-        )
-        for time in shown
-    ]
 
 
 def _is_heading(page: Outline, node: int) -> bool:

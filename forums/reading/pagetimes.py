@@ -14,7 +14,7 @@ from lxml.html import HtmlElement
 
 from crawlmgr.text.dates import DateContext, Moment, find_time, parse_time
 from crawlmgr.web.outline import Outline
-from forums.reading.daytimes import Days, below_days, days_of
+from forums.reading.daytimes import Days, days_of
 from forums.reading.splittimes import CLOCK, split_times
 from forums.reading.texttimes import inner_times
 
@@ -81,9 +81,25 @@ class TimedPage:
         ]
         found += self._text_times(covered | split.parts)
         return (
-            below_days(self.days, sorted(found, key=lambda time: (time.node, time.piece))),
+            self._below_days(sorted(found, key=lambda time: (time.node, time.piece))),
             split.parts,
         )
+
+    def _below_days(self, times: list[Time]) -> list[Time]:
+        """Returns the times of the page, with clock times completed by the day of the heading above
+        them, and without the times of the headings themselves."""
+        days = self.days
+        if not days.clocks:
+            return times
+        shown = [time for time in times if time.is_attribute or time.piece not in days.headings]
+        return [
+            (
+                time._replace(moment=days.clocks[time.piece])
+                if not time.is_attribute and time.piece in days.clocks
+                else time
+            )
+            for time in shown
+        ]
 
     @cached_property
     def days(self) -> Days:

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from crawlmgr.text.dates import parse_time
 from crawlmgr.web.records import Record
@@ -16,10 +16,6 @@ from forums.reading.pagetimes import Time
 from forums.reading.texttimes import time_words
 from forums.reading.values import count, exact_count, inner_counts, pair
 from forums.reading.words import class_roles, text_roles
-
-if TYPE_CHECKING:
-    from forums.reading.rowgroups import Group
-
 
 COUNTED = frozenset({"replies", "comments", "posts", "topics", "views"})
 """The roles (fields) that numbers in a row can have."""
@@ -34,6 +30,13 @@ class Count(NamedTuple):
     column: str
     roles: frozenset[str]
     node: int
+
+
+class RowList(Protocol):
+    """What a row needs of the candidate list that contains it (`rowgroups.Group`)."""
+
+    @property
+    def labels_first(self) -> bool | None: ...
 
 
 def count_columns(rows: list[Row]) -> dict[str, dict[int, Count]]:
@@ -81,7 +84,7 @@ class Row:
         self.page = page
         self.record = record
         self.title = title
-        self.group: Group | None = None
+        self.group: RowList | None = None
         self.start = record[0]
         self.end = page.outline.ends[record[-1]]
 

@@ -2,13 +2,14 @@
 process and supervise it."""
 
 import gc
-from importlib import import_module
 from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
 from django.utils.module_loading import import_string
+
+from crawlmgr import tasks  # noqa: F401 - installs the signal handler of workers
 
 
 class Command(BaseCommand):
@@ -17,9 +18,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Loads everything that idle workers need before they are forked, so that they share its
-        memory, and installs the signal handler of `crawlmgr.tasks`. What crawlers need beyond that
+        memory. What crawlers need beyond that
         (classifiers, dictionaries) is loaded by workers on first use."""
-        import_module("crawlmgr.tasks")
         for name in (*settings.DISPATCHERS, *settings.WATCHERS, *settings.ALARM_CAUSES):
             import_string(name)
         gc.collect()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -21,6 +20,7 @@ from django.urls import URLResolver, get_resolver
 from django.utils import timezone
 from django_q.models import OrmQ, Schedule, Task
 
+import crawlmgr.urls  # noqa: F401 - views register themselves when the URLs are loaded
 from crawlmgr.services import backup, queue
 from tests.crawlmgr.admin.rows import user
 
@@ -255,7 +255,6 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
 SCRIPT = {"accept": "application/json"}
 """Request headers that get refusals as short text: error pages for browsers are slow to render, and
 `test_each_role_does_what_the_matrix_says` covers them."""
-import_module("crawlmgr.urls")  # views register themselves when the URLs are loaded
 OWN_PAGES = {f"admin/{one.pattern}" for one in admin.site.own_views}
 API = "api/v1/"
 """These addresses accept tokens instead of sessions: tests/crawlmgr/test_api.py covers them."""
