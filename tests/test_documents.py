@@ -19,6 +19,7 @@ from crawlmgr.services.fetching import user_agent
 from focused.graph import MemoryGraph
 from focused.loop import crawl
 from focused.relevance import Relevance
+from tests.benches.registry import BENCHES
 from tests.focused.webs import OFF, ON, Web, topic, url
 
 pytestmark = pytest.mark.once
@@ -166,6 +167,12 @@ def test_the_version_stands_in_one_place() -> None:
     assert described["tool"]["hatch"]["version"] == {"path": "crawlmgr/__init__.py"}
     assert user_agent().split(" ")[0] == f"crawlmgr/{__version__}"
     assert api.version == __version__
+
+
+def test_benches_named_in_documents_exist() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (*DOCUMENTS, *ROOT.glob("docs/*/*.md"))]
+    named = {name for text in texts for name in re.findall(r"\bbench ([a-z]+)\b[^`\n]*`", text)}
+    assert len(named) > 15 and named <= {*BENCHES, "list"}
 
 
 def test_the_readme_is_short() -> None:
