@@ -3,11 +3,9 @@ Django."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
-
-EVERYTHING = "*"
 
 
 def _setting(
@@ -120,8 +118,8 @@ class CrawlSettings:
     @property
     def allowed_private(self) -> frozenset[str]:
         """The entries of `allow_private`, the private addresses that the address guard allows,
-        without "*", which older versions stored and which allows nothing."""
-        return frozenset(_entries(self.allow_private)) - {EVERYTHING}
+        without "*", which an old history of settings may bring back and which allows nothing."""
+        return frozenset(part.strip() for part in self.allow_private.split(",")) - {"", "*"}
 
     @property
     def lease_seconds(self) -> float:
@@ -133,27 +131,6 @@ class CrawlSettings:
     def dropped_parameters(self) -> frozenset[str]:
         """The names of query parameters that are removed from addresses."""
         return frozenset(part.strip() for part in self.drop_parameters.split(",") if part.strip())
-
-
-def named_private(entries: str, hosts: Iterable[str]) -> str:
-    """Returns `entries`, the comma-separated private addresses that the address guard allows, with
-    "*" replaced by the given hosts in alphabetical order. Other entries are kept.
-
-    >>> named_private("*", ["127.0.0.1:8000"]), named_private("10.0.0.0/8,*", ["a.example"]), \
-named_private("b", ["a.example"])
-    ('127.0.0.1:8000', '10.0.0.0/8,a.example', 'b')
-    """
-    given = _entries(entries)
-    named = [
-        *(one for one in given if one != EVERYTHING),
-        *(sorted(hosts) if EVERYTHING in given else ()),
-    ]
-    return ",".join(dict.fromkeys(named))
-
-
-def _entries(text: str) -> list[str]:
-    """Returns the entries of a comma-separated list."""
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _checked(spec: Any, value: Any) -> Any:

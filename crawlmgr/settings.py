@@ -151,18 +151,6 @@ EXPORTS = [
 # functions that rebuild tables computed from others; such tables are left out of backups and
 # rebuilt after a restore
 DERIVED = ["focused.services.search.rebuild"]
-# functions, called after a migration or a restore, that adapt database rows written by older
-# versions
-DATA_CORRECTIONS = [
-    *(f"{app}.services.private_hosts.restrict" for app in ("forums", "focused", "deepweb")),
-    "crawlmgr.services.sealed_settings.seal_stored",
-]
-CRAWL_SETTINGS = [  # where crawl settings are stored: (model, JSON field, key inside it or "")
-    ("forums.Site", "settings", ""),
-    ("focused.Topic", "settings", ""),
-    ("deepweb.Source", "parameters", ""),
-    ("crawlmgr.Run", "parameters", "settings"),
-]
 KEPT_FOLDERS = [
     "events"
 ]  # folders in the data folder with files that database rows refer to; backed up like the archive

@@ -14,14 +14,13 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import DatabaseError, connection
-from django.db.migrations.executor import MigrationExecutor
-from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.services import query_statistics, standing
+from crawlmgr.services import oldest, query_statistics, standing
 
-OURS = ("crawlmgr", "forums", "focused", "deepweb")
+Key = tuple[str, str]
+"""App and name of a migration."""
 LOCK = 0x7AB1E5
 """Number of the PostgreSQL advisory lock that is held while tables are changed, because the web
 server and nodes may start at the same moment."""
@@ -33,19 +32,17 @@ def ready() -> None:
     """Migrates the database if needed. Raises CommandError with one line if the database cannot be
     used."""
     try:
-        if _is_migrated():
-            return
-        executor = MigrationExecutor(connection)
-        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        if _compared()[0]:
             migrate()
     except DatabaseError as error:
         raise CommandError(f"The database cannot be used: {str(error).splitlines()[0]}") from error
 
 
-def _is_migrated() -> bool:
-    """Tells whether the migrations applied to the database are exactly those in the program's
-    files. The files are not imported, which would be half the work of a command that only prints
-    something."""
+def _compared() -> tuple[set[Key], set[Key]]:
+    """Returns the migrations that are missing in the database, and those applied to it that only
+    newer versions of the program have. Names below that of an app's first migration are of version
+    0.1.0 and before. The files are not imported, which would be half the work of a command that
+    only prints something."""
     files = {
         (app.label, file.name)
         for app in installed.get_app_configs()
@@ -53,7 +50,10 @@ def _is_migrated() -> bool:
         if not file.ispkg and file.name[0] not in "_~"
     }
     applied = set(MigrationRecorder(connection).applied_migrations())
-    return files <= applied and files >= {key for key in applied if key[0] in OURS}
+    newer = {
+        (app, name) for app, name in applied - files if app in oldest.OURS and name > oldest.FIRST
+    }
+    return files - applied, newer
 
 
 def migrate() -> None:
@@ -103,7 +103,7 @@ def ready_for_nodes() -> None:
     the program. Raises CommandError with one line.
     """
     try:
-        if _is_migrated():
+        if not any(_compared()):
             return
         with _one_at_a_time():
             _refuse_if_others_need_it_as_it_is()
@@ -113,34 +113,30 @@ def ready_for_nodes() -> None:
 
 
 def _refuse_if_others_need_it_as_it_is() -> None:
-    """Raises CommandError if the database is newer than the program, or must be migrated while
-    other nodes are alive."""
-    executor = MigrationExecutor(connection)
-    applied = executor.loader.applied_migrations
-    unknown = sorted(
-        key for key in applied if key[0] in OURS and key not in _known(executor.loader)
-    )
-    if unknown:
-        word = ".".join(unknown[-1])
+    """Raises CommandError if the database is newer than the program or too old for it, or must be
+    migrated while other nodes are alive."""
+    missing, newer = _compared()
+    if newer:
+        word = ".".join(max(newer))
         raise CommandError(
             f"The database is newer than this program, which does not know the migration {word}:"
             " update this machine."
         )
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    if plan and applied and _others_live():
+    refuse_too_old()
+    if missing and _others_live():
         raise CommandError(
             "The database is older than this program and nodes work on it: let them drain (`node"
             " drain NAME`), then run `migrate` and start the new nodes."
         )
 
 
-def _known(loader: MigrationLoader) -> set[tuple[str, str]]:
-    """Returns (app, name) of the program's migrations, and of the older ones that its squashed
-    migrations replace: a database may have recorded either."""
-    return {
-        *loader.disk_migrations,
-        *(old for one in loader.disk_migrations.values() for old in one.replaces),
-    }
+def refuse_too_old() -> None:
+    """Raises CommandError with one line if the database is from before the oldest version that
+    this one takes over."""
+    try:
+        oldest.check_database()
+    except oldest.TooOld as error:
+        raise CommandError(str(error)) from None
 
 
 def _others_live() -> bool:

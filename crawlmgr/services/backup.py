@@ -29,7 +29,7 @@ from django.utils.module_loading import import_string
 
 from crawlmgr import __version__
 from crawlmgr.models import WarcFile
-from crawlmgr.services import archive_files, vault
+from crawlmgr.services import archive_files, oldest
 
 FORMAT = 1
 MANIFEST, SECRET = "manifest.json", "secret.key"
@@ -44,9 +44,6 @@ AXES = (
 LEFT_OUT = frozenset(
     {"sessions.Session", "django_q.OrmQ", "django_q.Task", "django_q.Schedule", *AXES}
 )
-OLDER_ROWS = frozenset(
-    {"django_q.Schedule"}
-)  # contained in backups of older versions; skipped on restore
 BATCH = 500
 GROUND = frozenset(
     {"contenttypes.ContentType", "auth.Permission", "auth.Group", "auth.Group_permissions"}
@@ -209,15 +206,14 @@ def restore(source: Path, progress: Progress) -> dict[str, Any]:
     try:
         with tarfile.open(source, "r:") as tar:
             manifest = _manifest(tar, source)
-            places = {
-                name: _kept_place(name) for name in manifest.get("kept", {})
-            }  # older backups have no such files
+            oldest.check_backup(
+                {label: _columns(tar, label) for label in manifest["rows"]}, str(source)
+            )
+            places = {name: _kept_place(name) for name in manifest["kept"]}
             with transaction.atomic():
                 for model in tables():
                     model._base_manager.all().delete()
                 for label, count in manifest["rows"].items():
-                    if label in OLDER_ROWS:
-                        continue
                     progress(label)
                     done = _read_rows(tar, label)
                     if done != count:
@@ -225,11 +221,8 @@ def restore(source: Path, progress: Progress) -> dict[str, Any]:
                             f"{source} is damaged: {label} has {done} rows instead of {count}."
                         )
                 _set_sequences()
-                with vault.key_of(
-                    _member(tar, SECRET).read(1000).decode("ascii", "replace").strip()
-                ):
-                    for name in (*settings.DATA_CORRECTIONS, *settings.DERIVED):
-                        import_string(name)()
+                for name in settings.DERIVED:
+                    import_string(name)()
                 for file in WarcFile.objects.iterator():
                     archive_files.path_of(
                         file
@@ -243,6 +236,8 @@ def restore(source: Path, progress: Progress) -> dict[str, Any]:
                     progress(name)
                     _put(place, _member(tar, f"kept/{name}"))
                 _put(settings.DATA_DIR / SECRET, _member(tar, SECRET))
+    except oldest.TooOld as error:
+        raise BackupRefused(str(error)) from error
     except (OSError, EOFError, tarfile.TarError, ValueError, KeyError) as error:
         raise BackupRefused(f"{source} cannot be restored: {error}") from error
     return dict(manifest)
@@ -275,6 +270,12 @@ def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
     if found is None:
         raise KeyError(name)
     return found
+
+
+def _columns(tar: tarfile.TarFile, label: str) -> list[str]:
+    """Returns the names of the columns of a table in the backup."""
+    with gzip.open(_member(tar, f"rows/{label}.jsonl.gz"), "rt", encoding="utf-8") as lines:
+        return list(json.loads(next(lines)))
 
 
 def _read_rows(tar: tarfile.TarFile, label: str) -> int:

@@ -9,16 +9,11 @@ requests decrypts them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from django.apps import apps as installed
-from django.conf import settings as django_settings
-
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.services import vault
-from crawlmgr.services.walking import in_parts
 from crawlmgr.web.headers import PLAIN_HEADERS
 
 DOTS = "••••••"
@@ -69,8 +64,7 @@ def in_use(settings: CrawlSettings) -> CrawlSettings:
 
 
 def shown(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns settings for display: dots replace secrets, also those that older versions stored
-    unencrypted."""
+    """Returns settings for display: dots replace secrets, also unencrypted ones."""
     return {name: value for name, value in _masked(settings).items() if name != SEALED}
 
 
@@ -152,22 +146,3 @@ def _without_user(address: str) -> str:
     return (
         f"{scheme}{slashes}{DOTS}@{host}" if at and slashes else f"{DOTS}@{host}" if at else address
     )
-
-
-def seal_stored(apps: Any = installed) -> None:
-    """Encrypts secrets that older versions stored in plain text. Called by a migration or after a
-    restore; `apps` is the app registry of the migration, whose models lack tables that later
-    migrations create."""
-    for label, field, inside in django_settings.CRAWL_SETTINGS:
-        if apps is not installed and label.lower() not in {
-            model._meta.label_lower for model in apps.get_models()
-        }:
-            continue
-        for row in in_parts(apps.get_model(label).objects.only(field), "pk", 500):
-            stored = getattr(row, field)
-            table = stored.get(inside, {}) if inside else stored
-            if not isinstance(table, Mapping) or not _plain_secrets(table):
-                continue
-            with suppress(vault.Unreadable):
-                setattr(row, field, {**stored, inside: sealed(table)} if inside else sealed(table))
-                row.save(update_fields=[field])

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -18,15 +16,13 @@ from crawlmgr import logs
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
 
-_other: ContextVar[str] = ContextVar("secret of another installation", default="")
-
 
 class Unreadable(Exception):
     """Encrypted data cannot be decrypted: the secret key is a different one, or the data are
     damaged."""
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)
 def _fernet(secret: str) -> Fernet:
     # imported here, because most commands never encrypt anything
     from cryptography.fernet import Fernet
@@ -39,19 +35,8 @@ def _fernet(secret: str) -> Fernet:
     return Fernet(base64.urlsafe_b64encode(key))
 
 
-@contextmanager
-def key_of(secret: str) -> Iterator[None]:
-    """Context manager in which secrets are encrypted and decrypted with the secret key of another
-    installation, from which a backup comes."""
-    token = _other.set(secret)
-    try:
-        yield
-    finally:
-        _other.reset(token)
-
-
 def _key() -> Fernet:
-    return _fernet(_other.get() or settings.SECRET_KEY)
+    return _fernet(settings.SECRET_KEY)
 
 
 def seal(values: Mapping[str, str]) -> str:

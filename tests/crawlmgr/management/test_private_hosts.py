@@ -1,5 +1,5 @@
-"""`--allow-private` applies only to the named hosts and ports, in running and in stored settings;
-older rows are corrected."""
+"""`--allow-private` applies only to the named hosts and ports, in running and in stored
+settings."""
 
 from __future__ import annotations
 
@@ -14,11 +14,8 @@ from django.core.management import CommandError, call_command
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Run, Url
 from deepweb.models import Source
-from deepweb.services import private_hosts as of_databases
-from focused.services import private_hosts as of_topics
 from focused.services import topics
 from forums.models import Site
-from forums.services import private_hosts as of_forums
 from tests.crawlmgr.admin.rows import site
 from tests.site.server import LocalSite, Reply
 
@@ -117,74 +114,7 @@ def test_what_is_stored_already_is_kept_beside_what_is_named() -> None:
     assert Run.objects.get().parameters["settings"]["allow_private"] == "10.0.0.1:80,127.0.0.1:9"
 
 
-def test_every_address_that_was_stored_becomes_the_hosts_that_were_named(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    wide = {"allow_private": "*", "delay_seconds": 2.0}
-    forum = site(url="http://10.0.0.5:8080/forum/")
-    Site.objects.filter(pk=forum.pk).update(settings=wide)
-    topic = topics.add(
-        "t",
-        ["http://10.0.0.6/", "http://b.example/"],
-        keywords={"w": 1.0},
-        settings={"allow_private": "10.0.0.0/24,*"},
-        now=NOW,
-    )
-    source = Source.objects.create(
-        url="http://10.0.0.7/", key_hash=1, name="s", created=NOW, parameters=wide
-    )
-    kept = Source.objects.create(
-        url="http://10.0.0.8/",
-        key_hash=2,
-        name="k",
-        created=NOW,
-        parameters={"allow_private": "10.0.0.8"},
-    )
-
-    def run(kind: str, target: int | None = None, **parameters: Any) -> Run:
-        return Run.objects.create(
-            kind=kind,
-            label="x",
-            target=target,
-            created=NOW,
-            parameters={"settings": wide, **parameters},
-        )
-
-    runs = [
-        run("forum", forum.pk, boards=[1]),
-        run("forum-discovery", url="http://10.0.0.9:81/x"),
-        run("topic", topic.pk),
-        run("topic-samples", topic.pk, urls=["http://10.0.0.10/"]),
-        run("deepweb-find", source.pk, sources=[source.pk]),
-        run("deepweb-harvest", None, forms=[999]),
-    ]
-    for restrict in (of_forums.restrict, of_topics.restrict, of_databases.restrict):
-        restrict()
-        restrict()
-    for one in (forum, topic, source, kept, *runs):
-        one.refresh_from_db()
-    assert forum.settings == {"allow_private": "10.0.0.5:8080", "delay_seconds": 2.0}
-    assert topic.settings["allow_private"] == "10.0.0.0/24,10.0.0.6,b.example"
-    assert (source.parameters["allow_private"], kept.parameters["allow_private"]) == (
-        "10.0.0.7",
-        "10.0.0.8",
-    )
-    assert [one.parameters["settings"]["allow_private"] for one in runs] == [
-        "10.0.0.5:8080",
-        "10.0.0.9:81",
-        "10.0.0.6,b.example",
-        "10.0.0.10,10.0.0.6,b.example",
-        "10.0.0.7",
-        "",
-    ]
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == 9 and all(line.startswith("Warning: ") for line in told)
-    assert any("now only 10.0.0.5:8080." in line for line in told) and any(
-        "now only none." in line for line in told
-    )
-
-
-def test_a_restored_backup_of_before_lets_nobody_through() -> None:
+def test_every_address_is_no_address() -> None:
     assert CrawlSettings.from_mapping({"allow_private": "*"}).allowed_private == frozenset()
     assert CrawlSettings.from_mapping({"allow_private": "10.0.0.1:80, *"}).allowed_private == {
         "10.0.0.1:80"
