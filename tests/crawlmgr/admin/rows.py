@@ -483,8 +483,8 @@ def page_addresses(keys: dict[str, int]) -> list[str]:
 
 
 def tight(answer: Any) -> str:
-    """Returns the HTML of a response without what only the line breaks of its templates make: white space beside tags, and
-    more than one space in a row."""
+    """Returns the HTML of a response without what only the line breaks of its templates make: white
+    space beside tags, and more than one space in a row."""
     return re.sub(r" (?=<)|(?<=>) ", "", re.sub(r"\s+", " ", answer.content.decode()))
 
 
