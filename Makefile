@@ -1,4 +1,4 @@
-# Targets for setting up, running and testing: env, run, test, test-all, fuzz, faults, lint. Needs make and Python 3.11 or newer.
+# Targets for setting up, running and testing: env, run, test, test-all, fuzz, faults, lint, lock. Needs make and Python 3.11 or newer.
 SHELL := /bin/sh
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV := .venv
@@ -6,7 +6,9 @@ BIN := $(VENV)/bin
 RUNNING := $(VENV)/.installed-running
 STAMP := $(VENV)/.installed
 PIP = $(BIN)/python -m pip install --disable-pip-version-check --no-input
-UV = $(BIN)/python -m uv pip install --python $(BIN)/python
+UV = $(BIN)/python -m uv pip install --python $(BIN)/python --require-hashes
+LOCK = $(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 BIND ?= 127.0.0.1:8000
 # Three test processes per core, because tests that crawl or use a browser wait more than half of the time.
 PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3)
@@ -18,25 +20,26 @@ SLOWEST := --durations=20 --durations-min=0.5
 # Once for all test processes, each of which would otherwise compile every file that it imports.
 COMPILE = $(BIN)/python -m compileall -q -j 0 crawlmgr deepweb focused forums
 
-.PHONY: env run test test-all test-sqlite test-postgresql fuzz faults lint format outdated clean
+.PHONY: env run test test-all test-sqlite test-postgresql fuzz faults lint format lock outdated clean
 .NOTPARALLEL:
 
 env: $(STAMP)
 
-# Installs the requirements for running: with uv if it is available and reaches an index (parallel downloads), otherwise with pip.
-$(RUNNING): requirements.txt
+# Installs what running needs, with the versions and hashes of the lock: with uv if it is available and reaches an index
+# (parallel downloads), otherwise with pip.
+$(RUNNING): requirements.lock
 	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; name one with PYTHON=/path/to/python3." >&2; exit 1; }
 	@$(BIN)/python -c '' 2>/dev/null || { echo "Making $(VENV) with $(PYTHON) ..."; $(PYTHON) -m venv --clear $(VENV); }
 	@echo "Installing what running needs (once, about a minute) ..."
 	@$(BIN)/python -c 'import uv' 2>/dev/null || $(PIP) --quiet uv || echo "No uv here: pip installs, which takes longer."
-	@if $(BIN)/python -c 'import uv' 2>/dev/null && $(UV) -r requirements.txt; then :; else $(PIP) --progress-bar on -r requirements.txt; fi
+	@if $(BIN)/python -c 'import uv' 2>/dev/null && $(UV) -r requirements.lock; then :; else $(PIP) --progress-bar on --require-hashes -r requirements.lock; fi
 	@touch $@
 
 # Installs the additional requirements for tests.
-$(STAMP): $(RUNNING) tests/requirements.txt
+$(STAMP): $(RUNNING) tests/requirements.lock
 	@echo "Installing what tests need ..."
-	@if $(BIN)/python -c 'import uv' 2>/dev/null && $(UV) --compile-bytecode -r tests/requirements.txt; then :; else $(PIP) -r tests/requirements.txt; fi
+	@if $(BIN)/python -c 'import uv' 2>/dev/null && $(UV) --compile-bytecode -r tests/requirements.lock; then :; else $(PIP) --require-hashes -r tests/requirements.lock; fi
 	@touch $@
 
 run: $(RUNNING)
@@ -84,6 +87,11 @@ format: env
 	$(BIN)/ruff format .
 	$(BIN)/djlint --reformat --quiet templates
 	$(BIN)/python -m tests.style_sheets static/*.css
+
+# After a change of requirements.txt or tests/requirements.txt: versions and hashes of everything that they install.
+lock:
+	$(LOCK) requirements.txt -o requirements.lock
+	$(LOCK) -c requirements.lock tests/requirements.txt -o tests/requirements.lock
 
 # Lists requirements with newer versions.
 outdated: env

@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +60,17 @@ def manage(
 
 class Serve:
     """Runs `serve` as a process on one installation; it can be killed and started repeatedly.
-    `told()` returns its output."""
+    `told()` returns its output. `program` is what runs a command in the folder `root`."""
 
     def __init__(
-        self, environment: Mapping[str, str], log: Path, *words: str, root: Path = ROOT
+        self,
+        environment: Mapping[str, str],
+        log: Path,
+        *words: str,
+        root: Path = ROOT,
+        program: Sequence[str] = (sys.executable, "manage.py"),
     ) -> None:
-        self.root = root
+        self.root, self.program = root, program
         self.environment, self.log, self.words = (
             {**QUICK, **environment},
             log,
@@ -77,7 +82,7 @@ class Serve:
         """Starts the process; its output is appended to the log."""
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", *self.words],
+                [*self.program, *self.words],
                 cwd=self.root,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,

@@ -3,6 +3,7 @@ start at the same time on an empty database."""
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import signal
@@ -17,9 +18,9 @@ import yaml
 from tests.nodes import database_server
 from tests.postgresql import Server
 from tests.serving import ROOT, Serve, manage, wait_for
+from tests.test_image import last, settings_of, stages
 
 __all__ = ["database_server"]
-INSTALL = "pip install -r requirements.txt && exec python manage.py "
 CONTAINERS = ("node-1", "node-2", "node-3")
 
 
@@ -28,19 +29,23 @@ def services() -> dict[str, Any]:
 
 
 def words(service: dict[str, Any]) -> list[str]:
-    """Returns the arguments that a service passes to manage.py, from its command without the
-    installation of requirements."""
-    shell, option, script = shlex.split(service["command"])
-    assert (shell, option) == ("sh", "-c") and script.startswith(INSTALL)
-    return shlex.split(script.removeprefix(INSTALL))
+    """Returns the arguments that a service passes to the program: those of its command, or of the
+    image if it names none."""
+    assert service["build"] == "." and service["image"] == "crawlmgr"
+    own = service.get("command")
+    program, *arguments = shlex.split(own) if own else json.loads(last("CMD"))
+    assert program == "crawlmgr"
+    return list(arguments)
 
 
 def environment(
     service: dict[str, Any], server: Server, folder: Path, container: str
 ) -> dict[str, str]:
-    """The service's environment, with this machine's database and folder in place of the
-    containers'."""
-    given = {name: str(value) for name, value in service["environment"].items()}
+    """The environment of the image and the service, with this machine's database and folder in
+    place of the containers'."""
+    own = {name: str(value) for name, value in service["environment"].items()}
+    given = {**settings_of(stages()[-1]), **own}
+    del given["PATH"]  # the image's; the commands run from the checkout
     assert (
         given["DATABASE_URL"].endswith("@database/crawlmgr") and given["CRAWLMGR_DATA"] == "/data"
     )
@@ -62,9 +67,9 @@ def test_desk_and_nodes_start_as_the_file_says(database_server: Server, tmp_path
     assert node["depends_on"] == {"web": {"condition": "service_started"}}, (
         "started, not ready: both find an empty database"
     )
-    assert set(web["volumes"]) == set(node["volumes"]) and any(
-        volume.endswith(":/data") for volume in web["volumes"]
-    )
+    assert web["volumes"] == node["volumes"] == [f"data:{last('VOLUME')}"]
+    assert web["ports"] == [f"127.0.0.1:8000:{last('EXPOSE')}"] and not node["ports"]
+    assert node["healthcheck"] == {"disable": True}, "the image's asks the desk, which it has not"
 
     database_server.create("composed")
     probe, *options = database["healthcheck"]["test"][1:]

@@ -9,10 +9,12 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import packages_distributions
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from packaging.markers import Marker
 from packaging.requirements import Requirement
 
 from crawlmgr.installation import extras
@@ -36,9 +38,22 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def pinned(path: str) -> set[str]:
+class Locked(NamedTuple):
+    """What a lock says about a package: its version as `==1.2`, where it is installed (None:
+    everywhere) and the hashes of its files."""
+
+    version: str
+    marker: Marker | None
+    hashes: list[str]
+
+
+def pins_of(path: str) -> list[Requirement]:
     lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
-    return {normal(re.split(r"[\[=]", line)[0]) for line in lines if line and line[0] not in "#-"}
+    return [Requirement(line.partition("#")[0]) for line in lines if line and line[0] not in "#-"]
+
+
+def pinned(path: str) -> set[str]:
+    return {normal(pin.name) for pin in pins_of(path)}
 
 
 @cache
@@ -98,8 +113,7 @@ def test_the_package_allows_the_pinned_versions_and_names_no_other_library() -> 
         for texts in (project["dependencies"], *optional.values())
         for text in texts
     ]
-    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    pins = [Requirement(line.partition("#")[0]) for line in lines if line and line[0] != "#"]
+    pins = pins_of("requirements.txt")
     ranges = {normal(one.name): one for one in allowed}
     assert len(ranges) == len(allowed) == len(pins) and ranges.keys() == pinned("requirements.txt")
     wrong = [
@@ -120,6 +134,68 @@ def test_the_extras_of_the_package_install_the_modules_that_are_looked_for() -> 
     assert installed == {
         extra: set().union(*(distributions()[module] for module in one.modules))
         for extra, one in extras.EXTRAS.items()
+    }
+
+
+def locked(path: str) -> dict[str, Locked]:
+    """The entries of a lock by normal name."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    found = {}
+    for entry in re.split(r"\n(?=\S)", text):
+        if not entry.startswith("#"):
+            requirement, *hashes = re.split(r" ?\\\n\s+--hash=", entry.rstrip())
+            pin = Requirement(requirement)
+            found[normal(pin.name)] = Locked(str(pin.specifier), pin.marker, hashes)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("lock", "files"),
+    [
+        ("requirements.lock", ["requirements.txt"]),
+        ("tests/requirements.lock", ["requirements.txt", "tests/requirements.txt"]),
+    ],
+)
+def test_the_lock_names_all_that_is_installed_with_its_hashes(lock: str, files: list[str]) -> None:
+    entries = locked(lock)
+    pins = [pin for path in files for pin in pins_of(path)]
+    stale = [str(pin) for pin in pins if entries[normal(pin.name)].version != str(pin.specifier)]
+    assert not stale, "run `make lock`: " + ", ".join(stale)
+    assert all(entries[normal(pin.name)].marker is None for pin in pins)
+    for name, entry in entries.items():
+        assert entry.hashes, name
+        assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", one) for one in entry.hashes), name
+    assert "://" not in (ROOT / lock).read_text(encoding="utf-8"), "no index is named"
+    needed = closure(pins)
+    assert needed <= entries.keys(), f"run `make lock`: {needed - entries.keys()} are missing"
+    here = {name for name, one in entries.items() if one.marker is None or one.marker.evaluate()}
+    assert here <= needed, f"run `make lock`: nothing needs {here - needed}"
+
+
+def closure(pins: list[Requirement]) -> set[str]:
+    """Names of all that some requirements install in this environment, by the metadata of what is
+    installed here."""
+    found: set[str] = set()
+    seen: set[tuple[str, str]] = set()
+    waiting = [(pin.name, extra) for pin in pins for extra in ("", *pin.extras)]
+    while waiting:
+        name, extra = waiting.pop()
+        found.add(normal(name))
+        if (normal(name), extra) in seen:
+            continue
+        seen.add((normal(name), extra))
+        for text in requires(name) or ():
+            inner = Requirement(text)
+            if inner.marker is None or inner.marker.evaluate({"extra": extra}):
+                waiting += [(inner.name, more) for more in ("", *inner.extras)]
+    return found
+
+
+def test_both_locks_name_the_same_versions() -> None:
+    ours, tests = locked("requirements.lock"), locked("tests/requirements.lock")
+    assert ours
+    assert {name: tests[name]._replace(marker=None) for name in ours} == {
+        name: one._replace(marker=None) for name, one in ours.items()
     }
 
 

@@ -165,8 +165,7 @@ class Command(BaseCommand):
 
     def _greet(self, bound: Address, login: str) -> None:
         """Stores the web server's address and prints how to reach it."""
-        loopback = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
-        shown = Address(loopback.get(bound.host, bound.host), bound.port)
+        shown = _reached(bound)
         (settings.DATA_DIR / ADDRESS).write_text(str(shown), encoding="ascii", errors="replace")
         self.stdout.write(
             f"Crawl manager: http://{shown}/\n{login}\nData: {settings.DATA_DIR}\nStop with Ctrl-C."
@@ -184,11 +183,17 @@ class Command(BaseCommand):
             )
 
 
+def _reached(bound: Address) -> Address:
+    """Returns the address at which the web server is reached from this machine."""
+    loopback = dict(zip(ANY_ADDRESS, ("127.0.0.1", "::1"), strict=True))
+    return Address(loopback.get(bound.host, bound.host), bound.port)
+
+
 def _web(bound: Address, listener: socket.socket) -> Child:
     """Returns the child process that runs the web server on the listening socket."""
-    hosts = list(settings.ALLOWED_HOSTS)
-    own = f"[{bound.host}]" if ":" in bound.host else bound.host
-    if bound.host not in ANY_ADDRESS and own not in hosts:
+    hosts, host = list(settings.ALLOWED_HOSTS), _reached(bound).host
+    own = f"[{host}]" if ":" in host else host
+    if own not in hosts:
         hosts.append(own)
     program = [
         "gunicorn",
