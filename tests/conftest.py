@@ -24,18 +24,19 @@ from django.core.cache import cache
 from django.utils import translation
 from pytest_django import DjangoDbBlocker
 
-from tests import fuzzing
+from tests import fuzzing, prepared
 from tests.cursors import WatchedConnection
 from tests.postgresql import MIGRATED, Server, begun, find_binaries, migrated_once
 from tests.serving import wait_for
 
 _folder = Path(tempfile.mkdtemp(prefix="crawlmgr-tests-"))
 atexit.register(shutil.rmtree, _folder, ignore_errors=True)
-_KEPT = ("CRAWLMGR_TEST_DATABASE", "CRAWLMGR_TEST_SERVER", "CRAWLMGR_KILLS")
+_KEPT = ("CRAWLMGR_TEST_DATABASE", "CRAWLMGR_TEST_SERVER", "CRAWLMGR_KILLS", prepared.PLACE)
 for _name in [name for name in os.environ if name.startswith("CRAWLMGR_") and name not in _KEPT]:
     del os.environ[_name]
 os.environ.pop("DATABASE_URL", None)
 os.environ["CRAWLMGR_DATA"] = str(_folder)
+os.environ.setdefault(prepared.PLACE, str(_folder / "prepared"))
 (
     _folder / "static"
 ).mkdir()  # where collectstatic would put files; without the folder WhiteNoise warns

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ import psycopg
 import pytest
 
 from tests.postgresql import MIGRATED, Server, find_binaries
-from tests.serving import QUICK, ROOT, Serve, manage, wait_for
+from tests.serving import QUICK, ROOT, Serve, begun, manage, wait_for
 
 
 class Cluster:
@@ -88,14 +87,7 @@ class Cluster:
 
     def command(self, *words: str) -> subprocess.Popen[str]:
         """Starts a command beside the nodes."""
-        return subprocess.Popen(
-            [sys.executable, "manage.py", *words],
-            cwd=self.root,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        return begun(self.environment, "manage.py", *words, root=self.root)
 
     def json(self, *words: str) -> Any:
         """Runs a command to its end and returns its JSON document."""

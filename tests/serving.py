@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.prepared import Prepared
+
 ROOT = Path(__file__).resolve().parents[1]
 # time limit for events that occur by themselves; only a failing test ever waits this long
 PATIENCE_SECONDS = 300.0
@@ -48,19 +50,38 @@ def manage(
 ) -> subprocess.CompletedProcess[str]:
     """Runs `manage.py` with the arguments `words`, in the project or in a copy of it at `root`, and
     waits for its end."""
-    return subprocess.run(
-        [sys.executable, "manage.py", *words],
-        cwd=root,
-        env=dict(environment),
-        capture_output=True,
-        text=True,
-        timeout=2 * PATIENCE_SECONDS,
-    )
+    return finished(begun(environment, "manage.py", *words, root=root))
+
+
+def begun(
+    environment: Mapping[str, str], *words: str, root: Path = ROOT, **streams: Any
+) -> subprocess.Popen[Any]:
+    """Starts a program of the project (see `tests.prepared` for `words`), in the project or in a
+    copy of it at `root`; its output is read as text unless `streams` say something else."""
+    if not streams:
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    if root == ROOT:
+        return Prepared(words, cwd=root, env=dict(environment), **streams)
+    return subprocess.Popen([sys.executable, *words], cwd=root, env=dict(environment), **streams)
+
+
+def finished(
+    process: subprocess.Popen[str], seconds: float = 2 * PATIENCE_SECONDS
+) -> subprocess.CompletedProcess[str]:
+    """Waits for the end of a program; kills it after `seconds`."""
+    try:
+        out, said = process.communicate(timeout=seconds)
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    return subprocess.CompletedProcess(process.args, process.returncode, out, said)
 
 
 class Serve:
     """Runs `serve` as a process on one installation; it can be killed and started repeatedly.
-    `told()` returns its output. `program` is what runs a command in the folder `root`."""
+    `told()` returns its output. `program` is what runs a command in the folder `root`, if it is not
+    the checkout's or its copy's own."""
 
     def __init__(
         self,
@@ -68,7 +89,7 @@ class Serve:
         log: Path,
         *words: str,
         root: Path = ROOT,
-        program: Sequence[str] = (sys.executable, "manage.py"),
+        program: Sequence[str] = (),
     ) -> None:
         self.root, self.program = root, program
         self.environment, self.log, self.words = (
@@ -81,15 +102,21 @@ class Serve:
     def start(self) -> None:
         """Starts the process; its output is appended to the log."""
         with self.log.open("ab") as output:
-            self.process = subprocess.Popen(
-                [*self.program, *self.words],
-                cwd=self.root,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+            streams: dict[str, Any] = {
+                "stdin": subprocess.DEVNULL,
+                "stdout": output,
+                "stderr": output,
+                "start_new_session": True,
+            }
+            if self.program:
+                command = [*self.program, *self.words]
+                self.process = subprocess.Popen(
+                    command, cwd=self.root, env=self.environment, **streams
+                )
+            else:
+                self.process = begun(
+                    self.environment, "manage.py", *self.words, root=self.root, **streams
+                )
 
     @property
     def pid(self) -> int:

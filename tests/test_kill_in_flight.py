@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
-from tests.serving import PATIENCE_SECONDS, ROOT, manage
+from tests.serving import PATIENCE_SECONDS, begun, manage
 from tests.site.forum import ForumServer, LocalForum
 from tests.site.gate import Gate
 from tests.site.search import Reply, SearchServer, SearchSite
@@ -36,15 +35,7 @@ IN_FLIGHT = (
 
 
 def worker(environment: dict[str, str], *words: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "manage.py", *words, *IN_FLIGHT]
-    return subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return begun(environment, "manage.py", *words, *IN_FLIGHT)
 
 
 def killed_and_frozen(

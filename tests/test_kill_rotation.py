@@ -7,14 +7,13 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from tests.rotating_worker import MOMENTS, ROTATE_BYTES
-from tests.serving import PATIENCE_SECONDS, ROOT, manage
+from tests.serving import PATIENCE_SECONDS, begun, finished, manage
 from tests.site.forum import ForumServer, LocalForum
 from tests.test_kill import Database
 
@@ -29,31 +28,11 @@ INDEX = (
 
 
 def worked(environment: dict[str, str], moment: str, site: str) -> subprocess.CompletedProcess[str]:
-    words = [
-        sys.executable,
-        "-m",
-        "tests.rotating_worker",
-        moment,
-        "forum",
-        "crawl",
-        site,
-        "--delay",
-        "0",
-        "--allow-private",
-        "--json",
-    ]
+    program = ("-m", "tests.rotating_worker", moment, "forum", "crawl", site)
     for _try in range(
         int(PATIENCE_SECONDS)
     ):  # until the lease (3 s) of the killed process ends; a try takes 1 s or more
-        done = subprocess.run(
-            words,
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_SECONDS,
-            check=False,
-        )
+        done = finished(begun(environment, *program, "--delay", "0", "--allow-private", "--json"))
         if "the run is free again" not in done.stderr:
             break
     return done

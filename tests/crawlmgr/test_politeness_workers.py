@@ -4,8 +4,6 @@ check that the delay between two requests to a host holds across processes."""
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -14,7 +12,7 @@ import pytest
 
 from tests.focused.topical import DOCUMENTS
 from tests.postgresql import find_binaries
-from tests.serving import PATIENCE_SECONDS, ROOT, manage
+from tests.serving import begun, finished, manage
 from tests.site.forum import ForumServer, LocalForum
 from tests.site.search import SearchSite
 
@@ -152,19 +150,9 @@ def test_a_forum_visit_a_topic_crawl_and_a_harvest_share_the_clock_of_their_host
             ("topic", "crawl", "crawlers", "--strategy", "breadth_first", "--pages", "30"),
             ("deepweb", "harvest", f"{server.url}search", *asking),
         )
-        workers = [
-            subprocess.Popen(
-                [sys.executable, "manage.py", *words, *polite],
-                cwd=ROOT,
-                env=installed,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for words in commands
-        ]
-        said = [worker.communicate(timeout=2 * PATIENCE_SECONDS)[1] for worker in workers]
-    assert [worker.returncode for worker in workers] == [0, 0, 0], said
+        workers = [begun(installed, "manage.py", *words, *polite) for words in commands]
+        ended = [finished(worker) for worker in workers]
+    assert [one.returncode for one in ended] == [0, 0, 0], [one.stderr for one in ended]
     for beginning in ("/board/", "/topic/", "/search?", "/book?"):
         assert any(path.startswith(beginning) for path in door.paths), beginning
     few = 20

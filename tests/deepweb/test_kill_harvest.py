@@ -10,18 +10,15 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from tests.serving import PATIENCE_SECONDS
+from tests.serving import PATIENCE_SECONDS, begun, manage
 from tests.site.search import SearchServer, SearchSite
 
 KILLS = int(os.environ.get("CRAWLMGR_KILLS", "2"))
-MANAGE = Path(__file__).resolve().parents[2] / "manage.py"
 
 
 def harvest(environment: dict[str, str], address: str) -> subprocess.Popen[str]:
@@ -46,13 +43,7 @@ def harvest(environment: dict[str, str], address: str) -> subprocess.Popen[str]:
         "--release",
         "--json",
     ]
-    return subprocess.Popen(
-        [sys.executable, str(MANAGE), *words],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return begun(environment, "manage.py", *words)
 
 
 @pytest.mark.slow
@@ -83,13 +74,9 @@ def test_a_killed_harvest_goes_on(method: str, installed: dict[str, str]) -> Non
             assert process.returncode == 0, told[-2000:]
             break
         assert kills == KILLS
-        exported = subprocess.run(
-            [sys.executable, str(MANAGE), "export", "records", "--format", "csv", "--out", "-"],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.splitlines()
+        export = manage(environment, "export", "records", "--format", "csv", "--out", "-")
+        assert export.returncode == 0, export.stderr
+        exported = export.stdout.splitlines()
     addresses = [line.split(",")[1] for line in exported[1:]]
     assert len(addresses) == len(set(addresses)) >= 0.9 * len(site.all)
     if method == "get":

@@ -12,7 +12,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -20,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.focused.topical import DOCUMENTS, TopicalWeb
-from tests.serving import PATIENCE_SECONDS, ROOT, manage, wait_for
+from tests.serving import PATIENCE_SECONDS, begun, manage, wait_for
 from tests.test_kill import Database
 
 KILLS = int(os.environ.get("CRAWLMGR_KILLS", "2"))
@@ -40,15 +39,7 @@ def crawl(environment: dict[str, str], graph: str) -> subprocess.Popen[str]:
         graph,
     )
     more = ("--delay", "0", "--allow-private", "--json")
-    command = [sys.executable, "manage.py", *words, *more]
-    return subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return begun(environment, "manage.py", *words, *more)
 
 
 @pytest.mark.slow

@@ -7,14 +7,13 @@ import json
 import random
 import signal
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tests.focused.topical import DOCUMENTS, ON
-from tests.serving import ROOT, manage
+from tests.serving import begun, manage
 from tests.site.held import HeldWeb
 from tests.taking_over import taking_over
 from tests.test_kill import Database
@@ -54,15 +53,8 @@ def crawl(environment: dict[str, str]) -> subprocess.Popen[str]:
         "--in-flight",
         str(HOSTS),
     )
-    command = [sys.executable, "manage.py", *words, "--delay", "0", "--allow-private", "--json"]
-    return subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    more = ("--delay", "0", "--allow-private", "--json")
+    return begun(environment, "manage.py", *words, *more)
 
 
 @pytest.mark.slow

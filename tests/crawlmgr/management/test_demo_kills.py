@@ -7,7 +7,6 @@ import json
 import signal
 import sqlite3
 import subprocess
-import sys
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 
 from crawlmgr.demo.forum import BOARDS, Forum
-from tests.serving import PATIENCE_SECONDS, ROOT, manage, wait_for
+from tests.serving import PATIENCE_SECONDS, begun, manage, wait_for
 
 STAGES = {  # what is counted, and the count at which the process is killed
     "the forum's first reading": ("SELECT count(*) FROM forums_post", 20),
@@ -54,15 +53,7 @@ class Place:
 
     def begin(self, *words: str) -> subprocess.Popen[str]:
         """Starts a demonstration."""
-        command = [sys.executable, "-m", "tests.small_demo", *words]
-        return subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        return begun(self.environment, "-m", "tests.small_demo", *words)
 
 
 @pytest.mark.slow

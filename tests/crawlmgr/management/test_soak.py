@@ -4,14 +4,14 @@ that read the desk."""
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.postgresql import find_binaries
-from tests.serving import ROOT, manage
+from tests.serving import begun, finished, manage
+
+LONG = 1_800.0  # seconds
 
 
 @pytest.mark.slow
@@ -20,6 +20,7 @@ def test_a_short_soak_loses_and_doubles_nothing(
     installation: dict[str, str], tmp_path: Path
 ) -> None:
     words = (
+        "manage.py",
         "bench",
         "soak",
         "--kills",
@@ -30,10 +31,7 @@ def test_a_short_soak_loses_and_doubles_nothing(
         str(tmp_path / "soak"),
         "--json",
     )
-    command = [sys.executable, "manage.py", *words]
-    done = subprocess.run(
-        command, cwd=ROOT, env=installation, capture_output=True, text=True, timeout=1_800
-    )
+    done = finished(begun(installation, *words), LONG)
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout)
     assert found["problems"] == [], done.stderr[-3000:]
@@ -45,9 +43,7 @@ def test_a_short_soak_loses_and_doubles_nothing(
         "wedged": 0,
     }
     assert found["desk"].get("200", 0) > 0 and "500" not in found["desk"]
-    again = subprocess.run(
-        command, cwd=ROOT, env=installation, capture_output=True, text=True, timeout=1_800
-    )
+    again = finished(begun(installation, *words), LONG)
     assert json.loads(again.stdout)["kills"] == 4, "with its folder it goes on from its tally"
 
 
@@ -59,6 +55,7 @@ def test_nodes_killed_frozen_and_cut_off_lose_and_double_nothing(
     if find_binaries() is None:
         pytest.skip("PostgreSQL is not installed")
     words = (
+        "manage.py",
         "bench",
         "soak",
         "--nodes",
@@ -71,10 +68,7 @@ def test_nodes_killed_frozen_and_cut_off_lose_and_double_nothing(
         "1",
         "--json",
     )
-    command = [sys.executable, "manage.py", *words, "--folder", str(tmp_path / "soak")]
-    done = subprocess.run(
-        command, cwd=ROOT, env=installation, capture_output=True, text=True, timeout=1_800
-    )
+    done = finished(begun(installation, *words, "--folder", str(tmp_path / "soak")), LONG)
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout)
     assert found["problems"] == [], done.stderr[-3000:]

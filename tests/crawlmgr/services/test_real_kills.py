@@ -7,7 +7,6 @@ import json
 import signal
 import sqlite3
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -17,10 +16,11 @@ from typing import Any
 
 import pytest
 
-from tests.serving import ROOT, manage, wait_for
+from tests.serving import begun, manage, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.once]
 POSTS = 40_000
+QUIET: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 ALARM = """
 from datetime import datetime, UTC
 from crawlmgr.services import alarm_causes, alarm_channels, alarms
@@ -40,13 +40,6 @@ def place(installed: dict[str, str]) -> dict[str, str]:
     if "DATABASE_URL" in installed:
         pytest.skip("looks into the SQLite file beside the process")
     return {**installed, "CRAWLMGR_LEASE_SECONDS": "1", "CRAWLMGR_MIN_FREE_MB": "0"}
-
-
-def begun(environment: dict[str, str], *words: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "manage.py", *words]
-    return subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
 
 
 def ask(environment: dict[str, str], query: str) -> list[tuple[Any, ...]]:
@@ -87,7 +80,9 @@ def test_an_alarm_whose_sender_is_killed_is_not_sent_again(place: dict[str, str]
     with silent_receiver() as (port, came):
         made = manage(place, "shell", "-v0", "-c", ALARM.replace("PORT", str(port)))
         assert made.returncode == 0, made.stderr
-        process = begun(place, "shell", "-v0", "-c", SEND.replace("LATER", now))
+        process = begun(
+            place, "manage.py", "shell", "-v0", "-c", SEND.replace("LATER", now), **QUIET
+        )
         try:
             assert wait_for(lambda: came or process.poll() is not None) and process.poll() is None
         finally:
@@ -112,7 +107,7 @@ def test_an_export_whose_writer_is_killed_is_whole_in_the_end(
     assert manage(place, "exports", "add", "nightly", "posts", "--format", fmt).returncode == 0
     folder = Path(place["CRAWLMGR_DATA"]) / "exports" / "1"
     for _kill in range(2):
-        process = begun(place, "exports", "write", "1")
+        process = begun(place, "manage.py", "exports", "write", "1", **QUIET)
         try:
             wait_for(
                 lambda p=process: (
