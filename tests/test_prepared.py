@@ -14,7 +14,8 @@ from tests.prepared import Prepared
 
 TELLS = """
 import json, os, sys
-loaded = [name for name in sys.modules if name.split(".")[0] in ("crawlmgr", "forums", "focused", "deepweb")]
+ours = {"crawlmgr", "forums", "focused", "deepweb"}
+loaded = sorted({name.split(".")[0] for name in sys.modules} & ours)
 from django.conf import settings
 print(json.dumps([loaded, settings.configured, "numpy" in sys.modules, sys.argv[1:], os.getcwd(),
     dict(os.environ), os.getpid() == os.getsid(0), sys.stdin.read()]))
@@ -25,7 +26,7 @@ ENDS = {
     "raise SystemExit('a word')": (1, "a word\n"),
     "1 / 0": (1, "ZeroDivisionError: division by zero\n"),
     "import os, signal; os.kill(os.getpid(), signal.SIGKILL)": (-signal.SIGKILL, ""),
-    "import threading, time; threading.Thread(target=lambda: (time.sleep(0.2), print('late'))).start()": (
+    "import threading as t, time; t.Timer(0.2, print, ['late']).start()": (
         0,
         "",
     ),
