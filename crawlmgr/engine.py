@@ -238,8 +238,7 @@ class _Slice:
 
     def _release_ahead(self) -> None:
         items, self.ahead = self.ahead, []
-        for item in sorted(items, key=lambda item: item.host_id):
-            frontier.release(item, attempt=False)
+        frontier.release_many(items, perhaps_sent=False)
 
     @property
     def _free(self) -> int:
@@ -437,8 +436,7 @@ class _Slice:
         count as a try."""
         with transaction.atomic():
             self.storing.count(self.clock.now(), {})
-            for item in sorted(items, key=lambda item: item.host_id):
-                frontier.release(item, attempt=False)
+            frontier.release_many(items, perhaps_sent=False)
         self._counted()
 
     def _counted(self) -> None:

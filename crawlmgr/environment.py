@@ -30,9 +30,14 @@ def need(name: str, extra: str) -> None:
         refuse(name, f"{extras.advice(extra)}.")
 
 
+def given(name: str) -> str:
+    """Returns the text of an environment variable without spaces around it; "" if it is not set."""
+    return os.environ.get(name, "").strip()
+
+
 def number(name: str, default: float, low: float, high: float) -> float:
     """Reads a number in [low, high] from an environment variable; `default` if it is not set."""
-    text = os.environ.get(name, "").strip()
+    text = given(name)
     if not text:
         return default
     try:
@@ -51,7 +56,7 @@ def whole(name: str, default: int, low: int, high: int) -> int:
     if value != int(value):
         refuse(
             name,
-            f"{os.environ[name].strip()} is not a whole number; enter one from {low} to {high}.",
+            f"{given(name)} is not a whole number; enter one from {low} to {high}.",
         )
     return int(value)
 
@@ -59,7 +64,7 @@ def whole(name: str, default: int, low: int, high: int) -> int:
 def choice(name: str, default: str, choices: tuple[str, ...]) -> str:
     """Reads one of several words from an environment variable, in upper or lower case, and returns
     it in upper case; `default` if it is not set."""
-    text = os.environ.get(name, "").strip()
+    text = given(name)
     if not text:
         return default
     if text.upper() not in choices:
@@ -70,12 +75,8 @@ def choice(name: str, default: str, choices: tuple[str, ...]) -> str:
 def switch(name: str) -> bool:
     """Reads a boolean from an environment variable: 1, yes, true, on; or 0, no, false, off and
     empty."""
-    return choice(name, "NO", ("1", "YES", "TRUE", "ON", "0", "NO", "FALSE", "OFF")) in (
-        "1",
-        "YES",
-        "TRUE",
-        "ON",
-    )
+    on, off = ("1", "YES", "TRUE", "ON"), ("0", "NO", "FALSE", "OFF")
+    return choice(name, "NO", (*on, *off)) in on
 
 
 def words(name: str, default: tuple[str, ...]) -> list[str]:
@@ -85,64 +86,56 @@ def words(name: str, default: tuple[str, ...]) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()] or list(default)
 
 
+def matching(name: str, pattern: str, advice: str, *, secret: bool = False) -> str:
+    """Reads text that matches a regular expression from an environment variable; "" if it is not
+    set. `advice` follows a wrong value in the message, which leaves out one that is `secret`."""
+    text = given(name)
+    if text and not re.fullmatch(pattern, text):
+        refuse(name, advice if secret else f"{text!r} {advice}")
+    return text
+
+
 def token(name: str) -> str:
     """Reads a secret of at least sixteen printable ASCII characters without spaces from an
     environment variable; "" if it is not set."""
-    text = os.environ.get(name, "").strip()
-    if text and (len(text) < 16 or not text.isascii() or not text.isprintable() or " " in text):
-        refuse(
-            name,
-            "the token needs sixteen letters or more without spaces, for example what `openssl rand"
-            " -hex 16` prints.",
-        )
-    return text
+    advice = (
+        "the token needs sixteen letters or more without spaces, for example what `openssl rand"
+        " -hex 16` prints."
+    )
+    return matching(name, "[!-~]{16,}", advice, secret=True)
 
 
 def store(name: str) -> str:
     """Reads an object store's address, s3://bucket or s3://bucket/folder, from an environment
     variable; "" if it is not set."""
-    text = os.environ.get(name, "").strip().rstrip("/")
-    if text and not re.fullmatch(
-        r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._/-]{1,200})?", text
-    ):
-        refuse(
-            name,
-            f"{text!r} is not the address of a store; write s3://bucket or s3://bucket/folder.",
-        )
+    pattern = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._/-]{1,200})?/*"
+    advice = "is not the address of a store; write s3://bucket or s3://bucket/folder."
+    text = matching(name, pattern, advice)
     if text:
         need(name, "s3")
-    return text
+    return text.rstrip("/")
 
 
 def endpoint(name: str) -> str:
     """Reads the web address of an S3-compatible server from an environment variable; "" for
     Amazon's own."""
-    text = os.environ.get(name, "").strip().rstrip("/")
-    if text and not re.fullmatch(r"https?://[^\s/?#@]+", text):
-        refuse(
-            name,
-            f"{text!r} is not the address of a server; write https://host or http://host:port.",
-        )
-    return text
+    advice = "is not the address of a server; write https://host or http://host:port."
+    return matching(name, r"https?://[^\s/?#@]+/*", advice).rstrip("/")
 
 
 def broker(name: str) -> str:
     """Reads the address of a Redis or Valkey server from an environment variable; "" if it is not
     set."""
-    text = re.sub(r"^valkey(s?)://", r"redis\1://", os.environ.get(name, "").strip())
-    by_net, by_file = (
-        r"rediss?://([^\s/@]*@)?[^\s/?#@]+(/\d{1,4})?",
-        r"unix://([^\s/@]*@)?/[^\s?#]+(\?db=\d{1,4})?",
+    by_net = r"(redis|valkey)s?://([^\s/@]*@)?[^\s/?#@]+(/\d{1,4})?"
+    by_file = r"unix://([^\s/@]*@)?/[^\s?#]+(\?db=\d{1,4})?"
+    advice = (
+        "is not a broker's address; write redis://host:6379/0, rediss://:password@host/0 or"
+        " unix:///path/of/socket."
     )
-    if text and not re.fullmatch(f"{by_net}|{by_file}", text):
-        refuse(
-            name,
-            "is not a broker's address; write redis://host:6379/0, rediss://:password@host/0 or"
-            " unix:///path/of/socket.",
-        )
+    text = matching(name, f"{by_net}|{by_file}", advice, secret=True)
     if text:
         need(name, "redis")
-    return text
+    return re.sub("^valkey", "redis", text)
 
 
 def password_of(url: str) -> str:
@@ -159,7 +152,7 @@ def admin_password() -> str:
 def data_folder(default: Path) -> Path:
     """Returns the folder of database, archive, exports, logs and secret key, from CRAWLMGR_DATA or
     `default`. Creates it if missing, and makes it accessible to its owner only."""
-    folder = Path(os.environ.get("CRAWLMGR_DATA", "").strip() or default).expanduser().resolve()
+    folder = Path(given("CRAWLMGR_DATA") or default).expanduser().resolve()
     private_files.secure(folder, _sqlite_elsewhere())
     try:
         for part in ("", "archive", "exports", "logs", "cache", "words"):
@@ -177,7 +170,7 @@ def data_folder(default: Path) -> Path:
 def folder(name: str, default: Path) -> Path:
     """Returns a folder named by an environment variable, or `default`; the code that first writes
     to it creates it."""
-    text = os.environ.get(name, "").strip()
+    text = given(name)
     if text and not Path(text).expanduser().is_absolute():
         refuse(name, f"{text!r} is not an absolute path; it must begin with a slash.")
     return Path(text).expanduser() if text else default
@@ -186,7 +179,7 @@ def folder(name: str, default: Path) -> Path:
 def _sqlite_elsewhere() -> Path | None:
     """Returns the path of the SQLite file that DATABASE_URL names; None if it is not set or names
     another kind of database."""
-    kind, _colon, place = os.environ.get("DATABASE_URL", "").strip().partition("://")
+    kind, _colon, place = given("DATABASE_URL").partition("://")
     return Path(unquote(place)) if kind == "sqlite" and place.startswith("/") else None
 
 
@@ -230,15 +223,9 @@ def _make_secret(path: Path) -> None:
 def contact(name: str = "CRAWLMGR_CONTACT") -> str:
     """Returns the contact (mail or web address) for site owners from an environment variable; "" if
     it is not set."""
-    text = os.environ.get(name, "").strip()
-    if not text:
-        return ""
-    mail = "@" in text and "." in text.rsplit("@", 1)[1] and " " not in text
-    if not (mail or text.startswith(("http://", "https://"))) or any(
-        ord(c) < 32 or c in "()" for c in text
-    ):
-        refuse(name, f"{text!r} is neither a mail address nor a web address.")
-    return text
+    web, sign = r"https?://[^\0-\x1f()]*", r"[^\0- ()]"
+    mail = rf"{sign}*@(?:(?!@){sign})*\.(?:(?!@){sign})*"
+    return matching(name, f"{web}|{mail}", "is neither a mail address nor a web address.")
 
 
 def database(folder: Path) -> dict[str, Any]:
@@ -249,14 +236,15 @@ def database(folder: Path) -> dict[str, Any]:
     PostgreSQL, which are closed after some time without use. SQLite uses WAL and IMMEDIATE
     transactions: a DEFERRED transaction that first reads and then writes ignores the busy timeout.
     """
-    url = os.environ.get("DATABASE_URL", "").strip()
+    url = given("DATABASE_URL")
     if not url:
         return _sqlite(folder / "crawlmgr.sqlite3")
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError as error:
-        refuse("DATABASE_URL", f"is not an address ({error}).")
+    except ValueError:  # whose text may hold a part of the password
+        advice = "write postgresql://user:password@host:port/name, special characters as %XX"
+        refuse("DATABASE_URL", f"is not an address; {advice}.")
     if parts.scheme == "sqlite":
         path = unquote(parts.path)
         if parts.netloc or len(path) < 2:
@@ -265,7 +253,7 @@ def database(folder: Path) -> dict[str, Any]:
     if parts.scheme not in ("postgres", "postgresql"):
         refuse(
             "DATABASE_URL",
-            f"{parts.scheme or url!r} is not supported; use sqlite:////path or"
+            f"{parts.scheme or 'an address without ://'} is not supported; use sqlite:////path or"
             " postgresql://user@host/name.",
         )
     if not parts.path.strip("/"):

@@ -4,12 +4,13 @@ exists."""
 
 from __future__ import annotations
 
-import os
 import time
 from datetime import datetime
 from pathlib import Path
 
 from django.conf import settings
+
+from crawlmgr import environment
 
 MARK = "demonstration"
 """Key in the settings of all objects made by the demonstration; its value is the time when the site
@@ -52,7 +53,7 @@ def replaying() -> datetime | None:
 
 def possible() -> bool:
     """Tells whether the supervisor of this process can start the demonstration."""
-    return bool(os.environ.get(CAN))
+    return bool(environment.given(CAN))
 
 
 def is_requested() -> bool:

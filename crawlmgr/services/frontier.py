@@ -442,13 +442,13 @@ def release(
     sql.execute_many(_ENTER, [(item.run_id, item.host_id, True)])
 
 
-def release_many(items: Iterable[Url]) -> None:
+def release_many(items: Iterable[Url], *, perhaps_sent: bool = True) -> None:
     """Sets claimed addresses that were not requested back to waiting, and does not count the try.
-    For an address that must be sent only once (payload "once") the try is counted, because it may
-    have been sent."""
+    For an address that must be sent only once (payload "once") the try is counted if it was
+    `perhaps_sent`."""
     with transaction.atomic(savepoint=False):
         for item in sorted(items, key=lambda item: item.host_id):
-            release(item, attempt=bool(item.payload.get("once")))
+            release(item, attempt=perhaps_sent and bool(item.payload.get("once")))
 
 
 def drop(

@@ -3,7 +3,6 @@ heartbeats, and frees the runs of processes that died."""
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -13,7 +12,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Exists, F, QuerySet
 
-from crawlmgr import __version__
+from crawlmgr import __version__, environment
 from crawlmgr.clock import Clock
 from crawlmgr.models import Node, NodeState, Run, RunState
 from crawlmgr.services import events, queue, sql, standing
@@ -43,7 +42,7 @@ class Refused(Exception):
 def own_name() -> str:
     """Returns the name of this machine's node: the environment variable CRAWLMGR_NODE, otherwise
     the host name."""
-    return os.environ.get("CRAWLMGR_NODE", "").strip() or socket.gethostname()
+    return environment.given("CRAWLMGR_NODE") or socket.gethostname()
 
 
 def admit(names: Iterable[str], clock: Clock) -> None:

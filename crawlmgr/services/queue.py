@@ -1,5 +1,5 @@
 """The queue of tasks for workers, kept in the database (`queue_rows`) or in Redis (`queue_redis`).
-Apart from these two modules, tasks.py and the queue's admin page, nothing uses django-q2.
+Apart from these two modules, apps.py, tasks.py and the queue's admin page, nothing uses django-q2.
 
 Tasks name functions by their dotted names. Whatever the queue contains, a worker only calls the
 functions in `TASKS`, with plain arguments: brokers check each task with `allowed`."""

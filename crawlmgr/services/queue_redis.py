@@ -10,7 +10,6 @@ functions do nothing, and those that return a number return 0."""
 from __future__ import annotations
 
 import logging
-import os
 import time
 import uuid
 from collections.abc import Iterable
@@ -23,6 +22,7 @@ from django.conf import settings
 from django.utils import timezone
 from django_q.conf import Conf
 
+from crawlmgr import environment
 from crawlmgr.services import queue
 from crawlmgr.services.queue_rows import STANDING_SECONDS, Sharing
 
@@ -113,7 +113,7 @@ class Broker(Sharing):
     def dequeue(self) -> list[tuple[str, str]] | None:
         """Takes a task. If there is none or the server does not respond, pauses and returns
         None."""
-        node, now = os.environ.get("CRAWLMGR_NODE", ""), timezone.now()
+        node, now = environment.given("CRAWLMGR_NODE"), timezone.now()
         try:
             found = self._take(node, self._before(node, now))
         except redis.RedisError as error:
@@ -170,7 +170,7 @@ class Broker(Sharing):
 
     def acknowledge(self, task_id: str) -> None:
         """Removes a finished task from the node's list of taken tasks."""
-        node = os.environ.get("CRAWLMGR_NODE", "")
+        node = environment.given("CRAWLMGR_NODE")
         _calmly(lambda: server().zrem(_place(f"hand:{node}", self.list_key), task_id))
 
     delete = fail = acknowledge

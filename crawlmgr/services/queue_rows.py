@@ -3,7 +3,6 @@ queue, and the queries used by `services.queue`."""
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
 from collections.abc import Iterable
@@ -21,6 +20,7 @@ from django_q.brokers.orm import ORM
 from django_q.conf import Conf
 from django_q.models import OrmQ
 
+from crawlmgr import environment
 from crawlmgr.services import queue, standing, task_check
 from crawlmgr.services.queue import files_key, node_key
 
@@ -97,7 +97,7 @@ class Broker(Sharing, ORM):
         if self._nothing_since():
             time.sleep(Conf.POLL)
             return None
-        node = os.environ.get("CRAWLMGR_NODE", "")
+        node = environment.given("CRAWLMGR_NODE")
         own, files, now = (
             node_key(self.list_key, node),
             files_key(self.list_key, node),

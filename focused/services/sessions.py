@@ -75,8 +75,7 @@ class Session:
             CONTEXTS[self.options.context],
             main=self.options.main_text,
         )
-        self.graph: MemoryGraph | DatabaseGraph
-        self.graph = (
+        self.graph: MemoryGraph | DatabaseGraph = (
             DatabaseGraph(run.pk, row.pushes) if self.options.graph == "database" else MemoryGraph()
         )
         found = strategy_class(run.parameters["strategy"], settings.TOPIC_STRATEGIES)
@@ -369,10 +368,8 @@ def counts(options: RunOptions, recalled: bool, problem: str) -> int:
     """Returns what an address costs of the page budget: 0 if it came from the archive (`recalled`)
     and the options make archived pages free, or if it failed (code `problem`) before a request was
     sent; else 1."""
-    free = (
-        recalled and options.source == "mixed" and options.known == "free"
-    ) or problem.startswith(NO_FETCH)
-    return 0 if free else 1
+    known_free = recalled and options.source == "mixed" and options.known == "free"
+    return 0 if known_free or problem.startswith(NO_FETCH) else 1
 
 
 def words_of(page: TopicPage) -> Counter[str]:
@@ -397,11 +394,10 @@ def in_archive(urls: Sequence[str]) -> set[str]:
     found: set[str] = set()
     wanted = list(keys)
     for start in range(0, len(wanted), 500):
-        part = wanted[start : start + 500]
-        held = StoredPage.objects.filter(url_hash__in=part, warc__isnull=False).values_list(
-            "url_hash", flat=True
+        held = StoredPage.objects.filter(
+            url_hash__in=wanted[start : start + 500], warc__isnull=False
         )
-        found.update(keys[key] for key in held)
+        found.update(keys[key] for key in held.values_list("url_hash", flat=True))
     return found
 
 

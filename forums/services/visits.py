@@ -149,16 +149,9 @@ def store_list(
     if visit.board.site.layout.get("moved"):
         moves.follow(visit.board.site_id, [moves.of_record(record) for record in records])
     rows = [(threads.to_row(record), record) for record in records]
-    stored_rows = Thread.objects.filter(
-        site_id=visit.board.site_id, key__in=[row.key for row, _r in rows]
-    )
     if limits.since is not None:
         walk.state.reach = limits.since.isoformat()
-        # threads that were stored but skipped as too old count as unknown: they are fetched if they
-        # are recent enough by now
-        if visit.board.watermark is not None:
-            stored_rows = stored_rows.exclude(fetched_at__isnull=True, pending=False)
-    known = dict(stored_rows.values_list("key", "signature"))
+    known = _known(visit.board, [row.key for row, _r in rows], limits.since)
     since = _fetched_since(visit, list(known))
     decision = walk.read(
         item.url, [row for row, _r in rows], reading.next, known, since, _rivals(reading, settings)
@@ -187,12 +180,11 @@ def store_list(
     )
     links = [thread_link(visit.pk, stored[key], item.priority + 1) for key in owed]
     if decision.next_url:
-        number = walk.state.pages_read + 1
         links.append(
             NewUrl(
                 decision.next_url,
                 "list",
-                key=f"visit {visit.pk} list {number}",
+                key=f"visit {visit.pk} list {walk.state.pages_read + 1}",
                 group=visit.pk,
                 priority=item.priority,
             )
@@ -212,6 +204,16 @@ def store_list(
     outcome.counts["unchanged"] = outcome.counts.get("unchanged", 0) + len(decision.unchanged)
     outcome.title = reading.title
     return outcome
+
+
+def _known(board: Board, keys: list[str], since: datetime | None) -> dict[str, Any]:
+    """Returns the signatures, by key, of those threads that are stored. With a bound `since` on
+    their age, threads that were skipped as too old are left out: they are fetched if they are
+    recent enough by now."""
+    stored = Thread.objects.filter(site_id=board.site_id, key__in=keys)
+    if since is not None and board.watermark is not None:
+        stored = stored.exclude(fetched_at__isnull=True, pending=False)
+    return dict(stored.values_list("key", "signature"))
 
 
 def _rivals(reading: PageReading, settings: CrawlSettings) -> Sequence[tuple[str, str]]:

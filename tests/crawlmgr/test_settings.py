@@ -58,6 +58,32 @@ def test_a_wrong_value_stops_the_start_with_one_line(
     assert len(lines) == 1 and lines[0].startswith(f"{name}: ") and says in lines[0]
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DATABASE_URL", "postgresql://me:pass/word@host/name"),
+        ("DATABASE_URL", "//me:password@host/name"),
+        ("CRAWLMGR_BROKER_URL", "redis://:password@host/queue"),
+        ("CRAWLMGR_METRICS_TOKEN", "pass word"),
+    ],
+)
+def test_the_line_shows_no_secret(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    read = {
+        "DATABASE_URL": lambda: environment.database(tmp_path),
+        "CRAWLMGR_BROKER_URL": lambda: environment.broker(name),
+        "CRAWLMGR_METRICS_TOKEN": lambda: environment.token(name),
+    }
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as ended:
+        read[name]()
+    text = str(ended.value)
+    given = text.replace("user:password@", "").replace(":password@host/0", "")
+    assert text.startswith(f"{name}: ") and "\n" not in text
+    assert "pass" not in given and "word" not in given
+
+
 def test_numbers_words_and_choices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("X", " 2.5 ")
     assert environment.number("X", 1, 0, 10) == 2.5

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.once
 FUNCTION_STATEMENTS, MODULE_STATEMENTS, PACKAGE_MODULES = 40, 300, 20
 
 # Larger than allowed today, with the number that may not grow.
-FUNCTIONS: dict[str, int] = {"forums/services/visits.py:store_list": 44}
-MODULES: dict[str, int] = {"focused/services/sessions.py": 302, "crawlmgr/engine.py": 302}
+FUNCTIONS: dict[str, int] = {}
+MODULES: dict[str, int] = {}
 PACKAGES: dict[str, int] = {
     "crawlmgr": 21,
     "crawlmgr/admin": 51,
