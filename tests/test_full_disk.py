@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlmgr.web.warc_reader import check_file
+from crawlmgr.web.warc import check_file
 from tests.serving import ROOT, wait_for
 from tests.site.forum import ForumServer, LocalForum
 from tests.test_kill import Database

@@ -3,14 +3,17 @@ early."""
 
 from __future__ import annotations
 
+import io
 import zlib
 
 import brotli
+from fastwarc.stream_io import ZstdReader
 
+GZIP_MAGIC, ZSTD_MAGIC = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
 # Registered codings that the crawler does not request and cannot decode. Any other unknown one
 # ("utf-8", "none") is a server's mistake, which browsers ignore.
 _UNSUPPORTED = frozenset(
-    {"zstd", "compress", "x-compress", "dcb", "dcz", "exi", "pack200-gzip", "aes128gcm"}
+    {"compress", "x-compress", "dcb", "dcz", "exi", "pack200-gzip", "aes128gcm"}
 )
 _MAX_CODINGS = 3
 _PIECE_BYTES = 262_144
@@ -28,8 +31,9 @@ class InflateError(Exception):
 
 def inflate(raw: bytes, content_encoding: str, max_bytes: int) -> bytes:
     """Returns `raw` decoded according to the header value `content_encoding`: gzip, deflate (with
-    or without zlib header), br, or up to three of them applied one after the other. Unregistered
-    names of codings are ignored.
+    or without zlib header), br, zstd, or up to three of them applied one after the other.
+    Unregistered names of codings are ignored, and so are line breaks before the magic number of
+    gzip and zstd.
 
     Raises InflateError, also if the result, or that of one of several codings, has more than
     `max_bytes` bytes.
@@ -41,14 +45,31 @@ def inflate(raw: bytes, content_encoding: str, max_bytes: int) -> bytes:
         raise InflateError("bad_encoding", b"")
     for coding in reversed(codings):
         if coding in ("gzip", "x-gzip"):
-            raw = _gunzip(raw, max_bytes)
+            raw = _gunzip(_from(GZIP_MAGIC, raw), max_bytes)
         elif coding == "deflate":
             raw = _deflate(raw, max_bytes)
         elif coding == "br":
             raw = _unbrotli(raw, max_bytes)
+        elif coding == "zstd":
+            raw = _unzstd(_from(ZSTD_MAGIC, raw), max_bytes)
         elif coding in _UNSUPPORTED:
             raise InflateError("bad_encoding", b"")
     return raw
+
+
+def packed_as(raw: bytes) -> str:
+    """Returns the coding whose magic number a body begins with, line breaks aside: "gzip", "zstd";
+    "" for neither."""
+    begin = raw[:20].lstrip(b"\r\n")
+    if begin.startswith(GZIP_MAGIC):
+        return "gzip"
+    return "zstd" if begin.startswith(ZSTD_MAGIC) else ""
+
+
+def _from(magic: bytes, raw: bytes) -> bytes:
+    """Returns `raw` without the line breaks that some servers send before a compressed body."""
+    bare = raw.lstrip(b"\r\n") if raw[:1] in (b"\r", b"\n") else raw
+    return bare if bare.startswith(magic) else raw
 
 
 def _gunzip(raw: bytes, max_bytes: int) -> bytes:
@@ -104,4 +125,17 @@ def _unbrotli(raw: bytes, max_bytes: int) -> bytes:
         if not piece and decoder.can_accept_more_data() and not decoder.is_finished():
             raise InflateError("truncated", bytes(out))
         data = b""
+    return bytes(out)
+
+
+def _unzstd(raw: bytes, max_bytes: int) -> bytes:
+    reader, out = ZstdReader(io.BytesIO(raw)), bytearray()
+    try:
+        while piece := reader.read(min(_PIECE_BYTES, max_bytes - len(out) + 1)):
+            out += piece
+            if len(out) > max_bytes:
+                raise InflateError("bomb", bytes(out[:max_bytes]))
+    except OSError as error:
+        code = "truncated" if "incomplete" in str(error) else "bad_encoding"
+        raise InflateError(code, bytes(out)) from error
     return bytes(out)

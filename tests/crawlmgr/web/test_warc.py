@@ -29,6 +29,8 @@ from crawlmgr.web.warc import (
     payload_digest,
     read_record,
 )
+from crawlmgr.web.warc.careful import careful
+from crawlmgr.web.warc.stream import Place, Source
 
 NOW = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
 URL = "http://forum.example/论坛?page=2"
@@ -384,20 +386,24 @@ def test_files_however_they_are_packed(tmp_path: Path, packing: str) -> None:
     assert len(list(iter_records(path))) < len(OTHERS) and check_file(path).problem == "torn tail"
 
 
-@pytest.mark.parametrize("chunk", [1, 2, 7])
+@pytest.mark.parametrize("chunk", [16, 50, 301])
 def test_pieces_may_end_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
     path, _ = write(tmp_path, response(), response(b"x" * 300))
     whole = list(iter_records(path))
-    monkeypatch.setattr("crawlmgr.web.warc_reader._CHUNK", chunk)
-    assert list(iter_records(path)) == whole and check_file(path).problem == ""
+    monkeypatch.setattr("crawlmgr.web.warc.stream.PIECE_BYTES", chunk)
+    for content in (path.read_bytes(), gzip.decompress(path.read_bytes())):
+        found = list(careful(Source(io.BytesIO(content)), Place(0), 1_000_000))
+        assert [(one.fields, one.block) for one in found] == [
+            (one.fields, one.block) for one in whole
+        ]
 
 
 def test_a_record_beyond_all_measure_keeps_its_beginning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crawlmgr.web.warc_reader.MAX_BLOCK_BYTES", 1000)
+    monkeypatch.setattr("crawlmgr.web.warc.reader.MAX_BLOCK_BYTES", 1000)
     path = tmp_path / "large.warc"
     path.write_bytes(gzip.compress(record(b"x" * 10_000_000)) + gzip.compress(record(PLAIN)))
     large, small = iter_records(path)
@@ -443,7 +449,7 @@ def test_a_file_that_warcio_wrote(tmp_path: Path) -> None:
 
 
 def test_bombs_in_a_file_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crawlmgr.web.warc_reader.MAX_DECODED_BYTES", 1000)
+    monkeypatch.setattr("crawlmgr.web.warc.record.MAX_DECODED_BYTES", 1000)
     path = tmp_path / "bomb.warc"
     path.write_bytes(
         record(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(bytes(100_000)))

@@ -1,5 +1,5 @@
 """Writes WARC/1.1 files: one gzip member per record, a warcinfo record first, then pairs of request
-and response (or revisit). Reading is in `warc_reader`."""
+and response (or revisit). Reading is in `reader`."""
 
 from __future__ import annotations
 
@@ -16,28 +16,7 @@ from pathlib import Path
 import deflate
 
 from crawlmgr.web.exchange import Failure, FetchResponse, Hop
-from crawlmgr.web.warc_reader import (
-    FileReport,
-    WarcError,
-    WarcRecord,
-    check_file,
-    iter_records,
-    read_record,
-    record_of,
-)
-
-__all__ = [
-    "FileReport",
-    "RecordPointer",
-    "WarcError",
-    "WarcRecord",
-    "WarcWriter",
-    "check_file",
-    "iter_records",
-    "payload_digest",
-    "read_record",
-    "record_of",
-]
+from crawlmgr.web.warc.record import WarcRecord
 
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
@@ -53,6 +32,9 @@ _TRUNCATED: dict[Failure | None, str] = {
     Failure.truncated: "disconnect",
     Failure.reset: "disconnect",
 }
+_OF_THE_WHOLE = frozenset(
+    {"content-length", "warc-block-digest", "warc-payload-digest", "warc-truncated"}
+)
 _HOP_HEADERS = frozenset(
     {"transfer-encoding"}
 )  # left out: the body is stored with its chunks joined
@@ -206,10 +188,12 @@ class WarcWriter:
 
     def copy(self, record: WarcRecord) -> tuple[int, int]:
         """Copies a record of another file unchanged, as a separate gzip member; returns its
-        (offset, length) in bytes."""
-        return self._append(
-            [field for field in record.fields if field[0].lower() != "content-length"], record.block
-        )
+        (offset, length) in bytes. One that was cut says so, without the digests of the whole."""
+        left_out = _OF_THE_WHOLE if record.cut else {"content-length"}
+        fields = [field for field in record.fields if field[0].lower() not in left_out]
+        if record.cut:
+            fields.append(("WARC-Truncated", "length"))
+        return self._append(fields, record.block)
 
     def write_exchange(
         self, response: FetchResponse, *, revisit_of: WarcRecord | None = None

@@ -1,0 +1,221 @@
+"""One record of an archive file: its fields, the HTTP message in it, and that message's body as
+text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+
+from crawlmgr.web.encoding import decode
+from crawlmgr.web.inflate import InflateError, inflate, packed_as
+
+MAX_DECODED_BYTES = 30_000_000
+"""Largest body after its Content-Encoding is undone: that of a page when it is fetched."""
+_MOST_LAYERS = 3  # a body compressed more often is not read
+_BLANK_LINE = re.compile(rb"\r?\n\r?\n")
+_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
+_LOOKED_AT = 4_000
+_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16, whose text is full of zeros
+
+
+class WarcError(Exception):
+    """The file is not a WARC file, or is damaged so that reading cannot continue; the text says
+    where."""
+
+
+@dataclass(frozen=True)
+class WarcRecord:
+    """One record of a WARC file.
+
+    `fields` are the record's header fields, `block` its content as stored, without the `cut` bytes
+    beyond the reader's limit. `offset` and `length` are its position in the file in bytes, those of
+    its gzip member in a compressed file; for records that share one gzip member, `offset` is a
+    member's at or before it and `length` is 0.
+    """
+
+    version: str
+    fields: tuple[tuple[str, str], ...]
+    block: bytes
+    offset: int
+    length: int
+    cut: int = 0
+
+    def field(self, name: str) -> str:
+        """Returns the value of a WARC header field; "" if it is absent. Case does not matter."""
+        wanted = name.lower()
+        return next((value for key, value in self.fields if key.lower() == wanted), "")
+
+    @property
+    def type(self) -> str:
+        """The record's type: response, request, revisit, resource, warcinfo, metadata, conversion
+        …"""
+        return self.field("WARC-Type").lower()
+
+    @property
+    def record_id(self) -> str:
+        """The record's own id, a URN."""
+        return self.field("WARC-Record-ID")
+
+    @property
+    def refers_to(self) -> str:
+        """The id (URN) of the original record, for a revisit; "" for other records."""
+        return self.field("WARC-Refers-To")
+
+    @property
+    def digest(self) -> str:
+        """The stored payload digest, such as sha1:…; "" if there is none."""
+        return self.field("WARC-Payload-Digest")
+
+    @property
+    def url(self) -> str:
+        """The address that was requested, without the angle brackets that some old writers put
+        around it."""
+        return self.field("WARC-Target-URI").strip("<>")
+
+    @property
+    def date(self) -> datetime | None:
+        """WARC-Date in UTC; None if it is missing or invalid."""
+        try:
+            value = datetime.fromisoformat(self.field("WARC-Date").replace("Z", "+00:00"))
+        except ValueError:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+    @cached_property
+    def _http(self) -> tuple[int, tuple[tuple[str, str], ...], bytes]:
+        """Status, headers and body of the HTTP message in the block; 0, no headers and the whole
+        block if it holds none."""
+        if not self.block.startswith(b"HTTP/"):
+            return 0, (), self.block
+        head, body = split_head(self.block)
+        lines = head.decode("iso-8859-1").replace("\r\n", "\n").split("\n")
+        words = lines[0].split(None, 2)
+        status = int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
+        return status, header_fields(lines[1:]), body
+
+    @property
+    def status(self) -> int:
+        """The HTTP status of a response or revisit record; 0 for other records."""
+        return self._http[0]
+
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """The HTTP headers as stored, as (name, value) pairs; empty if the record holds no HTTP
+        message."""
+        return self._http[1]
+
+    def header(self, name: str) -> str:
+        """Returns the value of an HTTP header; "" if it is absent. Case does not matter."""
+        wanted = name.lower()
+        return next((value for key, value in self.headers if key.lower() == wanted), "")
+
+    @property
+    def content_type(self) -> str:
+        """The payload's Content-Type with its parameters: from the HTTP headers if there are any,
+        otherwise from the record."""
+        return self.header("content-type") if self.headers else self.field("Content-Type")
+
+    @cached_property
+    def _content(self) -> tuple[bytes, str]:
+        """The body, and what is wrong with it; "" if nothing is."""
+        body = self._http[2]
+        if "chunked" in self.header("transfer-encoding").lower():
+            body = _dechunk(body)
+        encoding = self.header("content-encoding")
+        for _ in range(_MOST_LAYERS + 1):
+            if not encoding:
+                return body, ""
+            try:
+                body = inflate(body, encoding, MAX_DECODED_BYTES)
+            except InflateError as error:
+                if not packed_as(body) and _is_plain(body):
+                    return body, ""  # unpacked before it was stored
+                if error.code == "bomb":
+                    return error.partial, f"its body has more than {MAX_DECODED_BYTES} bytes"
+                if error.code == "truncated" and error.partial:
+                    return error.partial, ""
+                return b"", f"its body cannot be unpacked ({encoding[:40]})"
+            encoding = packed_as(body) if self._is_text else ""
+        return b"", "its body is compressed too often"
+
+    @property
+    def _is_text(self) -> bool:
+        """Tells whether the body is a page or other text, which is never compressed in itself."""
+        kind = self.content_type.lower()
+        return not kind or any(word in kind for word in ("text/", "html", "xml", "json"))
+
+    @property
+    def payload(self) -> bytes:
+        """The body of the HTTP message (or the whole block of other records) with chunking and
+        Content-Encoding undone, at most MAX_DECODED_BYTES; b"" if it cannot be unpacked."""
+        return self._content[0]
+
+    @property
+    def trouble(self) -> str:
+        """Why the payload is empty or only a part, in one line; "" if it is whole."""
+        return self._content[1]
+
+    @cached_property
+    def text(self) -> str:
+        """The payload decoded to text, by byte order mark, declared charset or detection."""
+        return decode(self.payload, self.content_type)[0]
+
+
+def split_head(block: bytes) -> tuple[bytes, bytes]:
+    """Splits an HTTP message at its first empty line, whichever line ends it has, into head and
+    body."""
+    gap = _BLANK_LINE.search(block)
+    return (block[: gap.start()], block[gap.end() :]) if gap else (block, b"")
+
+
+def _is_plain(body: bytes) -> bool:
+    """Tells whether a body that is said to be compressed looks like text: some archives undo the
+    compression and leave the header."""
+    begin = body[:_LOOKED_AT]
+    if begin.startswith(_WIDE_MARKS):
+        return True
+    if _CONTROLS.search(begin):
+        return False
+    if begin.lstrip()[:1] in (b"<", b"{", b"["):
+        return True
+    try:
+        begin.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start > len(begin) - 4 and len(body) > _LOOKED_AT
+    return True
+
+
+def header_fields(lines: list[str]) -> tuple[tuple[str, str], ...]:
+    """Parses header lines into (name, value) pairs; continued lines are joined, other lines
+    skipped."""
+    found: list[tuple[str, str]] = []
+    for line in lines:
+        if line[:1] in (" ", "\t") and found:
+            found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip()}")
+        elif ":" in line:
+            name, _, value = line.partition(":")
+            found.append((name.strip(), value.strip()))
+    return tuple(found)
+
+
+def _dechunk(body: bytes) -> bytes:
+    """Joins the chunks of a body in chunked transfer encoding; a body that was stored already
+    joined is returned unchanged."""
+    out: list[bytes] = []
+    at = 0
+    while True:
+        end = body.find(b"\n", at, at + 40)
+        if end < 0:
+            break
+        try:
+            size = int(body[at:end].split(b";")[0].strip() or b"x", 16)
+        except ValueError:
+            break
+        if size == 0:
+            return b"".join(out)
+        out.append(body[end + 1 : end + 1 + size])
+        at = end + 1 + size
+        at += 2 if body[at : at + 2] == b"\r\n" else 1 if body[at : at + 1] == b"\n" else 0
+    return b"".join(out) if out and at >= len(body) else body
