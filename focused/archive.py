@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from crawlmgr.web.url import UrlError, absolute, canonical
-from crawlmgr.web.warc import iter_records
+from crawlmgr.web.warc import PAGE_BYTES, Reading, WarcRecord
 from focused.loop import Outside
 from focused.pages import Content
 
@@ -17,8 +17,9 @@ REDIRECTS = frozenset((301, 302, 303, 307, 308))
 
 
 class Archive:
-    """Holds the pages of WARC files. If several records have the same URL, the last page counts. A
-    page is parsed when first requested, and cached.
+    """Holds the pages of WARC, ARC or WACZ files. If several records have the same URL, the last
+    page counts. A page is parsed when first requested, and cached. `missing` tells line by line
+    what of the files could not be read.
 
     Only HTML responses with status 200 are pages; other responses count as failed fetches. Links to
     URLs of which the archive has no record are removed from the pages, so that strategies choose
@@ -37,12 +38,15 @@ class Archive:
         self._redirects: dict[str, str] = {}
         self._failed: set[str] = set()
         self._parsed: dict[str, Content] = {}
+        self.missing: list[str] = []
         for path in files:
-            for number, record in enumerate(iter_records(path), start=1):
+            reading = Reading(path)
+            for number, record in enumerate(reading, start=1):
                 if record.type == "response":
-                    self._take(record.url, record.status, dict(record.headers), record.payload)
+                    self._read(path, record)
                 if progress is not None and number % 500 == 0:
                     progress(number)
+            self.missing += [f"{path.name}, {one.line()}" for one in reading.skipped]
 
     def __len__(self) -> int:
         return len(self._bodies)
@@ -85,6 +89,16 @@ class Archive:
     def _holds(self, url: str) -> bool:
         final = self.resolve(url)
         return final in self._bodies or final in self._failed
+
+    def _read(self, path: Path, record: WarcRecord) -> None:
+        """Takes a response, and notes what of it cannot be read."""
+        trouble = record.trouble
+        if record.cut:
+            trouble = f"what is beyond {PAGE_BYTES} bytes is left out"
+        if trouble:
+            self.missing.append(f"{path.name}, byte {record.offset}: {record.url}: {trouble}")
+        status = record.status if record.payload or not trouble else 0
+        self._take(record.url, status, dict(record.headers), record.payload)
 
     def _take(self, raw_url: str, status: int, headers: dict[str, str], payload: bytes) -> None:
         try:

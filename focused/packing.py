@@ -19,6 +19,7 @@ from crawlmgr.text.tfidf import DocumentFrequencies, heaviest, mean_vector
 from crawlmgr.web.encoding import decode
 from crawlmgr.web.html import scan
 from crawlmgr.web.url import absolute
+from crawlmgr.web.warc import append_records
 from focused.archive import Archive
 from focused.pages import Content
 from focused.parse import Parser
@@ -82,6 +83,8 @@ class Web:
         self._parser = parser
         archive = Archive(files, self._read)
         found = {url: archive.get(url) for url in archive.urls()}
+        self.missing = archive.missing
+        """What of the files could not be read, line by line."""
         self.pages: dict[str, Content] = {
             url: page for url, page in found.items() if page is not None
         }
@@ -245,8 +248,7 @@ def write(folder: Path, files: Sequence[Path], web: Web, topics: Sequence[DrawnT
         (part / "topics").mkdir(parents=True)
         with (part / "pages.warc.gz").open("wb") as out:
             for file in files:
-                with file.open("rb") as source:
-                    shutil.copyfileobj(source, out)
+                append_records(file, out)
         _write_csv(
             part / "pages.csv",
             ("url", "title"),
@@ -283,17 +285,21 @@ def make(
     most: int = 8,
     seed: int = 17,
     say: Callable[[str], None] = lambda _: None,
+    missing: list[str] | None = None,
 ) -> list[DrawnTopic]:
     """Makes a pack (a recorded web with topics, for benchmarks) from WARC files and returns its
     topics. Every second topic has seeds from which only off-topic pages lead to relevant ones, the
     others have mixed seeds (see `draw`); deterministic for the same files and seed. `kind` is how
     topics are found in the web's structure (see `structure`); `groups`, if given, returns the pages
     of each topic instead. At most `most` topics are made. `say` is called with messages on the
-    progress. Raises ValueError if the folder exists or no topic is found."""
+    progress; to `missing` is added what of the files could not be read. Raises ValueError if the
+    folder exists or no topic is found."""
     if folder.exists():
         raise ValueError(f"{folder} is there already")
     web = Web(files, parser)
     say(f"{len(web.pages)} pages, {sum(map(len, web.links.values()))} links")
+    if missing is not None:
+        missing += web.missing
     if groups is not None:
         wanted: Groups = {
             name: group

@@ -11,31 +11,45 @@ from tqdm import tqdm
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database
-from crawlmgr.management.base import Result, table
+from crawlmgr.management.base import Result, missing_parts, table
 from crawlmgr.services import archive
-from crawlmgr.web.warc import WarcError
+from crawlmgr.web.warc import Skipped, WarcError
 
-HELP = "copy WARC files into the archive and index their pages"
+HELP = "copy WARC, ARC and WACZ files into the archive and index their pages"
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE.warc[.gz]")
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
 
 
 def run(options: dict[str, Any]) -> Result:
     database.ready()
-    done = []
+    done: list[dict[str, Any]] = []
+    refused: list[str] = []
+    lines: list[str] = []
     for path in options["files"]:
-        pages = 0
+        skipped: list[Skipped] = []
         try:
-            with tqdm(
-                desc=path.name, unit=" pages", file=sys.stderr, disable=not sys.stderr.isatty()
-            ) as bar:
-                for pages in archive.import_file(path, SYSTEM.now()):
-                    bar.update(pages - bar.n)
+            pages = _import(path, skipped)
         except (OSError, WarcError) as error:
-            raise CommandError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
-        done.append({"file": str(path), "pages": pages})
+            refused.append(f"{path}: {getattr(error, 'strerror', None) or error}")
+            pages, size = 0, path.stat().st_size if path.is_file() else 0
+            skipped = [Skipped(0, size, refused[-1])]
+        done.append({"file": str(path), "pages": pages, "skipped": [s.told() for s in skipped]})
+        lines += [f"{path.name}, {one.line()}" for one in skipped]
+    if len(refused) == len(done):
+        raise CommandError("; ".join(refused))
+    rows = [(one["file"], one["pages"], len(one["skipped"])) for one in done]
     return Result(
-        {"files": done}, table(("file", "pages"), [(d["file"], d["pages"]) for d in done])
+        {"files": done}, table(("file", "pages", "skipped"), rows), missing=missing_parts(lines)
     )
+
+
+def _import(path: Path, skipped: list[Skipped]) -> int:
+    pages = 0
+    with tqdm(
+        desc=path.name, unit=" pages", file=sys.stderr, disable=not sys.stderr.isatty()
+    ) as bar:
+        for pages in archive.import_file(path, SYSTEM.now(), skipped):
+            bar.update(pages - bar.n)
+    return pages

@@ -10,7 +10,7 @@ import importlib.util
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,12 @@ from django.db import Error as DatabaseProblem
 from crawlmgr.management import checkout
 from crawlmgr.services import trouble
 
+PARTLY = 3
+"""Exit status of a command that is done in part: something that was seen could not be taken."""
+
+
+MOST_SAID = 20
+
 
 class Stopped(Exception):
     """The command was interrupted by Ctrl-C or SIGTERM after storing its work; the text tells how
@@ -28,22 +34,43 @@ class Stopped(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Missing:
+    """Something that was seen and could not be taken: `what` in the plural, how many, and why."""
+
+    what: str
+    count: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """The result of a subcommand: `data` can be written as JSON, `text` is the same for people.
 
     If `lines` is set, `data` is a sequence, each item of which is written as a JSON document on a
-    line of its own (JSON lines).
+    line of its own (JSON lines). `missing` lists what could not be taken: if it is not None, the
+    JSON document, a mapping then, tells of it, and if it is not empty, the exit status is 3.
     """
 
     data: Any
     text: str = ""
     lines: bool = False
+    missing: Sequence[Missing] | None = None
 
 
 def say(text: str) -> None:
     """Writes one line for a person to standard error."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
+
+
+def missing_parts(lines: Sequence[str]) -> list[Missing]:
+    """Returns what a command tells of archive files of which parts could not be read, with the
+    first of the lines about them as the reason; says them all, up to MOST_SAID."""
+    for line in lines[:MOST_SAID]:
+        say(line)
+    if len(lines) > MOST_SAID:
+        say(f"{len(lines) - MOST_SAID} further parts could not be read.")
+    return [Missing("parts of archive files", len(lines), lines[0])] if lines else []
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -80,6 +107,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return sorted(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _told(result: Result) -> Any:
+    """Returns the data of a result, with what is missing if that is known."""
+    if result.missing is None:
+        return result.data
+    missing = [asdict(one) for one in result.missing]
+    return {**result.data, "complete": not missing, "missing": missing}
 
 
 def help_of(dotted: str) -> str:
@@ -182,9 +217,13 @@ class SubcommandCommand(BaseCommand):
             for row in result.data:
                 write_json(row)
         elif options["json"]:
-            write_json(result.data)
+            write_json(_told(result))
         elif result.text:
             sys.stdout.write(result.text.rstrip("\n") + "\n")
+        if result.missing:
+            sys.stdout.flush()
+            parts = [f"{one.count} {one.what}: {one.reason}" for one in result.missing]
+            raise CommandError(f"Not complete. {'; '.join(parts)}", returncode=PARTLY)
 
 
 class _Parser(argparse.ArgumentParser):

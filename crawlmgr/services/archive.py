@@ -24,10 +24,20 @@ from crawlmgr.locks import is_held
 from crawlmgr.models import Page, WarcFile
 from crawlmgr.services import archive_files, hosts
 from crawlmgr.services.walking import in_parts
-from crawlmgr.web.exchange import FetchResponse, Hop
+from crawlmgr.web.exchange import Failure, FetchResponse, Hop
 from crawlmgr.web.headers import PLAIN_HEADERS
+from crawlmgr.web.html import page_title
 from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
-from crawlmgr.web.warc import RecordPointer, WarcRecord, WarcWriter, check_file, iter_records
+from crawlmgr.web.warc import (
+    PAGE_BYTES,
+    TORN,
+    Reading,
+    RecordPointer,
+    Skipped,
+    WarcRecord,
+    WarcWriter,
+    check_file,
+)
 
 ROTATE_BYTES = 250_000_000
 CHECK_SPACE_EVERY = 50
@@ -177,31 +187,39 @@ def latest(url: str, before: datetime | None = None) -> Page | None:
     return pages.select_related("warc").order_by("-fetched_at").first()
 
 
-def import_file(source: Path, now: datetime, batch: int = 200) -> Iterator[int]:
-    """Copies the records of a WARC file into the archive, one gzip member each, and adds a row for
-    each of its pages; yields the number of pages so far.
+def import_file(
+    source: Path, now: datetime, skipped: list[Skipped] | None = None, batch: int = 200
+) -> Iterator[int]:
+    """Copies the records of an archive file into the archive, one gzip member each, and adds a row
+    for each of its pages; yields the number of readable pages so far. To `skipped` is added what
+    could not be read or was left out.
 
     The copy is written to a temporary file and renamed, and then its rows are committed in one
     transaction: an interrupted import leaves no rows, and can simply be repeated. The copy of a
-    killed import is deleted by close_left.
+    killed import is deleted by close_left. Raises WarcError if the file is no archive file, and
+    OSError.
     """
     name = f"{now:%Y%m%d%H%M%S}{IMPORT_MARK}{secrets.token_hex(4)}.warc.gz"
     target = settings.ARCHIVE_DIR / name
     part = target.with_name(name + ".part")
     rows: list[Page] = []
+    lost = [] if skipped is None else skipped
+    pages = 0
     try:
         writer = WarcWriter(part, hostname=socket.gethostname(), now=now)
+        reading = Reading(source)
         try:
-            for record in iter_records(source):
+            for record in reading:
+                lost += _left_out(record)
                 place = writer.copy(record)
-                if record.type in ("response", "revisit", "resource") and record.url.startswith(
-                    ("http://", "https://")
-                ):
+                if is_page(record):
                     rows.append(_imported(record, place, now))
+                    pages += not rows[-1].failure or bool(rows[-1].cut)
                     if len(rows) % batch == 0:
-                        yield len(rows)
+                        yield pages
         finally:
             writer.close()
+        lost += reading.skipped
         os.replace(part, target)
         with transaction.atomic():
             file = WarcFile.objects.create(
@@ -217,7 +235,24 @@ def import_file(source: Path, now: datetime, batch: int = 200) -> Iterator[int]:
             Page.objects.bulk_create(rows, batch_size=500)
     finally:
         part.unlink(missing_ok=True)
-    yield len(rows)
+    yield pages
+
+
+def is_page(record: WarcRecord) -> bool:
+    """Tells whether a record of an archive file holds the content of an address on the web."""
+    kinds = ("response", "revisit", "resource")
+    return record.type in kinds and record.url.startswith(("http://", "https://"))
+
+
+def _left_out(record: WarcRecord) -> list[Skipped]:
+    """Returns what an import cannot take of a record."""
+    if record.cut:
+        reason = f"{record.url or record.type}: what is beyond {PAGE_BYTES} bytes is left out"
+        return [Skipped(record.offset, record.cut, reason)]
+    if is_page(record) and record.trouble:
+        size = record.length or len(record.block)
+        return [Skipped(record.offset, size, f"{record.url} cannot be read: {record.trouble}")]
+    return []
 
 
 def _imported(record: WarcRecord, place: tuple[int, int], now: datetime) -> Page:
@@ -225,6 +260,11 @@ def _imported(record: WarcRecord, place: tuple[int, int], now: datetime) -> Page
         address = canonical(record.url)
     except UrlError:
         address = record.url
+    failure: Failure | str = ""
+    if record.trouble:
+        failure = Failure.bomb if record.payload else Failure.bad_encoding
+    elif record.cut:
+        failure = Failure.too_large
     return Page(
         run=None,
         host_id=hosts.host_id(host_key(address)),
@@ -233,9 +273,12 @@ def _imported(record: WarcRecord, place: tuple[int, int], now: datetime) -> Page
         url_hash=url_hash(address),
         final_url=record.url,
         status=record.status or 200,
+        failure=str(failure),
         content_type=record.content_type[:100],
-        digest=record.digest[:40],
+        title=page_title(record.text)[:500] if "html" in record.content_type.lower() else "",
+        digest="" if record.cut else record.digest[:40],
         received_bytes=len(record.block),
+        cut="body" if failure and record.payload else "",
         fetched_at=record.date or now,
         warc_offset=place[0],
         warc_length=place[1],
@@ -331,12 +374,13 @@ def close_left(now: datetime) -> int:
 def check(*, quick: bool = False) -> dict[str, Any]:
     """Compares every WARC file with the database (see `check_one`). Returns {"ok": True if there
     was no problem, "files": [one dictionary per file with "file" (its name), "records" and "pages"
-    (numbers), "problem" ("" if there is none)]}. With `quick` the records are not read."""
+    (numbers), "problem" ("" if there is none), "skipped" (what could not be read)]}. With `quick`
+    the records are not read."""
     files = []
     for pk in list(WarcFile.objects.order_by("pk").values_list("pk", flat=True)):
         row = WarcFile.objects.filter(pk=pk).first()
         if row is not None:
-            records, problem = check_one(row, quick=quick)
+            records, problem, skipped = check_one(row, quick=quick)
             pages = Page.objects.filter(warc=row).count()
             files.append(
                 {
@@ -344,27 +388,29 @@ def check(*, quick: bool = False) -> dict[str, Any]:
                     "records": records or row.records,
                     "pages": pages,
                     "problem": problem,
+                    "skipped": [one.told() for one in skipped],
                 }
             )
     return {"ok": not any(f["problem"] for f in files), "files": files}
 
 
-def check_one(row: WarcFile, *, quick: bool = False) -> tuple[int, str]:
+def check_one(row: WarcFile, *, quick: bool = False) -> tuple[int, str, tuple[Skipped, ...]]:
     """Checks whether a WARC file exists, can be read, and has a record where the database says that
-    a page is. Returns the number of records (0 with `quick`, which compares sizes only) and the
-    problem, "" if there is none. Raises archive_files.Unreachable."""
+    a page is. Returns the number of records (0 with `quick`, which compares sizes only), the
+    problem, "" if there is none, and the parts that could not be read. Raises
+    archive_files.Unreachable."""
     pages = Page.objects.filter(warc=row)
     there = archive_files.size(row)
     if there is None:
-        return 0, "missing"
+        return 0, "missing", ()
     if pages.filter(warc_offset__gte=there).exists():
-        return 0, "shorter than its index"
+        return 0, "shorter than its index", ()
     if quick:
-        return 0, ""
+        return 0, "", ()
     with TemporaryDirectory(prefix="crawlmgr-archive-") as folder:
         path = archive_files.local(row, Path(folder))
         if path is None:
-            return 0, "missing"
+            return 0, "missing", ()
         report = check_file(path)
     offsets = set(report.offsets)
     lost = sum(
@@ -373,6 +419,9 @@ def check_one(row: WarcFile, *, quick: bool = False) -> tuple[int, str]:
         if offset not in offsets
     )
     problem = report.problem or (f"{lost} pages have no record" if lost else "")
+    if report.problem and lost:
+        problem = f"{report.problem}; {lost} pages have no record"
     # An incomplete last record is no damage if no page refers to it: its writer was killed before
     # the page was stored.
-    return report.records, "" if problem == "torn tail" and not lost else problem
+    fine = report.problem == TORN and not lost
+    return report.records, "" if fine else problem, () if fine else report.skipped

@@ -94,7 +94,7 @@ def _whole(file: WarcFile, now: datetime) -> bool:
     """Tells whether a WARC file is intact and has the record of every page stored in it; if not,
     reports the damage. An intact file that was never closed, because its writer was killed, is
     marked as closed."""
-    records, problem = archive.check_one(file)
+    records, problem, _ = archive.check_one(file)
     if problem:
         cache.add(_damaged_key(file), 1, TOLD_AGAIN_SECONDS["file_damaged"])
         _tell("file_damaged", f"{file.name}: {problem}", now)

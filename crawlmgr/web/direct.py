@@ -9,7 +9,7 @@ import queue
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 import requests
 from urllib3.connectionpool import HTTPConnectionPool
@@ -23,6 +23,8 @@ _NAME = re.compile(r"[!-9;-~]+")
 # methods that need no Content-Length header if the request has no body
 _NO_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})
 _SWITCHING = 101
+MAX_HEADERS_BYTES = 262_144
+"""Size of a response's headers up to which they are read, as in Chromium."""
 
 
 class Headers:
@@ -93,6 +95,22 @@ def content_length(value: str | None) -> int | None:
     return int(word) if word.isascii() and word.isdigit() else None
 
 
+def _read_lines(file: BinaryIO) -> list[bytes]:
+    """Reads the header lines of a response, up to and with the empty line. http.client allows a
+    hundred; some servers send more, and browsers bound only their size. Raises HTTPException for
+    more than MAX_HEADERS_BYTES."""
+    lines: list[bytes] = []
+    left = MAX_HEADERS_BYTES
+    while True:
+        line = file.readline(left + 1)
+        left -= len(line)
+        if left < 0:
+            raise http.client.HTTPException(f"more than {MAX_HEADERS_BYTES} bytes of headers")
+        lines.append(line)
+        if line in (b"\r\n", b"\n", b""):
+            return lines
+
+
 class _Head(Answer):
     """A response whose head is parsed by `header_pairs` and `content_length`. http.client's own
     parser goes through the e-mail parser and takes ten times as long."""
@@ -106,16 +124,13 @@ class _Head(Answer):
             version, status, reason = self._read_status()  # type: ignore[attr-defined]
             if not 100 <= status < 200 or status == _SWITCHING:
                 break
-            # not public in http.client
-            http.client._read_headers(self.fp)  # type: ignore[attr-defined]
+            _read_lines(self.fp)
         if not version.startswith(("HTTP/1.", "HTTP/0.9")):
             raise http.client.UnknownProtocol(version)
         self.code = self.status = status
         self.reason = reason.strip()
         self.version = 10 if version in ("HTTP/1.0", "HTTP/0.9") else 11
-        # not public in http.client
-        lines = http.client._read_headers(self.fp)  # type: ignore[attr-defined]
-        headers = Headers(header_pairs(lines))
+        headers = Headers(header_pairs(_read_lines(self.fp)))
         # an e-mail message there; Headers has the methods called here
         self.headers = self.msg = headers  # type: ignore[assignment]
         # not public in http.client

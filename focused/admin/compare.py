@@ -36,6 +36,7 @@ PATENT = "dolphin *"
 PATENT_WEIGHTS)."""
 OTHERS_DRAWS = 3
 CURVES = 8
+SHOWN_MISSING = 5
 """Maximum number of entries drawn in a chart, those with the largest area under the recall curve;
 all are in the table."""
 MAX_LABELS_BYTES = 4_000_000
@@ -254,6 +255,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
         "verdict": verdict(results) if results and "area" in results[0] else None,
         "may_choose": request.user.has_perm("focused.change_topic"),
         "pages_in_archive": found.result.get("pages_in_archive"),
+        "missing": found.result.get("missing", [])[:SHOWN_MISSING],
         "heat": heat(sweep, stored) if sweep is not None and stored else None,
         "axes": axes(sweep) if sweep is not None else {},
         "heat_title": sweep_title(found.setup["sweep"]) if sweep is not None else "",

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from crawlmgr.management import database
-from crawlmgr.management.base import Result, say, table
+from crawlmgr.management.base import Result, missing_parts, say, table
 from crawlmgr.services.export_formats import safe_cell
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
@@ -80,15 +80,19 @@ def run(options: dict[str, Any]) -> Result:
     except OSError as error:
         raise CommandError(f"{error.filename}: {error.strerror}") from error
     data: dict[str, Any] = {"topic": topic.name, "pages_in_archive": len(archive)}
+    missing = missing_parts(archive.missing)
     if len(cells) == len(entries):
         return Result(
-            {**data, "results": [outcome.as_json() for outcome in outcomes]}, _table(outcomes)
+            {**data, "results": [outcome.as_json() for outcome in outcomes]},
+            _table(outcomes),
+            missing=missing,
         )
     rows = gathered(cells, options["pages"])
     won = verdict(rows)
     return Result(
         {**data, "results": rows, "verdict": won._asdict() if won else None},
         _gathered_table(rows, won),
+        missing=missing,
     )
 
 

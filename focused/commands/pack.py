@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database
-from crawlmgr.management.base import Result, say, table
+from crawlmgr.management.base import Result, missing_parts, say, table
 from crawlmgr.models import Run
 from crawlmgr.services import archive
 from crawlmgr.text.tokens import Tokenizer
@@ -32,7 +32,7 @@ def add_arguments(parser: Any) -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--run", type=int, metavar="N", help="a run whose pages lie in the archive")
     source.add_argument(
-        "--archive", type=Path, nargs="+", metavar="FILE.warc.gz", help="WARC files"
+        "--archive", type=Path, nargs="+", metavar="FILE", help="WARC, WACZ or ARC files"
     )
     parser.add_argument(
         "--by",
@@ -61,6 +61,7 @@ def run(options: dict[str, Any]) -> Result:
     if options["most"] < 1:
         raise CommandError("--most is 1 or more", returncode=2)
     by_hand: Path | None = options["topics"]
+    missing: list[str] = []
     try:
         lines = read_text(by_hand).splitlines() if by_hand else None
         with tempfile.TemporaryDirectory() as folder:
@@ -73,6 +74,7 @@ def run(options: dict[str, Any]) -> Result:
                 most=options["most"],
                 seed=options["random_seed"],
                 say=say,
+                missing=missing,
             )
     except (ValueError, WarcError) as error:
         raise CommandError(str(error)) from error
@@ -83,7 +85,8 @@ def run(options: dict[str, Any]) -> Result:
         (one.name, one.mode, len(one.pages), len(one.targets), len(one.depths)) for one in topics
     ]
     found = [dict(zip(header, row, strict=True)) for row in rows]
-    return Result({"pack": str(options["folder"]), "topics": found}, table(header, rows))
+    data = {"pack": str(options["folder"]), "topics": found}
+    return Result(data, table(header, rows), missing=missing_parts(missing))
 
 
 def _files(options: dict[str, Any], folder: Path) -> list[Path]:

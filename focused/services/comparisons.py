@@ -206,7 +206,7 @@ class ComparisonJob:
             Comparison.objects.filter(pk=comparison.pk).update(problem=str(error)[:300])
             return "not_comparable"
         rows = gathered(outcomes, comparison.setup["pages"])
-        result = {"pages_in_archive": len(archive), "results": rows}
+        result = {"pages_in_archive": len(archive), "results": rows, "missing": archive.missing}
 
         def store() -> None:
             Comparison.objects.filter(pk=comparison.pk).update(result=result)

@@ -23,7 +23,7 @@ PACKAGES: dict[str, int] = {
     "crawlmgr": 21,
     "crawlmgr/admin": 51,
     "crawlmgr/services": 56,
-    "crawlmgr/web": 30,
+    "crawlmgr/web": 28,
     "deepweb": 52,
     "focused": 27,
     "focused/admin": 22,

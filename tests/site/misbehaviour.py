@@ -294,7 +294,7 @@ def misbehave(site: LocalSite) -> None:
         "gzip-truncated": Reply(
             gzip.compress(b"<p>text</p>" * 1000)[:60], headers={"Content-Encoding": "gzip"}
         ),
-        "unknown-encoding": Reply(b"\x28\xb5\x2f\xfd", headers={"Content-Encoding": "zstd"}),
+        "unknown-encoding": Reply(b"\x1f\x9d\x90", headers={"Content-Encoding": "compress"}),
         "wrong-charset": Reply(GBK_PAGE.encode("gbk"), content_type="text/html; charset=utf-8"),
         "gbk": Reply(GBK_PAGE.encode("gbk"), content_type="text/html"),
         "truncated": truncated,

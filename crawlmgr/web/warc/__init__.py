@@ -14,7 +14,7 @@ from crawlmgr.web.warc.reader import (
     record_of,
 )
 from crawlmgr.web.warc.record import WarcRecord
-from crawlmgr.web.warc.writer import RecordPointer, WarcWriter, payload_digest
+from crawlmgr.web.warc.writer import RecordPointer, WarcWriter, append_records, payload_digest
 
 __all__ = [
     "PAGE_BYTES",
@@ -26,6 +26,7 @@ __all__ = [
     "WarcError",
     "WarcRecord",
     "WarcWriter",
+    "append_records",
     "check_file",
     "iter_records",
     "payload_digest",

@@ -105,7 +105,7 @@ def _arc_head(line: bytes, size: int) -> Head | None:
 
 def with_message(head: Head, block: bytes) -> tuple[tuple[str, str], ...]:
     """Returns a record's fields; those of an ARC record whose block is an HTTP response say so."""
-    if head.version.startswith("WARC/") or not block.startswith(b"HTTP/"):
+    if head.version.startswith("WARC/") or block[:5].upper() != b"HTTP/":
         return head.fields
     said = {"WARC-Type": "response", "Content-Type": "application/http; msgtype=response"}
     return tuple((name, said.get(name, value)) for name, value in head.fields)

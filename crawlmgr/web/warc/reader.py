@@ -8,7 +8,7 @@ import io
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from fastwarc.stream_io import GzipReader, ZstdReader
 from fastwarc.warc import ArchiveIterator
@@ -38,6 +38,14 @@ class Skipped:
     bytes: int
     reason: str
     torn: bool = False
+
+    def line(self) -> str:
+        """Returns this in one line for a person."""
+        return f"byte {self.offset}: {self.bytes} bytes skipped: {self.reason}"
+
+    def told(self) -> dict[str, Any]:
+        """Returns this as it stands in JSON."""
+        return {"offset_bytes": self.offset, "bytes": self.bytes, "reason": self.reason}
 
 
 class _Unpacked(io.RawIOBase):
@@ -290,7 +298,7 @@ def check_file(path: Path) -> FileReport:
     skipped, problem = tuple(reading.skipped), ""
     if skipped:
         first = skipped[0]
-        problem = f"{first.bytes} bytes skipped at byte {first.offset}: {first.reason}"
+        problem = first.line()
         if len(skipped) > 1:
             problem = f"damaged in {len(skipped)} places, {problem}"
         elif first.torn:

@@ -87,7 +87,7 @@ class WarcRecord:
     def _http(self) -> tuple[int, tuple[tuple[str, str], ...], bytes]:
         """Status, headers and body of the HTTP message in the block; 0, no headers and the whole
         block if it holds none."""
-        if not self.block.startswith(b"HTTP/"):
+        if self.block[:5].upper() != b"HTTP/":
             return 0, (), self.block
         head, body = split_head(self.block)
         lines = head.decode("iso-8859-1").replace("\r\n", "\n").split("\n")

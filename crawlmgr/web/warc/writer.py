@@ -7,15 +7,18 @@ import base64
 import fcntl
 import hashlib
 import random
+import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 import deflate
 
 from crawlmgr.web.exchange import Failure, FetchResponse, Hop
+from crawlmgr.web.warc.reader import Reading, check_file
 from crawlmgr.web.warc.record import WarcRecord
 
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
@@ -122,6 +125,28 @@ def _member(fields: list[tuple[str, str]], block: bytes) -> bytes:
     )
 
 
+def append_records(path: Path, out: BinaryIO) -> None:
+    """Appends the records of an archive file of any kind to `out`, one gzip member each; of a file
+    that is so already, its bytes. What cannot be read is left out."""
+    with path.open("rb") as source:
+        if source.read(2) == b"\x1f\x8b" and not check_file(path).problem:
+            source.seek(0)
+            shutil.copyfileobj(source, out, 1 << 20)
+            return
+    for record in Reading(path):
+        out.write(_copy_of(record))
+
+
+def _copy_of(record: WarcRecord) -> bytes:
+    """Returns a record of another file unchanged as a gzip member. One that was cut says so,
+    without the digests of the whole."""
+    left_out = _OF_THE_WHOLE if record.cut else {"content-length"}
+    fields = [field for field in record.fields if field[0].lower() not in left_out]
+    if record.cut:
+        fields.append(("WARC-Truncated", "length"))
+    return _member(fields, record.block)
+
+
 class WarcWriter:
     """Writes a new WARC file. An existing file is refused with FileExistsError, because it may end
     in a truncated record.
@@ -187,13 +212,9 @@ class WarcWriter:
         return places
 
     def copy(self, record: WarcRecord) -> tuple[int, int]:
-        """Copies a record of another file unchanged, as a separate gzip member; returns its
-        (offset, length) in bytes. One that was cut says so, without the digests of the whole."""
-        left_out = _OF_THE_WHOLE if record.cut else {"content-length"}
-        fields = [field for field in record.fields if field[0].lower() not in left_out]
-        if record.cut:
-            fields.append(("WARC-Truncated", "length"))
-        return self._append(fields, record.block)
+        """Copies a record of another file, as a separate gzip member; returns its (offset, length)
+        in bytes."""
+        return self.append_member(_copy_of(record))
 
     def write_exchange(
         self, response: FetchResponse, *, revisit_of: WarcRecord | None = None

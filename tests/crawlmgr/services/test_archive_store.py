@@ -128,7 +128,7 @@ def test_a_moved_file_reads_as_before(road: Road, tmp_path: Path) -> None:
     assert _bodies() == before and len(set(before)) == 4
     assert archive.check() == {
         "ok": True,
-        "files": [{"file": file.name, "records": file.records, "pages": 4, "problem": ""}],
+        "files": [{"file": file.name, "records": file.records, "pages": 4, "problem": "", "skipped": []}],
     }
     assert archive.check(quick=True)["ok"]
     source = archive_files.open_file(file)
@@ -276,7 +276,7 @@ def test_what_does_not_match_its_index_or_is_being_written_stays(
         left.place
         and left.closed == NOW
         and left.records == 1 + 2
-        and archive.check_one(left) == (3, "")
+        and archive.check_one(left) == (3, "", ())
     )
 
 
