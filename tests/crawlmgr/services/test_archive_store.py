@@ -128,7 +128,9 @@ def test_a_moved_file_reads_as_before(road: Road, tmp_path: Path) -> None:
     assert _bodies() == before and len(set(before)) == 4
     assert archive.check() == {
         "ok": True,
-        "files": [{"file": file.name, "records": file.records, "pages": 4, "problem": "", "skipped": []}],
+        "files": [
+            {"file": file.name, "records": file.records, "pages": 4, "problem": "", "skipped": []}
+        ],
     }
     assert archive.check(quick=True)["ok"]
     source = archive_files.open_file(file)
