@@ -1,8 +1,10 @@
 """Comparisons of strategies over WARC files: redirects, pages outside the archive, labels,
 repeatability; the commands; recorded sites where they are available."""
 
+import gzip
 import io
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -371,6 +373,29 @@ def test_what_cannot_be_done_is_said_in_one_line(files, warc, change, problem):
     with pytest.raises(CommandError, match=problem) as error:
         call_command("topic", *words, *change)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("kind", ["plain", "wacz", "damaged"])
+def test_compare_over_other_archive_files_and_damaged_ones(capsys, files, warc, tmp_path, kind):
+    path, data = tmp_path / "other", warc.read_bytes()
+    if kind == "plain":
+        path.write_bytes(gzip.decompress(data))
+    elif kind == "wacz":
+        with zipfile.ZipFile(path, "w") as wacz:
+            wacz.writestr("archive/data.warc.gz", data)
+    else:
+        path.write_bytes(data[:-20])  # the last record is a picture
+    words = ["compare", "t", "--strategies", "breadth_first", "--pages", "5", "--json"]
+    words += ["--archive", str(path), "--seeds", str(files / "seeds.txt")]
+    status = 0
+    try:
+        call_command("topic", *words)
+    except CommandError as error:
+        status = error.returncode
+    told = json.loads(capsys.readouterr().out)
+    assert told["pages_in_archive"] == len(PAGES) and told["complete"] is (kind != "damaged")
+    assert status == (3 if told["missing"] else 0)
+    assert bool(told["missing"]) is (kind == "damaged")
 
 
 def test_strategies_are_listed_with_every_parameter(capsys):

@@ -73,7 +73,8 @@ class _Window:
 
     def take(self, size: int) -> bytes:
         """Removes the first `size` bytes from the buffer and returns them."""
-        data = bytes(self.buffer[:size])
+        with memoryview(self.buffer) as view:
+            data = bytes(view[:size])
         del self.buffer[:size]
         self.at += len(data)
         return data

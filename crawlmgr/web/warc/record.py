@@ -123,7 +123,7 @@ class WarcRecord:
         body = self._http[2]
         if "chunked" in self.header("transfer-encoding").lower():
             body = _dechunk(body)
-        encoding = self.header("content-encoding")
+        encoding = self.header("content-encoding") or self._packed(body)
         for _ in range(_MOST_LAYERS + 1):
             if not encoding:
                 return body, ""
@@ -137,14 +137,15 @@ class WarcRecord:
                 if error.code == "truncated" and error.partial:
                     return error.partial, ""
                 return b"", f"its body cannot be unpacked ({encoding[:40]})"
-            encoding = packed_as(body) if self._is_text else ""
+            encoding = self._packed(body)
         return b"", "its body is compressed too often"
 
-    @property
-    def _is_text(self) -> bool:
-        """Tells whether the body is a page or other text, which is never compressed in itself."""
+    def _packed(self, body: bytes) -> str:
+        """Returns how the body of a page or other text is still compressed; "" for one that is not,
+        and for other kinds of content, which may be compressed in themselves."""
         kind = self.content_type.lower()
-        return not kind or any(word in kind for word in ("text/", "html", "xml", "json"))
+        is_text = not kind or any(word in kind for word in ("text/", "html", "xml", "json"))
+        return packed_as(body) if is_text else ""
 
     @property
     def payload(self) -> bytes:

@@ -176,3 +176,20 @@ def test_a_form_sends_its_body_in_one_request(site: LocalSite, fetcher: Fetcher)
     assert (
         fetcher.fetch(FetchRequest(site.url("/form"), method="POST")).ok and site.connections == 1
     )
+
+
+@pytest.mark.parametrize("lines", [101, 1_000, 6_000])
+def test_more_than_a_hundred_header_lines_are_read(
+    site: LocalSite, fetcher: Fetcher, lines: int
+) -> None:
+    many = b"".join(b"Set-Cookie: name%d=value\r\n" % n for n in range(lines))
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n" + many
+    response = answered(site, fetcher, head + b"Content-Length: 4\r\n\r\npage")
+    assert response.ok and response.text == "page"
+    assert len([name for name, _ in response.headers if name == "Set-Cookie"]) == lines
+
+
+def test_endless_header_lines_after_a_hundred_end(site: LocalSite, fetcher: Fetcher) -> None:
+    head = b"HTTP/1.1 200 OK\r\n" + b"X-Many: headers\r\n" * 20_000
+    response = answered(site, fetcher, head + b"Content-Length: 4\r\n\r\npage")
+    assert response.failure is Failure.protocol and "headers" in response.detail
