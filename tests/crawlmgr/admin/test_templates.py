@@ -10,7 +10,10 @@ from django.template.loader import get_template
 
 FOLDER = Path(settings.BASE_DIR) / "templates"
 TEMPLATES = sorted(str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.html"))
-KEEPS_SPACE = re.compile(r'<(pre|textarea)\b.*?</\1>|<div class="text">.*?</div>', re.DOTALL)
+KEEPS_SPACE = re.compile(
+    r'<(pre|textarea)\b.*?</\1>|<div class="text">.*?</div>|<(\w+)[^>]*white-space:\s*pre.*?</\2>',
+    re.DOTALL,
+)
 
 
 def test_a_template_is_loaded_line_for_line_without_its_indentation() -> None:
