@@ -262,7 +262,7 @@ def test_ignored_types_have_a_reason() -> None:
     assert not silent, "say why types are ignored: " + ", ".join(silent)
 
 
-def test_only_the_fetcher_opens_sockets() -> None:
+def test_only_listed_modules_open_sockets() -> None:
     wrong = [
         one
         for one in imports()
@@ -293,8 +293,8 @@ def _attributes(module: Module, name: str) -> set[str]:
     }
 
 
-def test_only_the_archive_service_touches_page_files() -> None:
-    """Any module may read a WARC file that a user names; only the archive service uses the
+def test_only_listed_modules_touch_page_files() -> None:
+    """Any module may read a WARC file that a user names; only PAGE_FILES use the
     archive's folder and its writer."""
     wrong = []
     for module in modules():
@@ -324,7 +324,7 @@ def test_only_the_archive_service_touches_page_files() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_only_the_queue_knows_django_q() -> None:
+def test_only_listed_modules_know_django_q() -> None:
     wrong = [
         one
         for one in imports()
