@@ -239,9 +239,10 @@ def table(result: dict[str, Any]) -> str:
             f" nodes of {MEAN_SPEED:.0f}"
         )
     for row in result.get("real", ()):
+        share = "–" if row["share_of_sum"] is None else f"{row['share_of_sum']:.2f}"
         lines.append(
             f"{row['nodes']} nodes, one of them at a quarter:"
-            f" {row['together']['pages_a_second']:.1f} pages a second, {row['share_of_sum']:.2f} of"
+            f" {row['together']['pages_a_second']:.1f} pages a second, {share} of"
             f" what each does alone; least pause at a host {row['server']['least_gap_seconds']:.3f}"
             f" s of {row['delay_seconds']} s, most requests at once"
             f" {row['server']['most_at_once']}; idle they ask the database"
