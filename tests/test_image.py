@@ -27,7 +27,8 @@ ACCOUNTS = ("useradd", "chown")
 
 
 LACKING = (
-    "from crawlmgr.installation import extras, files; print([*filter(extras.missing, extras.EXTRAS),"
+    "from crawlmgr.installation import extras, files;"
+    " print([*filter(extras.missing, extras.EXTRAS),"
     " *(one for one in (files.TEMPLATES, files.STATIC, files.GUIDE) if not any(one.iterdir()))])"
 )
 
