@@ -256,10 +256,11 @@ def _left_out(record: WarcRecord) -> list[Skipped]:
 
 
 def _imported(record: WarcRecord, place: tuple[int, int], now: datetime) -> Page:
+    told = _bare(record.url)
     try:
-        address = canonical(record.url)
+        address = canonical(told)
     except UrlError:
-        address = record.url
+        address = told
     failure: Failure | str = ""
     if record.trouble:
         failure = Failure.bomb if record.payload else Failure.bad_encoding
@@ -271,12 +272,12 @@ def _imported(record: WarcRecord, place: tuple[int, int], now: datetime) -> Page
         key_hash=url_hash(address),
         url=address,
         url_hash=url_hash(address),
-        final_url=record.url,
+        final_url=told,
         status=record.status or 200,
         failure=str(failure),
-        content_type=record.content_type[:100],
-        title=page_title(record.text)[:500] if "html" in record.content_type.lower() else "",
-        digest="" if record.cut else record.digest[:40],
+        content_type=_bare(record.content_type)[:100],
+        title=_bare(page_title(record.text))[:500] if "html" in record.content_type.lower() else "",
+        digest="" if record.cut else _bare(record.digest)[:40],
         received_bytes=len(record.block),
         cut="body" if failure and record.payload else "",
         fetched_at=record.date or now,
@@ -284,6 +285,11 @@ def _imported(record: WarcRecord, place: tuple[int, int], now: datetime) -> Page
         warc_length=place[1],
         revisit=record.type == "revisit",
     )
+
+
+def _bare(text: str) -> str:
+    """Returns text without zero bytes, which PostgreSQL refuses."""
+    return text.replace("\0", "")
 
 
 def export_run(

@@ -79,9 +79,9 @@ class WarcRecord:
         """WARC-Date in UTC; None if it is missing or invalid."""
         try:
             value = datetime.fromisoformat(self.field("WARC-Date").replace("Z", "+00:00"))
-        except ValueError:
+            return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        except (ValueError, OverflowError):
             return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
     @cached_property
     def _http(self) -> tuple[int, tuple[tuple[str, str], ...], bytes]:
@@ -92,7 +92,8 @@ class WarcRecord:
         head, body = split_head(self.block)
         lines = head.decode("iso-8859-1").replace("\r\n", "\n").split("\n")
         words = lines[0].split(None, 2)
-        status = int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
+        code = words[1] if len(words) > 1 else ""
+        status = int(code) if len(code) == 3 and code.isascii() and code.isdigit() else 0
         return status, header_fields(lines[1:]), body
 
     @property

@@ -117,6 +117,24 @@ def test_what_cannot_be_read_is_counted_and_no_page(
     assert page.failure == "bad_encoding" and found is not None and found.text == ""
 
 
+def test_absurd_fields_of_a_record_stop_no_import(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = gzip.decompress(member(1, b"<title>a\0b</title>"))
+    absurd = [
+        plain.replace(b"HTTP/1.1 200 OK", b"HTTP/1.1 99999 K"[:15]),
+        plain.replace(b"HTTP/1.1 200 OK", b"HTTP/1.1 2\xb90 OK"),
+        plain.replace(b"2020-01-02T03:04:05Z", b"0001-01-01T00:00:00+14:00"),
+        plain.replace(b"http://h.example/1", b"http://h.example/\x00"),
+        plain.replace(b"text/html", b"text/ht\x00l"),
+    ]
+    path = tmp_path / "x.warc"
+    path.write_bytes(b"".join(absurd))
+    status, told = imported(capsys, path)
+    assert (status, told["files"][0]["pages"]) == (0, 5)
+    assert all("\0" not in page.url + page.title for page in Page.objects.all())
+
+
 def test_check_tells_where_a_file_of_the_archive_is_damaged(tmp_path: Path) -> None:
     source = tmp_path / "x.warc.gz"
     source.write_bytes(b"".join(member(n) for n in range(4)))
