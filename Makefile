@@ -12,7 +12,10 @@ LOCK = $(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11
 BIND ?= 127.0.0.1:8000
 # Three test processes per core, because tests that crawl or use a browser wait more than half of the time.
 PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3)
-PARALLEL ?= -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
+PARALLEL ?= -n $(PROCESSES) $(BY_FILE)
+# Two on PostgreSQL, where no browser and no cluster is waited for: each process costs what collecting all tests costs.
+BUSY ?= -n $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 2) $(BY_FILE)
+BY_FILE := --dist loadfile --no-loadscope-reorder
 
 # Without compiled files, each process started by a test would compile Django and numpy again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -61,7 +64,7 @@ test-postgresql: env
 	@$(COMPILE)
 	@if $(BIN)/python -c 'import sys; from tests.postgresql import find_binaries; sys.exit(find_binaries() is None)'; then \
 		echo "The suite again, on PostgreSQL:"; \
-		CRAWLMGR_TEST_DATABASE=postgresql $(BIN)/python -m pytest -m "not browser" $(SLOWEST) $(PARALLEL) $(PYTEST); \
+		CRAWLMGR_TEST_DATABASE=postgresql $(BIN)/python -m pytest -m "not browser" $(SLOWEST) $(BUSY) $(PYTEST); \
 	else echo "No PostgreSQL programs found (initdb, postgres): the suite ran on SQLite only."; fi
 
 # Only the random tests, with many times as many draws as in `make test`, and new ones each time.

@@ -1,13 +1,16 @@
-"""Real forum software outside the project, for tests that need it: started in a folder of the
-test's own, on a free port."""
+"""Real forum software outside the project, for tests that need it: programs started on a free port,
+and recordings of programs, which are replayed without them."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import socket
 import subprocess
+import sys
+import urllib.request
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +21,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
 
-TARGETS = Path(__file__).resolve().parents[2] / "shared" / "targets"
+ROOT = Path(__file__).resolve().parents[1]
+TARGETS = ROOT.parent / "shared" / "targets"
+KEPT = ROOT / ".pytest_cache" / "targets"
+PYTHONS = ("python3.12", "python3.13")
 
 
 class Target:
@@ -46,22 +52,66 @@ class Target:
 
 
 @contextmanager
-def running(name: str, needs: str, folder: Path) -> Iterator[Target]:
-    """Starts the forum program `name` and yields it; skips the test if the folder TARGETS or the
-    command `needs` is missing."""
+def running(name: str) -> Iterator[Target]:
+    """Starts the forum program `name` with fresh content and yields it; its packages are installed
+    once and kept for later runs. Skips the test if the targets or the Python that they need is
+    missing."""
     if not (TARGETS / "target").exists():
         pytest.skip(f"{TARGETS} is absent")
-    if shutil.which(needs) is None:
-        pytest.skip(f"{needs} is not installed")
+    if not any(map(shutil.which, PYTHONS)):
+        pytest.skip(f"none of {', '.join(PYTHONS)}, which {name} needs, is installed")
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    target = Target(name, {**os.environ, "CRAWL_TARGETS": str(folder), "PORT": str(port)})
-    try:
-        target.url = target.say("start").split()[-1]
-        yield target
-    finally:
-        target.say("stop")
+    KEPT.mkdir(parents=True, exist_ok=True)
+    target = Target(name, {**os.environ, "CRAWL_TARGETS": str(KEPT), "PORT": str(port)})
+    with (KEPT / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        target.say("reset")
+        try:
+            target.url = target.say("start").split()[-1]
+            yield target
+        finally:
+            target.say("stop")
+
+
+class Recorded:
+    """A recorded forum that is replayed: its start page (`url`), and `change`, after which it shows
+    new topics and replies; `truth` is what it shows now, `changed` what the change was."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.url, self._folder, self._time = url, folder, "before"
+        self.changed = self._read("changed")["topics"]
+
+    def _read(self, name: str) -> Any:
+        return json.loads((self._folder / f"{name}.json").read_text(encoding="utf-8"))
+
+    @property
+    def truth(self) -> dict[str, Any]:
+        found: dict[str, Any] = self._read(f"truth-{self._time}")
+        return found
+
+    def change(self) -> None:
+        parts = urlsplit(self.url)
+        urllib.request.urlopen(  # noqa: S310 - our own address
+            f"http://{parts.netloc}/__after"
+        ).close()
+        self._time = "after"
+
+
+@contextmanager
+def recorded(name: str) -> Iterator[Recorded]:
+    """Replays the recorded forum `name`; skips the test if the recordings are absent."""
+    folder = TARGETS / "recorded" / name
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is absent")
+    replay = [sys.executable, folder.parent / "replay.py", folder, "--port", "0"]
+    with subprocess.Popen(replay, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            yield Recorded(folder, server.stdout.readline().strip())
+        finally:
+            server.terminate()
 
 
 def place(url: str) -> str:
