@@ -3,7 +3,6 @@ and recordings of programs, which are replayed without them."""
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -23,8 +22,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = ROOT.parent / "shared" / "targets"
-KEPT = ROOT / ".pytest_cache" / "targets"
-PYTHONS = ("python3.12", "python3.13")
 
 
 class Target:
@@ -52,27 +49,22 @@ class Target:
 
 
 @contextmanager
-def running(name: str) -> Iterator[Target]:
-    """Starts the forum program `name` with fresh content and yields it; its packages are installed
-    once and kept for later runs. Skips the test if the targets or the Python that they need is
-    missing."""
+def running(name: str, needs: str, folder: Path) -> Iterator[Target]:
+    """Starts the forum program `name` and yields it; skips the test if the folder TARGETS or the
+    command `needs` is missing."""
     if not (TARGETS / "target").exists():
         pytest.skip(f"{TARGETS} is absent")
-    if not any(map(shutil.which, PYTHONS)):
-        pytest.skip(f"none of {', '.join(PYTHONS)}, which {name} needs, is installed")
+    if shutil.which(needs) is None:
+        pytest.skip(f"{needs} is not installed")
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    KEPT.mkdir(parents=True, exist_ok=True)
-    target = Target(name, {**os.environ, "CRAWL_TARGETS": str(KEPT), "PORT": str(port)})
-    with (KEPT / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        target.say("reset")
-        try:
-            target.url = target.say("start").split()[-1]
-            yield target
-        finally:
-            target.say("stop")
+    target = Target(name, {**os.environ, "CRAWL_TARGETS": str(folder), "PORT": str(port)})
+    try:
+        target.url = target.say("start").split()[-1]
+        yield target
+    finally:
+        target.say("stop")
 
 
 class Recorded:
