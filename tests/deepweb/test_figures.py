@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from deepweb.models import COUNTED, Form, Harvest, Query, QueryState, Record
 from deepweb.services import figures
+from tests.crawlmgr.admin.rows import tight
 from tests.deepweb.test_admin import client
 from tests.deepweb.test_harvest import found, harvest, the_form
 from tests.site.search import SearchServer, SearchSite
@@ -73,7 +74,7 @@ def test_every_figure_agrees_with_a_recount_from_the_database() -> None:
     assert (result["estimated_total"] is None) == bool(result["estimate_reason"])
     assert run.requests == result["requests"] + result["detail_requests"]
     viewer = client("viewer")
-    page = viewer.get(reverse("admin:harvest", args=[row.pk])).content.decode()
+    page = tight(viewer.get(reverse("admin:harvest", args=[row.pk])))
     facts = {
         name: numbers_in(shown)
         for name, shown in re.findall(r"<dt>([^<]+)</dt><dd>(.*?)</dd>", page)

@@ -14,7 +14,7 @@ from focused.options import RunOptions
 from focused.parameters import Parameter, parameters_of
 from focused.services import topics
 from focused.strategies import BUILT_IN, strategy_class
-from tests.crawlmgr.admin.rows import user
+from tests.crawlmgr.admin.rows import tight, user
 
 pytestmark = pytest.mark.django_db
 
@@ -102,7 +102,7 @@ def test_showing_a_strategys_parameters_keeps_what_was_typed_and_starts_nothing(
         "hosts": "example.org",
         "p_anchor": "0.9",
     }
-    page = client.post(f"/admin/topics/{made.pk}/crawl/", form).content.decode()
+    page = tight(client.post(f"/admin/topics/{made.pk}/crawl/", form))
     assert not Run.objects.exists()
     assert 'name="shown" value="shark"' in page and 'name="p_gamma" value="0.5"' in page
     assert 'name="o_pages" value="77"' in page and "example.org</textarea>" in page

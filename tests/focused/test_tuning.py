@@ -16,6 +16,7 @@ from focused.options import RunOptions
 from focused.parameters import parameters_of, read_settings
 from focused.services import topics, tuning
 from focused.strategies import BUILT_IN, strategy_class
+from tests.crawlmgr.admin.rows import tight
 from tests.focused.test_choices import client, topic
 
 __all__ = ["client"]
@@ -67,19 +68,17 @@ def test_a_start_with_keep_is_in_the_history_too(client: Client) -> None:
 def test_presets_fill_the_form_and_start_nothing(client: Client) -> None:
     made = topic(strategy="dolphin")
     address = f"/admin/topics/{made.pk}/crawl/"
-    text = client.post(address, form("dolphin", preset="links", o_pages=33)).content.decode()
+    text = tight(client.post(address, form("dolphin", preset="links", o_pages=33)))
     assert (
         'name="p_gamma" value="1"' in text
         and 'name="p_alpha" value="0"' in text
         and 'name="o_pages" value="33"' in text
     )
-    text = client.post(
-        address,
-        form("dolphin", p_alpha=0.6, p_beta=0.2, p_gamma=0.2, keep_preset=1, preset_name="mine"),
-    ).content.decode()
+    mine = form("dolphin", p_alpha=0.6, p_beta=0.2, p_gamma=0.2, keep_preset=1, preset_name="mine")
+    text = tight(client.post(address, mine))
     assert 'name="p_alpha" value="0.6"' in text
     assert SettingsPreset.objects.get().values["alpha"] == 0.6
-    text = client.post(address, form("dolphin", preset="mine")).content.decode()
+    text = tight(client.post(address, form("dolphin", preset="mine")))
     assert 'name="p_alpha" value="0.6"' in text
     client.post(address, form("dolphin", drop_preset="mine"))
     assert not SettingsPreset.objects.exists() and not Run.objects.exists()

@@ -17,7 +17,7 @@ from forums import reads
 from forums.models import Board, Site, Visit
 from forums.reads import today
 from forums.reads.upcoming import ALL_PAUSED, LATE, LEFT_OUT, PAUSED, VISIT_PAUSED, due
-from tests.crawlmgr.admin.rows import site, user
+from tests.crawlmgr.admin.rows import site, tight, user
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now().replace(microsecond=0)
@@ -104,9 +104,7 @@ def test_a_board_s_visit_that_is_paused_is_not_told_as_running(client: Client, f
         '<span class="badge warn">paused</span>',
     )
     cells = [
-        re.sub(
-            r'class="badge on" title="[^"]*"', 'class="badge on"', client.get(one).content.decode()
-        )
+        re.sub(r'class="badge on" title="[^"]*"', 'class="badge on"', tight(client.get(one)))
         for one in lists
     ]
     assert all(running in text for text in cells)
@@ -114,10 +112,10 @@ def test_a_board_s_visit_that_is_paused_is_not_told_as_running(client: Client, f
     for address in lists:
         ends = re.findall(
             r'<td class="(?:one|nowrap)[^>]*>(<span class="badge (?:on|warn)">\w+</span>)</td>',
-            client.get(address).content.decode(),
+            tight(client.get(address)),
         )
         assert paused in ends and running not in ends, address
-    assert paused in client.get("/admin/schedules/").content.decode()
+    assert paused in tight(client.get("/admin/schedules/"))
 
 
 def test_it_is_due_when_its_time_or_its_span_is_over_and_late_some_time_after() -> None:
