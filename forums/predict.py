@@ -27,7 +27,6 @@ RATE_HOURS = 6.0
 MIN_ACTIVITY = 0.1
 LONGEST_LAG_DAYS = 60.0
 LONGEST_WAIT_DAYS = 14.0
-MEDIAN_GRID_DAYS = 90.0
 
 
 class ThreadHistory:
@@ -181,15 +180,6 @@ class HazardModel:
         elapsed^power. Power 0 finds most replies per fetch; 1/2 also prefers replies that have
         waited long."""
         return self.expected(known, elapsed) * np.maximum(elapsed, 0.0) ** power
-
-    def next_reply(self, known: Facts) -> Floats:
-        """Returns the median operational hours from the fetch to the next reply: the s at which
-        P(no reply until s) = exp(-E(s)) = 1/2, E(s) the replies expected by then; inf beyond 90
-        days."""
-        waits = np.geomspace(0.1, MEDIAN_GRID_DAYS * DAY_HOURS, 120)
-        grown = np.array([self.expected(known, np.full(len(known.age), wait)) for wait in waits])
-        reached = np.maximum.accumulate(grown, axis=0) >= np.log(2.0)
-        return np.where(reached.any(axis=0), waits[reached.argmax(axis=0)], np.inf)
 
 
 def train(

@@ -13,12 +13,10 @@ from forums.events import Bools, Floats, Ints
 from forums.intensity import DAY_HOURS
 from forums.law import event_weights, weighted
 
-WEEK_DAYS = 7
 LARGEST_KAPPA = 1e5
 # hour of the day with most posts, assumed if there is no data: afternoons are busier than nights
 PRIOR_PEAK_HOUR = 17.0
 PRIOR_SWING = 0.6
-EPOCH_WEEKDAY = 3  # weekday (0 is Monday) of the day 0: 1970-01-01 was a Thursday
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +92,6 @@ def shape_counts(
     return (
         np.bincount(board * bins + slot, weights, boards * bins).astype(float).reshape(boards, bins)
     )
-
-
-def week_counts(board: Ints, local_hours: Floats, weights: Floats, boards: int) -> Floats:
-    """Returns weighted events by hour of the week, (boards, 168); hour 0 begins on Monday at 00:00.
-    board, local_hours and weights have one entry per event."""
-    hour = np.floor(local_hours).astype(np.int64)
-    slot = (hour + EPOCH_WEEKDAY * 24) % (WEEK_DAYS * 24)
-    return np.bincount(board * 168 + slot, weights, boards * 168).astype(float).reshape(boards, 168)
 
 
 def dirichlet_kappa(counts: Floats, pool: Floats) -> float:
@@ -267,33 +257,6 @@ def pooled_prior(profiles: BoardProfiles, unknown: Bools, theta: float, importan
     profiles.rates[unknown] = (
         profiles.weights[unknown, None] * profiles.shape[unknown] * (bins / DAY_HOURS)
     )
-
-
-def week_rates(
-    events: BoardEvents,
-    boards: int,
-    profiles: BoardProfiles,
-    end_hour: float,
-    pseudo_days: float = 4.0,
-) -> Floats:
-    """Returns rates by weekday, (7, boards, bins): the daily rates of each board times a factor for
-    that weekday, common to all boards; 0 is Monday.
-
-    The factor is (S + pseudo_days) / (d + pseudo_days): d is the number of such weekdays in the
-    history, S the sum of their events relative to a mean day. With little history the factor stays
-    near 1. Factors are scaled to a mean of 1. Only whole days before `end_hour` count.
-    """
-    day = np.floor((events.local_hours - end_hour) / DAY_HOURS).astype(np.int64)
-    count = int(profiles.days)
-    inside = (day >= -count) & (day < 0)
-    totals = np.bincount(day[inside] + count, minlength=count).astype(float)
-    last = int(end_hour // DAY_HOURS) - 1 + EPOCH_WEEKDAY
-    weekday = (last - count + 1 + np.arange(count)) % WEEK_DAYS
-    mean = totals.mean() if count and totals.any() else 1.0
-    seen = np.bincount(weekday, minlength=WEEK_DAYS)
-    level = (np.bincount(weekday, totals / mean, WEEK_DAYS) + pseudo_days) / (seen + pseudo_days)
-    rates: Floats = (level * WEEK_DAYS / level.sum())[:, None, None] * profiles.rates[None]
-    return rates
 
 
 def dispersion(

@@ -3,7 +3,7 @@ policy, one day's visits, and a simulation on stored posts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,18 +12,13 @@ from forums.allocation import square_root
 from forums.delay import DelaySummary
 from forums.events import Floats, Ints
 from forums.intensity import DAY_HOURS, Intensity
-from forums.schedule import Demand, bra, era, lra, timetable, wra
+from forums.planning import PAPER_RULES
+from forums.schedule import Demand, timetable
 from forums.schedule_optimal import OptimalPlanner, closed_form_hours, expected_cost, polish
 from forums.simulate import Simulation
 from forums.timetable import Timetable
 
-PAPER: dict[str, Callable[[Demand, int], Timetable]] = {
-    "era": era,
-    "wra": wra,
-    "lra": lra,
-    "bra": bra,
-}
-CURVES = (*PAPER, "optimal")
+CURVES = (*PAPER_RULES, "optimal")
 QUICK_SWEEPS = 2
 STEPS = 9
 SPAN = 4.0
@@ -80,8 +75,8 @@ def day(
     approximates it. The rules of the forum paper use `basis.plain`, rates without shrinkage. Raises
     ValueError for an unknown policy.
     """
-    if policy in PAPER:
-        return PAPER[policy](Demand(basis.plain), visits_per_day)
+    if policy in PAPER_RULES:
+        return PAPER_RULES[policy](Demand(basis.plain), visits_per_day)
     if policy not in ("optimal", "adaptive"):
         raise ValueError(f"no timetable for {policy!r}")
     if planner is not None:
@@ -107,7 +102,7 @@ def curve(policy: str, basis: Basis, numbers: Sequence[int]) -> list[float]:
     places = [
         at
         for at, number in enumerate(numbers)
-        if policy in PAPER or number <= smooth or at % 2 == 0 or at == last
+        if policy in PAPER_RULES or number <= smooth or at % 2 == 0 or at == last
     ]
     known = [numbers[place] for place in places]
     costs = [float(expected(day(policy, basis, number), basis).sum()) for number in known]

@@ -1,5 +1,5 @@
-"""Similarity of two texts: cosine of word weights, Jaccard similarity of sets, and semantic
-similarity of weighted word lists, based on a similarity of single words."""
+"""Similarity of two texts: cosine of word weights, and semantic similarity of weighted word lists,
+based on a similarity of single words."""
 
 from __future__ import annotations
 
@@ -30,13 +30,6 @@ def cosine(a: Mapping[str, float], b: Mapping[str, float]) -> float:
     if product == 0.0:
         return 0.0
     return min(1.0, product / (norm(a) * norm(b)))
-
-
-def jaccard(a: Collection[str], b: Collection[str]) -> float:
-    """Returns |a ∩ b| / |a ∪ b| of two sets, in [0, 1]; 0 if both are empty."""
-    first, second = set(a), set(b)
-    union = len(first | second)
-    return len(first & second) / union if union else 0.0
 
 
 def bigrams(text: str) -> set[str]:

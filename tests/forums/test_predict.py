@@ -97,7 +97,7 @@ def test_the_fit_expects_what_comes_and_ranks_better_than_the_mean_rate():
     assert best[0] > 1.1 * best[1]
 
 
-def test_expectation_falls_with_silence_and_the_median_wait_grows():
+def test_expectation_falls_with_silence():
     events = dying_threads(4)
     history = history_of(events)
     model = train(history, 0.0, 50 * DAY, np.random.default_rng(5), samples=8000)
@@ -106,9 +106,8 @@ def test_expectation_falls_with_silence_and_the_median_wait_grows():
     known = facts(
         history, np.array([thread, thread]), np.array([last + 0.5 * HOUR, last + 72 * HOUR])
     )
-    few, many = model.expected(known, np.array([6.0, 6.0])), model.next_reply(known)
+    few = model.expected(known, np.array([6.0, 6.0]))
     assert few[0] > 3 * few[1]
-    assert many[0] < many[1]
 
 
 def test_with_little_history_it_falls_back_to_the_rate():
@@ -122,7 +121,6 @@ def test_with_little_history_it_falls_back_to_the_rate():
         == rate_times_elapsed(known, np.array([6.0])).tolist()
     )
     assert train(history, 80 * DAY, 81 * DAY, np.random.default_rng(1)).trained_on == 0
-    assert np.isfinite(model.next_reply(known)[0])
 
 
 def test_area_score_prefers_the_longer_wait_at_equal_expectation():

@@ -13,8 +13,6 @@ from forums.profile import (
     moving_mean,
     settling,
     shape_counts,
-    week_counts,
-    week_rates,
 )
 
 DIURNAL = 1.0 + np.sin((np.arange(24) - 10) / 24 * 2 * np.pi)
@@ -150,29 +148,13 @@ def test_estimates_settle_with_more_days():
     assert curve[0].shapes_off >= curve[2].shapes_off >= curve[3].shapes_off == 0.0
 
 
-def test_counts_by_hour_of_day_and_of_week():
-    hours = np.array(
-        [0.0, 23.9, 24.0 * 4]
-    )  # 1970-01-01 was a Thursday; four days later is a Monday
+def test_counts_by_hour_of_day():
+    hours = np.array([0.0, 23.9, 24.0 * 4])
     weights = np.array([1.0, 0.5, 1.0])
     assert shape_counts(np.zeros(3, dtype=int), hours, weights, 1, 24)[0, [0, 23]].tolist() == [
         2.0,
         0.5,
     ]
-    week = week_counts(np.zeros(3, dtype=int), hours, weights, 1)[0]
-    assert (week[0], week[3 * 24], week[3 * 24 + 23]) == (1.0, 1.0, 0.5)
-
-
-def test_weekdays_learn_a_quiet_weekend():
-    rng = np.random.default_rng(17)
-    events = synthetic(rng, [40], 28)
-    weekday = (np.floor(events.local_hours / 24).astype(int) + 3) % 7
-    kept = (weekday < 5) | (rng.random(len(weekday)) < 0.3)
-    thinned = BoardEvents(events.board[kept], events.local_hours[kept], events.opener[kept])
-    profiles = estimate(thinned, 1, 672.0, ProfileOptions(window_days=28))
-    volumes = week_rates(thinned, 1, profiles, 672.0).sum(axis=(1, 2))
-    assert volumes[5:].max() < 0.8 * volumes[:5].min()
-    assert volumes.mean() == pytest.approx(profiles.weights[0])
 
 
 def test_moving_mean_is_cyclic_and_keeps_the_mass():

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from forums import tuning
+from forums import planning, tuning
 from forums.events import Events, from_rows
 from forums.schedule import Demand
 from forums.schedule_optimal import OptimalPlanner
@@ -61,7 +61,7 @@ def test_the_curve_falls_and_the_optimum_lies_lowest() -> None:
     )
     assert all(
         best <= other
-        for name in tuning.PAPER
+        for name in planning.PAPER_RULES
         for best, other in zip(curves["optimal"], curves[name], strict=True)
     )
 

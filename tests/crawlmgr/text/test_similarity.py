@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlmgr.text.similarity import bigrams, cosine, jaccard, semantic
+from crawlmgr.text.similarity import bigrams, cosine, semantic
 
 vectors = st.dictionaries(st.sampled_from("abcdef"), st.floats(0.01, 100), max_size=6)
 
@@ -28,9 +28,7 @@ def test_cosine_is_symmetric_bounded_and_free_of_scale(a, b, factor):
         assert cosine(a, a) == pytest.approx(1)
 
 
-def test_jaccard_and_bigrams():
-    assert jaccard("abc", "bcd") == 0.5
-    assert jaccard("", "") == 0
+def test_bigrams():
     assert bigrams("crawl") == {"cr", "ra", "aw", "wl"}
     assert bigrams("宏") == {"宏"}
     assert bigrams("") == set()
