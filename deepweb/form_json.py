@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from crawlmgr.web.document.forms import Option
 from deepweb.field_roles import FieldRole
-from deepweb.search_forms import Form, FormField, Option
+from deepweb.search_forms import Form, FormField
 
 MAX_KEPT_TEXT = 1_000
 

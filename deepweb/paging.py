@@ -11,11 +11,12 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from lxml.html import HtmlElement
 
+from crawlmgr.web.document.forms import BUTTONS, Submission
 from crawlmgr.web.pagination import find_pages
 from crawlmgr.web.pagination_words import page_direction, page_number
 from deepweb.field_roles import FieldRole
 from deepweb.search_forms import Form, FormField, forms_of_tree
-from deepweb.submission import Submission, fill
+from deepweb.submission import fill
 
 _POSTBACK = re.compile(r"__doPostBack\(\s*'([^']*)'\s*,\s*'([^']*)'\s*\)")
 _OFFSET = re.compile(r"^(offset|start|from|skip|first)$", re.I)
@@ -171,19 +172,14 @@ def _by_button(
     `may_post`."""
     for wanted in (_says_next, lambda field: _says_number(field) == number + 1):
         for form in forms:
-            if (
-                form.of_kind(*_UNASKED)
-                or not _same_site(form.action, url)
-                or (form.method == "post" and not may_post)
-            ):
+            if form.of_kind(*_UNASKED) or len(form.text_fields) > _MAX_TEXTS:
                 continue
-            for place, field in enumerate(form.fields):
-                if (
-                    field.kind in ("submit", "image")
-                    and wanted(field)
-                    and len(form.text_fields) <= _MAX_TEXTS
-                ):
-                    return NextPage(_press(form, place, charset), "button")
+            for field in form.fields:
+                if field.kind not in BUTTONS or field.disabled or not wanted(field):
+                    continue
+                pressed = fill(form, {}, charset, field)
+                if _same_site(pressed.url, url) and (may_post or pressed.method != "POST"):
+                    return NextPage(pressed, "button")
     return None
 
 
@@ -202,17 +198,6 @@ def _says_number(field: FormField) -> int | None:
         ),
         None,
     )
-
-
-def _press(form: Form, place: int, charset: str) -> Submission:
-    """Returns the submission of the form with the values that the page shows, by its button at
-    index `place` of `form.fields`."""
-    others = tuple(
-        field
-        for at, field in enumerate(form.fields)
-        if at == place or field.kind not in ("submit", "image", "button", "reset")
-    )
-    return fill(replace(form, fields=others), {}, charset)
 
 
 def _by_postback(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from crawlmgr.web.budget import cpu_budget
+from crawlmgr.web.document.forms import Submission
 from crawlmgr.web.outline import outline
 from deepweb.field_roles import FieldRole
 from deepweb.page_data import DataList, PageData, address_of, page_data
@@ -23,7 +24,6 @@ from deepweb.result_list import (
     read_results,
 )
 from deepweb.search_forms import Form, forms_of_tree, parse_page
-from deepweb.submission import Submission
 from deepweb.totals import Stated, stated_numbers
 
 PAGE_FULL_FROM = 5

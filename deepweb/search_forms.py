@@ -5,58 +5,53 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from urllib.parse import parse_qsl, urljoin, urlsplit
+from dataclasses import fields as dataclass_fields
+from urllib.parse import parse_qsl, urlsplit
 
 import lxml.etree
 import lxml.html
 from lxml.html import HtmlElement
 
 from crawlmgr.web.bounds import MAX_CHARS, READ_TAGS, bounded_markup
+from crawlmgr.web.document.forms import (
+    BUTTONS,
+    CONTROLS,
+    MAX_OPTIONS,
+    Control,
+    accepted_charset,
+    control_of,
+    default_button,
+    join,
+    owned,
+    target,
+)
 from deepweb.big_forms import parts_of
 from deepweb.element_text import squeezed, visible_text
 from deepweb.field_roles import FieldRole, role_of
 from deepweb.form_place import around_of, headings_above
 from deepweb.script_forms import ScriptRequest, is_scripted, request_of
 
-MAX_OPTIONS = 500
 _MAX_LABEL = 120
 _MAX_TEXT = 4_000
 _MAX_FORMS = 200
-_CONTROLS = {"input", "select", "textarea", "button"}
 _UNSEEN = {"script", "style", "noscript", "template", "option", "head"}
 _DIGITS = re.compile(r"\d+")
 _TOKEN = re.compile(r"[0-9a-f]{16,}|\d{6,}", re.I)
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
-    """One choice of a select, a radio group or a group of checkboxes."""
-
-    value: str
-    label: str
-    selected: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class FormField:
-    """One visible control or hidden value of a form; radio buttons or checkboxes with the same name
-    are one field. `kind` is the type of an input, or the tag of another control.
+class FormField(Control):
+    """One visible control or hidden value of a form with its texts and its role.
 
     `low` and `high` are the minimum and maximum that the control declares, "" if it declares none.
     """
 
-    name: str
-    kind: str
     label: str = ""
-    value: str = ""
     placeholder: str = ""
     css: str = ""
     role: FieldRole = FieldRole.OTHER
     required: bool = False
-    multiple: bool = False
-    options: tuple[Option, ...] = ()
     low: str = ""
     high: str = ""
 
@@ -70,8 +65,9 @@ class FormField:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form as shown on a page. `action` is the absolute address to which it is submitted; `text`
-    is the text inside the form, without that of its controls. `scripted`: a script submits the form
+    """A form as shown on a page. `action` is the absolute address to which its first button submits
+    it, `charset` the encoding that it asks for ("" for the page's); `text` is the text inside the
+    form, without that of its controls. `scripted`: a script submits the form
     to an unknown address. `index` is its number on the page. Its surroundings are the page's
     `title`, the heading `above` the form, and the ids and classes of the three elements `around`
     it."""
@@ -90,6 +86,7 @@ class Form:
     scripted: bool = False
     above: str = ""
     around: str = ""
+    charset: str = ""
 
     def of_kind(self, *kinds: str) -> list[FormField]:
         """Returns the fields of the given kinds, in the order of the page."""
@@ -169,22 +166,20 @@ def forms_of_tree(root: HtmlElement, page_url: str, cut: bool = True) -> list[Fo
     """Returns the forms of an already parsed page in order, as `read_forms` does. `cut`: a page
     that is one big form is split into parts, each a form of its own."""
     base = root.find(".//base[@href]")
-    base_url = _join(page_url, base.get("href", "")) if base is not None else page_url
+    base_url = (join(page_url, base.get("href", "")) if base is not None else "") or page_url
     title = squeezed(root.findtext(".//title") or "")
     labels = {e.get("for"): visible_text(e) for e in root.iter("label") if e.get("for")}
-    outside: dict[str, list[HtmlElement]] = {}
-    for element in root.iter(*_CONTROLS):
-        if element.get("form"):
-            outside.setdefault(element.get("form", ""), []).append(element)
+    controls = owned(root)
     found = []
     above = headings_above(root)
     for index, element in enumerate(root.iter("form")):
         if index >= _MAX_FORMS:
             break
-        form = _read_form(element, page_url, base_url, labels, outside)
+        form = _read_form(element, page_url, base_url, labels, controls[element])
         parts = parts_of(element) if cut and len(form.of_kind("submit", "image")) > 1 else []
         for part in parts:
-            own = _part_of(form, _read_form(part, page_url, base_url, labels, {}))
+            inside = [one for one in controls[element] if part in one.iterancestors()]
+            own = _part_of(form, _read_form(part, page_url, base_url, labels, inside))
             found.append(
                 replace(own, index=index, title=title, above=above[index], around=around_of(part))
             )
@@ -234,33 +229,37 @@ def _read_form(
     page_url: str,
     base_url: str,
     labels: dict[str, str],
-    outside: dict[str, list[HtmlElement]],
+    controls: list[HtmlElement],
 ) -> Form:
-    reader = _Reader(labels)
+    """Reads a form, or a part of one, with the controls that belong to it (see `forms.owned`)."""
+    reader = _Reader(labels, base_url, controls)
     reader.walk(element)
-    for control in outside.get(element.get("id", "\0"), ()):
-        if not any(parent is element for parent in control.iterancestors("form")):
-            reader.control(control)
-    action = (
-        _join(base_url, element.get("action", ""))
-        if element.get("action", "").strip()
-        else page_url
-    )
-    method = element.get("method", "get").strip().lower()
-    fields = tuple(
+    action, method = target(element, page_url, base_url)
+    fields = [
         replace(field, role=role_of(field.kind, field.name, field.words, len(field.options)))
         for field in reader.finished()
-    )
+    ]
+    first = default_button(fields)
+    if first is not None and (first.action or first.method):
+        # What the form says is kept at those of its buttons that say nothing else.
+        fields = [
+            replace(field, action=field.action or action, method=field.method or method)
+            if field.kind in BUTTONS and field is not first
+            else field
+            for field in fields
+        ]
+        action, method = first.action or action, first.method or method
     return Form(
         page_url=page_url,
-        action=action.split("#")[0],
-        method="post" if method == "post" else "get",
-        fields=fields,
+        action=action or base_url,
+        method=method,
+        fields=tuple(fields),
         enctype=element.get("enctype", "application/x-www-form-urlencoded").strip().lower(),
         css=_identity(element),
         text=squeezed(" ".join(reader.text))[:_MAX_TEXT],
         headings=squeezed(" ".join(reader.headings)),
         links=squeezed(" ".join(reader.links))[:_MAX_TEXT],
+        charset=accepted_charset(element),
     )
 
 
@@ -268,10 +267,14 @@ class _Reader:
     """Reads the fields of a form in one pass in document order. The text since the last control is
     kept as a possible label."""
 
-    def __init__(self, labels: dict[str, str]) -> None:
+    def __init__(self, labels: dict[str, str], base_url: str, controls: list[HtmlElement]) -> None:
         self._labels = labels
+        self._base_url = base_url
+        self._places = {control: place for place, control in enumerate(controls)}
+        self._walked: set[HtmlElement] = set()
         self._recent: list[str] = []
         self._fields: list[FormField] = []
+        self._order: list[int] = []  # for each field the place of its control in the document
         self._waiting: int | None = None
         self.text: list[str] = []
         self.headings: list[str] = []
@@ -288,8 +291,9 @@ class _Reader:
             stack.append((node, True))
             if not isinstance(node.tag, str) or node.tag in _UNSEEN:
                 continue
-            if node.tag in _CONTROLS:
-                self.control(node)
+            if node.tag in CONTROLS:
+                self._walked.add(node)
+                self._control(node)
                 if node.tag != "button":
                     continue
             if node.tag == "a":
@@ -317,41 +321,34 @@ class _Reader:
         else:
             self._recent.append(words)
 
-    def control(self, element: HtmlElement) -> None:
-        tag = element.tag
-        kind = (element.get("type") or "text").strip().lower() if tag == "input" else tag
-        if tag == "button":
-            kind = {"button": "button", "reset": "reset"}.get(
-                (element.get("type") or "submit").strip().lower(), "submit"
-            )
-        elif tag == "input" and kind not in _KINDS:
-            kind = "text"
-        if element.get("disabled") is not None and kind not in ("submit", "image"):
+    def _control(self, element: HtmlElement) -> None:
+        if element not in self._places:
             return
-        name = (element.get("name") or "").strip()
-        label = self._label(element)
+        read = control_of(element, self._base_url)
+        if read.disabled and read.kind not in BUTTONS:
+            return
         field = FormField(
-            name=name,
-            kind=kind,
-            label=label[:_MAX_LABEL],
-            value=(_value_of(element) or "")[:2_000],
+            **{each.name: getattr(read, each.name) for each in dataclass_fields(read)},
+            label=self._label(element)[:_MAX_LABEL],
             placeholder=squeezed(
                 element.get("placeholder") or element.get("title") or element.get("alt") or ""
             )[:_MAX_LABEL],
             css=_identity(element, with_name=False),
             required=element.get("required") is not None or element.get("aria-required") == "true",
-            multiple=element.get("multiple") is not None,
-            options=tuple(_options(element)) if tag == "select" else (),
             low=(element.get("min") or "").strip()[:40],
             high=(element.get("max") or "").strip()[:40],
         )
-        if kind in ("radio", "checkbox"):
+        if read.kind in ("radio", "checkbox"):
             self._choice(field, element)
             return
         self._waiting = None
-        if kind != "hidden":
+        if read.kind != "hidden":
             self._recent.clear()
+        self._add(field, element)
+
+    def _add(self, field: FormField, element: HtmlElement) -> None:
         self._fields.append(field)
+        self._order.append(self._places[element])
 
     def _label(self, element: HtmlElement) -> str:
         own = self._labels.get(element.get("id") or "\0", "")
@@ -365,7 +362,7 @@ class _Reader:
 
     def _choice(self, field: FormField, element: HtmlElement) -> None:
         own = self._labels.get(element.get("id") or "\0", "")
-        option = Option(field.value or "on", own[:_MAX_LABEL], element.get("checked") is not None)
+        option = replace(field.options[0], label=own[:_MAX_LABEL])
         for place, earlier in enumerate(self._fields):
             if field.name and earlier.name == field.name and earlier.kind == field.kind:
                 if len(earlier.options) < MAX_OPTIONS:
@@ -376,21 +373,18 @@ class _Reader:
                     )
                     self._waiting = None if own else place
                 return
-        self._fields.append(
-            replace(
-                field,
-                value="",
-                label=squeezed(" ".join(self._recent[-2:]))[-_MAX_LABEL:],
-                options=(option,),
-            )
-        )
+        label = squeezed(" ".join(self._recent[-2:]))[-_MAX_LABEL:]
+        self._add(replace(field, value="", label=label, options=(option,)), element)
         self._recent.clear()
         self._waiting = None if own else len(self._fields) - 1
 
     def finished(self) -> list[FormField]:
-        """Returns the fields of the form; a group of only one checkbox gets that checkbox's
-        label."""
-        return [
+        """Returns the fields of the form in the order of the document, after those outside of it
+        were read; a group of only one checkbox gets that checkbox's label."""
+        for element in self._places:
+            if element not in self._walked:
+                self._control(element)
+        fields = [
             (
                 replace(field, label=field.options[0].label or field.label)
                 if field.kind == "checkbox" and len(field.options) == 1
@@ -398,55 +392,8 @@ class _Reader:
             )
             for field in self._fields
         ]
-
-
-_KINDS = {
-    "text",
-    "search",
-    "password",
-    "email",
-    "url",
-    "tel",
-    "number",
-    "date",
-    "datetime-local",
-    "month",
-    "week",
-    "time",
-    "range",
-    "checkbox",
-    "radio",
-    "file",
-    "hidden",
-    "submit",
-    "image",
-    "button",
-    "reset",
-    "color",
-}
-
-
-def _value_of(element: HtmlElement) -> str | None:
-    if element.tag == "textarea":
-        text: str | None = element.text
-        return text
-    if element.tag == "select":
-        return next((option.value for option in _options(element) if option.selected), None)
-    value: str | None = element.get("value")
-    return value
-
-
-def _options(element: HtmlElement) -> Iterator[Option]:
-    for count, option in enumerate(element.iter("option")):
-        if count >= MAX_OPTIONS:
-            return
-        label = visible_text(option)
-        value = option.get("value")
-        yield Option(
-            label if value is None else value,
-            label[:_MAX_LABEL],
-            option.get("selected") is not None,
-        )
+        ordered = sorted(zip(self._order, fields, strict=True), key=lambda pair: pair[0])
+        return [field for _, field in ordered]
 
 
 def _identity(element: HtmlElement, with_name: bool = True) -> str:
@@ -457,10 +404,3 @@ def _identity(element: HtmlElement, with_name: bool = True) -> str:
         element.get("name") if with_name else None,
     ]
     return squeezed(" ".join(part for part in parts if part))[:200]
-
-
-def _join(base: str, href: str) -> str:
-    try:
-        return urljoin(base, href.strip())
-    except ValueError:  # `urljoin` fails for brackets that are no valid address.
-        return base

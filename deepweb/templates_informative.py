@@ -97,7 +97,10 @@ def choices_of(field: FormField) -> tuple[str, ...]:
     kept = [
         o.value
         for o in field.options
-        if o.value.strip() and not _ANY.match(o.value.strip()) and not _ANY.match(o.label.strip())
+        if not o.disabled
+        and o.value.strip()
+        and not _ANY.match(o.value.strip())
+        and not _ANY.match(o.label.strip())
     ]
     return tuple(dict.fromkeys(kept))
 
@@ -120,7 +123,7 @@ def widest_operators(field: FormField) -> tuple[str, ...]:
     found = [
         o
         for o in field.options
-        if _CONTAINS.match(o.value.strip()) or _CONTAINS.match(o.label.strip())
+        if not o.disabled and (_CONTAINS.match(o.value.strip()) or _CONTAINS.match(o.label.strip()))
     ]
     plain = [o for o in found if "like" not in (o.value.strip().lower(), o.label.strip().lower())]
     return tuple(o.value for o in plain or found)

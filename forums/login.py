@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import unquote, urlsplit
 
 import lxml.html
 from lxml.etree import ParserError
 from lxml.html import HtmlElement
 
+from crawlmgr.web.document import forms
 from crawlmgr.web.html import links
 from crawlmgr.web.url import UrlError, absolute, host_key
 
@@ -34,27 +35,25 @@ _FORMS = re.compile(
 )
 _PASSWORD = re.compile(r"<input\b[^>]{0,2000}?\btype\s*=\s*[\"']?password\b", re.I)
 _USER = re.compile(r"user|login|name|mail|account|identi", re.I)
+_KEEP = re.compile(r"remember|autologin|cookietime|keep", re.I)
 MAX_CHARACTERS = 3_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class LoginForm:
-    """A login form: the address to which it is submitted, the names of its two fields, and the
-    other values that it submits (name, value)."""
+    """A login form: the address to which it is submitted, the names of its two fields, its entry
+    list (name, value) with these two empty, and the encoding in which it is sent."""
 
     action: str
     user_field: str
     password_field: str
-    hidden: tuple[tuple[str, str], ...]
-
-    def filled(self, user: str, password: str) -> list[tuple[str, str]]:
-        """Returns the pairs (name, value) that the form submits for a user."""
-        return [*self.hidden, (self.user_field, user), (self.password_field, password)]
+    pairs: tuple[tuple[str, str], ...]
+    charset: str = "utf-8"
 
 
-def login_form(html: str, url: str) -> LoginForm | None:
-    """Returns the page's login form: one with exactly one password field and a text field before
-    it, sent by POST; None if there is none.
+def login_form(html: str, url: str, charset: str = "utf-8") -> LoginForm | None:
+    """Returns the login form of a page in the encoding `charset`: one with exactly one password
+    field and a text field before it, sent by POST; None if there is none.
 
     If there are several, one whose address mentions logging in is preferred; registration forms
     have two password fields and are excluded.
@@ -74,50 +73,43 @@ def login_form(html: str, url: str) -> LoginForm | None:
         ),
         url,
     )
-    found = [form for element in root.iter("form") if (form := _form(element, base)) is not None]
+    found = [
+        form
+        for element, controls in forms.owned(root).items()
+        if (form := _form(element, controls, url, base, charset)) is not None
+    ]
     return max(found, key=lambda form: _says(_IN, form.action), default=None)
 
 
-def _form(element: HtmlElement, base: str) -> LoginForm | None:
-    if (element.get("method") or "get").strip().lower() != "post":
+def _form(
+    element: HtmlElement, owned: list[HtmlElement], url: str, base: str, charset: str
+) -> LoginForm | None:
+    controls = [_kept(forms.control_of(control, base)) for control in owned]
+    filled = [one for one in controls if one.name and not one.disabled]
+    passwords = [one for one in filled if one.kind == "password"]
+    if len(passwords) != 1:
         return None
-    user = password = ""
-    hidden: list[tuple[str, str]] = []
-    sent = False
-    for field in element.iter("input", "button", "select"):
-        name, kind = field.get("name") or "", (field.get("type") or "text").strip().lower()
-        if not name or field.get("disabled") is not None:
-            continue
-        if kind == "password":
-            if password:
-                return None
-            password = name
-        elif kind in ("text", "email", "tel") and not password and (not user or _USER.search(name)):
-            user = name
-        elif kind in ("submit", "image", "button") or field.tag == "button":
-            if not sent and (kind == "submit" or field.tag == "button"):
-                hidden.append((name, field.get("value") or ""))
-                sent = True
-        elif (value := _value(field, name, kind)) is not None:
-            hidden.append((name, value))
-    if not user or not password:
+    before = filled[: filled.index(passwords[0])]
+    texts = [one.name for one in before if one.kind in ("text", "email", "tel")]
+    user = next((name for name in reversed(texts) if _USER.search(name)), "".join(texts[:1]))
+    button = forms.default_button(controls)
+    action, method = forms.target(element, url, base)
+    if button is not None:
+        action, method = button.action or action, button.method or method
+    where = absolute(action, base) if action else None
+    if not user or method != "post" or where is None:
         return None
-    action = absolute(element.get("action") or "", base)
-    return LoginForm(action, user, password, tuple(hidden)) if action is not None else None
+    charset = forms.accepted_charset(element) or charset
+    bound = {user: "", passwords[0].name: ""}
+    pairs = tuple(forms.entries(controls, bound, button, charset))
+    return LoginForm(where, user, passwords[0].name, pairs, charset)
 
 
-def _value(field: HtmlElement, name: str, kind: str) -> str | None:
-    """Returns what a form submits for a field that nobody fills in; None for nothing. Checkboxes
-    that keep the user logged in count as checked."""
-    if kind in ("checkbox", "radio"):
-        checked = field.get("checked") is not None or re.search(
-            r"remember|autologin|cookietime|keep", name, re.I
-        )
-        return (field.get("value") or "on") if checked else None
-    if field.tag == "select":
-        chosen = field.xpath(".//option[@selected]") or field.xpath(".//option")
-        return (chosen[0].get("value") or "") if chosen else None
-    return field.get("value") or ""
+def _kept(control: forms.Control) -> forms.Control:
+    """Returns a control with the box checked if it keeps the user logged in."""
+    if control.kind != "checkbox" or not _KEEP.search(control.name):
+        return control
+    return replace(control, options=tuple(replace(one, selected=True) for one in control.options))
 
 
 def leaves(url: str) -> bool:

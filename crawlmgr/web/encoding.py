@@ -81,6 +81,18 @@ def charset_name(label: str) -> str | None:
     return name.replace("iso8859-", "iso-8859-")
 
 
+def output_codec(name: str) -> str:
+    """Returns the Python codec in which the forms of a page with this encoding are sent: as in
+    browsers, UTF-8 instead of UTF-16 and of an unknown encoding, and GBK for what is called so."""
+    if name.startswith("utf-16"):
+        return "utf-8"
+    found = {**_CODECS, "gb18030": "gbk", "big5": "big5"}.get(name, name)
+    try:
+        return codecs.lookup(found).name
+    except LookupError:
+        return "utf-8"
+
+
 def header_charset(content_type: str) -> str | None:
     """Returns the standard name of the charset in a Content-Type header; None if it is missing or
     unknown."""

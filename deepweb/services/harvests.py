@@ -16,6 +16,7 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import ACTIVE, Run
 from crawlmgr.services import runs
 from crawlmgr.services.frontier import NewUrl
+from crawlmgr.web.document.forms import Submission
 from deepweb.finder import same_site
 from deepweb.models import Cluster, Form, Harvest, Query, Record
 from deepweb.reading import needs_session
@@ -27,7 +28,7 @@ from deepweb.services.harvest_session import HarvestSession
 from deepweb.services.next_query import Ask, NextQuery
 from deepweb.services.probing import SAMPLE, next_probe
 from deepweb.services.sizing import size_of
-from deepweb.submission import Submission, fill
+from deepweb.submission import fill
 from deepweb.terms import bindings
 
 KIND = "deepweb-harvest"

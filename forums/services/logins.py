@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlencode
 
 from crawlmgr.models import Run, Url
 from crawlmgr.services import events, vault
 from crawlmgr.services.frontier import NewUrl
+from crawlmgr.web.document.forms import submission
 from crawlmgr.web.exchange import FetchRequest, FetchResponse, Hop
 from crawlmgr.web.url import UrlError, canonical, host_key
 from forums import login
@@ -181,7 +181,6 @@ class Membership:
                 cookies=self.own(item.url),
                 refuses_redirect=login.leaves,
             )
-        fields = [tuple(pair) for pair in item.payload["fields"]]
         try:
             secret = vault.unseal(self.row.secret) if self.row is not None else {}
         except vault.Unreadable:
@@ -190,12 +189,13 @@ class Membership:
             item.payload["user"]: secret.get("user", ""),
             item.payload["password"]: secret.get("password", ""),
         }
-        body = urlencode([*fields, *named.items()]).encode()
+        pairs = [(name, named.get(name, value)) for name, value in item.payload["fields"]]
+        sent = submission("post", item.url, pairs, item.payload["charset"])
         own = self.own(item.url)
         return FetchRequest(
             item.url,
             method="POST",
-            body=body,
+            body=sent.body.encode(),
             confidential=True,
             cookies=own,
             refuses_redirect=login.leaves,
@@ -219,14 +219,19 @@ class Membership:
         return []
 
     def _filled(self, run: Run, response: FetchResponse, now: datetime) -> list[NewUrl]:
-        form = login.login_form(response.text, response.url) if response.status == 200 else None
+        form = (
+            login.login_form(response.text, response.url, response.encoding)
+            if response.status == 200
+            else None
+        )
         if form is None:
             self.failed(run, "no_login_form", now)
         elif not login.may_see(form.action, self.site.url):
             self.failed(run, "login_elsewhere", now)
         else:
             fields = {
-                "fields": form.hidden,
+                "fields": form.pairs,
+                "charset": form.charset,
                 "user": form.user_field,
                 "password": form.password_field,
                 "once": True,

@@ -3,9 +3,10 @@ pages."""
 
 import pytest
 
+from crawlmgr.web.document.forms import Option
 from deepweb.field_roles import FieldRole, role_of
 from deepweb.form_words import concepts_in
-from deepweb.search_forms import Form, Option, read_forms
+from deepweb.search_forms import Form, read_forms
 from tests.growth import FACTOR, MAX_RATIO, growth
 
 URL = "http://example.org/shop/list.php?id=3#top"
