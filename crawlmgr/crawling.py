@@ -92,6 +92,20 @@ class Remembers(Protocol):
     def forget(self, run: Run) -> None: ...
 
 
+@runtime_checkable
+class Limited(Protocol):
+    """Optional method of a crawler whose runs may have a time limit: `deadline` returns the time at
+    which a run ends, None for no limit. From then on `idle` returns the reason of the end, even if
+    addresses wait in the frontier, and drops them."""
+
+    def deadline(self, run: Run) -> datetime | None: ...
+
+
+def deadline(crawler: Crawler, run: Run) -> datetime | None:
+    """Returns the time at which a run ends (see `Limited`); None for no limit."""
+    return crawler.deadline(run) if isinstance(crawler, Limited) else None
+
+
 def pages_together(crawler: Crawler) -> int:
     """Returns how many received pages may be parsed before the first of them is stored, to be
     stored in one transaction. The default is 1, for crawlers in which parsing a page depends on the

@@ -3,6 +3,7 @@ page is lost or duplicated."""
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from crawlmgr.crawling import (
     Stored,
     UsesHeartbeat,
     alone_kinds,
+    deadline,
     own_end_reason,
     pages_together,
 )
@@ -29,8 +31,8 @@ from crawlmgr.services import archive, frontier, host_limits, hosts, nodes, runs
 from crawlmgr.services.fetching import UNREADABLE
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.services.heartbeat import Heartbeat, Interrupted, shutdown
-from crawlmgr.services.line import Landed, Line
-from crawlmgr.storing import Found, Held, Storing, ended
+from crawlmgr.services.line import Arrivals, Landed, Line
+from crawlmgr.storing import Found, Held, Outcomes, Storing, ended
 from crawlmgr.web.window import calm_collector, switch_rarely
 
 __all__ = [
@@ -65,7 +67,10 @@ SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.02, 0.5
 which doubles; longest pause."""
 DRAIN_SECONDS, SHORT_DRAIN_SECONDS, HASTY_DRAIN_SECONDS = 10.0, 3.0, 2.0
 """Seconds that requests in flight may take at the end of a slice: the usual limit, the limit when
-at most an eighth of them is left, and the limit when the process is asked to end."""
+at most an eighth of them is left, and the limit when the process is asked to end or the run's time
+is over. A request on its last try has its own time limit."""
+# state and reason with which a slice ends a run on request
+WANTED = {"pause": (RunState.PAUSED, ""), "stop": (RunState.STOPPED, "stopped")}
 # total bytes of parsed pages waiting in memory at which they are stored without waiting longer
 PART_BYTES = 4_000_000
 
@@ -116,15 +121,11 @@ class _Slice:
         self.seconds, self.on_page = seconds, on_page
         self.heartbeat = Heartbeat(lease, clock, seconds, run.wanted)
         self.until: datetime | None = None
+        self.deadline = deadline(crawler, run)
         self.ahead: list[Url] = []  # addresses that were claimed and not yet requested
         self.claimed_at = 0.0  # monotonic time of the last claim
         self.closing = False
-        self.held: list[Held] = []  # outcomes that are not yet stored
-        self.held_since = 0.0
-        self.held_bytes = 0
-        # whether `held` contains an error of a host with parallel connections; it is then stored
-        # sooner
-        self.held_error = False
+        self.held = Outcomes()
         self.looked = 0.0  # monotonic time of the last attempt to claim addresses
         self.waiting_until: datetime | None = (
             None  # end of the wait stored with the run; None while the run does not wait
@@ -208,33 +209,47 @@ class _Slice:
         return self._leave()
 
     def _leave(self) -> str:
-        if self.heartbeat.wanted == "pause":
-            return self._end(RunState.PAUSED, "", "")
-        if self.heartbeat.wanted == "stop":
-            return self._end(RunState.STOPPED, "stopped", "")
+        if wanted := self.heartbeat.wanted:
+            return self._end(*WANTED[wanted], "")
+        if self._run_is_over(now := self.clock.now()) and (state := self._ask_crawler(now)):
+            return state
         runs.release(self.lease)
         return RunState.RUNNING
 
     def _leaving(self, now: datetime) -> bool:
-        return bool(self.heartbeat.asked) or (self.until is not None and now >= self.until)
+        return bool(self.heartbeat.asked) or any(
+            end is not None and now >= end for end in (self.until, self.deadline)
+        )
+
+    def _run_is_over(self, now: datetime) -> bool:
+        return self.deadline is not None and now >= self.deadline
 
     def _drain(self) -> None:
-        """Waits some seconds for requests in flight, then releases the addresses of those not
-        finished and of those not sent."""
+        """Waits some seconds for requests in flight, then breaks off those not finished, and
+        releases the addresses of those not sent. A request that was broken off because time is over
+        counts as a try that was too slow, one that was broken off on request does not."""
         began, flying = time.monotonic(), len(self.line)
         self.closing = True
-        while self.line:
-            patience = SHORT_DRAIN_SECONDS if 8 * len(self.line) <= flying else DRAIN_SECONDS
-            if self.heartbeat.asked:
-                patience = HASTY_DRAIN_SECONDS
-            if time.monotonic() - began >= patience:
-                break
+        while self.line and time.monotonic() - began < self._patience_seconds(flying):
             self._collect_responses(0.1)
             self.heartbeat.beat(self.clock.now())
+        if not self.heartbeat.asked:
+            self._handle(self.line.break_off())
         self._store()
         with transaction.atomic():
             self._release_ahead()
             frontier.release_many(self.line.close())
+            self.storing.count(self.clock.now(), {})
+
+    def _patience_seconds(self, flying: int) -> float:
+        """Returns how many seconds the `flying` requests that were in flight at the end of the
+        slice may take from then on."""
+        now, limit = self.clock.now(), self.heartbeat.limit
+        if self.heartbeat.asked or self._run_is_over(now):
+            return HASTY_DRAIN_SECONDS
+        if self.line.on_last_try and (limit is None or now < limit):
+            return math.inf
+        return SHORT_DRAIN_SECONDS if 8 * len(self.line) <= flying else DRAIN_SECONDS
 
     def _release_ahead(self) -> None:
         items, self.ahead = self.ahead, []
@@ -247,7 +262,10 @@ class _Slice:
     def _claim(self, now: datetime) -> list[Url]:
         """Claims and returns the addresses that may be requested now, and a few to request next; []
         if no request may be sent."""
-        if self.closing or self._leaving(now) or self.line.full or self._is_alone():
+        # a request that must be the only one of its run may be in flight (see
+        # `crawling.alone_kinds`)
+        alone = self.alone and any(item.kind in self.alone for item in self.line.items())
+        if self.closing or self._leaving(now) or self.line.full or alone:
             return []
         most = max(0, self._free - len(self.ahead))
         stock = (
@@ -257,18 +275,19 @@ class _Slice:
         )
         spare = max(0, self._free + stock - len(self.ahead) - most)
         self.claimed_at = time.monotonic()
-        claim = (self.run.pk, self.lease.fence, now, self.settings.lease_seconds, most)
-        last = self.line.shares.resting(now)
         items = frontier.claim_many(
-            *claim, node=nodes.own_name(), spare=spare, early_seconds=EARLY_SECONDS, last=last
+            self.run.pk,
+            self.lease.fence,
+            now,
+            self.settings.lease_seconds,
+            most,
+            node=nodes.own_name(),
+            spare=spare,
+            early_seconds=EARLY_SECONDS,
+            last=self.line.shares.resting(now),
         )
         self.line.shares.begun([item.host_id for item in items], now)
         return items
-
-    def _is_alone(self) -> bool:
-        """Tells whether a request is in flight that must be the only one of its run (see
-        `crawling.alone_kinds`)."""
-        return bool(self.alone) and any(item.kind in self.alone for item in self.line.items())
 
     def _step(self) -> str:
         """Makes one round of claiming, requesting and handling responses; returns the run's state
@@ -354,7 +373,10 @@ class _Slice:
         gather = min(
             SHORT_GATHER_SECONDS if self.ahead else GATHER_SECONDS, self._seconds_to_hold()
         )
-        arrivals = self.line.land(wait, self.together - len(self.held), gather)
+        self._handle(self.line.land(wait, self.together - len(self.held), gather))
+
+    def _handle(self, arrivals: Arrivals) -> None:
+        """Parses responses and handles the other results of requests."""
         # This raises LeaseLost if another worker took the lease while this process was frozen, so
         # that it sends nothing more.
         self.heartbeat.beat(self.clock.now())
@@ -374,13 +396,13 @@ class _Slice:
 
     def _hold(self, found: Found, landed: Landed | None = None) -> None:
         """Adds an outcome to `held`; `landed` is the response, None if there was no request."""
-        if not self.held:
-            self.held_since, self.held_bytes, self.held_error = time.monotonic(), 0, False
-        self.held.append(Held(found, landed))
-        if landed is not None:
-            self.held_bytes += landed.size_bytes
-            if not landed.response.ok and self.line.web.host(landed.item.host_id).connections > 1:
-                self.held_error = True
+        # an error of a host with parallel connections is stored sooner
+        soon = (
+            landed is not None
+            and not landed.response.ok
+            and self.line.web.host(landed.item.host_id).connections > 1
+        )
+        self.held.add(Held(found, landed), soon=soon)
 
     def _store_if_time(self) -> None:
         if self.held and self._seconds_to_hold() <= 0:
@@ -391,20 +413,15 @@ class _Slice:
         PATIENT_GATHER_SECONDS without any."""
         if not self.held:
             return PATIENT_GATHER_SECONDS
-        if len(self.held) >= self.together or not self.line or self.held_bytes >= PART_BYTES:
+        if len(self.held) >= self.together or not self.line or self.held.size_bytes >= PART_BYTES:
             return 0.0
-        wanted = self.held_error
-        if not wanted and self._free > 0 and not self.ahead:
-            wanted = not all(
-                self._has_pause(one.landed.item) for one in self.held if one.landed is not None
-            )
-        until = self.held_since + (GATHER_SECONDS if wanted else PATIENT_GATHER_SECONDS)
-        return max(0.0, until - time.monotonic())
+        wanted = self._free > 0 and not self.ahead
+        soon = self.held.soon or (wanted and not all(map(self._has_pause, self.held.items())))
+        return self.held.seconds_left(GATHER_SECONDS if soon else PATIENT_GATHER_SECONDS)
 
     def _store(self) -> None:
         """Stores the waiting outcomes in one transaction, which also claims the next addresses."""
-        held, self.held = self.held, []
-        if not held:
+        if not (held := self.held.take()):
             return
         self.ahead += self.storing.keep([one.found for one in held], self._claim)
         self._counted()
@@ -449,26 +466,12 @@ class _Slice:
         """
         wait = frontier.next_turn(self.run.pk, now)
         if wait is None:
-            with transaction.atomic():
-                runs.count(self.lease, now, {})
-                if frontier.overlooked(self.run.pk, now, self.lease.fence):
-                    return ""
-                more = self.crawler.idle(self.run, now)
-                if not isinstance(more, str):
-                    self._add(more, now)
-                    return ""
-            unreachable = frontier.unreachable(self.run.pk)
-            if unreachable:
-                return self._end(
-                    RunState.FAILED,
-                    more if own_end_reason(self.crawler) else "unreachable",
-                    unreachable,
-                )
-            return self._end(RunState.FINISHED, more, "")
-        seconds = (wait.until - now).total_seconds()
-        if seconds > PATIENCE_SECONDS and wait.until != self.waiting_until:
-            self.waiting_until = wait.until
-            runs.wait(self.lease, wait.host, wait.until, now, release=self.until is not None)
+            return self._ask_crawler(now)
+        until = wait.until if self.deadline is None else min(wait.until, self.deadline)
+        seconds = (until - now).total_seconds()
+        if seconds > PATIENCE_SECONDS and until != self.waiting_until:
+            self.waiting_until = until
+            runs.wait(self.lease, wait.host, until, now, release=self.until is not None)
             if self.until is not None:
                 return RunState.RUNNING
         self.idle_rounds = 0 if seconds > 0 else min(self.idle_rounds + 1, 8)
@@ -479,6 +482,25 @@ class _Slice:
             )
         )
         return ""
+
+    def _ask_crawler(self, now: datetime) -> str:
+        """Called if no address is left, or the run's time is over: asks the crawler for more
+        addresses, and ends the run if it has none. Returns the run's state if it has ended,
+        otherwise ""."""
+        with transaction.atomic():
+            runs.count(self.lease, now, {})
+            if not self._run_is_over(now) and frontier.overlooked(
+                self.run.pk, now, self.lease.fence
+            ):
+                return ""
+            more = self.crawler.idle(self.run, now)
+            if not isinstance(more, str):
+                self._add(more, now)
+                return ""
+        if unreachable := frontier.unreachable(self.run.pk):
+            reason = more if own_end_reason(self.crawler) else "unreachable"
+            return self._end(RunState.FAILED, reason, unreachable)
+        return self._end(RunState.FINISHED, more, "")
 
     def _end(self, state: str, stopped_by: str, detail: str) -> str:
         """Ends or pauses the run, with the reason code `stopped_by`; returns `state`."""

@@ -4,6 +4,7 @@ and stored, its address is returned to the frontier for another try, or its addr
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -76,6 +77,39 @@ class Held(NamedTuple):
 
     found: Found
     landed: Landed | None
+
+
+class Outcomes:
+    """Outcomes that wait to be stored together: `size_bytes` in memory, and whether one of them is
+    to be stored `soon`."""
+
+    def __init__(self) -> None:
+        self._held: list[Held] = []
+        self._since, self.size_bytes, self.soon = 0.0, 0, False
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def items(self) -> list[Url]:
+        """Returns the addresses of the responses."""
+        return [one.landed.item for one in self._held if one.landed is not None]
+
+    def add(self, one: Held, *, soon: bool) -> None:
+        """Adds an outcome."""
+        if not self._held:
+            self._since, self.size_bytes, self.soon = time.monotonic(), 0, False
+        self._held.append(one)
+        self.size_bytes += one.landed.size_bytes if one.landed is not None else 0
+        self.soon |= soon
+
+    def seconds_left(self, seconds: float) -> float:
+        """Returns how much is left of the time for which the first outcome may wait."""
+        return max(0.0, self._since + seconds - time.monotonic())
+
+    def take(self) -> list[Held]:
+        """Returns the outcomes, which wait no longer."""
+        held, self._held = self._held, []
+        return held
 
 
 def ended(item: Url, state: UrlState | None, reason: str) -> Found:

@@ -190,6 +190,10 @@ class TopicCrawler:
             if time.monotonic() >= until:
                 return ()
 
+    def deadline(self, run: Run) -> datetime | None:
+        minutes = run.parameters["options"].get("minutes")
+        return run.started + timedelta(minutes=minutes) if minutes and run.started else None
+
     def ended(self, run: Run, state: str, now: datetime) -> None:
         if state != RunState.PAUSED:
             sessions.forget(run.pk)
@@ -201,11 +205,7 @@ class TopicCrawler:
         reason = ""
         if options.relevant and session.row.relevant >= options.relevant:
             reason = "relevant"
-        elif (
-            options.minutes
-            and run.started
-            and now >= run.started + timedelta(minutes=options.minutes)
-        ):
+        elif (until := self.deadline(run)) is not None and now >= until:
             reason = "minutes"
         elif session.asked >= options.pages:
             reason = "pages"

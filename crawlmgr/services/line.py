@@ -19,7 +19,7 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Url
 from crawlmgr.services import hosts
 from crawlmgr.services.fetching import AGAIN, LONGEST_HOP_WAIT_SECONDS, WebSession, log_answer
-from crawlmgr.web.exchange import FetchRequest, FetchResponse, HopRefused
+from crawlmgr.web.exchange import Failure, FetchRequest, FetchResponse, HopRefused
 from crawlmgr.web.robots import robots_url
 from crawlmgr.web.time_shares import TimeShares
 from crawlmgr.web.url import host_key
@@ -36,6 +36,9 @@ ROBOTS_GATHER_SECONDS = 0.05
 """Seconds that a received robots.txt waits for others, while requests are in flight, so that all
 are stored in one transaction.
 """
+
+
+LONGER_THAN_A_SLICE = "longer than a slice of the run"
 
 
 class HeldUp(Exception):
@@ -59,6 +62,11 @@ class Flight:
     due_at: datetime | None = None
     started_at: datetime | None = None
     sent_at: datetime | None = None
+
+    @property
+    def items(self) -> list[Url]:
+        """The frontier addresses that wait for the response."""
+        return self.parked if self.item is None else [self.item]
 
     @property
     def not_before(self) -> datetime | None:
@@ -161,9 +169,12 @@ class Line:
     def items(self) -> list[Url]:
         """Returns the frontier addresses in flight, including those that wait for a robots.txt."""
         flights = [*self._flying, *(landed.flight for landed in self._robots_read)]
-        return [
-            item for flight in flights for item in ([flight.item] if flight.item else flight.parked)
-        ]
+        return [item for flight in flights for item in flight.items]
+
+    @property
+    def on_last_try(self) -> bool:
+        """Tells whether an address is in flight that is not requested again."""
+        return any(flight.items and self._tried_enough(flight) for flight in self._flying)
 
     def send(self, item: Url, request: FetchRequest) -> None:
         """Sends the request for a page in a thread of its own, not before the address is due."""
@@ -220,19 +231,36 @@ class Line:
 
     def _not_sent(self, flight: Flight) -> list[Url]:
         """Returns the frontier addresses that belong to a request which was not sent."""
-        if flight.item is not None:
-            return [flight.item]
-        del self._robots[self._asked_for(flight)]
-        return flight.parked
+        if flight.robots:
+            del self._robots[self._asked_for(flight)]
+        return flight.items
 
     def done(self, landed: Landed) -> None:
         """Frees the memory budget taken by a response that has been processed."""
         self._memory.release(landed.size_bytes)
 
+    def break_off(self) -> Arrivals:
+        """Ends all requests in flight because the slice is over: those whose time had come as too
+        slow, the others as not sent. `close` must follow."""
+        arrivals, read, now = Arrivals(), self._robots_read, self._clock.now()
+        flights, self._flying, self._robots_read = list(self._flying), set(), []
+        for flight in flights:
+            if flight.not_before is not None and flight.not_before > now:
+                arrivals.held_up += self._not_sent(flight)
+                continue
+            url = flight.request.url
+            response = FetchResponse(url, url, failure=Failure.too_slow, detail=LONGER_THAN_A_SLICE)
+            log_answer(response)
+            self.web.requests += not flight.robots
+            (read if flight.robots else arrivals.pages).append(Landed(flight, response, now, 0))
+        self._keep_robots(read, arrivals)
+        return arrivals
+
     def close(self) -> list[Url]:
         """Aborts all requests in flight and returns their addresses. Responses that arrive later
         are discarded."""
         left = self.items()
+        self.web.requests += sum(flight.sent_at is not None for flight in self._flying)
         self._over = True
         self.web.fetcher.abort()
         self._serve_hops()
@@ -359,15 +387,13 @@ class Line:
                 self.done(landed)
 
     def _tried_enough(self, flight: Flight) -> bool:
-        """Tells whether a robots.txt has been requested as often as a page may be (`max_attempts`):
-        each request counts as a try of the addresses that wait for it. If none waits (it was
-        requested for a redirect), or if one must be sent only once, one try is enough."""
-        tries = [item.attempts for item in flight.parked if not item.payload.get("once")]
-        return (
-            not tries
-            or len(tries) < len(flight.parked)
-            or max(tries) >= self.web.settings.max_attempts
-        )
+        """Tells whether a page has been requested as often as it may be (`max_attempts`), or a
+        robots.txt, of which each request counts as a try of the addresses that wait for it. If none
+        waits (it was requested for a redirect), or if one must be sent only once, one try is
+        enough."""
+        tries = [item.attempts for item in flight.items if not item.payload.get("once")]
+        most = self.web.settings.max_attempts
+        return not tries or len(tries) < len(flight.items) or max(tries) >= most
 
     def _refuse_hops(self, host_id: int, reason: str) -> None:
         """Refuses the redirects that wait for the robots.txt of a host which the address guard
