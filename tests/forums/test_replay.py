@@ -39,24 +39,26 @@ def bursty_log(seed: int = 5) -> Events:
 
 @pytest.mark.once
 @pytest.mark.parametrize(
-    ("policy", "days"),
+    ("policy", "days", "history"),
     [
-        ("era", 3),
+        ("era", 3, 5),  # equal visits do not depend on the history
         *(
             pytest.param(*case, marks=pytest.mark.slow)
             for case in (
-                ("era", 10),
-                ("optimal", 6),
-                ("adaptive", 4),
-                ("glances", 3),
-                ("newest", 3),
+                ("era", 10, 20),
+                ("optimal", 6, 20),
+                ("adaptive", 4, 20),
+                ("glances", 3, 20),
+                ("newest", 3, 20),
             )
         ),
     ],
 )
-def test_measured_delays_agree_with_the_simulator(policy: str, days: int) -> None:
+def test_measured_delays_agree_with_the_simulator(policy: str, days: int, history: int) -> None:
     hosts.forget()
-    found = replay(bursty_log(), START, policy, 4, days=days, step_seconds=880.0)
+    found = replay(
+        bursty_log(), START, policy, 4, days=days, history_days=history, step_seconds=880.0
+    )
     assert found.visits_per_day == 12
     assert found.found == found.items >= 15
     assert found.measured == pytest.approx(found.recomputed, rel=0.01)
