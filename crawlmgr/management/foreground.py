@@ -155,17 +155,23 @@ def _await_nodes(run: Run, bar: Any) -> str:
 def begun(create: Callable[[], Run], of: str, *, by_nodes: bool) -> Run:
     """Starts a run with `create` and returns it; `of` names the crawled object in messages.
 
-    An active run may prevent that. If it has the same parameters or was interrupted, it is returned
-    instead, resumed if needed. If it does other work, such as a scheduled visit, this call waits
-    for its end, working on it unless `by_nodes`, and tries again. Raises Stopped, CommandError, and
-    what `create` raises except runs.Busy.
+    An active run may prevent that. If it has the same parameters, it is returned instead, resumed
+    if needed. If a schedule started it, this call waits for its end, working on it unless
+    `by_nodes`, and tries again. Any other run is left alone, and CommandError says which it is.
+    Raises Stopped, CommandError, and what `create` raises except runs.Busy.
     """
     while True:
         try:
             return create()
         except runs.Busy as busy:
-            if busy.same or busy.interrupted:
+            if busy.same:
                 return joined(busy, of)
+            if not busy.run.scheduled:
+                raise CommandError(
+                    f"Run {busy.run.pk} of this {of} ({busy.run.label}, {busy.run.kind}) is"
+                    f" {busy.run.state} with other options; stop it on the desk, or let it end,"
+                    " before this command can start its own."
+                ) from None
             say(
                 f"Run {busy.run.pk} of this {of} is active and does other work; this command's own"
                 " run starts when it ends."

@@ -16,7 +16,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 
 from crawlmgr.models import TRANSITIONS, Run, RunState, Url, UrlState
-from crawlmgr.services import events, queue, sealed_settings, sql, tallies
+from crawlmgr.services import events, queue, sealed_settings, sql, tallies, vault
 
 log = logging.getLogger("crawlmgr.runs")
 BREAKS_ALLOWED = 3
@@ -27,8 +27,7 @@ Lag = Callable[[], float]
 
 class Busy(Exception):
     """Another active run, `run`, is already working on the same target. `same` is True if that run
-    has the same kind and parameters as the requested one; `interrupted` is True if it has the same
-    kind, was started by a user and is paused.
+    has the same kind and parameters as the requested one.
     """
 
     def __init__(
@@ -39,9 +38,8 @@ class Busy(Exception):
         self.same = (
             parameters is not None
             and run.kind == kind
-            and run.parameters == json.loads(json.dumps(parameters))
+            and _in_plain(run.parameters) == _in_plain(json.loads(json.dumps(parameters)))
         )
-        self.interrupted = run.kind == kind and run.state == RunState.PAUSED and not run.scheduled
 
 
 class WrongState(Exception):
@@ -76,6 +74,15 @@ class Lease:
     def until(self, now: datetime) -> datetime:
         """Returns the end of the lease if it is renewed at `now`, a time on the holder's clock."""
         return now + timedelta(seconds=self.seconds + self.lag())
+
+
+def _in_plain(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the parameters of a run with decrypted secrets, for comparing: encrypting a text
+    twice gives two results. Unchanged if the secrets cannot be decrypted."""
+    try:
+        return {**parameters, "settings": sealed_settings.opened(parameters.get("settings", {}))}
+    except vault.Unreadable:
+        return parameters
 
 
 def exclusive_key(kind: str, keys: Iterable[int]) -> str:

@@ -11,7 +11,6 @@ from crawlmgr.management import database, foreground
 from crawlmgr.management.arguments import add_web_arguments
 from crawlmgr.management.base import Result, table
 from crawlmgr.models import Run
-from crawlmgr.services import runs
 from forums.models import Board
 from forums.services import sites
 
@@ -85,9 +84,8 @@ def run(options: dict[str, Any]) -> Result:
 
 def _begin(options: dict[str, Any], settings: dict[str, Any]) -> Run:
     values = {"settings": settings, "timezone": options["timezone"], "name": options["name"]}
-    try:
-        return sites.discover(options["url"], values, now=SYSTEM.now(), start=False)
-    except runs.Busy as busy:  # an interrupted inspection of this forum exists: continue it
-        if busy.run.state == "paused":
-            return runs.resume(busy.run.pk, SYSTEM.now(), start=False)
-        return busy.run
+    return foreground.begun(
+        lambda: sites.discover(options["url"], values, now=SYSTEM.now(), start=False),
+        "forum",
+        by_nodes=options["by_nodes"],
+    )

@@ -5,13 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database, foreground
-from crawlmgr.management.base import Result, say
+from crawlmgr.management.base import Result
 from crawlmgr.models import Run
-from crawlmgr.services import runs
 from forums.commands.site_numbers import no_site
 from forums.models import Site
 from forums.services import rereads
@@ -42,16 +39,6 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def _begin(site: Site) -> Run:
-    try:
-        return rereads.start(site, now=SYSTEM.now(), start=False)
-    except runs.Busy as busy:
-        if busy.run.kind != rereads.KIND:
-            raise CommandError(
-                f"Run {busy.run.pk} is at work at {site.name}; stop it first or wait for it."
-            ) from None
-        say(f"Run {busy.run.pk} was begun before; it goes on where it stood.")
-        return (
-            runs.resume(busy.run.pk, SYSTEM.now(), start=False)
-            if busy.run.state == "paused"
-            else busy.run
-        )
+    return foreground.begun(
+        lambda: rereads.start(site, now=SYSTEM.now(), start=False), "site", by_nodes=False
+    )

@@ -102,10 +102,24 @@ def test_a_run_that_does_the_same_is_joined_and_an_interrupted_one_resumed(
     )
     document, said = crawl(capsys, site)
     assert document["run"] == same.pk and "works on it if no worker does" in said
-    interrupted = sites.crawl_now(site.pk, now=SYSTEM.now(), start=False)
+    interrupted = sites.crawl_now(
+        site.pk, now=SYSTEM.now(), parameters={"history_days": 400.0}, start=False
+    )
     runs.pause(interrupted.pk, SYSTEM.now())
     document, said = crawl(capsys, site)
     assert document["run"] == interrupted.pk and "continues where it stopped" in said
+
+
+def test_a_paused_run_with_other_options_is_told_and_left_alone(
+    server: ForumServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = added(server)
+    other = sites.crawl_now(site.pk, now=SYSTEM.now(), start=False)
+    runs.pause(other.pk, SYSTEM.now())
+    with pytest.raises(CommandError, match=f"Run {other.pk} of this site .* is paused with other"):
+        crawl(capsys, site)
+    assert Run.objects.get(pk=other.pk).fetched == 0
+    assert Run.objects.filter(kind="forum").count() == 1
 
 
 def test_a_paused_visit_that_has_to_end_first_is_told(
