@@ -298,6 +298,21 @@ def noticed(fault: Fault, copy: Path, selection: str) -> Outcome:
     )
 
 
+def keep_rewritten(copy: Path) -> None:
+    """Collects the tests of all parts once, so that pytest keeps its rewritten test modules.
+
+    The runs with faults write no compiled files: one of a faulty module could outlive the fault.
+    """
+    tests = sorted({test for _files, tests in PARTS.values() for test in tests})
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider", *tests],
+        cwd=copy,
+        stdout=subprocess.DEVNULL,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"},
+        check=True,
+    )
+
+
 @contextlib.contextmanager
 def copies(number: int) -> Iterator[Queue[Path]]:
     """Copies of the project's files, each for one test run at a time."""
@@ -311,6 +326,7 @@ def copies(number: int) -> Iterator[Queue[Path]]:
             for name in filter(None, listed.split("\0")):
                 (copy / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(ROOT / name, copy / name)
+            keep_rewritten(copy)
             free.put(copy)
         yield free
 
