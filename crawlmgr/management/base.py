@@ -4,15 +4,12 @@ JSON document or a short table, messages for people to standard error."""
 from __future__ import annotations
 
 import argparse
-import ast
 import importlib
-import importlib.util
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -117,20 +114,6 @@ def _told(result: Result) -> Any:
     return {**result.data, "complete": not missing, "missing": missing}
 
 
-def help_of(dotted: str) -> str:
-    """Returns the constant HELP of the module with this dotted name, read from its source file, so
-    that listing subcommands does not import all of them."""
-    found = importlib.util.find_spec(dotted)
-    if found is None or found.origin is None:
-        raise ModuleNotFoundError(f"no module {dotted}", name=dotted)
-    for node in ast.parse(Path(found.origin).read_bytes(), found.origin).body:
-        if isinstance(node, ast.Assign) and any(
-            isinstance(name, ast.Name) and name.id == "HELP" for name in node.targets
-        ):
-            return str(ast.literal_eval(node.value))
-    raise AttributeError(f"{dotted} has no HELP", name="HELP")
-
-
 def write_json(document: Any, stream: Any = None) -> None:
     """Writes one JSON document and a newline to `stream`, by default standard output. Raises
     ValueError for NaN, which JSON does not allow."""
@@ -138,18 +121,53 @@ def write_json(document: Any, stream: Any = None) -> None:
     (stream or sys.stdout).write("\n")
 
 
-class SubcommandCommand(BaseCommand):
-    """A command whose subcommands are modules.
+class Subcommand:
+    """A subcommand of a command: its help, its arguments, and what it does.
 
-    A subclass sets `subcommands = {"simulate": "forums.commands.simulate", …}`. Each module has a
-    literal `HELP`, `add_arguments(parser) -> None` and `run(options: dict) -> Result`. A module is
-    imported only if its subcommand is on the command line. If the work imports much, `run` is in
-    another module, which the constant `WORK` names, so that --help need not import it; work that
-    needs a checkout is in `tests`. Each subcommand gets the option `--json`. Failures raise
-    `CommandError` (exit status 1, one line); argparse reports wrong arguments (exit status 2).
+    Each subcommand also gets the option `--json`. Failures raise `CommandError` (exit status 1, one
+    line); argparse reports wrong arguments (exit status 2).
     """
 
-    subcommands: Mapping[str, str] = {}
+    help: str
+
+    def add_arguments(self, parser: Any) -> None:
+        """Adds the subcommand's arguments: none, if it does not say otherwise."""
+
+    def run(self, options: dict[str, Any]) -> Result:
+        raise NotImplementedError
+
+
+class Imported(Subcommand):
+    """A subcommand whose work is in a module, which is imported only if the subcommand is called.
+
+    The module has `run(options)`, and `add_arguments(parser)` if the subcommand is not a subclass
+    that adds its arguments itself, so that `--help` need not import much. Modules that need a
+    checkout are in `tests`.
+    """
+
+    module: str
+
+    def __init__(self, help: str = "", module: str = "") -> None:  # noqa: A002
+        self.help, self.module = help or self.help, module or self.module
+
+    def load(self) -> Any:
+        """Imports the module."""
+        if self.module.startswith("tests."):
+            return checkout.load(self.module)
+        return importlib.import_module(self.module)
+
+    def add_arguments(self, parser: Any) -> None:
+        self.load().add_arguments(parser)
+
+    def run(self, options: dict[str, Any]) -> Result:
+        result: Result = self.load().run(options)
+        return result
+
+
+class SubcommandCommand(BaseCommand):
+    """A command with subcommands: a subclass sets `subcommands = {"simulate": Simulate(), …}`."""
+
+    subcommands: Mapping[str, Subcommand] = {}
     requires_system_checks = []
 
     _words: Sequence[str] | None = None
@@ -158,16 +176,6 @@ class SubcommandCommand(BaseCommand):
     def run_from_argv(self, argv: list[str]) -> None:
         self._words = argv[2:]
         super().run_from_argv(argv)
-
-    def load(self, dotted: str) -> Any:
-        """Imports and returns the module of a subcommand, or of its work."""
-        if dotted.startswith("tests."):
-            return checkout.load(dotted)
-        return importlib.import_module(dotted)
-
-    def help_of(self, dotted: str) -> str:
-        """Returns the help text of a subcommand's module without importing it."""
-        return help_of(dotted)
 
     def add_arguments(self, parser: CommandParser) -> None:
         words = parser.add_subparsers(
@@ -178,29 +186,20 @@ class SubcommandCommand(BaseCommand):
             if self._words is None
             else [word for word in self._words if word in self.subcommands][:1]
         )
-        for name, dotted in self.subcommands.items():
-            if name in asked:
-                module = self.load(dotted)
-                sub = words.add_parser(
-                    name, help=module.HELP.replace("%", "%%"), description=module.HELP
-                )
-                module.add_arguments(sub)
+        for name, subcommand in self.subcommands.items():
+            described = subcommand.help.replace("%", "%%")
+            sub = words.add_parser(name, help=described, description=subcommand.help)
+            if name in asked:  # the others' modules are not imported
+                subcommand.add_arguments(sub)
                 sub.add_argument(
                     "--json", action="store_true", help="one JSON document on standard output"
                 )
-                sub.set_defaults(module=module)
-            else:
-                described: dict[str, Any] = (
-                    {} if asked else {"help": self.help_of(dotted).replace("%", "%%")}
-                )
-                words.add_parser(name, **described)
+                sub.set_defaults(run=subcommand.run)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        module = options.pop("module")
+        run = options.pop("run")
         try:
-            result: Result = (self.load(module.WORK) if hasattr(module, "WORK") else module).run(
-                options
-            )
+            result: Result = run(options)
         except (KeyboardInterrupt, Stopped) as stop:
             raise CommandError(str(stop) or "Stopped; fetched pages are stored.") from stop
         except DatabaseProblem as error:

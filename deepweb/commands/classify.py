@@ -13,11 +13,6 @@ from deepweb.classifier import ModelError, can_be_asked, classify_html, load_mod
 from deepweb.form_rules import rule_type
 from deepweb.jsonl import LinesError, read_lines
 
-HELP = (
-    "type the forms of a file of JSON lines: search, login, registration, newsletter, contact,"
-    " password recovery, order, other"
-)
-
 
 def add_arguments(parser: Any) -> None:
     parser.add_argument(

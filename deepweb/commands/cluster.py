@@ -12,8 +12,6 @@ from crawlmgr.management.base import Result, table
 from deepweb import clustering
 from deepweb.services import clusters
 
-HELP = "group the search forms by what they search"
-
 
 def add_arguments(parser: Any) -> None:
     parser.add_argument(

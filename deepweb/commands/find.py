@@ -14,8 +14,6 @@ from crawlmgr.models import Run, Url
 from deepweb.models import Form
 from deepweb.services import sources
 
-HELP = "crawl sites for their forms and tell what each form is for"
-
 
 def add_arguments(parser: Any) -> None:
     parser.add_argument("urls", nargs="+", metavar="URL", help="address of a site")

@@ -1,76 +1,179 @@
-"""Arguments of the command `deepweb harvest`, which harvests a form, or all forms of a cluster, and
-stores the records. They are separate from `harvest_work`, so that showing the help loads no
-libraries.
-"""
+"""Runs the command `deepweb harvest`: harvests a form, or all forms of a cluster, and stores the
+records."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from crawlmgr.management.arguments import add_web_arguments
-from deepweb.services.harvest_options import POLICIES
+from django.core.management.base import CommandError
+from django.db.models import Q
 
-HELP = "ask a search form and store the records that come back"
-WORK = "deepweb.commands.harvest_work"
+from crawlmgr.clock import SYSTEM
+from crawlmgr.conf import CrawlSettings
+from crawlmgr.management import database, foreground
+from crawlmgr.management.base import Result, table
+from crawlmgr.models import Run
+from deepweb.commands import find
+from deepweb.models import Cluster, Form
+from deepweb.services import figures, forms, harvests
+from deepweb.services.harvest_options import HarvestOptions
 
 
-def add_arguments(parser: Any) -> None:
-    parser.add_argument(
-        "form",
-        nargs="?",
-        metavar="FORM_OR_URL",
-        help="number of a form, or the address of a page with one",
+def run(options: dict[str, Any]) -> Result:
+    database.ready()
+    harvest_options = _harvest_options(options)
+    chosen = _chosen(options)
+    settings = foreground.web_settings(
+        options, [form.source.url for form in chosen], stored=_stored(chosen)
     )
-    parser.add_argument(
-        "--cluster", type=int, metavar="C", help="all forms of this cluster, out of one budget"
+    if options["release"]:
+        for form in chosen:
+            forms.release(form, True)
+            form.released = True
+    run = _begin(chosen, harvest_options, settings, by_nodes=options["by_nodes"])
+    run = foreground.work(run, f"harvest of {chosen[0].source.name}", by_nodes=options["by_nodes"])
+    unasked = figures.nothing_was_asked(run)
+    if unasked:
+        raise CommandError(unasked)
+    if not run.fetched and run.failed + run.refused:
+        raise CommandError(f"No query was answered: {run.stopped_by}")
+    document = {
+        "run": run.pk,
+        "state": run.state,
+        **(run.result or figures.result_of(run)),
+        "run_requests": run.requests,
+    }
+    return Result(document, _text(document))
+
+
+def _harvest_options(options: dict[str, Any]) -> dict[str, Any]:
+    details = options["details"]
+    if details != "all" and not details.isdecimal():
+        raise CommandError(f"--details: {details} is neither a number nor all", returncode=2)
+    harvest_options = {
+        "policy": options["policy"],
+        "queries": options["queries"],
+        "requests": options["requests"],
+        "seed_terms": [
+            word.strip()
+            for word in options["seed_terms"].replace("，", ",").split(",")
+            if word.strip()
+        ],
+        "stop_rules": not options["no_stop_rule"],
+        "probes": options["probes"],
+        "coverage": options["coverage"],
+        "details": None if details == "all" else int(details),
+        "max_pages": options["max_pages"],
+        "random_seed": options["random_seed"],
+    }
+    try:
+        HarvestOptions.from_mapping(harvest_options)
+    except ValueError as error:
+        raise CommandError(str(error), returncode=2) from None
+    return harvest_options
+
+
+def _stored(chosen: list[Form]) -> str:
+    """Returns the private addresses that the settings of these forms' sites already allow,
+    separated by commas."""
+    allowed = (
+        CrawlSettings.from_mapping(form.source.parameters).allowed_private for form in chosen
     )
-    parser.add_argument(
-        "--queries",
-        type=int,
-        default=100,
-        metavar="N",
-        help="queries for records at the most (default 100)",
+    return ",".join(sorted(frozenset().union(*allowed)))
+
+
+def _chosen(options: dict[str, Any]) -> list[Form]:
+    if (options["cluster"] is None) == (options["form"] is None):
+        raise CommandError(
+            "give a form, the address of a page with one, or --cluster", returncode=2
+        )
+    if options["cluster"] is not None:
+        cluster = Cluster.objects.filter(pk=options["cluster"]).first()
+        if cluster is None:
+            raise CommandError(
+                f"There is no cluster {options['cluster']}; `deepweb cluster` makes some."
+            )
+        found = harvests.of_cluster(cluster)
+        if not found:
+            raise CommandError("No form of this cluster may be asked.")
+        return found
+    wanted = options["form"]
+    rows = Form.objects.select_related("source", "cluster")
+    if wanted.isdecimal():
+        form = rows.filter(pk=int(wanted)).first()
+        if form is None:
+            raise CommandError(f"There is no form {wanted}; `deepweb find ADDRESS` looks for some.")
+        return [form]
+    return [_form_of_page(wanted, foreground.web_settings(options, [wanted]))]
+
+
+def _form_of_page(url: str, settings: dict[str, Any]) -> Form:
+    """Returns the form on the page `url` that is most likely a search form; if no form of this
+    address is stored, the page is fetched first, with the crawl settings `settings`. Raises
+    CommandError if the page cannot be read or has no search form.
+    """
+    known = _known(url)
+    if known is not None:
+        return known
+    run = find.look([url], 0, 1, settings)
+    if not run.fetched:
+        raise CommandError(f"The page could not be read: {find.why_nothing(run)}")
+    source = run.parameters["sources"][0]
+    found = list(Form.objects.filter(source_id=source).select_related("source", "cluster"))
+    best = max(found, key=lambda form: (form.searchable, form.confidence), default=None)
+    if best is None or not best.searchable:
+        kinds = ", ".join(sorted({form.kind for form in found})) or "none"
+        raise CommandError(f"No search form was found at {url} (forms there: {kinds}).")
+    return best
+
+
+def _known(url: str) -> Form | None:
+    """Returns the stored search form that was found at this address, or that submits to it; None if
+    there is none."""
+    rows = Form.objects.select_related("source", "cluster").filter(
+        Q(page_url=url) | Q(action=url), searchable=True
     )
-    parser.add_argument(
-        "--requests", type=int, metavar="N", help="requests at the most, result pages included"
-    )
-    parser.add_argument(
-        "--policy", choices=POLICIES, default="fresh", help="how queries are chosen (default fresh)"
-    )
-    parser.add_argument(
-        "--seed-terms", default="", metavar="A,B", help="words to begin with, by comma"
-    )
-    parser.add_argument(
-        "--max-pages",
-        type=int,
-        default=200,
-        metavar="N",
-        help="result pages of one query at the most (default 200)",
-    )
-    parser.add_argument(
-        "--probes",
-        type=int,
-        default=240,
-        metavar="N",
-        help="random queries beside them, for the size (240)",
-    )
-    parser.add_argument(
-        "--details",
-        default="1000",
-        metavar="N|all",
-        help="detail pages fetched at the most (default 1000)",
-    )
-    parser.add_argument(
-        "--coverage",
-        type=float,
-        metavar="SHARE",
-        help="end when this share of the database is surely reached",
-    )
-    parser.add_argument(
-        "--no-stop-rule",
-        action="store_true",
-        help="spend the whole budget, whatever the queries bring",
-    )
-    parser.add_argument("--release", action="store_true", help="let this form be sent by POST")
-    parser.add_argument("--random-seed", type=int, default=1)
-    add_web_arguments(parser)
+    return rows.order_by("-confidence").first()
+
+
+def _begin(
+    chosen: list[Form], harvest_options: dict[str, Any], settings: dict[str, Any], *, by_nodes: bool
+) -> Run:
+    def create() -> Run:
+        return harvests.start(
+            chosen, harvest_options, now=SYSTEM.now(), settings=settings, begin=False
+        )
+
+    try:
+        return foreground.begun(create, "form", by_nodes=by_nodes)
+    except harvests.Refused as refused:
+        raise CommandError(str(refused)) from None
+    except ValueError as error:
+        raise CommandError(str(error), returncode=2) from None
+
+
+def _text(found: dict[str, Any]) -> str:
+    total, share = found["estimated_total"], found["coverage"]
+    rows = [
+        ("queries", found["queries"]),
+        ("of these random probes", found["probes"]),
+        ("valid", found["valid"]),
+        ("efficiency", found["efficiency"]),
+        ("records", found["records"]),
+        ("records a query", found["records_per_query"]),
+        ("overlap rate", found["overlap_rate"]),
+        (
+            "estimated total",
+            (
+                f"{total[0]:.0f} to {total[1]:.0f}"
+                if total
+                else f"not estimable ({found['estimate_reason']})"
+            ),
+        ),
+        ("coverage", f"{share[0]:.2f} to {share[1]:.2f}" if share else None),
+        ("share of answers cut", found["policy_share_of_cuts"]),
+        ("requests", found["requests"]),
+        ("detail pages", found["details"]),
+        ("stopped by", found["stopped_by"]),
+    ]
+    return table(("", ""), rows)

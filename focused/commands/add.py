@@ -19,7 +19,6 @@ from focused.topics import read_keywords
 
 BESIDE = 0.5
 """Weight of the ontology's words as keywords when the topic has samples or keywords as well."""
-HELP = "make a topic from a file of seeds, samples and keywords"
 
 
 def add_arguments(parser: Any) -> None:

@@ -23,8 +23,6 @@ from focused.scope import Scope
 from focused.services import topics
 from focused.strategies import BUILT_IN, strategy_class
 
-HELP = "crawl a topic now"
-
 
 def add_arguments(parser: Any) -> None:
     parser.add_argument("name", help="the topic's name")

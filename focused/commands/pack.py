@@ -21,11 +21,6 @@ from focused import packing
 from focused.files import read_text
 from focused.parse import Parser
 
-HELP = (
-    "make a pack of recorded pages with topics from the web's own structure, for `bench strategies`"
-    " and `topic train-prior`"
-)
-
 
 def add_arguments(parser: Any) -> None:
     parser.add_argument("folder", type=Path, help="the pack's folder, which must not be there yet")

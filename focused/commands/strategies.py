@@ -11,8 +11,6 @@ from crawlmgr.management.base import Result
 from focused.parameters import Parameter
 from focused.strategies import BUILT_IN, strategy_class
 
-HELP = "list the strategies with every parameter, its default, range and meaning"
-
 
 def add_arguments(parser: Any) -> None:
     """Adds nothing: the command has only the options that all commands have."""

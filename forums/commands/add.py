@@ -14,8 +14,6 @@ from crawlmgr.models import Run
 from forums.models import Board
 from forums.services import sites
 
-HELP = "look at a forum, find its boards and how its pages work, and save it"
-
 
 def add_arguments(parser: Any) -> None:
     parser.add_argument("url", help="any address of the forum")

@@ -22,8 +22,6 @@ from crawlmgr.web.encoding import decode
 from crawlmgr.web.fetch import Fetcher, FetchRequest, FetchSettings
 from forums.reading import PageReading, PostRecord, read_page, to_json
 
-HELP = "Read one page of a forum (an address or a saved file) and print what it shows."
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("page", nargs="?", help="a file or an address")

@@ -19,7 +19,6 @@ from forums.reads.standing import SourceStanding, standing
 from forums.services import plan_days, plans
 
 MAX_VISITS = 1_000_000
-HELP = "compute and store the next day's visits"
 ON_WHAT = {
     Basis.HISTORY: "on the boards' own history",
     Basis.MIXED: "on history where there is some; boards without any get the pooled rhythm",

@@ -13,11 +13,6 @@ from forums.commands.site_numbers import no_site
 from forums.models import Site
 from forums.services import rereads
 
-HELP = (
-    "read a site's stored pages again from the archive and mend what was stored; no page is"
-    " asked for"
-)
-
 
 def add_arguments(parser: Any) -> None:
     parser.add_argument("site", type=int, help="number of the site")

@@ -18,10 +18,6 @@ from forums.bounds import THETA_BOUNDS, USUAL_THETA, checked_theta
 from forums.commands.log_arguments import day_of, load, names_of, whole_number, zone_of
 from forums.simulate import POLICIES, READINGS, Setup, SetupError, Simulation, latest_start, run_all
 
-HELP = (
-    "Try schedules on an event log (CSV board,thread,kind,ts) and tell the delay each would have"
-    " had."
-)
 DEFAULT_POLICIES = "era,wra,lra,bra,bra_literal,optimal,adaptive,clairvoyant"
 GRANULARITIES = {"15m": 96, "30m": 48, "1h": 24, "2h": 12, "3h": 8, "4h": 6, "6h": 4}
 

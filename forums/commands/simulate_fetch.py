@@ -27,10 +27,6 @@ from forums.fetch_simulation import (
 from forums.simulate import latest_start
 from forums.simulated_lists import ListStyle
 
-HELP = (
-    "Try ways of finding changed threads on an event log (CSV board,thread,kind,ts), cycle by"
-    " cycle."
-)
 COLUMNS = ("precision", "recall", "mean_delay_hours", "fetched", "changed", "list_pages")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from crawlmgr.management.base import Result, say, table
+from focused.strategies.adaptive import PRIOR_FILE
 from focused.strategies.link_features import FEATURES
 from tests.training import packs, prior
 
@@ -20,9 +21,10 @@ def run(options: dict[str, Any]) -> Result:
             raise ValueError("every pack is left out")
         trained, lessons = prior.train_several(found, options["trainings"], say, options["seed"])
         stored = prior.as_json(trained, [pack.name for pack in found])
-        beside = options["out"].with_name(options["out"].name + ".new")
+        out = options["out"] or PRIOR_FILE
+        beside = out.with_name(out.name + ".new")
         beside.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
-        beside.replace(options["out"])
+        beside.replace(out)
     except (OSError, ValueError, KeyError) as error:
         raise CommandError(str(error)) from error
     rows = [

@@ -4,56 +4,49 @@ checkout."""
 from __future__ import annotations
 
 import sys
-from functools import cached_property
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from crawlmgr.management import checkout
-from crawlmgr.management.base import Result, SubcommandCommand, help_of, table
-
-LIST = "list the benchmarks"
+from crawlmgr.management.base import Imported, Result, Subcommand, SubcommandCommand, table
 
 
-class _List:
-    """The subcommand `bench list`."""
+class List(Subcommand):
+    """`bench list`: lists the benchmarks."""
 
-    HELP = LIST
-
-    def __init__(self, benches: dict[str, str]) -> None:
-        self.benches = benches
-
-    def add_arguments(self, parser: Any) -> None:
-        return
+    help = "list the benchmarks"
 
     def run(self, options: dict[str, Any]) -> Result:
-        rows = [
-            {"name": name, "help": help_of(dotted)} for name, dotted in sorted(self.benches.items())
-        ]
+        rows = [{"name": name, "help": one.help} for name, one in sorted(benches().items())]
         return Result(rows, table(("name", "measures"), [(r["name"], r["help"]) for r in rows]))
 
 
-class _Bench:
-    """A benchmark module with the interface of a subcommand."""
-
-    def __init__(self, dotted: str) -> None:
-        self.module: Any = checkout.load(dotted)
-        self.HELP = self.module.HELP
+class Bench(Imported):
+    """A benchmark: a module with `add_arguments`, `run(options)`, which returns what `--json`
+    prints, and `table(result)`."""
 
     def add_arguments(self, parser: Any) -> None:
         parser.add_argument(
             "--data", metavar="DIR", help="folder with external data, for benchmarks that need it"
         )
-        self.module.add_arguments(parser)
+        super().add_arguments(parser)
 
     def run(self, options: dict[str, Any]) -> Result:
+        module = self.load()
         try:
-            result = self.module.run(options)
+            result = module.run(options)
         except FileNotFoundError as error:
             raise CommandError(
                 f"{error.filename}: no such file; name the folder with the data by --data"
             ) from error
-        return Result(result, self.module.table(result))
+        return Result(result, module.table(result))
+
+
+def benches() -> dict[str, Bench]:
+    """The benchmarks by name. Raises CommandError if there is no checkout."""
+    found = checkout.load("tests.benches.registry").BENCHES
+    return {name: Bench(help, module) for name, (module, help) in found.items()}
 
 
 class Command(SubcommandCommand):
@@ -66,18 +59,6 @@ class Command(SubcommandCommand):
             self.stderr.write(f"{type(error).__name__}: {error}")
             sys.exit(error.returncode)
 
-    @cached_property
-    def benches(self) -> dict[str, str]:
-        """The modules of the benchmarks by name."""
-        found: dict[str, str] = checkout.load("tests.benches.registry").BENCHES
-        return found
-
     @property
-    def subcommands(self) -> dict[str, str]:  # type: ignore[override]  # read when asked
-        return {"list": "", **self.benches}
-
-    def help_of(self, dotted: str) -> str:
-        return help_of(dotted) if dotted else LIST
-
-    def load(self, dotted: str) -> Any:
-        return _Bench(dotted) if dotted else _List(self.benches)
+    def subcommands(self) -> dict[str, Subcommand]:  # type: ignore[override]  # read when asked
+        return {"list": List(), **benches()}

@@ -32,10 +32,6 @@ from tests.benches import child
 from tests.benches.desk import rows as desk_rows
 from tests.benches.desk.bulk import BIG, SHARE, Sizes
 
-HELP = (
-    "CPU time of every page of the desk with years of data, compared with 1/100 of the data"
-    " (SQLite; generates and keeps the data)"
-)
 # file in the data folder with the time when all rows were inserted; absent if inserting was
 # interrupted
 FILLED = "filled.json"

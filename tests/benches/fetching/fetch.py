@@ -9,7 +9,6 @@ from typing import Any
 
 from tests.benches import beside_scrapy
 
-HELP = "pages per CPU second (fetching, links, text, storage) compared with Scrapy"
 table = beside_scrapy.table
 
 

@@ -26,7 +26,6 @@ from tests.benches.beside_scrapy import following_spider, side
 from tests.benches.fetching.line_server import PAGES, allowed_rate, name_of, resolved, served
 from tests.postgresql import Server, find_binaries
 
-HELP = "pages per second over many hosts with many requests in flight, compared with Scrapy"
 DATABASES = ("sqlite", "postgresql")
 SPARE = 2.0  # number of pages of the local web, divided by the number of pages that are fetched
 SIDES = ("ours", "scrapy")

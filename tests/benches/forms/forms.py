@@ -31,11 +31,6 @@ from tests.training.forms import (
 FEW = 8
 """Languages with fewer forms than this are counted together."""
 
-HELP = (
-    "form types by cross-validation over domains, with the rules alone beside it (--data: folder"
-    " with forms.jsonl.gz)"
-)
-
 
 def add_arguments(parser: Any) -> None:
     parser.add_argument(

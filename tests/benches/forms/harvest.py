@@ -24,10 +24,6 @@ from deepweb.terms import WordMode, words_of
 from tests.benches.forms import harvest_forms
 from tests.benches.forms.hidden_database import BOX, HiddenDatabase, greedy_oracle
 
-HELP = (
-    "harvests a form whose database is known: coverage by policy, size estimates, records field by"
-    " field"
-)
 SAMPLE = 500
 _MANAGE = Path(__file__).resolve().parents[3] / "manage.py"
 

@@ -24,10 +24,6 @@ from tests.benches.forms.hidden_database import (
     synthetic,
 )
 
-HELP = (
-    "query policies (paper, frequency, fresh, random, greedy oracle) and size estimates on"
-    " synthetic hidden databases"
-)
 CHECKPOINTS = (10, 25, 50, 100, 150)
 SIZE_QUERIES = (50, 150, 400)
 KINDS = ("ranked and cut", "unranked and cut", "large and uniform")

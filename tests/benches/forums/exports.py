@@ -27,10 +27,6 @@ from forums.models import Board, Post, Site, Thread
 from tests.benches import child
 from tests.benches.desk.bulk import Sql, insert
 
-HELP = (
-    "memory and CPU of an export of two million posts, or of their pages as WARC, in each format,"
-    " beside its own idle (SQLite)"
-)
 POSTS = 2_000_000
 FORMATS = (*export_writers.FORMATS, "warc")
 THREAD = 10  # number of posts per thread; WARC exports the pages, one per thread

@@ -22,7 +22,6 @@ from crawlmgr.services import hosts, runs
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
 from tests.benches.child import answer_of
 
-HELP = "opening a forum's pages with 2,000 and with 200,000 posts, as a ratio"
 BOARDS = 20
 POSTS_A_THREAD = 20
 HOURS = 30 * 24

@@ -23,7 +23,6 @@ from forums.pacing import Budget
 from forums.schedule import Demand
 from forums.schedule_optimal import OptimalPlanner
 
-HELP = "planning 100, 1,000 and 10,000 boards: a timetable, and a day of the closed loop"
 START = datetime(2026, 1, 5, tzinfo=UTC).timestamp()
 BOARDS_A_SITE = 50
 DIURNAL = 1.2 + np.sin((np.arange(24) - 9) / 24 * 2 * np.pi)

@@ -20,11 +20,6 @@ from tests.training.reader.report import figures, reliability_rows, reliability_
 from tests.training.reader.scoring import FIGURES
 from tests.training.reader.stored import scored
 
-HELP = (
-    "CPU time of reading saved forum pages (list.jsonl with file and base_url a line), or with"
-    " --leave-out how right it is."
-)
-
 RELIABILITY = ("confidence from", "pages", "said", "perfect")
 
 

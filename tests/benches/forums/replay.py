@@ -22,11 +22,6 @@ from forums.simulate import bootstrap_ratio
 from tests.benches import child
 from tests.benches.forums.replay_days import replay
 
-HELP = (
-    "dispatcher and crawler over a log replayed on loopback with an injected clock: measured delays"
-    " beside simulated ones"
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options: the log, its window, policies and budget."""

@@ -29,10 +29,6 @@ from forums.simulate import (
 )
 from forums.timetable import Timetable
 
-HELP = (
-    "delay of every policy against era on event logs (board,thread,kind,ts): the reference table,"
-    " with a paired bootstrap"
-)
 # first days of three periods per log (20 days of history, 10 of test); an independent program has
 # computed their results
 WINDOWS = {

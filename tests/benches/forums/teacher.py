@@ -23,7 +23,6 @@ from forums.models import Board, Post, Thread
 from forums.services import sites
 from tests.benches.child import answer_of
 
-HELP = "the same sites read with the teacher off and on, against their truth"
 HISTORY_DAYS = 400
 _SCRIPT = re.compile(r"\.(?:php|cgi|pl|asp|aspx|jsp|do|cfm|exe)$", re.I)
 Truth = Mapping[str, Any]

@@ -14,7 +14,6 @@ from crawlmgr.management.base import table as plain_table
 from tests.benches.hostile.pages import CASES, Case
 from tests.benches.hostile.readers import READERS, Reader
 
-HELP = "CPU time of parsing hostile pages as their size doubles"
 PACKAGES = ("crawlmgr", "forums", "focused", "deepweb")
 SMALLEST, LARGEST = 4_096, 4_194_304
 # caches of at most this size are not cleared: they hold loaded resources, not results of reading

@@ -22,10 +22,6 @@ from tests.benches.nodes.real import faults, measure
 from tests.benches.nodes.simulated import Simulation, World, policies, unequal_speeds, zipf_sizes
 from tests.postgresql import Server, find_binaries
 
-HELP = (
-    "speed of real nodes together compared with each alone, and the database cost of a page;"
-    " --simulate: up to 1,000 nodes of unequal speed"
-)
 WARM_MINUTES = 10.0
 HOSTS = 200
 """Number of hosts of the local web, for the cost of a page and for real nodes."""

@@ -20,10 +20,6 @@ from crawlmgr.management.base import table as text_table
 from crawlmgr.supervisor import memory_bytes
 from tests.benches.soak.place import TIMES, Place
 
-HELP = (
-    "processes, memory and CPU of an idle installation, of its web server under requests, and of"
-    " commands that only print"
-)
 # number of requests before the first memory measurement, after which each process has loaded
 # everything that it uses
 WARM = 1000

@@ -34,10 +34,6 @@ from tests.benches.soak.crawls import BEGINNINGS
 from tests.benches.soak.place import Place, kinds
 from tests.benches.soak.sites import Sites, number
 
-HELP = (
-    "crawls of a forum, a topic and a form under SIGKILL, SIGSTOP and database restarts, while"
-    " clients read the desk: counts lost and duplicate data"
-)
 KILLS_A_ROUND = 25
 STUCK_SECONDS = 120.0
 """A run counts as stuck if it makes no progress for so many seconds in which no process was killed.

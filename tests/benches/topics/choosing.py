@@ -18,10 +18,6 @@ from focused.parse import Parser
 from focused.strategies import BUILT_IN
 from tests.training import packs
 
-HELP = (
-    "cost a page of every strategy beside best first: all a crawl does for it, and choosing alone"
-    " (--data: folder of packs)"
-)
 BASE = "best_first"
 LEARNING = ("adaptive", "context_graph", "classifier_distiller")
 LIMIT = 2.0

@@ -12,7 +12,6 @@ from typing import Any
 from tests.benches import beside_scrapy
 from tests.benches.local_server import WORDS
 
-HELP = "pages per CPU-second of a live topic crawl, beside Scrapy with the same links and scoring"
 DOCUMENTS = (" ".join(WORDS[:8]), " ".join(WORDS[4:12]))
 DELTA, GAMMA, BETA = 0.5, 0.5, 0.8
 """Parameters of the strategy `shark` for Scrapy, as this program has them. Anchors replace the

@@ -31,7 +31,6 @@ from focused.topics import Topic
 from tests.benches.child import answer_of
 from tests.benches.local_server import WORDS
 
-HELP = "pages a CPU-second of the whole loop with few and many URLs waiting, and bytes per URL"
 GRAPHS = ("memory", "database")
 LINKS = 40
 PARAGRAPH_WORDS = 20

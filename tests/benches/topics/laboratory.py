@@ -32,11 +32,6 @@ from focused.strategies import BUILT_IN
 from tests.benches import child
 from tests.training import packs
 
-HELP = (
-    "every strategy over several draws of a recorded web: seconds, memory, and the figures after a"
-    " kill (--data: packs)"
-)
-
 
 def add_arguments(parser: Any) -> None:
     parser.add_argument(

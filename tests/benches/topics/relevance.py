@@ -26,10 +26,6 @@ from focused.relevance import Relevance
 from focused.topics import Topic
 from tests.training import packs
 
-HELP = (
-    "AUC of the page score and of the judge that learns, topic by topic (--data: folder with packs"
-    " of recorded sites)"
-)
 SIDES = ("similarity", "judge", "marked")
 
 

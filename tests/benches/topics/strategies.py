@@ -24,10 +24,6 @@ from focused.strategies import BUILT_IN
 from focused.strategies.adaptive import Prior
 from tests.training import packs, prior
 
-HELP = (
-    "strategy × topic: targets found at 10, 25 and 50 % of the pages (--data: folder with packs of"
-    " recorded sites)"
-)
 SHARES = ("10", "25", "50")
 REFERENCES = {"breadth_first": "bfs", "best_first": "best_first_parent", "shark": "shark"}
 TOLERANCE = 0.95

@@ -3,15 +3,14 @@ import their modules."""
 
 from __future__ import annotations
 
-import importlib
 import subprocess
 import sys
 
 import pytest
 from django.core.management import load_command_class
 
-from crawlmgr.management.base import SubcommandCommand, help_of
-from tests.benches.registry import BENCHES
+from crawlmgr.management.base import Imported, Subcommand, SubcommandCommand
+from crawlmgr.management.commands.bench import Bench
 from tests.serving import ROOT
 
 HEAVY = ("scipy", "sklearn", "pandas", "pyarrow", "jieba", "rjieba", "plotly", "dateparser")
@@ -31,7 +30,7 @@ COMMANDS = {  # commands that only print their options, or read a few rows: what
     "run list --json": NOTHING,
 }
 FRAMES = {
-    "crawlmgr": ("archive", "exports", "run", "token"),
+    "crawlmgr": ("archive", "bench", "exports", "run", "schedule", "token"),
     "forums": ("forum", "reader"),
     "focused": ("topic",),
     "deepweb": ("deepweb",),
@@ -66,21 +65,20 @@ def loaded_by(words: str, installation: dict[str, str]) -> set[str]:
     }
 
 
-def test_help_read_from_files_is_that_of_the_modules() -> None:
-    dotted = [*BENCHES.values()]
+def test_every_subcommand_has_its_help_and_its_work() -> None:
+    found = {}
     for app, names in FRAMES.items():
         for name in names:
             command = load_command_class(app, name)
             assert isinstance(command, SubcommandCommand)
-            dotted += command.subcommands.values()
-    assert len(dotted) > 40
-    assert {one: help_of(one) for one in dotted} == {
-        one: importlib.import_module(one).HELP for one in dotted
-    }
-
-
-def test_a_module_without_help_is_named() -> None:
-    with pytest.raises(AttributeError, match=r"crawlmgr\.child"):
-        help_of("crawlmgr.child")
-    with pytest.raises(ModuleNotFoundError, match=r"crawlmgr\.nowhere"):
-        help_of("crawlmgr.nowhere")
+            found |= {f"{name} {word}": one for word, one in command.subcommands.items()}
+    assert len(found) > 40 and all(one.help for one in found.values())
+    for one in found.values():
+        if isinstance(one, Imported):
+            module, own = one.load(), {*vars(type(one))}
+            assert "run" in own or callable(module.run)
+            assert ("add_arguments" in own and type(one) is not Bench) or (
+                callable(module.add_arguments)
+            )
+        else:
+            assert type(one).run is not Subcommand.run
