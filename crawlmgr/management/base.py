@@ -194,12 +194,12 @@ class SubcommandCommand(BaseCommand):
                 sub.add_argument(
                     "--json", action="store_true", help="one JSON document on standard output"
                 )
-                sub.set_defaults(run=subcommand.run)
+                sub.set_defaults(called=subcommand)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = options.pop("run")
+        called: Subcommand = options.pop("called")
         try:
-            result: Result = run(options)
+            result = called.run(options)
         except (KeyboardInterrupt, Stopped) as stop:
             raise CommandError(str(stop) or "Stopped; fetched pages are stored.") from stop
         except DatabaseProblem as error:
