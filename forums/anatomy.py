@@ -17,6 +17,7 @@ from lxml.html import HtmlElement
 
 from crawlmgr.text.dates import DateContext, Moment, find_time, parse_time
 from forums.reading import PageKind, read_regions
+from forums.reading.dateorder import declared_language
 from forums.reading.model import BoardRecord, PostRecord, ThreadRecord
 from forums.reading.rules import SiteRules, select
 from forums.reading.values import clean_name, count, inner_counts
@@ -97,7 +98,8 @@ def dissect(
     reading, elements = read_regions(
         html, url, fetched_at, timezone=timezone, day_first=day_first, expect=expect, rules=rules
     )
-    context = DateContext(fetched_at, timezone, day_first)
+    language = declared_language(elements[0].getroottree().getroot()) if elements else ""
+    context = DateContext(fetched_at, timezone, day_first, language=language)
     records: tuple[Record, ...] = reading.records
     shown = list(zip(records, elements, strict=False))[:MAX_ROWS]
     rows = [element for _record, element in shown]

@@ -8,13 +8,13 @@ known about the page.
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
+from datetime import timezone as fixed_zone
 
+from crawlmgr.text.dates_locales import by_letters
 from crawlmgr.text.dates_shapes import TimeParts, inner_parts, whole_parts
 from crawlmgr.text.dates_words import DAY, MONTH
 from crawlmgr.text.dates_zones import zone
@@ -22,6 +22,7 @@ from crawlmgr.text.dates_zones import zone
 LONGEST_INSIDE = 300
 _EPOCH_FIRST = datetime(1995, 1, 1, tzinfo=UTC).timestamp()
 _NEXT_DAY = timedelta(days=1)
+_CLOCK_SKEW = timedelta(minutes=5)  # by which a site's clock may be ahead of ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,14 @@ class DateContext:
     of its own. `day_first` is True if the site writes the day before the month in dates like
     03/04/2014, False if it writes the month first, None if that is not known. `newest` is the
     latest time that a date without a year may mean: in a list sorted newest first, the time of the
-    entry above.
+    entry above. `language` is the one that the page declares, as a tag in lower case ("pt-br").
     """
 
     fetched_at: datetime
     timezone: str = "UTC"
     day_first: bool | None = None
     newest: datetime | None = None
+    language: str = ""
 
 
 def parse_time(text: str, context: DateContext) -> Moment | None:
@@ -72,9 +74,9 @@ def parse_time(text: str, context: DateContext) -> Moment | None:
     >>> parse_time("17 replies", context) is None
     True
     """
-    parts = whole_parts(text)
+    parts = whole_parts(text, context.language)
     if parts is None:
-        parts = _fallback(text)
+        parts = _in_other_languages(text, context.language)
     return None if parts is None else _resolve(parts, context)
 
 
@@ -93,7 +95,7 @@ def find_time(text: str, context: DateContext) -> Moment | None:
     moment = parse_time(text, context)
     if moment is not None:
         return moment
-    parts = inner_parts(text[:LONGEST_INSIDE])
+    parts = inner_parts(text[:LONGEST_INSIDE], context.language)
     return None if parts is None else _resolve(parts, context)
 
 
@@ -184,13 +186,22 @@ def _resolve_calendar(parts: TimeParts, context: DateContext) -> Moment | None:
     value += timedelta(days=hour // 24)
     if parts.clock is not None:
         precision = parts.clock_precision_seconds
+    zone_of_text = local_zone
     if parts.offset_minutes is not None:
-        placed = value.replace(tzinfo=UTC) - timedelta(minutes=parts.offset_minutes)
-    else:
-        placed = value.replace(tzinfo=local_zone).astimezone(UTC)
-    if parts.mark == "clock" and placed > context.fetched_at + timedelta(minutes=5):
-        placed -= _NEXT_DAY
+        zone_of_text = fixed_zone(timedelta(minutes=parts.offset_minutes))
+    placed = value.replace(tzinfo=zone_of_text).astimezone(UTC)
+    back = _days_back(parts)
+    if back and placed > context.fetched_at + _CLOCK_SKEW:
+        placed = (value - timedelta(days=back)).replace(tzinfo=zone_of_text).astimezone(UTC)
     return Moment(placed, precision)
+
+
+def _days_back(parts: TimeParts) -> int:
+    """Returns after how many days a time without a date comes again: 1 for a clock time, 7 for a
+    weekday; 0 for a date. In the future, such a time means the one before."""
+    if parts.mark == "clock":
+        return 1
+    return 7 if parts.weekday and parts.month is None and parts.first is None else 0
 
 
 def _calendar_day(
@@ -271,70 +282,24 @@ def _without_year(month: int, day: int, weekday: int | None, limit: date) -> dat
     return same[0] if same else fitting[0]
 
 
-# Texts for which dateparser is tried as a last resort: with a year or a clock time, and hardly more
-# than one or two other words.
-_ASK = re.compile(r"(?=.*\d)(?=.*(?:\b(?:19|20)\d\d\b|\b\d{1,2}:\d\d\b))[\w\s.,:/’'-]{6,40}")
+# Texts for which other languages than the page's are tried, which their letters suggest.
+_ASK = re.compile(r"(?=.*\d)[\w\s.,:/’'\u0300-\u036f\u200b-\u200f\u0e31-\u0e4e-]{6,40}")
+_DATED = re.compile(r"\b(?:19|20)\d\d\b|\b\d{1,2}:\d\d\b")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_DATE_NUMBERS = re.compile(r"\d+")
-# translation table that removes marks of text direction and other invisible characters
-_MARKS = dict.fromkeys(map(ord, "\u200b\u200e\u200f\ufeff\u00ad"))
+_MOST_WORDS = 4
 
 
-@lru_cache(maxsize=8192)
-def _fallback(text: str) -> TimeParts | None:
-    """Parses a date with unknown words by the library dateparser, which is a thousand times slower
-    and therefore only tried for short texts that look like a date. Returns None if it finds no
-    date."""
-    text = text.translate(_MARKS).strip()
-    if not _ASK.fullmatch(text) or text.isascii():
-        # these languages seldom write dates in ASCII only; skipping ASCII avoids misreading English
-        # titles as dates
+def _in_other_languages(text: str, language: str) -> TimeParts | None:
+    """Parses a text with unknown words in the languages that its letters suggest, for pages that
+    declare none or another one. Returns None if it is no time in any of them."""
+    if text.isascii() or not _ASK.fullmatch(text):
+        # ASCII letters suggest no language; skipping them avoids misreading titles as dates
         return None
-    words, numbers = _LETTERS.findall(text), _DATE_NUMBERS.findall(text)
-    if not 1 <= len(words) <= 3 or not 2 <= len(numbers) <= 5:
+    others = by_letters(text)
+    if others != ("th",) and not 1 <= len(_LETTERS.findall(text)) <= _MOST_WORDS:
         return None
-    found = _dateparser(_languages(text))(text)
-    if found is None:
-        return None
-    parts = TimeParts(year=found.year, month=found.month, day=found.day)
-    if ":" not in text:
-        return parts
-    return replace(parts, clock=(found.hour, found.minute, found.second))
-
-
-# Further languages for dateparser, by a range of letters that suggests them. Only these are loaded,
-# since loading a language takes some tenths of a second.
-_FURTHER = (
-    ("\u0370", "\u03ff", ("el",)),
-    ("\u0400", "\u052f", ("uk", "bg")),
-    ("\u0590", "\u05ff", ("he",)),
-    ("\u0600", "\u06ff", ("ar", "fa")),
-    ("\u0e00", "\u0e7f", ("th",)),
-)
-
-
-def _languages(text: str) -> tuple[str, ...]:
-    """Returns the languages for dateparser that the letters of a text suggest."""
-    for first, last, names in _FURTHER:
-        if any(first <= character <= last for character in text):
-            return names
-    if "tháng" in text.lower():
-        return ("vi",)
-    return ("hu", "cs") if set("áéíóúőűěřžýů") & set(text) else ("ro", "sv")
-
-
-@lru_cache(maxsize=8)
-def _dateparser(languages: tuple[str, ...]) -> Callable[[str], datetime | None]:
-    """Returns dateparser's parse function for some languages, loaded on first use."""
-    # takes longer to load than many commands to run, and is needed only for rare dates
-    from dateparser.date import DateDataParser
-
-    logging.getLogger("dateparser").setLevel(logging.WARNING)
-    settings = {"STRICT_PARSING": True, "RETURN_AS_TIMEZONE_AWARE": False}
-    parser = DateDataParser(languages=list(languages), settings=settings)
-
-    def read(text: str) -> datetime | None:
-        found: datetime | None = parser.get_date_data(text).date_obj
-        return found
-
-    return read
+    if len(others) > 1 and max(text) < "\u0370" and not _DATED.search(text):
+        return None  # many languages have Latin letters with accents
+    return next(
+        (parts for one in others if one != language and (parts := whole_parts(text, one))), None
+    )

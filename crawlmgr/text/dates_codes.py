@@ -4,19 +4,20 @@ languages. The codes are listed in `dates_words`."""
 from __future__ import annotations
 
 import re
-import unicodedata
+from functools import partial
 
+from crawlmgr.text.dates_calendars import BUDDHIST_NUMBERS, WITH_CALENDARS, gregorian
+from crawlmgr.text.dates_locales import OURS, Words
 from crawlmgr.text.dates_words import (
     EAST_ASIAN,
     LONGEST_EAST_ASIAN,
-    PHRASES,
-    SHORT_UNITS,
     VOCABULARY,
     YEAR,
     chinese_value,
 )
 
-_AM_PM = re.compile(r"\b([ap])\.\s?m\b\.?", re.I)
+# an abbreviation with dots inside: p. m., μ.μ., ก.ย.
+_ABBREVIATED = re.compile(r"(?<![\w.])([^\W\d_]{1,3})\. ?([^\W\d_]{1,2})\b\.?")
 _NUMERALS = "〇零一二两兩三四五六七八九十"
 _CHINESE_NUMBER = re.compile(
     rf"(?<![周週期拜{_NUMERALS}])[{_NUMERALS}]{{1,4}}(?=[年月日号號天时時点點分秒个個小周週])"
@@ -26,28 +27,33 @@ _SPACED = re.compile(
     r"(?<=\d) (?=[年月日時时分])|(?<=\d[年月時时]) (?=\d)"
 )  # the spaces in a date such as 2026 年 10 月 22 日
 _SHORT_YEAR_NAMED = re.compile(r"(?<!\d)([0-3]\d)(?=[年년]\d{1,2}[月월]\d)")
-_PHRASES = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in PHRASES))
-_DASHES = str.maketrans(
-    "–—‐‑−〜～、\u00a0\u202f\u2009\u3000", "------ ," + "    ", "\u200b\u200e\u200f\ufeff\u00ad"
-)
-_GLUED = re.compile(r"(?<=\d)[Tt](?=\d\d:?\d\d)")
-WORD = re.compile(r"[^\W\d_]+")
+_GLUED = re.compile(r"(?<=\d)t(?=\d\d:?\d\d)")
+_NUMBER_BEFORE = re.compile(r"(?<![\d:.])\d+(?:[.,]\d+)? ?$")
+_LONGEST_AT = 4  # letters of an unknown word before a clock time, such as "at" in other languages
+_CLOCK_AFTER = re.compile(r" \d{1,2}[:.]\d\d")
 
 
-def _code(match: re.Match[str]) -> str:
+def _code(words: Words, match: re.Match[str]) -> str:
     """Returns the code (see `dates_words`) of a word: "?" if it is unknown, a space for one to be
     ignored, such as "at" or "of"."""
-    word = match.group()
-    text = match.string
-    before = text[match.start() - 1] if match.start() else ""
-    if before.isdigit() and word in ("mo", "y"):
-        return f"U{SHORT_UNITS[word]};"
-    code = VOCABULARY.get(word)
-    if code is None:
-        return _east_asian(word) if max(word) >= "ぁ" else "?"
+    word, text = match.group(), match.string
+    if word in words.units and _NUMBER_BEFORE.search(text, 0, match.start()):
+        return words.units[word]
+    code = words.code(word)
+    if code is None and max(word) >= "ぁ":
+        return _east_asian(word)
+    if code in (None, "?"):
+        at = not words.is_ours and len(word) <= _LONGEST_AT and match.start()
+        return " " if at and _CLOCK_AFTER.match(text, match.end()) else "?"
     if code == "A" and word == "am" and not text[: match.start()].rstrip()[-1:].isdigit():
         return " "  # "am" means before noon only after a number: German "am 3. Mai"
     return code or " "
+
+
+def _abbreviation(words: Words, match: re.Match[str]) -> str:
+    """Returns an abbreviation without its dots, if it is a word then."""
+    whole = match[1] + match[2]
+    return whole if words.code(whole) is not None else match.group()
 
 
 def _east_asian(run: str) -> str:
@@ -68,32 +74,31 @@ def _east_asian(run: str) -> str:
     return "".join(codes)
 
 
-def canonical(text: str) -> str:
-    """Returns the text of a time in a form that does not depend on its language: words that
-    `dates_words` knows are replaced by their codes (M03 March, P pm, U60; a minute, G ago); the
-    rest of the text is put in lower case.
+def canonical(text: str, words: Words = OURS, language: str = "") -> str:
+    """Returns the text of a time in a form that does not depend on its language: `words` are
+    replaced by their codes (M03 March, P pm, U60; a minute, G ago), years of other calendars by
+    those of ours; the rest of the text is put in lower case.
 
     >>> canonical("Tue Mar 04, 2014 10:22 pm"), canonical("3分钟前"), canonical("vor 2 Stunden")
     ('W2 M03 04, 2014 10:22 P', '3U60;G', 'G 2 U3600;')
     """
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text).translate(_DASHES)
+    if not text.isascii() or language[:2] in WITH_CALENDARS or BUDDHIST_NUMBERS.search(text):
+        text = gregorian(text, language)
         text = _SPACED.sub("", _PAREN_WEEKDAY.sub(" ", text))
         text = _CHINESE_NUMBER.sub(
             lambda m: str(chinese_value(m.group())), _SHORT_YEAR_NAMED.sub(r"20\1", text)
         )
     # "(mo)" in brackets is the German abbreviation of Monday and can be left out; "mo" would be
     # read as month
-    text = " ".join(_GLUED.sub(" ", text).lower().split()).replace("(mo)", " ")
-    text = _AM_PM.sub(r"\1m", _DOTTED.sub(r"\1 \2:\3", text))
-    if any(phrase in text for phrase in PHRASES):
-        text = _PHRASES.sub(lambda m: PHRASES[m.group()], text)
-    coded = _GAP.sub("", WORD.sub(_code, text))
+    text = " ".join(_GLUED.sub(" ", text.lower()).split()).replace("(mo)", " ")
+    for pattern, replacement in words.changes:
+        text = pattern.sub(replacement, text)
+    if "." in text:
+        text = _ABBREVIATED.sub(partial(_abbreviation, words), text)
+    coded = _GAP.sub("", words.pattern.sub(partial(_code, words), text))
     return _settle(coded)
 
 
-# dates whose clock time is written with a dot: 11 October 2026, 18.56
-_DOTTED = re.compile(r"\b((?:19|20)\d\d,?) ([01]?\d|2[0-3])\.([0-5]\d)(?![\d.]|\s*[€$£%])")
 _GAP = re.compile(
     r"(?<=\d) +(?=,)"
 )  # the space that is left when "th" is removed from "18 th, 2024"
@@ -101,6 +106,8 @@ _CHINESE_MONTH = re.compile(r"(?<!\d)(\d{1,2}) ?O(?! ?G)")
 _NAMED_YEAR = re.compile(
     rf"(?<=\b(?:19|20)\d\d) ?U{YEAR};\.?"
 )  # years followed by a word for "year": "2024 года", "2024 г."
+_NAMED_CLOCK = re.compile(r"K(12|00) ?(?=(\d{1,2}) ?[:H])")
+_NOW_NUMBER = re.compile(r"J(?= ?[\dE])")
 _YEARWORD = re.compile(r"(?<=[\dE]) ?a(?![a-z])")
 
 
@@ -109,6 +116,10 @@ def _settle(coded: str) -> str:
     them: `Q` ("ago" or August), `N` (March or Tuesday), `a` ("one" or "year"). A number before `O`
     becomes the code of that month. A word for "year" after a year is removed."""
     coded = _NAMED_YEAR.sub("", coded)
+    if "K" in coded:
+        coded = _NAMED_CLOCK.sub(_half, coded)
+    if "J" in coded:
+        coded = _NOW_NUMBER.sub("G", coded)  # Romanian "acum": now, or ago before a number
     if "Q" in coded:
         coded = re.sub(r"(U\d+;|[HIDYS]) ?Q", r"\1 G", coded).replace("Q", "M08")
     if "N" in coded:
@@ -121,3 +132,10 @@ def _settle(coded: str) -> str:
     if "O" in coded:
         coded = _CHINESE_MONTH.sub(lambda m: f"M{int(m.group(1)):02d} ", coded)
     return coded
+
+
+def _half(named: re.Match[str]) -> str:
+    """Returns the half of the day of a clock time that noon or midnight stands before: 12:05 and
+    1:30 at noon are after it, 11:30 before; 12:05 at midnight is after it."""
+    hour = int(named[2])
+    return "P " if (named[1] == "12") == (hour < 6 or hour == 12) else "A "

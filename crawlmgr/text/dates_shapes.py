@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from crawlmgr.text.dates_codes import WORD, canonical
-from crawlmgr.text.dates_words import DAY, MONTH, PHRASES, SHORT_UNITS, VOCABULARY, YEAR
+from crawlmgr.text.dates_codes import canonical
+from crawlmgr.text.dates_locales import WORD, words_of
+from crawlmgr.text.dates_words import DAY, MONTH, PHRASES, SHORT_UNITS, YEAR
 
 MINUTE, HOUR = 60, 3600
 
@@ -47,7 +49,7 @@ LONGEST_WHOLE = 90
 # many characters
 _LONGEST_WORDS = 40
 _MEASURE = re.compile(r"\d+(?: [a-z]| ?[A-Z])")  # measures such as 100 m or 3D, which are not times
-_KNOWN = frozenset(VOCABULARY) | frozenset(WORD.findall(" ".join(PHRASES))) | {"t", "p"}
+_PARTS_OF_PHRASES = frozenset(WORD.findall(" ".join(PHRASES))) | {"t", "p", "r"}
 _DIGIT = re.compile(r"\d")
 _EPOCH = re.compile(r"\d{10}(?:\.\d{1,6})?|\d{13}")
 
@@ -109,13 +111,17 @@ _DATES = tuple(
     )
 )
 _CLOCK = re.compile(
-    r"(?:(?P<before>[AP])[ ,]?)?(?<![\d.,:/-])"
+    r"(?:(?P<before>[AP])[ ,.]{0,2})?(?<![\d.,:/-])"
     r"(?:(?P<hour>\d{1,2})(?: ?H ?| ?: ?|(?P<dot>\.))(?P<minute>\d\d|\d(?= ?I))(?!\d)"
-    r"(?:(?: ?I ?|:|(?(dot)\.|:))(?P<second>\d\d)(?!\d)(?:[.,]\d+)?)?(?(dot)(?= ?X))"
+    r"(?:(?: ?(?:I|U60;) ?|:|(?(dot)\.|:))(?P<second>\d\d)(?!\d)(?:[.,]\d+)?)?(?(dot)(?= ?X))"
     r"(?: ?[IS])?(?: ?X| ?H(?! ?\d))?(?: ?(?P<after>[AP])(?!\w))?"
     r"|(?P<whole>\d{1,2})(?: ?(?P<half>[AP])(?!\w)| ?X| ?H(?! ?\d))|K(?P<named>\d\d))"
     r"(?P<zone> ?\(?(?:(?:Z0;)? ?(?P<sign>[+-])"
     r" ?(?P<oh>\d{1,2})(?::?(?P<om>\d\d))?(?![\d:])|Z(?P<zm>-?\d+);)\)?)?"
+)
+# a clock time with dots, after a date with its year or a day: 11.10.2026 18.56, eilen 11.50
+_DOTTED_CLOCK = re.compile(
+    r"(?P<hour>[01]?\d|2[0-3])\.(?P<minute>[0-5]\d)(?:\.(?P<second>[0-5]\d))?(?![\d.]|\s*[€$£%])"
 )
 # value of `TimeParts.mark` for a short date that counts only with a clock time: 3/4 9:31PM is a
 # date, 3/4 alone a fraction
@@ -142,15 +148,16 @@ _LETTER_UNITS = {"S": 1, "I": MINUTE, "H": HOUR, "D": DAY, "O": MONTH, "Y": YEAR
 
 
 @lru_cache(maxsize=16384)
-def whole_parts(text: str) -> TimeParts | None:
-    """Returns the parts of a text that consists of a time; None for any other text. Cached with
-    bounded memory, since forums repeat their times."""
+def whole_parts(text: str, language: str = "") -> TimeParts | None:
+    """Returns the parts of a text in a language that consists of a time; None for any other text.
+    Cached with bounded memory, since forums repeat their times."""
     text = text.strip()
     if len(text) > (LONGEST_WHOLE if _DIGIT.search(text) else _LONGEST_WORDS) or _MEASURE.fullmatch(
         text
     ):
         return None
-    if text.isascii() and any(word not in _KNOWN for word in WORD.findall(text.lower())):
+    words = words_of(language)
+    if words.is_ours and text.isascii() and not _all_known(text, words.codes):
         return None
     if _EPOCH.fullmatch(text):
         return TimeParts(epoch=float(text) if len(text) != 13 else int(text) / 1000)
@@ -158,18 +165,25 @@ def whole_parts(text: str) -> TimeParts | None:
     if short:
         unit = SHORT_UNITS[short.group(2)]
         return TimeParts(ago_seconds=float(int(short.group(1)) * unit), precision_seconds=unit)
-    coded = canonical(text)
+    coded = canonical(text, words, language)
     if "?" in coded:
         return None
     return _read(coded, whole=True)
 
 
+def _all_known(text: str, codes: Mapping[str, str]) -> bool:
+    """Tells whether each word of an ASCII text is known, or a part of a phrase: a cheap check that
+    most titles fail."""
+    return all(word in codes or word in _PARTS_OF_PHRASES for word in WORD.findall(text.lower()))
+
+
 @lru_cache(maxsize=4096)
-def inner_parts(text: str) -> TimeParts | None:
-    """Returns the parts of the first time inside a longer text; None if there is none."""
+def inner_parts(text: str, language: str = "") -> TimeParts | None:
+    """Returns the parts of the first time inside a longer text in a language; None if there is
+    none."""
     if not _DIGIT.search(text):
         return None
-    return _read(canonical(text), whole=False)
+    return _read(canonical(text, words_of(language), language), whole=False)
 
 
 def _read(coded: str, whole: bool) -> TimeParts | None:
@@ -244,7 +258,11 @@ def _with_clock(coded: str, found: re.Match[str], time: TimeParts, whole: bool) 
     time, a weekday, punctuation and labels such as "Posted".
     """
     gap = _BETWEEN.match(coded, found.end())
-    clock = _CLOCK.match(coded, gap.end() if gap else found.end())
+    after = gap.end() if gap else found.end()
+    clock = _CLOCK.match(coded, after)
+    told = time.year is not None or whole and time.day_offset is not None
+    if clock is None and told and after > found.end():
+        clock = _DOTTED_CLOCK.match(coded, after)
     start, end = found.start(), found.end()
     if clock is not None:
         end = clock.end()
@@ -300,8 +318,8 @@ def _timed(time: TimeParts, clock: re.Match[str]) -> TimeParts | None:
     """Returns `time` with the hour, minute, second and UTC offset of the match `clock` added; None
     if these are not a time of day."""
     parts = clock.groupdict()
-    half = parts["before"] or parts["after"] or parts["half"] or ""
-    if parts["named"]:
+    half = parts.get("before") or parts.get("after") or parts.get("half") or ""
+    if parts.get("named"):
         hour, minute, second, half = int(parts["named"]), 0, 0, ""
     else:
         hour = int(parts["hour"] or parts["whole"])
@@ -313,13 +331,13 @@ def _timed(time: TimeParts, clock: re.Match[str]) -> TimeParts | None:
     elif half == "A" and hour == 12:
         hour = 0
     offset = None
-    if parts["oh"]:
+    if parts.get("oh"):
         offset = (int(parts["oh"]) * 60 + int(parts["om"] or 0)) * (
             -1 if parts["sign"] == "-" else 1
         )
         if abs(offset) > 14 * 60:
             return None
-    elif parts["zm"]:
+    elif parts.get("zm"):
         offset = int(parts["zm"])
     precision = 1 if parts["second"] else MINUTE
     return replace(
@@ -353,7 +371,7 @@ def _read_ago(coded: str, whole: bool) -> TimeParts | None:
                 dated = _timed(TimeParts(day_offset=-round(time.ago_seconds / DAY)), clock)
                 if dated is not None and time.precision_seconds == DAY:
                     time, rest = dated, rest[: clock.start()] + rest[clock.end() :]
-        if _REST.fullmatch(rest) is not None:
+        if _REST.fullmatch(rest.replace("G", " ")) is not None:
             return time
     return None
 

@@ -3,6 +3,7 @@ replaces it with."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
 
@@ -138,15 +139,15 @@ _UNITS = {
 _OTHERS = {
     "A": "am vorm 上午 早上 凌晨 清晨 早晨 午前 오전",
     "P": "pm nachm 下午 晚上 傍晚 夜里 午後 오후",
-    "K12": "noon mittag midi mediodía полдень mezzogiorno 中午 正午",
-    "K00": "midnight mitternacht minuit medianoche полночь mezzanotte 午夜 零时",
-    "G": "vor hace назад fa há atrás geleden temu önce sedan sitten ilya 前 以前 之前 전",
+    "K12": "noon mittag midi mediodía полдень mezzogiorno 中午 正午 정오",
+    "K00": "midnight mitternacht minuit medianoche полночь mezzanotte 午夜 零时 자정",
+    "G": "vor hace назад fa há atrás geleden temu önce sedan sitten 前 以前 之前 전",
     "Q": "ago",
     "N": "mar",
     "J": (
-        "now justnow gerade eben jetzt soeben только что adesso agora teraz şimdi 刚刚 剛剛 刚才"
+        "now gerade eben jetzt soeben только что adesso agora teraz şimdi 刚刚 剛剛 刚才"
         " 剛才 たった今"
-        " 방금 alinstant"
+        " 방금"
     ),
     "V": "last letzte letzten letzter letztes pasado pasada dernier dernière vorige",
     "E": (
@@ -213,6 +214,12 @@ _OFFSET_HOURS = {
     "aest": 10,
     "aedt": 11,
 }
+_ONE_FORM = str.maketrans(
+    "–—‐‑−〜～、،يك’ʼ\u00a0\u202f\u2009\u3000",
+    "------ ,,یک''    ",
+    "\u200b\u200c\u200d\u200e\u200f\ufeff\u00ad",
+)
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 _CHINESE_DIGITS = {c: i for i, c in enumerate("〇一二三四五六七八九")} | {
     "零": 0,
     "两": 2,
@@ -224,6 +231,19 @@ _CHINESE_DIGITS = {c: i for i, c in enumerate("〇一二三四五六七八九")}
 def plain(word: str) -> str:
     """Returns the word without accents: `fév` becomes `fev`."""
     return "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
+
+
+def fold(text: str) -> str:
+    """Returns a text in lower case, with one form for each dash, space, comma, digit and Arabic
+    letter, and without invisible marks.
+
+    >>> fold("٩:٠٥ م"), fold("Tue\u00a04\u200f")
+    ('9:05 م', 'tue 4')
+    """
+    if text.isascii():
+        return text.lower()
+    text = unicodedata.normalize("NFKC", text).translate(_ONE_FORM)
+    return _OTHER_DIGIT.sub(lambda m: str(int(m.group())), text).lower()
 
 
 def _codes() -> Iterator[tuple[str, str]]:
@@ -289,23 +309,30 @@ def chinese_value(text: str) -> int:
 
 
 VOCABULARY = _vocabulary() | {"an": "a", "полчаса": "BU3600;"}
-# phrase of several words or with a punctuation mark inside -> the word that replaces it
+# phrases of several words or with a punctuation mark inside, with their codes
 PHRASES = {
-    "il y a": "ilya",
-    "aujourd'hui": "heute",
-    "aujourd’hui": "heute",
-    "avant-hier": "vorgestern",
-    "day before yesterday": "vorgestern",
-    "à l'instant": "alinstant",
-    "à l’instant": "alinstant",
-    "just now": "justnow",
-    "right now": "justnow",
-    "a few": "few",
-    "hier à": "gestern",
-    "meio-dia": "mittag",
+    "il y a": "G",
+    "aujourd'hui": "R0;",
+    "avant-hier": "R-2;",
+    "day before yesterday": "R-2;",
+    "à l'instant": "J",
+    "just now": "J",
+    "right now": "J",
+    "a few": "F",
+    "hier à": "R-1;",
+    "meio-dia": "K12",
 }
 EAST_ASIAN = frozenset(
     word for word in VOCABULARY if word and not word.isascii() and max(word) >= "ぁ"
 )
 LONGEST_EAST_ASIAN = max(map(len, EAST_ASIAN))
+UNIT_SECONDS = {
+    "second": 1,
+    "minute": 60,
+    "hour": 3600,
+    "day": DAY,
+    "week": WEEK,
+    "month": MONTH,
+    "year": YEAR,
+}
 SHORT_UNITS = {"s": 1, "m": 60, "h": 3600, "d": DAY, "w": WEEK, "mo": MONTH, "y": YEAR}

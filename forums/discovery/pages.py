@@ -19,6 +19,7 @@ from crawlmgr.text.dates_zones import Pair, page_clock, stated_offset
 from crawlmgr.web.bounds import bounded_markup
 from forums.discovery.shapes import page_key
 from forums.reading import PageKind, PageReading
+from forums.reading.dateorder import declared_language
 
 MAX_LINKS = 3000
 MAX_MARKS = 80
@@ -321,14 +322,8 @@ def _language(root: HtmlElement, texts: list[str]) -> str:
     otherwise "en" if at least three times are written in English; otherwise the language of a
     script that makes up more than a fifth of the letters in very short texts (longer ones are by
     users, who may write in another language)."""
-    for element in root.iter("html"):
-        told = (
-            (element.get("lang") or element.get("{http://www.w3.org/XML/1998/namespace}lang") or "")
-            .strip()
-            .lower()
-        )
-        if told:
-            return told
+    if told := declared_language(root):
+        return told
     if sum(len(text) <= 60 and _ENGLISH_TIME.search(text) is not None for text in texts) >= 3:
         return "en"
     letters = "".join(
@@ -350,7 +345,7 @@ def _pairs(root: HtmlElement, texts: Iterable[str], fetched_at: datetime) -> Ite
     """Yields evidence of the time zone: pairs of a time as the site shows it and the true time,
     from a clock on the page, from an exact time next to "5 minutes ago", or from a stated UTC
     offset."""
-    context = DateContext(fetched_at)
+    context = DateContext(fetched_at, language=declared_language(root))
     for text in texts:
         words = page_clock(text) if len(text) < 200 else None
         moment = find_time(words, context) if words else None

@@ -18,7 +18,7 @@ from crawlmgr.web.bounds import READ_TAGS, bounded_markup
 from crawlmgr.web.encoding import decode
 from crawlmgr.web.outline import outline
 from forums.reading.addresses import board_key, thread_key
-from forums.reading.dateorder import is_day_first
+from forums.reading.dateorder import declared_language, is_day_first
 from forums.reading.linkusers import board_spaces, called_users, leads_to_user
 from forums.reading.pagetimes import TimedPage
 from forums.reading.patterns import MAX_ADDRESS, leads_to, patterns
@@ -93,10 +93,11 @@ class Page(TimedPage):
         self.base = self._base()
         part_lines(self.root, self.base)
         part_heads(self.root)
-        shown = outline(self.root)
+        shown, language = outline(self.root), declared_language(self.root)
         if day_first is None:
-            day_first = is_day_first(self.root, shown)
-        super().__init__(shown, DateContext(fetched_at, timezone, day_first))
+            day_first = is_day_first(self.root, shown, language)
+        dates = DateContext(fetched_at, timezone, day_first, language=language)
+        super().__init__(shown, dates)
         self.key = thread_key(url)
         self.pattern = patterns([url])[url]
         self.board_key = board_key(url)

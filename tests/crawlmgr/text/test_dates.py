@@ -353,10 +353,102 @@ def test_evidence_for_the_order_of_day_and_month(texts: list[str], expected: boo
 @pytest.mark.parametrize(
     "text", ["2019. május 5., 14:33", "5 травня 2019 14:33", "ngày 5 tháng 5 năm 2019 14:33"]
 )
-def test_languages_beyond_our_words_through_dateparser(text: str) -> None:
+def test_languages_beyond_our_words_by_their_letters(text: str) -> None:
     moment = parse_time(text, CONTEXT)
     assert moment is not None
     assert moment.value == datetime(2019, 5, 5, 14, 33, tzinfo=UTC)
+
+
+TUESDAY = datetime(2026, 3, 10, 12, tzinfo=UTC)
+DECLARED = """
+hr|1. lis 2025, 14:00|2025-10-01T14:00
+pl|1 lis 2025, 14:00|2025-11-01T14:00
+cs|5. listopadu 2025 21:14|2025-11-05T21:14
+hr|5. listopada 2025. u 21:14|2025-10-05T21:14
+hr|Sat 12 Oct 2024 10:00|2024-10-12T10:00
+ar|٢٢/٩/٢٠٢٥, ٩:٠٥:٤٣ م|2025-09-22T21:05:43
+el|5 Μαρ 2026, 9:14 μ.μ.|2026-03-05T21:14
+fi|22.9.2025 klo 21.05.43|2025-09-22T21:05:43
+fi|eilen klo 11.50|2026-03-09T11:50
+da|22.9.2025 21.05.43|2025-09-22T21:05:43
+da|for 3 timer siden|2026-03-10T09:00
+fr-ca|2025-09-22, 21 h 05 min 43 s|2025-09-22T21:05:43
+sl|1. okt. 2025 ob 14:00|2025-10-01T14:00
+vi|1 Tháng mười 2025, 14:00|2025-10-01T14:00
+vi|Hôm qua, lúc 11:50|2026-03-09T11:50
+id|Kemarin jam 11:50|2026-03-09T11:50
+id|3 jam yang lalu|2026-03-10T09:00
+uk|Сьогодні о 09:15|2026-03-10T09:15
+uk|12 хвилин тому|2026-03-10T11:48
+cs|dnes v 9:15|2026-03-10T09:15
+cs|před 3 hodinami|2026-03-10T09:00
+sk|pred 3 hodinami|2026-03-10T09:00
+el|Χθες, 11:50|2026-03-09T11:50
+el|πριν από 3 ώρες|2026-03-10T09:00
+hu|ma, 9:15|2026-03-10T09:15
+hu|3 órája|2026-03-10T09:00
+th|เมื่อวานนี้ 11:50|2026-03-09T11:50
+th|3 ชั่วโมงที่แล้ว|2026-03-10T09:00
+ar|منذ 3 ساعات|2026-03-10T09:00
+he|לפני 3 שעות|2026-03-10T09:00
+he|לפני שעתיים|2026-03-10T10:00
+ro|acum 25 de minute|2026-03-10T11:35
+ro|mar 10 mar 2026 09:05|2026-03-10T09:05
+et|eile kell 11:50|2026-03-09T11:50
+lv|pirms 3 stundām|2026-03-10T09:00
+ca|fa 3 hores|2026-03-10T09:00
+hi|3 घंटे पहले|2026-03-10T09:00
+bn|৫ মার্চ ২০২৬, ২১:১৪|2026-03-05T21:14
+sr|juče u 11:50|2026-03-09T11:50
+zh-cn|2026年1月5日 中午12:05|2026-01-05T12:05
+zh-cn|2026年1月5日 中午1:30|2026-01-05T13:30
+zh-cn|2026年1月5日 午夜12:05|2026-01-05T00:05
+ja|2026年1月5日 正午12:05|2026-01-05T12:05
+ko|2026년 1월 5일 정오 12:05|2026-01-05T12:05
+fa|۱۴۰۴/۰۶/۳۱، ۲۱:۰۵|2025-09-22T21:05
+fa|۱ مهر ۱۴۰۴ - ۰۸:۱۵|2025-09-23T08:15
+fa|دیروز ۲۱:۰۵|2026-03-09T21:05
+th|23 ก.ย. 2568 เวลา 08:15 น.|2025-09-23T08:15
+th|22 ก.พ. 69 21:05|2026-02-22T21:05
+th|22/09/2568 21:05|2025-09-22T21:05
+zh-tw|民國114年9月22日 21:05|2025-09-22T21:05
+zh-tw|114/10/01 14:00|2025-10-01T14:00
+ja|令和7年9月23日(火) 08:15|2025-09-23T08:15
+ja|R7.10.1 14:00|2025-10-01T14:00
+ja|平成30年9月23日 08:15|2018-09-23T08:15
+en|Tuesday at 5:14 PM|2026-03-03T17:14
+en|Tuesday at 5:14 AM|2026-03-10T05:14
+de|Dienstag, 17:14|2026-03-03T17:14
+ru|вторник, 17:14|2026-03-03T17:14
+zh|周二 17:14|2026-03-03T17:14
+cs|úterý v 17:14|2026-03-03T17:14
+en|Wednesday at 5:14 PM|2026-03-04T17:14
+"""
+
+
+@pytest.mark.parametrize("row", DECLARED.split("\n")[1:-1])
+def test_times_in_the_language_that_a_page_declares(row: str) -> None:
+    language, text, expected = row.split("|")
+    moment = parse_time(text, DateContext(TUESDAY, language=language))
+    assert moment is not None
+    assert moment.value == datetime.fromisoformat(expected).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "row", ["hr|za 3 dana", "sk|o 3 dni", "cs|5 odpovědí", "fi|3 viestiä", "el|12 απαντήσεις"]
+)
+def test_what_is_no_time_in_the_declared_language(row: str) -> None:
+    language, text = row.split("|")
+    assert parse_time(text, DateContext(TUESDAY, language=language)) is None
+
+
+@pytest.mark.parametrize("text", ["Вчора, 11:50", "Χθες, 11:50", "אתמול 11:50", "أمس 11:50"])
+def test_relative_times_count_from_each_time_of_fetching_in_the_site_s_zone(text: str) -> None:
+    for day in (3, 10):
+        context = DateContext(datetime(2026, 3, day, 22, tzinfo=UTC), timezone="Asia/Tokyo")
+        # 22:00 UTC is the next day in Tokyo
+        expected = datetime(2026, 3, day, 2, 50, tzinfo=UTC)
+        assert parse_time(text, context) == Moment(expected, MINUTE)
 
 
 def test_marks_of_direction_are_no_part_of_a_time() -> None:
@@ -404,12 +496,11 @@ def test_chinese_numerals_are_read_back(number: int) -> None:
     assert chinese_value(chinese(number)) == number
 
 
-def test_titles_are_told_from_times_before_any_expression_or_other_reader_is_tried(
+def test_titles_are_told_from_times_before_any_expression_is_tried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tried: list[object] = []
     monkeypatch.setattr(dates_shapes, "_read", lambda coded, whole: tried.append(coded))
-    monkeypatch.setattr(dates, "_dateparser", lambda languages: tried.append)
     for number in range(500):
         assert parse_time(f"title {number} of something else", CONTEXT) is None
         assert parse_time(f"тема {number} о чём-то другом", CONTEXT) is None
@@ -421,7 +512,7 @@ def test_a_very_long_text_is_looked_at_only_in_its_beginning(
 ) -> None:
     looked: list[int] = []
     monkeypatch.setattr(
-        dates_shapes, "canonical", lambda text: looked.append(len(text)) or canonical(text)
+        dates_shapes, "canonical", lambda text, *_: looked.append(len(text)) or canonical(text)
     )
     assert find_time("1 2:3 " * 200_000, CONTEXT) is None
     assert looked == [dates.LONGEST_INSIDE]
