@@ -156,7 +156,8 @@ def _relative(key: str) -> Iterator[str]:
 
 def _with_numbers(info: Mapping[str, Any]) -> Iterable[tuple[str, Sequence[str]]]:
     """Returns the phrases with a number, by keys such as "\\1 hour ago"."""
-    return info.get("relative-type-regex", {}).items()
+    found: Mapping[str, Sequence[str]] = info.get("relative-type-regex", {})
+    return found.items()
 
 
 def _around_numbers(info: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
