@@ -14,20 +14,18 @@ from crawlmgr.services import fetching, hosts
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.budget import OVER_BUDGET
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
-from crawlmgr.web.html import links
 from crawlmgr.web.robots_meta import PageDirectives, directives
 from crawlmgr.web.url import host_key, url_hash
 from forums.discovery import Explorer, FetchedPage, LayoutChange, SiteModel, recheck
-from forums.discovery.pagers import followed
+from forums.discovery.pagers import followed, without_nofollow
 from forums.discovery.pages import PageFacts, facts
-from forums.discovery.shapes import page_key
 from forums.login import leaves, origins
 from forums.models import Board, Site, Thread, Visit
 from forums.reading import PageKind, PageReading, read_page
 from forums.reading.apis import api_address, read_api
 from forums.reading.model import Shapes
 from forums.reading.rules import SiteRules
-from forums.services import layouts, logins, overviews, structures, visits
+from forums.services import doubts, layouts, logins, overviews, structures, visits
 
 # number of threads that each slice compares with the site's model; number of pages of one kind that
 # show a layout change
@@ -202,7 +200,7 @@ class ForumCrawler:
             fits = answer is not None and answer.kind is not PageKind.other
             return Read(answer) if fits else Read(None, no_api=True)
         if response.status != 200:
-            return Read(None)
+            return Read(None, refused=self._barred(run, item, response))
         settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
         asked = (
             directives(response, fetching.PRODUCT)
@@ -227,20 +225,33 @@ class ForumCrawler:
             counts_posts=site.structure.get("counts_posts"),
             known=self._model.known if self._model is not None else Shapes(),
         )
-        if OVER_BUDGET in reading.evidence:
-            return Read(None, refused=OVER_BUDGET)
+        if refused := self._barred(run, item, response, reading):
+            return Read(None, refused=refused)
         if self._model is not None:
             reading = followed(reading, self._model.pager(str(reading.kind)))
         if asked.nofollow:
-            reading = replace(reading, next=None)
+            reading = replace(reading, next=None, numbered=())
         if settings.obey_nofollow:
-            reading = _followed(reading, response)
+            reading = without_nofollow(reading, response.text, response.url)
         change = (
             self._check(run, item, response, reading, expect)
             if expect is not None and item.kind != "overview"
             else None
         )
         return Read(reading, change)
+
+    def _barred(
+        self, run: Run, item: Url, response: FetchResponse, reading: PageReading | None = None
+    ) -> str:
+        """Returns the reason code of a page that takes too long to read, and of one that asks for a
+        login in the place of a list or thread; "" for any other."""
+        if reading is not None and OVER_BUDGET in reading.evidence:
+            return OVER_BUDGET
+        found = reading is not None and reading.records and reading.kind is _expected(item)
+        if found or item.kind == "overview" or response.status not in (200, 401, 403):
+            return ""
+        asks = logins.is_gate(self._load(run), item.kind, item.url, response)
+        return "login_needed" if asks else ""
 
     def _check(
         self, run: Run, item: Url, response: FetchResponse, reading: PageReading, expect: PageKind
@@ -253,7 +264,7 @@ class ForumCrawler:
         seen = sum(kind == str(expect) for kind, _facts in self._seen)
         first = item.group not in self._groups if item.kind == "list" else seen < THREADS_CHECKED
         self._groups |= {item.group} if item.kind == "list" else set()
-        if self._model is None or not (odd or first) or (odd and self._never_had_any(item)):
+        if self._model is None or not (odd or first) or (odd and self._is_no_sign(item)):
             return None
         assert response.fetched_at is not None  # noqa: S101 - see `read`
         page = FetchedPage(
@@ -270,10 +281,12 @@ class ForumCrawler:
         return change
 
     @staticmethod
-    def _never_had_any(item: Url) -> bool:
-        """Tells whether an address is the list of a board that has never had a thread: there, a
-        page without rows is no sign of a changed layout."""
-        return item.kind == "list" and not Thread.objects.filter(board__visits=item.group).exists()
+    def _is_no_sign(item: Url) -> bool:
+        """Tells whether a page without records is no sign of a changed layout: on the list of a
+        board that has never had a thread, and where pages were missing before."""
+        if item.kind == "list":
+            return not Thread.objects.filter(board__visits=item.group).exists()
+        return bool(item.payload.get("mend"))
 
     def store(
         self, run: Run, item: Url, response: FetchResponse, read: Read, now: datetime
@@ -323,7 +336,7 @@ class ForumCrawler:
         ended = stored.counts.get("new", 0) + stored.counts.get("updated", 0)
         # learn the site again, because the model's rule relating reply counts to numbers of posts
         # no longer holds
-        if settings.use_teacher and ended and visits.contradicted(item.group):
+        if settings.use_teacher and ended and doubts.contradicted(item.group):
             again = self._learn_again(run, item, LayoutChange("thread", ("contradiction",)), now)
             stored.links = [*stored.links, *(again.links if again is not None else ())]
         return stored
@@ -475,21 +488,6 @@ def _expected(item: Url) -> PageKind | None:
     if item.kind == "overview":
         return PageKind.index if item.payload.get("index") else None
     return PageKind.threadlist if item.kind == "list" else PageKind.thread
-
-
-def _followed(reading: PageReading, response: FetchResponse) -> PageReading:
-    """Returns the reading without the records and the next page that the page links only with
-    rel=nofollow."""
-    found = links(response.text, response.url)
-    free = {page_key(link.url) for link in found if not link.nofollow}
-    marked = {page_key(link.url) for link in found if link.nofollow} - free
-    if reading.next is not None and page_key(reading.next) in marked:
-        reading = replace(reading, next=None)
-    if reading.kind is PageKind.thread:
-        return reading
-    left = tuple(one for one in reading.records if page_key(one.url) not in marked)
-    # records of one kind, as in `reading`
-    return replace(reading, records=left)  # type: ignore[arg-type]
 
 
 def _boards(run: Run) -> list[Board]:

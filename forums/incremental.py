@@ -12,14 +12,18 @@ meanwhile
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from crawlmgr.text.dates import Moment
+from forums.reading.model import PageReading
 
 FINE_SECONDS = 60
+MOST_AHEAD = 40  # later pages of a thread that are remembered in case that the next one is missing
+MOST_LOST = 20  # pages that a visit names which it could not read
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +65,11 @@ class VisitState:
     """The state of a visit between two list pages; `to_json` and `from_json` are inverse.
 
     `stopped_by` (code of the reason for ending) and `complete` refer to the list. `owing` counts,
-    by reason, threads whose pages could not be read; they stay pending. `doubts` counts doubtful
-    readings by code. `told`: the number of threads that have as many posts as the reply count in
-    their row says, and the number compared. `reach`: time (ISO) before which last replies were too
-    old to fetch, "" in a visit that reads only what is new.
+    by reason, pages of threads that could not be read, `lost` names the first of them as [reason,
+    page number, address]. `doubts` counts doubtful readings by code. `told`: the number of threads
+    that have as many posts as the reply count in their row says, and the number compared. `reach`:
+    time (ISO) before which last replies were too old to fetch, "" in a visit that reads only what
+    is new.
 
     A page may link several candidates for its next page. `spare` lists those not followed, as
     [position ("numbers", "word" …), address]; they are tried if the one followed shows no new rows.
@@ -86,6 +91,7 @@ class VisitState:
     resumed: int = 0
     rechecked: bool = False
     owing: dict[str, int] = field(default_factory=dict)
+    lost: list[list[Any]] = field(default_factory=list)
     spare: list[list[str]] = field(default_factory=list)
     way: str = ""
     proved: str = ""
@@ -96,6 +102,11 @@ class VisitState:
     def doubt(self, code: str) -> None:
         """Counts a doubtful reading of the kind `code`."""
         self.doubts[code] = self.doubts.get(code, 0) + 1
+
+    def owe(self, reason: str, page: int, url: str) -> None:
+        """Counts a page of a thread that could not be read."""
+        self.owing[reason] = self.owing.get(reason, 0) + 1
+        self.lost = [*self.lost, [reason, page, url]][:MOST_LOST]
 
     def to_json(self) -> dict[str, Any]:
         """Returns the state as a JSON-ready dictionary."""
@@ -371,6 +382,44 @@ class Visit:
         if complete:
             self.state.next_url = ""
         return ""
+
+
+def pages_ahead(
+    payload: Mapping[str, Any], page: int, links: PageReading, most: int
+) -> dict[int, str]:
+    """Returns the addresses, by number, of the pages of a thread to read after `page`, up to the
+    number `most`: the next one, and those that the pager names beyond it, in case that the next one
+    cannot be read. If only missing pages of a known thread are asked for once more, these come
+    first."""
+    ahead: dict[int, str] = dict(payload.get("ahead") or ())
+    missed = payload.get("missed")
+    if payload.get("known") or not (links.next or missed):
+        return ahead or ({page + 1: links.next} if links.next else {})
+    numbers = {url: number for number, url in links.numbered}
+    own = links.current or numbers.get(links.next or "", page + 1) - 1
+    named = {number - own + page: url for number, url in links.numbered if number > own}
+    if links.next:
+        named[page + 1] = links.next
+    some = sorted(named.items())
+    found = dict([*some[:MOST_AHEAD], *some[-1:]]) | (ahead if missed else {})
+    return {number: url for number, url in found.items() if number <= most}
+
+
+def page_after(page: int, url: str, ahead: Mapping[int, str]) -> dict[int, str]:
+    """Returns the address of the page after a missing one, by its number, if pagers named only
+    later ones (`ahead`) and the addresses of the two differ in one number; {} otherwise.
+
+    >>> page_after(3, "http://a.org/t/7?start=40", {9: "http://a.org/t/7?start=160"})
+    {4: 'http://a.org/t/7?start=60'}
+    """
+    later = min((number for number in ahead if number > page), default=page + 1)
+    parts, others = (re.split(r"(\d+)", one) for one in (url, ahead.get(later, "")))
+    differ = [at for at, (one, two) in enumerate(zip(parts, others, strict=False)) if one != two]
+    if later == page + 1 or len(parts) != len(others) or len(differ) != 1 or not differ[0] % 2:
+        return {}
+    step, rest = divmod(int(others[differ[0]]) - int(parts[differ[0]]), later - page)
+    parts[differ[0]] = str(int(parts[differ[0]]) + step)
+    return {} if rest or step < 1 else {page + 1: "".join(parts)}
 
 
 def watermark(state: VisitState, started: datetime) -> datetime:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from html import unescape
 from urllib.parse import unquote, urlsplit
 
 import lxml.html
@@ -34,6 +35,10 @@ _FORMS = re.compile(
     r"<(?:form|button|input)\b[^>]{0,2000}?\b(?:form)?action\s*=\s*[\"']?([^\"'\s>]{1,500})", re.I
 )
 _PASSWORD = re.compile(r"<input\b[^>]{0,2000}?\btype\s*=\s*[\"']?password\b", re.I)
+_HEADS = re.compile(
+    r"<(?:title|h[1-4])\b[^>]*>([^<]{0,200}(?:<[^>]{0,200}>[^<]{0,200}){0,4})", re.I
+)
+_TAG = re.compile(r"<[^>]*>")
 _USER = re.compile(r"user|login|name|mail|account|identi", re.I)
 _KEEP = re.compile(r"remember|autologin|cookietime|keep", re.I)
 MAX_CHARACTERS = 3_000_000
@@ -174,6 +179,20 @@ def logged_in(html: str, url: str) -> bool | None:
         return True
     ways_in = any(_IN_WORDS.fullmatch(link.anchor) or _says(_IN, link.url) for link in found)
     return False if ways_in or _PASSWORD.search(page) else None
+
+
+def is_gate(html: str, url: str, asked: str) -> bool | None:
+    """Tells whether the page at `url`, received when `asked` was requested, was sent in place of
+    one that only users may read: it has a login form, and its title, a heading or a redirect says
+    so. None if only the form says so, which may stand on every page of the site; False without a
+    form.
+    """
+    page = html[:MAX_CHARACTERS]
+    if not _PASSWORD.search(page) or login_form(page, url) is None:
+        return False
+    heads = (unescape(_TAG.sub(" ", match[1])) for match in _HEADS.finditer(page))
+    says = _says(_IN, url) and not _says(_IN, asked)
+    return says or any(_IN_WORDS.fullmatch(" ".join(head.split())) for head in heads) or None
 
 
 def cookies_of(text: str) -> dict[str, str]:

@@ -32,6 +32,7 @@ SAID: dict[str, str] = {
     "reread": gettext_noop("every stored page was read again"),
     "no_records": gettext_noop("no threads were recognised on the page"),
     "no_posts": gettext_noop("no posts were recognised on the page"),
+    "login_needed": gettext_noop("the page asks for a login"),
     "layout_changed": gettext_noop(
         "the page layout has changed and could not be learned again; nothing was stored"
     ),
@@ -133,6 +134,9 @@ SAID: dict[str, str] = {
     "all_paused": gettext_noop("All crawling was paused"),
     "all_resumed": gettext_noop("All crawling was resumed"),
     "visit_incomplete": gettext_noop("A visit could not read everything"),
+    "thread_given_up": gettext_noop(
+        "Pages of a thread could not be read in several visits and were given up (reason, address)"
+    ),
     "visit_refused": gettext_noop("A visit could not be started"),
     "site_edited": gettext_noop("A forum was edited"),
     "site_deleted": gettext_noop("A forum was deleted"),

@@ -56,7 +56,8 @@ class PageLinks(NamedTuple):
     `last` (if not among them); `next` is None on the last page, or if no link to the next page was
     found. `next_links` are all addresses that may be the next page, as (origin, address) with the
     origin "numbers", "word" or "head" (`rel=next` in the head): if there are several, only fetching
-    them shows which one is right.
+    them shows which one is right. `numbered` are the pages whose numbers are known, as (number,
+    address) in their order.
     """
 
     next: str | None = None
@@ -64,6 +65,7 @@ class PageLinks(NamedTuple):
     last: str | None = None
     current: int | None = None
     next_links: tuple[tuple[str, str], ...] = ()
+    numbered: tuple[tuple[int, str], ...] = ()
 
 
 def _any_address(_url: str) -> bool:
@@ -110,10 +112,11 @@ def find_pages(
     for number, link in group.links:
         numbered.setdefault(number, link.url)
     last = _last(group, links, numbered)
-    ordered = dict.fromkeys(numbered[number] for number in sorted(numbered))
-    if last is not None:
-        ordered.setdefault(last)
-    return PageLinks(follow, tuple(ordered), last, group.current, offered)
+    if last is not None and last not in numbered.values():
+        numbered[group.page(address(last)) or max(numbered) + 1] = last
+    pages_by_number = tuple(sorted(numbered.items()))
+    ordered = tuple(dict.fromkeys(url for _number, url in pages_by_number))
+    return PageLinks(follow, ordered, last, group.current, offered, pages_by_number)
 
 
 def _base(root: HtmlElement, url: str) -> str:

@@ -6,6 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from crawlmgr.admin import words
 from crawlmgr.admin.views import admin_view, page
 from forums import reads
 from forums.models import Thread
@@ -24,6 +25,10 @@ def thread_page(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404(_("There is no such thread."))
     context = {
         "thread": thread,
+        "missing": [
+            {"number": int(number), "url": url, "why": words.say(reason)}
+            for number, (url, reason) in thread.missing.items()
+        ],
         "slice": reads.posts(thread, request.GET.dict()),
         "zone": reads.zone(thread.site),
         "keep": "",

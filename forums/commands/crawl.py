@@ -12,16 +12,12 @@ from django.core.management.base import CommandError
 from crawlmgr.clock import SYSTEM
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.management import database, foreground
-from crawlmgr.management.base import Result, say, table
+from crawlmgr.management.base import Missing, Result, table
 from crawlmgr.models import Run
 from forums.commands.site_numbers import no_site
 from forums.incremental import VisitState
 from forums.models import Site, Visit
 from forums.services import sites
-
-BOUNDS = ("max_pages", "stopped", "in_doubt", "")
-"""Reasons for which a visit may end early without being a failure. "" means that the visit has not
-ended, because its run has paused."""
 
 
 def run(options: dict[str, Any]) -> Result:
@@ -39,7 +35,7 @@ def run(options: dict[str, Any]) -> Result:
         .select_related("board")
         .order_by("board__position", "board_id")
     )
-    _tell_of_unread(visits, run.label)
+    missing = _missing(visits, run.label)
     boards = [
         {
             "board": visit.board_id,
@@ -82,28 +78,38 @@ def run(options: dict[str, Any]) -> Result:
         document,
         table(header, rows)
         + f"\n{run.requests} requests, {document['seconds']} s, {run.stopped_by}",
+        missing=missing,
     )
 
 
-def _tell_of_unread(visits: Sequence[Visit], name: str) -> None:
-    """Prints how many boards have a list of threads that could not be read to its end, with the
-    reasons; nothing if there are none. Raises CommandError if not one list page of any board could
-    be read. Messages begin with `name`.
+def _missing(visits: Sequence[Visit], name: str) -> list[Missing]:
+    """Returns what the visits could not read: lists of threads and pages of threads, by reason.
+    Raises CommandError, with a message that begins with `name`, if not one list page of any board
+    could be read.
     """
-    left = [visit for visit in visits if not visit.complete and visit.stopped_by not in BOUNDS]
-    if not left:
-        return
-    reasons = ", ".join(
-        f"{reason} ({number})"
-        for reason, number in Counter(visit.stopped_by for visit in left).most_common()
-    )
-    unread = [visit for visit in left if not VisitState.from_json(visit.state).pages_read]
-    if len(unread) == len(visits):
+    states = [(visit, VisitState.from_json(visit.state)) for visit in visits]
+    lists: dict[str, list[str]] = {}
+    pages: dict[str, list[str]] = {}
+    counts: Counter[str] = Counter()
+    for visit, state in states:
+        if not visit.complete and visit.stopped_by not in state.owing:
+            lists.setdefault(visit.stopped_by or "paused", []).append(visit.board.name)
+        for reason, number, url in state.lost:
+            pages.setdefault(reason, []).append(f"page {number} of {url}")
+        counts.update(state.owing)
+    if lists and not any(state.pages_read or visit.complete for visit, state in states):
+        reasons = ", ".join(f"{reason} ({len(names)})" for reason, names in lists.items())
         raise CommandError(f"{name}: no board could be read: {reasons}")
-    say(
-        f"{name}: {len(left)} of {len(visits)} boards could not be read to their end, {len(unread)}"
-        f" not at all: {reasons}"
-    )
+    return [
+        *(
+            Missing("boards", len(names), f"{one}: {', '.join(names)}")
+            for one, names in lists.items()
+        ),
+        *(
+            Missing("pages of threads", count, f"{one}: {'; '.join(pages.get(one, ()))}")
+            for one, count in counts.items()
+        ),
+    ]
 
 
 def _settings(options: dict[str, Any]) -> dict[str, Any]:

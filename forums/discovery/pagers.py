@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from crawlmgr.web.html import links
 from forums.discovery.pages import PageFacts
 from forums.discovery.shapes import page_key
 from forums.reading import PageKind, PageReading, PostRecord, ThreadRecord, thread_key
@@ -91,6 +92,22 @@ def followed(reading: PageReading, source: str) -> PageReading:
     """Returns the reading with `next` taken from the link at position `source`; `next` is None if
     the page has no link there. Unchanged if `source` is ""."""
     return replace(reading, next=dict(reading.next_links).get(source)) if source else reading
+
+
+def without_nofollow(reading: PageReading, html: str, url: str) -> PageReading:
+    """Returns the reading of the page at `url` without the records and the further pages that it
+    links only with rel=nofollow."""
+    found = links(html, url)
+    free = {page_key(link.url) for link in found if not link.nofollow}
+    marked = {page_key(link.url) for link in found if link.nofollow} - free
+    if reading.next is not None and page_key(reading.next) in marked:
+        reading = replace(reading, next=None)
+    numbered = tuple(one for one in reading.numbered if page_key(one[1]) not in marked)
+    if reading.kind is PageKind.thread:
+        return replace(reading, numbered=numbered)
+    left = tuple(one for one in reading.records if page_key(one.url) not in marked)
+    # records of one kind, as in `reading`
+    return replace(reading, records=left, numbered=numbered)  # type: ignore[arg-type]
 
 
 def with_next_links(pages: Iterable[PageFacts], sources: Mapping[PageKind, str]) -> list[PageFacts]:

@@ -152,7 +152,8 @@ class Thread(models.Model):
 
     `signature` is the change signature of its row when last seen in a list. `pending` is set in the
     transaction that detects a change and cleared in the one that stores the thread's last page, so
-    that no detected change is lost. `misses`: failed fetches since the last successful one.
+    that no detected change is lost. `misses`: fetches in a row in which pages were missing; after a
+    number of them the thread is given up. `missing`: these pages, {number: [address, reason]}.
     """
 
     site = models.ForeignKey(Site, models.CASCADE, related_name="all_threads")
@@ -169,6 +170,7 @@ class Thread(models.Model):
     signature = models.JSONField(default=dict, blank=True)
     pending = models.BooleanField(default=False)
     misses = models.PositiveSmallIntegerField(default=0)
+    missing = models.JSONField(default=dict, blank=True)
     last_page_url = models.TextField(blank=True)
     previous_page_url = models.TextField(blank=True)
     last_page = models.PositiveIntegerField(default=0)

@@ -96,13 +96,14 @@ class PageReading:
     `doubts` are the reasons for doubt in words. `next`, `last` and `pages` are the addresses of the
     next, the last and all linked pages of the same list or thread, `current` is this page's number.
     `next_links` are (source, address) pairs of all links that may lead to the next page; the source
-    is `numbers`, `word` or `head` (`<head>` of the document). `boards` are sub-boards, on an index
-    or above a list of threads. `board_url` is the address of the board whose threads the page
-    lists. `confidence` in [0, 1] is the probability that exactly the right records were found.
-    `sort` is "last_reply" or "created" if the list's order shows it, otherwise None. `evidence`
-    holds short codes of what decided the reading. `utc_offsets` gives, for each time written with a
-    UTC offset, that offset in seconds: the site's own time, for display and for guessing its zone.
-    `shapes` are the shapes of the links on a list of threads (see `shapes_of`).
+    is `numbers`, `word` or `head` (`<head>` of the document). `numbered` are the pages whose
+    numbers are known, as (number, address). `boards` are sub-boards, on an index or above a list of
+    threads. `board_url` is the address of the board whose threads the page lists. `confidence` in
+    [0, 1] is the probability that exactly the right records were found. `sort` is "last_reply" or
+    "created" if the list's order shows it, otherwise None. `evidence` holds short codes of what
+    decided the reading. `utc_offsets` gives, for each time written with a UTC offset, that offset
+    in seconds: the site's own time, for display and for guessing its zone. `shapes` are the shapes
+    of the links on a list of threads (see `shapes_of`).
     """
 
     kind: PageKind
@@ -124,3 +125,4 @@ class PageReading:
     evidence: tuple[str, ...] = ()
     utc_offsets: tuple[tuple[datetime, int], ...] = ()
     shapes: Shapes = Shapes()
+    numbered: tuple[tuple[int, str], ...] = ()

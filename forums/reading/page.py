@@ -174,6 +174,7 @@ def _regions(
         pages=links.pages,
         last=links.last,
         current=links.current,
+        numbered=links.numbered,
         engine=engine,
         confidence=doubt.confidence,
         complete=doubt.complete and not page.is_cut,

@@ -10,8 +10,8 @@ from typing import Any
 from django.db.models import F
 
 from forums.incremental import VisitState
-from forums.models import Board, Doubt, Site
-from forums.services import structures
+from forums.models import Board, Doubt, Site, Thread, Visit
+from forums.services import structures, threads
 
 # a claim of the model that fails is recorded as a doubt only if it was tested in at least this many
 # cases
@@ -114,6 +114,38 @@ def after_visit(board: Board, state: VisitState, now: datetime) -> bool:
     elif of:
         gone(board.site_id, "counts_differ", [subject])
     return contradicted
+
+
+def contradicted(visit_id: int | None) -> bool:
+    """Tells whether most threads compared in a visit contradict the site model's rule that relates
+    the reply count in a list to the number of posts. False if the visit does not exist, the rule is
+    unconfirmed, or too few threads were compared.
+    """
+    visit = Visit.objects.filter(pk=visit_id).select_related("board__site").first()
+    if visit is None:
+        return False
+    kept, of = VisitState.from_json(visit.state).told
+    held = [
+        one for one in visit.board.site.structure.get("lessons") or () if one["claim"] == "replies"
+    ]
+    held = [one for one in held if one["of"] >= FEWEST and one["kept"] >= HOLDS * one["of"]]
+    return bool(held) and of >= FEWEST_OF_VISIT and kept < CONTRADICTED * of
+
+
+def compare(visit: Visit, thread: Thread, complete: bool) -> None:
+    """Compares the number of stored posts of a thread with that in its row, and counts the result
+    in the visit's state. A page that was read incompletely is noted as doubtful unless the numbers
+    agree."""
+    state = VisitState.from_json(visit.state)
+    agrees = threads.agrees(thread, visit.board.site.structure.get("counts_posts"))
+    if agrees is None and complete:
+        return
+    if agrees is not None:
+        state.told = [state.told[0] + agrees, state.told[1] + 1]
+    if not complete and not agrees:
+        state.doubt("posts_left_out")
+    visit.state = state.to_json()
+    Visit.objects.filter(pk=visit.pk).update(state=visit.state)
 
 
 def _add(site_id: int, claim: str, kept: int, of: int, now: datetime) -> None:

@@ -7,17 +7,18 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from crawlmgr.models import Run, Url
-from crawlmgr.services import events, vault
+from crawlmgr.models import Page, Run, Url
+from crawlmgr.services import archive, events, vault
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.document.forms import submission
 from crawlmgr.web.exchange import FetchRequest, FetchResponse, Hop
-from crawlmgr.web.url import UrlError, canonical, host_key
+from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from forums import login
-from forums.models import LoginMethod, LoginState, Site, SiteLogin
+from forums.models import Board, LoginMethod, LoginState, Site, SiteLogin, Thread
 from forums.services import structures
 
 PRIORITY = 2e6  # priority of the login's requests: before all other addresses of a run
+PAGES_COMPARED = 8  # stored pages that are searched for a login form at most
 FORM, SEND, CHECK = "login", "login-send", "login-check"
 KINDS = frozenset((FORM, SEND, CHECK))
 
@@ -125,6 +126,26 @@ def cookies_for(url: str) -> dict[str, str]:
         return vault.unseal(found.session)
     except vault.Unreadable:
         return {}
+
+
+def is_gate(site: Site, kind: str, url: str, response: FetchResponse) -> bool:
+    """Tells whether a page that was sent for the list or thread (`kind`) at `url` only asks for a
+    login. A login form alone says so if stored pages of the same kind, or other pages of the site,
+    have none."""
+    gate = login.is_gate(response.text, response.url, url)
+    if gate is not None:
+        return gate
+    fetched = Thread.objects.filter(site=site, fetched_at__isnull=False).order_by("-fetched_at")
+    others = Board.objects.filter(site=site) if kind == "list" else fetched
+    addresses = list(others.exclude(url=url).values_list("url", flat=True)[:PAGES_COMPARED])
+    stored = Page.objects.filter(host_id=site.host_id, status=200, warc__isnull=False)
+    stored = stored.exclude(url_hash=url_hash(url)).select_related("warc").order_by("-id")
+    alike = stored.filter(url_hash__in=[url_hash(one) for one in addresses])
+    for page in alike[:PAGES_COMPARED] or stored[:PAGES_COMPARED]:
+        record = archive.read_page(page)
+        if record is not None and login.login_form(record.text, page.url) is None:
+            return True
+    return False
 
 
 class Membership:

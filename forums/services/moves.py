@@ -136,6 +136,7 @@ def follow(site_id: int, rows: Iterable[Shown]) -> int:
             last_page_url="",
             previous_page_url="",
             last_page=1,
+            missing={},
             gone_at=None,
         )
     return len(pairs)

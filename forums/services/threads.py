@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.db.models import F, Max, Min
 from django.db.models.functions import Greatest
@@ -20,6 +21,8 @@ MISSES_ALLOWED = 5
 # a list agrees with a thread that has up to this many more stored posts: they may be newer than the
 # list
 ARRIVED_SINCE = 2
+# pages of a thread that could not be read: (number, address, reason)
+Missing = Sequence[tuple[int, str, str]]
 MAX_REPLIES = (
     2**31 - 1
 )  # largest number that the column can store; if a page claims more, this number is stored
@@ -120,6 +123,16 @@ def _adds_nothing(moment: Moment, known: datetime) -> bool:
     return moment.relative or moment.value <= known < moment.value + timedelta(
         seconds=moment.precision_seconds
     )
+
+
+def signatures(board: Board, keys: list[str], since: datetime | None) -> dict[str, Any]:
+    """Returns the signatures, by key, of those threads that are stored. With a bound `since` on
+    their age, threads that were skipped as too old are left out: they are fetched if they are
+    recent enough by now."""
+    stored = Thread.objects.filter(site_id=board.site_id, key__in=keys)
+    if since is not None and board.watermark is not None:
+        stored = stored.exclude(fetched_at__isnull=True, pending=False)
+    return dict(stored.values_list("key", "signature"))
 
 
 def _boards_of(site_id: int) -> dict[str, int]:
@@ -392,16 +405,25 @@ def set_opening(thread: Thread, records: Sequence[PostRecord]) -> None:
         Thread.objects.filter(pk=thread.pk).update(**values)
 
 
-def fetched(thread: Thread, now: datetime, pages: Mapping[str, object]) -> bool:
-    """Marks a thread as fetched and no longer pending. pages: fields of the thread to set, its last
-    page's address and number. Returns whether this was its first fetch."""
+def fetched(
+    thread: Thread,
+    now: datetime,
+    pages: Mapping[str, object],
+    missing: Missing = (),
+    *,
+    again: bool = False,
+) -> bool:
+    """Marks a thread as fetched: pending no longer, unless pages are `missing` (see `_owed`).
+    pages: fields of the thread to set, its last page's address and number; again: the pages missing
+    before were asked for. Returns whether this was its first fetch."""
     first = thread.fetched_at is None
     newest = Post.objects.filter(thread=thread, gone_at__isnull=True).aggregate(at=Max("posted"))[
         "at"
     ]
+    given_up = thread.missing if thread.misses >= MISSES_ALLOWED and not again else {}
     values: dict[str, object] = {
-        "pending": False,
-        "misses": 0,
+        **(_owed(thread, missing, given_up) if missing else {"pending": False}),
+        **({} if missing or given_up else {"misses": 0, "missing": {}}),
         "fetched_at": now,
         "gone_at": None,
         **pages,
@@ -415,13 +437,11 @@ def fetched(thread: Thread, now: datetime, pages: Mapping[str, object]) -> bool:
     return first
 
 
-def same_again(thread: Thread, page: int, records: Sequence[PostRecord]) -> bool:
-    """Tells whether a page of a thread only shows posts that are stored for the page before it."""
+def same_again(thread: Thread, before: int, records: Sequence[PostRecord]) -> bool:
+    """Tells whether a page of a thread only shows posts that are stored for its page `before`."""
     keys = set(post_keys(records))
-    before = Post.objects.filter(
-        thread=thread, page=page - 1, gone_at__isnull=True, key__in=keys
-    ).count()
-    return before == len(keys) > 0
+    known = Post.objects.filter(thread=thread, page=before, gone_at__isnull=True, key__in=keys)
+    return known.count() == len(keys) > 0
 
 
 def all_stored(thread: Thread) -> bool:
@@ -444,12 +464,30 @@ def agrees(thread: Thread, counts_posts: bool | None) -> bool | None:
     return least <= stored <= thread.replies + 1 + ARRIVED_SINCE
 
 
-def missed(thread: Thread, now: datetime, *, gone: bool) -> None:
-    """Handles a fetch of a thread without result: marks it as deleted (`gone`: 404, 410), otherwise
-    leaves it pending for the next visits; after MISSES_ALLOWED such fetches in a row it is pending
-    no longer."""
-    if gone:
-        Thread.objects.filter(pk=thread.pk).update(pending=False, gone_at=now)
-        return
+def gone(thread: Thread, now: datetime) -> None:
+    """Marks a thread as deleted on its site."""
+    Thread.objects.filter(pk=thread.pk).update(pending=False, gone_at=now)
+
+
+def missed(thread: Thread, missing: Missing) -> None:
+    """Notes that no page of a thread could be read."""
+    Thread.objects.filter(pk=thread.pk).update(**_owed(thread, missing, thread.missing))
+
+
+def _owed(
+    thread: Thread, missing: Missing, before: Mapping[str, Sequence[str]]
+) -> dict[str, object]:
+    """Returns the fields of a thread of which pages are missing, beside those of `before`. It stays
+    pending for the next visits; after MISSES_ALLOWED such fetches in a row it is given up."""
     misses = thread.misses + 1
-    Thread.objects.filter(pk=thread.pk).update(misses=misses, pending=misses < MISSES_ALLOWED)
+    pages = {str(number): [url, reason] for number, url, reason in missing}
+    return {
+        "misses": min(misses, MISSES_ALLOWED),
+        "pending": misses < MISSES_ALLOWED,
+        "missing": {**before, **pages},
+    }
+
+
+def is_given_up(thread: Thread) -> bool:
+    """Tells whether another fetch of a thread of which pages are missing would be the last one."""
+    return thread.misses + 1 >= MISSES_ALLOWED

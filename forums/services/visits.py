@@ -32,11 +32,8 @@ from forums.services import (
     threads,
 )
 
-# reasons that do not count as failed fetches: the thread is deleted, not accessible, or not to be
-# indexed
-NO_FAULT = frozenset(
-    {"http_401", "http_403", "http_404", "http_410", "http_451", "robots", "robots_meta"}
-)
+# reasons why a guest may not read a thread: no fault that an operator has to look at
+BARRED = frozenset({"http_401", "http_403", "http_451", "login_needed", "robots", "robots_meta"})
 # distance between the priorities of two boards' requests, so that the boards are visited one after
 # another
 STEP = 10.0
@@ -81,13 +78,19 @@ def begin(
 
 
 def thread_link(visit_id: int, thread: Thread, priority: float) -> NewUrl:
-    again = thread.fetched_at is not None and thread.last_page_url
-    payload = {
-        "thread": thread.pk,
-        "page": max(1, thread.last_page) if again else 1,
-        "found": False,
-    }
-    return _page_link(thread.last_page_url if again else thread.url, visit_id, payload, priority)
+    """Returns the request of the first page to read of a thread: its first one, or that which was
+    the last one, after the pages that were missing from earlier visits."""
+    payload: dict[str, Any] = {"thread": thread.pk, "page": 1, "found": False}
+    missing = thread.missing if thread.misses < threads.MISSES_ALLOWED else {}
+    payload |= {"mend": True} if missing else {}
+    if thread.fetched_at is None or not thread.last_page_url:
+        return _page_link(thread.url, visit_id, payload, priority)
+    last = [max(1, thread.last_page), thread.last_page_url]
+    first, *ahead = sorted([*([int(number), one[0]] for number, one in missing.items()), last])
+    payload |= {"page": first[0]} | (
+        {"known": True, "end": last, "ahead": ahead} if missing else {}
+    )
+    return _page_link(first[1], visit_id, payload, priority)
 
 
 def _page_link(url: str, visit_id: int, payload: dict[str, Any], priority: float) -> NewUrl:
@@ -151,7 +154,7 @@ def store_list(
     rows = [(threads.to_row(record), record) for record in records]
     if limits.since is not None:
         walk.state.reach = limits.since.isoformat()
-    known = _known(visit.board, [row.key for row, _r in rows], limits.since)
+    known = threads.signatures(visit.board, [row.key for row, _r in rows], limits.since)
     since = _fetched_since(visit, list(known))
     decision = walk.read(
         item.url, [row for row, _r in rows], reading.next, known, since, _rivals(reading, settings)
@@ -204,16 +207,6 @@ def store_list(
     outcome.counts["unchanged"] = outcome.counts.get("unchanged", 0) + len(decision.unchanged)
     outcome.title = reading.title
     return outcome
-
-
-def _known(board: Board, keys: list[str], since: datetime | None) -> dict[str, Any]:
-    """Returns the signatures, by key, of those threads that are stored. With a bound `since` on
-    their age, threads that were skipped as too old are left out: they are fetched if they are
-    recent enough by now."""
-    stored = Thread.objects.filter(site_id=board.site_id, key__in=keys)
-    if since is not None and board.watermark is not None:
-        stored = stored.exclude(fetched_at__isnull=True, pending=False)
-    return dict(stored.values_list("key", "signature"))
 
 
 def _rivals(reading: PageReading, settings: CrawlSettings) -> Sequence[tuple[str, str]]:
@@ -302,20 +295,17 @@ def store_thread(
     if reading is None or response.status != 200 or not records:
         reason = f"http_{response.status}" if response.status != 200 else "no_posts"
         return thread_failed(run, item, reason, now, response=response)
-    if page > 1 and not item.payload.get("back") and threads.same_again(thread, page, records):
-        return _no_next_page(run, visit, thread, item, response, now)
+    end = item.payload.get("end")
+    before = end[0] if end and end[0] != page else page - 1
     _add(visit, item, response)
+    if page > 1 and not item.payload.get("back") and threads.same_again(thread, before, records):
+        return _no_next_page(run, visit, thread, item, now)
     stored = threads.store_page(thread, page, records, now)
     delays.note(visit, stored.arrivals, now)
     if page == 1:
         threads.set_opening(thread, records)
     found = bool(item.payload.get("found")) or bool(stored.new or stored.altered)
-    payload = {
-        "thread": thread.pk,
-        "page": page,
-        "found": found,
-        "back": item.payload.get("back", False),
-    }
+    payload = {**item.payload, "found": found, "end": max([page, item.url], end or [0, ""])}
     outcome = Stored(counts={"items": stored.new}, title=reading.title)
     Visit.objects.filter(pk=visit.pk).update(posts_new=F("posts_new") + stored.new)
     lost = (
@@ -323,68 +313,81 @@ def store_thread(
         and not stored.known
         and page > 1
         and page == thread.last_page
-        and not payload["back"]
+        and not (payload.get("back") or payload.get("mend"))
     )
     if lost:
         back = thread.previous_page_url or thread.url
         where = page - 1 if thread.previous_page_url else 1
-        outcome.links = [
-            _page_link(back, visit.pk, {**payload, "page": where, "back": True}, item.priority)
-        ]
-    elif reading.next and page < settings.max_thread_pages:
-        spare = [url for _source, url in _rivals(reading, settings) if url != reading.next]
-        further = {**payload, "page": page + 1, **({"spare": spare} if spare else {})}
-        outcome.links = [_page_link(reading.next, visit.pk, further, item.priority + 0.01)]
-    if (
-        outcome.links
-        and not Url.objects.filter(run=run, key_hash=url_hash(outcome.links[0].key)).exists()
-    ):
+        payload |= {"back": True, "end": None, "ahead": ()}
+        outcome.links = _first_unasked(run, visit, item, payload, {where: back})
+    else:
+        rivals = [url for _source, url in _rivals(reading, settings) if url != reading.next]
+        payload["spare"] = () if payload.get("missed") else rivals
+        ahead = incremental.pages_ahead(payload, page, reading, settings.max_thread_pages)
+        outcome.links = _first_unasked(run, visit, item, payload, ahead)
+    if outcome.links:
         if not lost:
             Thread.objects.filter(pk=thread.pk).update(previous_page_url=item.url)
         return outcome
-    outcome.links = ()
-    _thread_done(visit, thread, (item.url, page), found, outcome, now, complete=reading.complete)
+    _thread_done(visit, thread, payload, outcome, now, complete=reading.complete)
     finish_if_done(run, visit, item, now)
     return outcome
 
 
-def _no_next_page(
-    run: Run, visit: Visit, thread: Thread, item: Url, response: FetchResponse | None, now: datetime
-) -> Stored:
+def _first_unasked(
+    run: Run, visit: Visit, item: Url, payload: Mapping[str, Any], pages: Mapping[int, str]
+) -> Sequence[NewUrl]:
+    """Returns the request of the first of these pages of a thread that this run has not asked for;
+    () if there is none. The others are kept in its payload."""
+    links = [
+        _page_link(url, visit.pk, {**payload, "page": number}, item.priority + 0.01)
+        for number, url in sorted(pages.items())
+    ]
+    hashes = [url_hash(link.key) for link in links]
+    asked = set(Url.objects.filter(run=run, key_hash__in=hashes).values_list("key_hash", flat=True))
+    left = [link for link, key in zip(links, hashes, strict=True) if key not in asked]
+    rest = [[link.payload["page"], link.url] for link in left[1:]]
+    return [replace(link, payload={**link.payload, "ahead": rest}) for link in left[:1]]
+
+
+def _no_next_page(run: Run, visit: Visit, thread: Thread, item: Url, now: datetime) -> Stored:
     """Handles a supposed next page of a thread that shows the same posts again, or none. Another
     candidate linked on the previous page is tried; if none is left, the previous page was the last.
     """
     page = int(item.payload["page"])
     outcome = Stored(reason="no_next_page")
-    spare = list(item.payload.get("spare", ()))
+    spare = list(item.payload.get("spare") or ())
     if spare:
         payload = {**item.payload, "spare": spare[1:]}
-        outcome.links = [_page_link(spare[0], visit.pk, payload, item.priority)]
-        if not Url.objects.filter(run=run, key_hash=url_hash(outcome.links[0].key)).exists():
-            return outcome
-        outcome.links = ()
-    last = (thread.previous_page_url or thread.url, page - 1)
-    _thread_done(visit, thread, last, bool(item.payload.get("found")), outcome, now)
-    finish_if_done(run, visit, item, now)
+        outcome.links = _first_unasked(run, visit, item, payload, {page: spare[0]})
+    if not outcome.links:
+        end = item.payload.get("end") or [page - 1, thread.previous_page_url or thread.url]
+        _thread_done(visit, thread, {**item.payload, "end": end}, outcome, now)
+        finish_if_done(run, visit, item, now)
     return outcome
 
 
 def _thread_done(
     visit: Visit,
     thread: Thread,
-    last: tuple[str, int],
-    found: bool,
+    payload: Mapping[str, Any],
     outcome: Stored,
     now: datetime,
     *,
     complete: bool = True,
 ) -> None:
-    """Marks a thread as fetched after its last page was read (`last`: the page's address and
-    number), compares the count in its row with its posts, and counts it in the visit and in
-    `outcome`. found: new or changed posts were found; complete: the page reader left out no posts
-    of the page."""
-    first = threads.fetched(thread, now, {"last_page_url": last[0], "last_page": last[1]})
-    _compare(visit, thread, complete, now)
+    """Marks a thread as fetched after its last page was read (`end` in the payload: the page's
+    number and address), compares the count in its row with its posts, and counts it in the visit
+    and in `outcome`. `found` in the payload: new or changed posts were found; `missed`: pages that
+    could not be read; complete: the page reader left out no posts of the page."""
+    last = {"last_page": payload["end"][0], "last_page_url": payload["end"][1]}
+    missed = payload.get("missed") or ()
+    first = threads.fetched(thread, now, last, missed, again=bool(payload.get("mend")))
+    if missed:
+        _owe(visit, thread, missed, now)
+    else:
+        doubts.compare(visit, thread, complete)
+    found = bool(payload.get("found"))
     deltas = {"fetched": 1, "changed": int(found), "new" if first else "updated": 1}
     Visit.objects.filter(pk=visit.pk).update(
         **{name: F(name) + delta for name, delta in deltas.items()}
@@ -392,77 +395,61 @@ def _thread_done(
     outcome.counts["new" if first else "updated"] = 1
 
 
-def contradicted(visit_id: int | None) -> bool:
-    """Tells whether most threads compared in a visit contradict the site model's rule that relates
-    the reply count in a list to the number of posts. False if the visit does not exist, the rule is
-    unconfirmed, or too few threads were compared.
-    """
-    visit = Visit.objects.filter(pk=visit_id).select_related("board__site").first()
-    if visit is None:
-        return False
-    kept, of = incremental.VisitState.from_json(visit.state).told
-    held = [
-        one for one in visit.board.site.structure.get("lessons") or () if one["claim"] == "replies"
-    ]
-    held = [
-        one
-        for one in held
-        if one["of"] >= doubts.FEWEST and one["kept"] >= doubts.HOLDS * one["of"]
-    ]
-    return bool(held) and of >= doubts.FEWEST_OF_VISIT and kept < doubts.CONTRADICTED * of
-
-
-def _compare(visit: Visit, thread: Thread, complete: bool, now: datetime) -> None:
-    """Compares the number of stored posts of a thread with that in its row, and counts the result
-    in the visit's state. A page that was read incompletely is noted as doubtful unless the numbers
-    agree."""
-    state = incremental.VisitState.from_json(visit.state)
-    agrees = threads.agrees(thread, visit.board.site.structure.get("counts_posts"))
-    if agrees is None and complete:
-        return
-    if agrees is not None:
-        state.told = [state.told[0] + agrees, state.told[1] + 1]
-    if not complete and not agrees:
-        state.doubt("posts_left_out")
-    visit.state = state.to_json()
-    Visit.objects.filter(pk=visit.pk).update(state=visit.state)
-
-
 def thread_failed(
     run: Run, item: Url, reason: str, now: datetime, *, response: FetchResponse | None = None
 ) -> Stored:
-    """Handles a thread page that could not be read. If it is not the first page and has
-    disappeared, the page before it (or the first) is requested, once. If it is not the first and
-    has no posts, the thread may just have no further page (see `_no_next_page`). Any other failure
-    is recorded."""
+    """Handles a thread page that could not be read. The thread goes on with the pages that pagers
+    named after it; what is missing is noted with its reason, except for a page without posts or
+    without address where the thread has as many posts as its row says. If the first page that was
+    asked for is not the thread's first and has disappeared, an earlier one is requested."""
     visit = _load(item, now)
     thread = Thread.objects.get(pk=item.payload["thread"])
     vanished = reason in ("http_404", "http_410")
     _add(visit, item, response, failed=0 if vanished else 1)
-    page = int(item.payload["page"])
+    page, end = int(item.payload["page"]), item.payload.get("end")
     outcome = Stored(state=UrlState.FAILED, reason=reason)
-    if vanished and page > 1 and not item.payload.get("back"):
-        back = thread.previous_page_url if thread.previous_page_url != item.url else ""
-        where = page - 1 if back else 1
-        payload = {"thread": thread.pk, "page": where, "found": True, "back": True}
-        outcome.links = [_page_link(back or thread.url, visit.pk, payload, item.priority)]
+    if vanished and page > 1 and not end:
+        back = "" if item.payload.get("back") else thread.previous_page_url
+        earlier = {page - 1: back} if back and back != item.url else {1: thread.url}
+        payload = {**item.payload, "found": True, "back": True}
+        outcome.links = _first_unasked(run, visit, item, payload, earlier)
+        if outcome.links:
+            return outcome
+    ahead = dict(item.payload.get("ahead") or ())
+    empty = page > 1 and (reason == "no_posts" or vanished)
+    counted = empty and threads.all_stored(thread)
+    no_more = item.payload.get("spare") or (counted and not ahead)
+    if empty and no_more and not item.payload.get("back"):
+        return _no_next_page(run, visit, thread, item, now)
+    missed = [*(item.payload.get("missed") or ())]
+    missed += [] if counted else [[page, item.url, reason]]
+    payload = {**item.payload, "missed": missed, "spare": ()}
+    ahead |= incremental.page_after(page, item.url, ahead)
+    outcome.links = _first_unasked(run, visit, item, payload, ahead)
+    if outcome.links:
         return outcome
-    if (
-        reason == "no_posts"
-        and page > 1
-        and not item.payload.get("back")
-        and (item.payload.get("spare") or threads.all_stored(thread))
-    ):
-        return _no_next_page(run, visit, thread, item, response, now)
-    threads.missed(thread, now, gone=vanished)
-    if reason not in NO_FAULT:
-        state = incremental.VisitState.from_json(visit.state)
-        code = reason.partition(":")[0]
-        state.owing[code] = state.owing.get(code, 0) + 1
-        visit.state = state.to_json()
-        Visit.objects.filter(pk=visit.pk).update(state=visit.state)
+    if end:
+        _thread_done(visit, thread, payload, outcome, now)
+    elif vanished:
+        threads.gone(thread, now)
+    else:
+        threads.missed(thread, missed)
+        _owe(visit, thread, missed, now)
     finish_if_done(run, visit, item, now)
     return outcome
+
+
+def _owe(visit: Visit, thread: Thread, missed: threads.Missing, now: datetime) -> None:
+    """Counts the pages of a thread that could not be read in the visit's state, each with its
+    reason, and tells that the thread is given up if it was asked for often enough."""
+    state = incremental.VisitState.from_json(visit.state)
+    for number, url, reason in missed:
+        state.owe(reason.partition(":")[0], number, url)
+    visit.state = state.to_json()
+    Visit.objects.filter(pk=visit.pk).update(state=visit.state)
+    if threads.is_given_up(thread):
+        text = "; ".join(f"{reason} {url}" for _number, url, reason in missed)
+        events.warn("thread_given_up", text[:300], now=now, run_id=visit.run_id)
 
 
 def finish_if_done(run: Run, visit: Visit, item: Url | None, now: datetime) -> None:
@@ -526,7 +513,7 @@ def finish(visit: Visit, now: datetime) -> None:
         stopped_by=stopped_by[:60],
         state=state.to_json(),
     )
-    if not complete and stopped_by not in ("max_pages", "stopped", "in_doubt"):
+    if not complete and stopped_by not in ("max_pages", "stopped", "in_doubt", *BARRED):
         events.warn("visit_incomplete", f"{board.name}: {stopped_by}", now=now, run_id=visit.run_id)
 
 
