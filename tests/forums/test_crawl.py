@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from crawlmgr import engine
-from crawlmgr.models import Page, Run, RunState, Url
+from crawlmgr.models import Event, Page, Run, RunState, Url
 from crawlmgr.services import hosts, runs
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
 from forums.reading import PageKind, PageReading
@@ -387,14 +387,15 @@ def test_pages_are_archived_and_read_back(server: ForumServer) -> None:
     assert archive.check()["ok"]
 
 
-def test_a_thread_that_is_kept_from_guests_leaves_the_visit_complete(server: ForumServer) -> None:
+def test_a_thread_that_is_kept_from_guests_is_told(server: ForumServer) -> None:
     site = added(server)
     hidden = b"<html><title>Error</title><p>You are not allowed to see this.</p></html>"
     server.forum.on_request = lambda path: (
         (403, {"content-type": "text/html"}, hidden) if path == "/topic/3" else None
     )
     run = crawl(site, history_days=400)
-    assert run.stopped_by == "complete"
+    assert run.stopped_by == "incomplete: http_403"
+    assert not Event.objects.filter(code="visit_incomplete").exists()
     assert stored() == {row for row in server.forum.truth() if row[0] != "/topic/3"}
 
 

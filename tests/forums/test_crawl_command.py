@@ -239,9 +239,11 @@ def test_one_list_that_cannot_be_read_is_told_in_one_line(
 ) -> None:
     site = added(server)
     server.forum.on_request = lambda path: (403, {}, b"no") if path == "/board/2" else None
-    document, said = crawl(capsys, site)
-    assert "1 of 3 boards could not be read to their end, 1 not at all: http_403 (1)" in said
-    assert document["stopped_by"] == "incomplete: http_403"
+    name = Board.objects.get(url__endswith="/board/2").name
+    with pytest.raises(CommandError, match=f"1 boards: http_403: {name}"):
+        crawl(capsys, site)
+    document = json.loads(capsys.readouterr().out)
+    assert document["stopped_by"] == "incomplete: http_403" and not document["complete"]
     unread = Visit.objects.get(stopped_by="http_403")
     assert (unread.list_pages, unread.failed, unread.requests) == (
         0,
