@@ -92,8 +92,10 @@ def _missing(visits: Sequence[Visit], name: str) -> list[Missing]:
     pages: dict[str, list[str]] = {}
     counts: Counter[str] = Counter()
     for visit, state in states:
-        if not visit.complete and visit.stopped_by not in state.owing:
-            lists.setdefault(visit.stopped_by or "paused", []).append(visit.board.name)
+        whole = state.complete or visit.kind == Visit.Kind.TARGETED
+        if not visit.complete and not (whole and state.owing):
+            reason = visit.stopped_by if whole else state.stopped_by or visit.stopped_by
+            lists.setdefault(reason or "paused", []).append(visit.board.name)
         for reason, number, url in state.lost:
             pages.setdefault(reason, []).append(f"page {number} of {url}")
         counts.update(state.owing)
