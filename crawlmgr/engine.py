@@ -175,7 +175,7 @@ class _Slice:
                 if ended:
                     return ended
         except archive.DiskLow as error:
-            return self._end(RunState.PAUSED, "disk_low", str(error))
+            return self._end(RunState.PAUSED, runs.DISK_LOW, str(error))
         finally:
             self.line.close()
             self.storing.close()

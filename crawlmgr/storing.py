@@ -181,6 +181,8 @@ class Storing:
             response.failure is None and (busy or response.status >= 500)
         )
         tries = 1 if item.payload.get("once") else self.settings.max_attempts + (2 if busy else 0)
+        if response.failure is Failure.refused_address:
+            return _NoPage(item, UrlState.REFUSED, _problem(response), landed)
         if passing and item.attempts < tries:
             return _NoPage(item, None, _problem(response), landed)
         if passing or (response.failure is not None and not response.body):
@@ -246,7 +248,7 @@ class Storing:
     def _store_failure(self, failure: _NoPage, now: datetime, counts: Counter[str]) -> Stored:
         """Handles an address without a page: returns it to the frontier for another try (with an
         empty result), or ends it and returns the result of the crawler's `failed`."""
-        if failure.landed is not None:
+        if failure.landed is not None and failure.landed.response.requests:
             counts["busy"] += failure.landed.response.status in BUSY
             self._tally.answer(failure.landed.response)
         if failure.state is None:
@@ -305,7 +307,7 @@ class Storing:
         addresses end, so that they are not tried one by one."""
         hours = hosts.Hours()
         for one in sorted(found, key=lambda one: _item(one).host_id):
-            if one.landed is None:
+            if one.landed is None or not one.landed.response.requests:
                 continue
             host, response = self.line.web.host(_item(one).host_id), one.landed.response
             hosts.settle(host, response, one.landed.at, one.landed.flight.sent_at, hours)

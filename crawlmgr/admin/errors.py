@@ -27,6 +27,7 @@ from crawlmgr.services import trouble
 from crawlmgr.services.archive_files import Unreachable
 
 log = logging.getLogger("crawlmgr.desk")
+API = "/api/"
 RETRY_AFTER_SECONDS = 5
 """Seconds after which an error page reloads itself, and the Retry-After header for other clients.
 """
@@ -124,7 +125,7 @@ def _of_stores(error: BaseException | None) -> Problem | None:
             )
             return Problem(_("The archive's file store does not respond"), text, "cloud_off")
         if isinstance(error, DatabaseProblem):
-            if trouble.full(error):
+            if trouble.full(error) and not _not_opened(error):
                 text = _(
                     "The database cannot write. Runs are paused and continue once disk space is"
                     " freed."
@@ -165,7 +166,8 @@ def _too_much(error: Exception | None) -> str:
 def _answer(
     request: HttpRequest, status: int, problem: Problem, *, framed: bool = True
 ) -> HttpResponse:
-    wanted = "application/json" if request.path.endswith(".json") else _kind(request)
+    program = request.path.endswith(".json") or request.path.startswith(API)
+    wanted = "application/json" if program else _kind(request)
     if wanted == "application/json":
         return JsonResponse(
             {"error": problem.title, "detail": problem.text, "status": status}, status=status
@@ -256,7 +258,7 @@ def _alone(request: HttpRequest, context: dict[str, Any]) -> str:
 
 class BoundMiddleware:
     """Middleware that refuses request bodies larger than settings.MAX_UPLOAD_BYTES before any of
-    the body is read."""
+    the body is read, and answers the API's clients in JSON where the API itself does not."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -265,4 +267,7 @@ class BoundMiddleware:
         length = request.META.get("CONTENT_LENGTH") or "0"
         if length.isascii() and length.isdigit() and int(length[:20]) > settings.MAX_UPLOAD_BYTES:
             return too_large(request)
-        return self.get_response(request)
+        answer = self.get_response(request)
+        if answer.status_code == 405 and request.path.startswith(API):
+            return not_allowed(request, [answer.headers.get("Allow", "")])
+        return answer

@@ -14,6 +14,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error as DatabaseProblem
+from django.db import connection
 
 from crawlmgr.management import checkout
 from crawlmgr.services import trouble
@@ -199,13 +200,14 @@ class SubcommandCommand(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         called: Subcommand = options.pop("called")
         try:
-            result = called.run(options)
+            with connection.execute_wrapper(trouble.patiently):
+                result = called.run(options)
         except (KeyboardInterrupt, Stopped) as stop:
             raise CommandError(str(stop) or "Stopped; fetched pages are stored.") from stop
         except DatabaseProblem as error:
             if trouble.full(error):
                 raise CommandError(
-                    f"The disk of the database is full: {trouble.one_line(error)}"
+                    f"The disk of the database is full, or refuses it: {trouble.one_line(error)}"
                 ) from error
             if trouble.passing(error):
                 raise CommandError(

@@ -11,13 +11,15 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError
+from django.db import Error as DatabaseProblem
 from tqdm import tqdm
 
 from crawlmgr import engine, jobs
 from crawlmgr.clock import SYSTEM, Clock
-from crawlmgr.management.base import Stopped, say
+from crawlmgr.management.base import PARTLY, Missing, Stopped, say
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import nodes, queue, runs, slices
+from crawlmgr.services import nodes, queue, runs, slices, trouble
+from crawlmgr.services.runs import DISK_LOW
 from crawlmgr.web.guard import check_entries
 from crawlmgr.web.url import UrlError, canonical, host_key
 
@@ -126,15 +128,24 @@ def work(run: Run, label: str, clock: Clock = SYSTEM, *, by_nodes: bool = False)
                 " stopped."
             )
         if state == slices.NO_ROOM:
-            raise CommandError(_no_room(run))
+            raise CommandError(_no_room(run), returncode=PARTLY)
         if state == slices.LEASED:
             raise CommandError(_leased(run))
     run.refresh_from_db()
-    if run.state in (RunState.FAILED, RunState.PAUSED):
-        say(f"{label}: {run.state}, {run.stopped_by} {run.detail}".rstrip())
     if run.state == RunState.FAILED:
+        say(f"{label}: {run.state}, {run.stopped_by} {run.detail}".rstrip())
         raise CommandError(f"{label} failed: {run.stopped_by} {run.detail}".rstrip())
     return run
+
+
+def unfinished(run: Run) -> list[Missing] | None:
+    """Returns what a command tells of the paused run that it worked on (see `Result.missing`); None
+    if the run has ended."""
+    if run.state != RunState.PAUSED:
+        return None
+    why = f"run {run.pk}: {run.stopped_by} {run.detail}".rstrip(": ")
+    further = "it continues by itself once there is room" if run.stopped_by == DISK_LOW else ""
+    return [Missing("paused runs", 1, "; ".join(part for part in (why, further) if part))]
 
 
 def _await_nodes(run: Run, bar: Any) -> str:
@@ -145,11 +156,25 @@ def _await_nodes(run: Run, bar: Any) -> str:
         raise CommandError(NO_NODE)
     queue.run_slice(run.pk)
     while not engine.shutdown.wait(NODES_SECONDS):
-        run.refresh_from_db(fields=("state", "fetched"))
+        if not _refreshed(run):
+            continue
         bar.update(run.fetched - bar.n)
         if run.state not in (RunState.QUEUED, RunState.RUNNING):
             return run.state
     return RunState.RUNNING
+
+
+def _refreshed(run: Run) -> bool:
+    """Reads a run's row again. Returns False if the database does not answer now, as while it is
+    started again."""
+    try:
+        run.refresh_from_db()
+    except DatabaseProblem as error:
+        if not trouble.passing(error):
+            raise
+        trouble.let_go()
+        return False
+    return True
 
 
 def begun(create: Callable[[], Run], of: str, *, by_nodes: bool) -> Run:
@@ -198,15 +223,16 @@ def _await_end(run: Run, by_nodes: bool) -> None:
         raise CommandError(NO_NODE)
     with _signals():
         while True:
-            run.refresh_from_db()
-            if run.state == RunState.PAUSED:
+            known = _refreshed(run)
+            if known and run.state == RunState.PAUSED:
                 raise CommandError(
                     f"Run {run.pk}, which has to end first, is paused: resume or stop it on the"
                     " desk."
                 )
-            if run.state not in (RunState.QUEUED, RunState.RUNNING):
+            if known and run.state not in (RunState.QUEUED, RunState.RUNNING):
                 return
-            if not by_nodes and (run.waiting_until is None or run.waiting_until <= SYSTEM.now()):
+            waits = run.waiting_until is not None and run.waiting_until > SYSTEM.now()
+            if known and not by_nodes and not waits:
                 _slice(run)
             if engine.shutdown.wait(NODES_SECONDS):
                 raise Stopped(
@@ -219,7 +245,7 @@ def _slice(run: Run) -> None:
     """Works on a run for one slice. Raises CommandError if the disk of the database is full."""
     work_on = jobs.run_slice if run.kind in settings.JOBS else engine.run_slice
     if work_on(run.pk, seconds=settings.SLICE_SECONDS) == slices.NO_ROOM:
-        raise CommandError(_no_room(run))
+        raise CommandError(_no_room(run), returncode=PARTLY)
 
 
 def _no_room(run: Run) -> str:

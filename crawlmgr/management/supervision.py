@@ -25,7 +25,7 @@ from django.db import connection, connections
 from crawlmgr.child import die_with
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management.base import say
-from crawlmgr.services import nodes, queue
+from crawlmgr.services import nodes, queue, trouble
 from crawlmgr.supervisor import AlreadyRunning, Child, StallDetector, Supervisor, lock
 
 log = logging.getLogger("crawlmgr.supervisor")
@@ -190,6 +190,7 @@ class _Watch:
     def __init__(self, clusters: Sequence[Cluster]) -> None:
         self.clusters = {one.child.name: one for one in clusters}
         self.registered: set[str] = set()
+        self.told = ""  # the problem of the database that was told last; "" while there is none
         self.on_drained: Callable[[], None] | None = None
 
     def started(self, child: Child) -> None:
@@ -245,6 +246,7 @@ class _Watch:
             self._away(error)
             one.stalls.pause(time.monotonic())
             return ""
+        self.told = ""
         one.stalls.count(signs.restarts, time.monotonic())
         if one.stalls.stalled(signs.heartbeat, signs.busy, time.monotonic()):
             return "stopped taking tasks"
@@ -254,5 +256,8 @@ class _Watch:
         return nodes.drained([one.node for one in self.clusters.values()], now)
 
     def _away(self, error: Exception) -> None:
-        log.warning("the database does not answer: %s", str(error).strip())
+        text = trouble.one_line(error)
+        if text != self.told:
+            log.warning("the database does not answer: %s", text)
+        self.told = text
         connection.close()

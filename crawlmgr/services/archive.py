@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
 from django.conf import settings
@@ -41,6 +41,7 @@ from crawlmgr.web.warc import (
 
 ROTATE_BYTES = 250_000_000
 CHECK_SPACE_EVERY = 50
+PROBE_BYTES = 2_000_000
 IMPORT_MARK = "-import-"  # part of the names of WARC files copied by an import
 # Files of imports in the archive are deleted if no database row names them and they were not
 # written to for this long: they are left over from a killed import.
@@ -55,6 +56,23 @@ been written to for this long.
 class DiskLow(Exception):
     """Less disk space is free than the configured minimum, or the archive cannot be written. The
     run pauses; nothing fetched before is lost."""
+
+
+def has_room() -> bool:
+    """Tells whether the archive's disk has the configured minimum of free space."""
+    return shutil.disk_usage(settings.ARCHIVE_DIR).free >= settings.MIN_FREE_BYTES
+
+
+def takes_files() -> bool:
+    """Tells whether a run that was paused for want of room could go on: there is room, and a file
+    of PROBE_BYTES can be written."""
+    try:
+        with TemporaryFile(dir=settings.ARCHIVE_DIR) as file:
+            file.write(bytes(PROBE_BYTES))
+            file.flush()
+    except OSError:
+        return False
+    return has_room()
 
 
 class Archive:
@@ -82,10 +100,7 @@ class Archive:
         """
         if not response.status:
             return None
-        if (
-            self.written % CHECK_SPACE_EVERY == 0
-            and shutil.disk_usage(settings.ARCHIVE_DIR).free < settings.MIN_FREE_BYTES
-        ):
+        if self.written % CHECK_SPACE_EVERY == 0 and not has_room():
             raise DiskLow(
                 f"{settings.ARCHIVE_DIR} has less than {settings.MIN_FREE_BYTES // 1_000_000} MB"
                 " left"

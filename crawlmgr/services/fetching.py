@@ -166,7 +166,7 @@ class WebSession:
         if _rules(host.robots_text, host.robots_verdict).allowed(url):
             return True, ""
         Host.objects.filter(pk=host.pk).update(refused_by_robots=F("refused_by_robots") + 1)
-        return False, UNREADABLE if host.robots_verdict == "deny" else "robots"
+        return False, _unreadable(host) if host.robots_verdict == "deny" else "robots"
 
     def fetch(self, request: FetchRequest) -> FetchResponse:
         """Sends a request, follows redirects, and returns the response. Before the call,
@@ -174,7 +174,7 @@ class WebSession:
         host's next request time (`hosts.settle`) when it stores the response.
         """
         response = self.fetcher.fetch(request)
-        self.requests += 1 + len(response.redirects)
+        self.requests += response.requests
         log_answer(response)
         return response
 
@@ -199,9 +199,9 @@ class WebSession:
         returned: this says nothing about the host, and the next run may be allowed to connect. A
         robots.txt that could not be read is stored only if this was the `last` try; otherwise AGAIN
         is returned. `sent_at` is the time of the request, from which the crawl delay counts."""
-        if response.failure is Failure.refused_address and not response.redirects:
-            return f"{response.failure.value}: {response.detail}"
-        self.requests += 1 + len(response.redirects)
+        if not response.requests:
+            return f"{response.failure}: {response.detail}"
+        self.requests += response.requests
         rules = robots.from_response(response, now)
         hosts.settle(host, response, now, sent_at)
         if rules.verdict == "deny" and not last:
@@ -279,6 +279,13 @@ def _is_fresh(host: Host, now: datetime) -> bool:
     stored by a clock that was ahead."""
     expires = host.robots_expires_at
     return expires is not None and now < expires <= now + robots.LONGEST_CACHE
+
+
+def _unreadable(host: Host) -> str:
+    """Returns the reason why an address is refused whose host's robots.txt could not be read: a
+    failure of TLS, which concerns all addresses of the host, is named itself."""
+    failure, _space, detail = host.last_error.partition(" ")
+    return f"{failure}: {detail}" if failure == Failure.tls else UNREADABLE
 
 
 @lru_cache(maxsize=512)

@@ -244,7 +244,7 @@ def settle(
     counts from `sent_at`, the time when the request was sent (default: `now`). With `hours`, the
     hourly sums are collected there, and the caller writes them at the end of its transaction."""
     failed = response.failure is not None or response.status >= 500 or response.status == 429
-    sums = (1 + len(response.redirects), response.received_bytes, int(failed))
+    sums = (response.requests, response.received_bytes, int(failed))
     if hours is not None:
         _settle(host, response, now, sent_at or now, sums)
         hours.count(host.pk, now, sums)
@@ -277,7 +277,7 @@ def _settle_plain(host: Host, response: FetchResponse, sent_at: datetime) -> boo
     crawl_delay = host.crawl_delay_seconds or 0.0
     policy = PacePolicy(delay_seconds=host.delay_seconds)
     next_at = sent_at + timedelta(seconds=pace(HostState(sent_at, 0, None, crawl_delay), policy))
-    sums = (1 + len(response.redirects), response.received_bytes)
+    sums = (response.requests, response.received_bytes)
     known = (host.pk, host.delay_seconds, crawl_delay)
     if not sql.execute(_SETTLE_PLAIN, (next_at, next_at, response.status, *sums, *known)):
         return False
@@ -306,3 +306,4 @@ def _settle_fully(
     clock = (state.next_at, state.failures, state.retry_after_until, response.status or None)
     sql.execute(_SETTLE, (*clock, problem[:300], *sums, host.pk))
     host.failures, host.delay_seconds, host.crawl_delay_seconds = state.failures, delay, crawl_delay
+    host.last_error = problem[:300]

@@ -215,7 +215,7 @@ class Line:
                 self._robots_since = self._robots_since if self._robots_read else time.monotonic()
                 self._robots_read.append(ended.value)
             else:
-                self.web.requests += 1 + len(ended.value.response.redirects)
+                self.web.requests += ended.value.response.requests
                 arrivals.pages.append(ended.value)
         if self._robots_read and (
             not self._flying or time.monotonic() - self._robots_since >= ROBOTS_GATHER_SECONDS

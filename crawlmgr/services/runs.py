@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -19,6 +20,8 @@ from crawlmgr.models import TRANSITIONS, Run, RunState, Url, UrlState
 from crawlmgr.services import events, queue, sealed_settings, sql, tallies, vault
 
 log = logging.getLogger("crawlmgr.runs")
+DISK_LOW = "disk_low"
+"""Reason of a run that is paused until there is room on the disk."""
 BREAKS_ALLOWED = 3
 STRAINS_ALLOWED = 30
 Lag = Callable[[], float]
@@ -418,6 +421,22 @@ def strained(lease: Lease, text: str, now: datetime) -> int:
     if times == 1:
         events.warn("database_trouble", text, now=now, run_id=lease.run_id)
     return times if times <= STRAINS_ALLOWED else 0
+
+
+def resume_for_room(now: datetime, has_room: Callable[[], bool]) -> int:
+    """Resumes the runs that were paused for want of room on the disk if there is room; returns how
+    many there are."""
+    paused = [
+        run.pk
+        for run in Run.objects.at_work()
+        if run.state == RunState.PAUSED and run.stopped_by == DISK_LOW
+    ]
+    if not paused or not has_room():
+        return 0
+    for pk in paused:
+        with suppress(Busy, WrongState):
+            resume(pk, now)
+    return len(paused)
 
 
 def ready(now: datetime, limit: int = 100) -> list[int]:

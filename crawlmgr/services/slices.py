@@ -23,6 +23,10 @@ NO_ROOM = "no room"
 """Result of a slice if the database's disk is full, so that not even this can be stored."""
 
 
+_no_room_for: set[int] = set()
+"""Runs of which this process has told that not even their state could be stored."""
+
+
 class Work(Protocol):
     """The work on a run in one slice. `work` does it and returns the run's state. `failed` is
     called inside the transaction that marks the run as failed. `forget` is called after any error:
@@ -110,7 +114,7 @@ def _ended_by(error: Exception, lease: runs.Lease, found: Work | None, clock: Cl
     returns the run's state (PAUSED), or NO_ROOM if even that could not be stored. After a temporary
     problem, returns the number of such problems in a row."""
     trouble.let_go()
-    text = f"{type(error).__name__}: {trouble.one_line(error)}"
+    text = trouble.one_line(error)
     try:
         if not trouble.calmly(lambda: runs.holds(lease), clock):
             # another worker has taken over the run: this worker's write conflicted with one of that
@@ -143,9 +147,12 @@ def _broke(lease: runs.Lease, text: str, found: Work | None, clock: Clock) -> No
 
 
 def _no_room(lease: runs.Lease, text: str, clock: Clock) -> str:
-    log.error(text, extra={"event": "disk_full"})
+    if lease.run_id not in _no_room_for:
+        log.error(text, extra={"event": "disk_full"})
+    _no_room_for.add(lease.run_id)
     try:
-        runs.end(lease, RunState.PAUSED, "disk_low", clock.now(), text)
+        runs.end(lease, RunState.PAUSED, runs.DISK_LOW, clock.now(), text)
+        _no_room_for.discard(lease.run_id)
     except runs.LeaseLost:
         raise
     except Exception as error:

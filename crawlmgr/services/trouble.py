@@ -6,16 +6,18 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, OperationalError, connections
 
-from crawlmgr.clock import Clock
+from crawlmgr.clock import SYSTEM, Clock
 
 T = TypeVar("T")
 TRIES = 6
+LOCKED_TRIES = 30
 LONGEST_PAUSE_SECONDS = 5.0
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _PASSING_STATES = ("40001", "40P01", "55P03", "57P01", "57P02", "57P03", "53300")
 """PostgreSQL's SQLSTATEs for: serialization failure, deadlock, lock not available, shutdown, crash,
 starting up, too many connections."""
@@ -40,17 +42,17 @@ def passing(error: BaseException) -> bool:
 
 
 def full(error: BaseException) -> bool:
-    """Tells whether the database could not write because the disk is full."""
+    """Tells whether the database could not write because the disk is full or refuses it, as where
+    a file has reached the largest size that is allowed."""
     cause = error.__cause__
     if isinstance(cause, sqlite3.Error):
-        return getattr(cause, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
+        return getattr(cause, "sqlite_errorcode", 0) & 0xFF in _FULL
     return getattr(cause, "sqlstate", None) in _FULL_STATES
 
 
 def one_line(error: BaseException) -> str:
-    """Returns the first line of an error's message; the name of its class if the message is
-    empty."""
-    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+    """Returns the first line of an error's message, a sentence if it is empty."""
+    return next(iter(str(error).strip().splitlines()), "") or "an error without a message"
 
 
 def pause_seconds(times: int) -> float:
@@ -75,6 +77,23 @@ def calmly(work: Callable[[], T], clock: Clock) -> T:
             let_go()
             clock.sleep(pause_seconds(times))
     return work()
+
+
+def patiently(execute: Callable[..., T], *call: Any) -> T:
+    """Wrapper of a command's statements (Django's `execute_wrapper`): a statement that begins a
+    transaction, or is one, is repeated while another process has locked the database, as often as
+    the work of a run."""
+    for times in range(LOCKED_TRIES):
+        try:
+            return execute(*call)
+        except OperationalError as error:
+            raw = connections[DEFAULT_DB_ALIAS].connection
+            if not isinstance(error.__cause__, sqlite3.Error) or raw is None or raw.in_transaction:
+                raise
+            if not passing(error):
+                raise
+            SYSTEM.sleep(pause_seconds(times))
+    return execute(*call)
 
 
 def let_go() -> None:

@@ -47,6 +47,10 @@ class Failure(StrEnum):
     refused_hop = "refused_hop"
 
 
+UNSENT = frozenset({Failure.bad_url, Failure.refused_address})
+"""Failures before anything was sent to the address."""
+
+
 class HopRefused(Exception):
     """Raised by the caller's `on_hop` function to stop a redirect; `reason` is returned in
     `FetchResponse.detail`."""
@@ -191,6 +195,11 @@ class FetchResponse:
     request_headers: tuple[tuple[str, str], ...] = ()
     request_body: bytes | None = None
     http_version: str = "HTTP/1.1"
+
+    @property
+    def requests(self) -> int:
+        """The number of requests that were sent, followed redirects included."""
+        return len(self.redirects) + (self.failure not in UNSENT)
 
     @property
     def ok(self) -> bool:

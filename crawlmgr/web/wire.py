@@ -26,6 +26,8 @@ from crawlmgr.web.url import UrlParts
 from crawlmgr.web.window import MemoryLimit
 
 PIECE_BYTES = 65536
+# error numbers and places in the source of libraries
+_MARKS = re.compile(r"\[(?:Errno -?\d+|SSL(?:: \w+)?)\] ?| ?\(_ssl\.c:\d+\)")
 _USER = re.compile(r"//[^/\s]*@")
 _REDIRECT_BODY_BYTES = 65536
 _WIRE_SLACK_BYTES = (
@@ -234,11 +236,18 @@ def classify(error: BaseException, exchange: Exchange, in_body: bool) -> Failure
 
 
 def describe(error: BaseException) -> str:
-    """Returns the innermost message of a wrapped error on one line of at most 300 characters; user
-    and password in an address are replaced by "…"."""
-    words = [str(cause) for cause in causes(error)]
-    line = next((word for word in reversed(words) if word), type(error).__name__)[:300]
+    """Returns the innermost message of a wrapped error on one line of at most 300 characters; ""
+    without one. User and password in an address are replaced by "…"; what only programmers
+    understand is left out."""
+    words = [_MARKS.sub("", _words(cause)).strip() for cause in causes(error)]
+    line = next((word for word in reversed(words) if word), "")[:300]
     return _USER.sub("//…@", "".join(char if char.isprintable() else " " for char in line))
+
+
+def _words(error: BaseException) -> str:
+    if isinstance(error, http.client.IncompleteRead):
+        return "the connection ended before the end of the body"
+    return str(error)
 
 
 def read_body(raw: Any, limit: int, exchange: Exchange) -> tuple[bytes, Failure | None, str]:

@@ -42,7 +42,8 @@ def run(options: dict[str, Any]) -> Result:
         "source_id", "depth", "pk"
     )
     forms = [describe(form) for form in found]
-    if not run.fetched:
+    missing = foreground.unfinished(run)
+    if not run.fetched and missing is None:
         raise CommandError(f"No page could be read: {why_nothing(run)}")
     rows = [
         (form["form"], form["type"], form["method"], form["depth"], form["page_url"])
@@ -59,6 +60,7 @@ def run(options: dict[str, Any]) -> Result:
         document,
         table(("form", "type", "method", "depth", "page"), rows)
         + f"\n{run.fetched} pages, {run.requests} requests",
+        missing=missing,
     )
 
 

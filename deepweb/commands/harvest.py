@@ -43,7 +43,7 @@ def run(options: dict[str, Any]) -> Result:
         **(run.result or figures.result_of(run)),
         "run_requests": run.requests,
     }
-    return Result(document, _text(document))
+    return Result(document, _text(document), missing=foreground.unfinished(run))
 
 
 def _harvest_options(options: dict[str, Any]) -> dict[str, Any]:

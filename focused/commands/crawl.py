@@ -105,7 +105,8 @@ def run(options: dict[str, Any]) -> Result:
         f"{row.asked} asked for, {row.pages} fetched, {row.failed} failed, {row.relevant} on topic"
     )
     text += f", {row.duplicates} duplicates, {run.requests} requests"
-    return Result(document, f"{text}, {document['seconds']} s, ended by: {run.stopped_by}")
+    text += f", {document['seconds']} s, ended by: {run.stopped_by}"
+    return Result(document, text, missing=foreground.unfinished(run))
 
 
 def _begin(options: dict[str, Any]) -> Run:

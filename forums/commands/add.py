@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database, foreground
 from crawlmgr.management.arguments import add_web_arguments
-from crawlmgr.management.base import Result, table
+from crawlmgr.management.base import PARTLY, Result, table
 from crawlmgr.models import Run
 from forums.models import Board
 from forums.services import sites
@@ -37,7 +37,8 @@ def run(options: dict[str, Any]) -> Result:
     if not found:
         raise CommandError(
             f"No board was found at {run.parameters['url']}:"
-            f" {run.result.get('problem') or run.stopped_by}"
+            f" {run.result.get('problem') or run.stopped_by}",
+            returncode=PARTLY if foreground.unfinished(run) else 1,
         )
     site = sites.save(
         run,
@@ -76,7 +77,9 @@ def run(options: dict[str, Any]) -> Result:
     for one in unread:
         head += f"Seen and not read: {one['name']} ({one['reason']}) {one['url']}\n"
     return Result(
-        document, head + table(("board", "name", "threads seen", "last replies", "address"), rows)
+        document,
+        head + table(("board", "name", "threads seen", "last replies", "address"), rows),
+        missing=foreground.unfinished(run),
     )
 
 

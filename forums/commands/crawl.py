@@ -35,7 +35,7 @@ def run(options: dict[str, Any]) -> Result:
         .select_related("board")
         .order_by("board__position", "board_id")
     )
-    missing = _missing(visits, run.label)
+    missing = foreground.unfinished(run) or _missing(visits, run.label)
     boards = [
         {
             "board": visit.board_id,

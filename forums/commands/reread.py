@@ -30,7 +30,7 @@ def run(options: dict[str, Any]) -> Result:
         f"{told['posts']} posts and {told['threads']} threads changed, {told['added']} posts added"
     )
     text = f"{told['pages']} stored pages read again: {changed}"
-    return Result(document, text)
+    return Result(document, text, missing=foreground.unfinished(run))
 
 
 def _begin(site: Site) -> Run:
