@@ -365,11 +365,11 @@ def test_network_errors_are_described_without_python(error: Exception, words: st
 
 def test_a_program_error_is_one_line_for_people(tmp_path: Path) -> None:
     script = (
-        "import sys; sys.argv = ['crawlmgr', 'token', 'list', '--json'];"
+        "import sys; sys.argv = ['crawlmgr', 'token', 'add', 'bees', '--json'];"
         "from crawlmgr.management import program;"
         "import django; django.setup();"
-        "from crawlmgr.commands import token_list;"
-        "token_list.run = lambda options: {}['nothing'];"
+        "from crawlmgr.management.commands import token;"
+        "token.Add.run = lambda self, options: {}['nothing'];"
         "program.main()"
     )
     environment = {
