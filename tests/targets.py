@@ -3,9 +3,9 @@ and recordings of programs, which are replayed without them."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -22,6 +22,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = ROOT.parent / "shared" / "targets"
+KEPT = Path.home() / ".cache" / "crawl-targets-of-tests"
 
 
 class Target:
@@ -49,22 +50,24 @@ class Target:
 
 
 @contextmanager
-def running(name: str, needs: str, folder: Path) -> Iterator[Target]:
-    """Starts the forum program `name` and yields it; skips the test if the folder TARGETS or the
-    command `needs` is missing."""
+def running(name: str) -> Iterator[Target]:
+    """Starts the forum program `name` and yields it; skips the test if the folder TARGETS is
+    missing. What it installs (from package registries) is kept for later runs, apart from what
+    others of this machine start; one test run at a time uses it."""
     if not (TARGETS / "target").exists():
         pytest.skip(f"{TARGETS} is absent")
-    if shutil.which(needs) is None:
-        pytest.skip(f"{needs} is not installed")
+    KEPT.mkdir(parents=True, exist_ok=True)
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    target = Target(name, {**os.environ, "CRAWL_TARGETS": str(folder), "PORT": str(port)})
-    try:
-        target.url = target.say("start").split()[-1]
-        yield target
-    finally:
-        target.say("stop")
+    target = Target(name, {**os.environ, "CRAWL_TARGETS": str(KEPT), "PORT": str(port)})
+    with (KEPT / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            target.url = target.say("start").split()[-1]
+            yield target
+        finally:
+            target.say("stop")
 
 
 class Recorded:

@@ -19,6 +19,7 @@ QUIET = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--force-prefers-reduced-motion",  # an endless animation keeps a core busy while a test waits
 ]
 # time limit of one step in milliseconds, for a machine under heavy load; ordinary steps take far
 # less

@@ -3,6 +3,7 @@ read again, and the export equals the true content."""
 
 from __future__ import annotations
 
+import json
 import signal
 from collections import Counter
 from collections.abc import Iterator
@@ -43,16 +44,19 @@ class Live(NamedTuple):
         )
         return exported_posts(out.read_text(encoding="utf-8").splitlines())
 
-    def read_again(self) -> None:
-        """Reads the stored pages again."""
-        done = manage(self.environment, "forum", "reread", "1")
+    def unfinished(self) -> list[str]:
+        """The states of the runs that have not finished."""
+        done = manage(self.environment, "run", "list", "--json")
         assert done.returncode == 0, done.stderr
+        states = [run["state"] for run in json.loads(done.stdout)["runs"]]
+        assert "failed" not in states and "stopped" not in states, done.stdout
+        return [state for state in states if state != "finished"]
 
 
 @pytest.fixture
 def live(installed: dict[str, str], tmp_path: Path) -> Iterator[Live]:
     environment = {**installed, "CRAWLMGR_ADMIN_PASSWORD": PASSWORD}
-    with running("fluxbb", "php", tmp_path / "targets") as target:
+    with running("flaskbb") as target:
         own = ("--allow-private", "--delay", "0")
         assert manage(environment, "forum", "add", target.url, *own).returncode == 0
         assert (
@@ -79,17 +83,25 @@ def desk(live: Live) -> str:
     return live.address
 
 
+def read_again(page: Any, live: Live) -> None:
+    """Has the workers read the stored pages again, from the page of the forum's model."""
+    page.goto(f"{live.address}/admin/forums/site/1/model/")
+    page.click("button:has-text('Read stored pages again')")
+    page.wait_for_selector("text=The stored pages are being read again.")
+    assert wait_for(lambda: not live.unfinished(), every=1)
+
+
 # the fixture
 def test_a_wrong_correction_taken_back_leaves_the_truth(page: Any, live: Live) -> None:
     assert live.exported() == live.truth
     login(page, live.address)
     page.goto(f"{live.address}/admin/forums/site/1/correct/?kind=thread")
-    page.locator("article.anatomy a.piece[title='position in the thread']").first.click()
+    page.locator("article.anatomy a.piece:text-is('#1')").first.click()
     page.click(".chips a:text-is('author')")
     page.wait_for_selector("#effects")
     page.click("button:has-text('Save the correction') >> nth=0")
     page.wait_for_selector("text=The correction is saved as version 2 of the model.")
-    live.read_again()
+    read_again(page, live)
     wrong = live.exported()
     assert (
         wrong.total() == live.truth.total()
@@ -98,6 +110,6 @@ def test_a_wrong_correction_taken_back_leaves_the_truth(page: Any, live: Live) -
 
     page.click("button:has-text('Undo')")
     page.wait_for_selector("text=The correction is undone.")
-    live.read_again()
+    read_again(page, live)
     assert live.exported() == live.truth
     assert page.wrong == []
