@@ -137,7 +137,20 @@ DELETABLE = {
     "source": "deepweb.services.removals.start_by_key",
 }
 ALARM_CAUSES = ["crawlmgr.services.alarm_causes.shared", "forums.services.alarm_causes.causes"]
-WATCHERS = ["forums.services.silences.watch"]
+WATCHERS = ["crawlmgr.services.hosts.cut_times", "forums.services.silences.watch"]
+STORED_TIMES = {
+    # stored times on which later work depends, by table, and the days by which the program's own
+    # rules can put them ahead of the present: a later one comes from a clock that was wrong
+    "crawlmgr.Run": {"lease_until": 1, "waiting_until": 32, "started": 1, "finished": 1},
+    "crawlmgr.Node": {"heartbeat": 1, "dispatched": 1},
+    "crawlmgr.Export": {"next_at": 367},
+    "crawlmgr.BackupPlan": {"next_at": 367},
+    "forums.Board": {"next_visit": 32, "next_until": 32, "rests_until": 32, "last_visit": 1},
+    "forums.OverviewSource": {"rests_until": 32, "read_at": 1},
+    "forums.Visit": {"started": 1, "finished": 1},
+    "focused.Topic": {"next_run": 367},
+    "deepweb.Form": {"next_harvest": 367},
+}
 DEMOS = {  # parts of the command `demo`, in the order in which they are added
     "forum": "forums.commands.demo.ForumDemo",
     "topic": "focused.commands.demo.TopicDemo",

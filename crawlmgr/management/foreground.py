@@ -18,7 +18,7 @@ from crawlmgr import engine, jobs
 from crawlmgr.clock import SYSTEM, Clock
 from crawlmgr.management.base import PARTLY, Missing, Stopped, say
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import nodes, queue, runs, slices, trouble
+from crawlmgr.services import hosts, nodes, queue, runs, slices, trouble
 from crawlmgr.services.runs import DISK_LOW
 from crawlmgr.web.guard import check_entries
 from crawlmgr.web.url import UrlError, canonical, host_key
@@ -109,6 +109,7 @@ def work(run: Run, label: str, clock: Clock = SYSTEM, *, by_nodes: bool = False)
     def lag() -> float:
         return max(0.0, (SYSTEM.now() - clock.now()).total_seconds())
 
+    hosts.cut_times(SYSTEM.now())
     with (
         _signals(),
         tqdm(desc=label, unit=" pages", file=sys.stderr, disable=not sys.stderr.isatty()) as bar,

@@ -7,9 +7,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 
+from django.apps import apps
+from django.conf import settings as django_settings
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Max, Q
 
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Host
@@ -17,6 +20,7 @@ from crawlmgr.services import events, sql
 from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.politeness import LONGEST_PAUSE, HostState, PacePolicy, after, pace, wished
 
+_INSTALLED = Path(__file__).stat().st_mtime
 MAX_KNOWN = 65_536
 _SOME = 500
 _known: dict[tuple[str, str], int] = {}
@@ -151,11 +155,21 @@ def take_turns(delays: Mapping[int, float], now: datetime) -> set[int]:
 
 def cut_pauses(now: datetime) -> int:
     """Lets hosts be requested whose next request time, or time of a Retry-After, is further ahead
-    than any rule can make it: a clock was wrong when it was stored. Records an event for each, and
-    returns their number."""
+    than any rule can make it: a clock was wrong when it was stored. Their robots.txt is requested
+    again if it was to be valid for longer than any rule allows. Records an event for each host, and
+    returns the number of those that may be requested now."""
     latest = now + LONGEST_PAUSE
     ahead = Q(next_at__gt=latest) | Q(retry_after_until__gt=latest)
     with transaction.atomic():
+        for pk, key, at in list(
+            Host.objects.filter(
+                Q(robots_expires_at__gt=latest) | Q(robots_fetched_at__gt=latest)
+            ).values_list("pk", "key", "robots_expires_at")
+        ):
+            Host.objects.filter(pk=pk).update(robots_expires_at=None, robots_fetched_at=None)
+            text = f"robots.txt, {key}: {at:%Y-%m-%d %H:%M}" if at else f"robots.txt, {key}"
+            events.warn("time_cut", text, now=now, host_id=pk)
+        Host.objects.filter(last_request_at__gt=latest).update(last_request_at=now)
         found = list(Host.objects.filter(ahead).values_list("pk", "key", "next_at"))
         Host.objects.filter(pk__in=[pk for pk, _key, _at in found]).update(
             next_at=now, retry_after_until=None
@@ -163,6 +177,29 @@ def cut_pauses(now: datetime) -> int:
         for pk, key, at in found:
             events.warn("pause_cut", f"{key}: {at:%Y-%m-%d %H:%M}", now=now, host_id=pk)
     return len(found)
+
+
+def cut_times(now: datetime) -> int:
+    """Replaces stored times that are further ahead than the program's own rules can put them
+    (settings.STORED_TIMES) by the present, and the pauses of hosts (`cut_pauses`): a clock was
+    wrong when they were stored. Records an event for each kind, and returns the number of rows.
+    Does nothing while the present clock is behind the time at which the program was installed."""
+    if now.timestamp() < _INSTALLED:
+        return 0
+    cut = cut_pauses(now)
+    for label, columns in django_settings.STORED_TIMES.items():
+        model = apps.get_model(label)
+        for column, days in columns.items():
+            late = model._default_manager.filter(**{f"{column}__gt": now + timedelta(days=days)})
+            latest = late.aggregate(at=Max(column))["at"]
+            if latest is None:
+                continue
+            with transaction.atomic():
+                rows = late.update(**{column: now})
+                name = f"{model._meta.verbose_name_plural}, {column.replace('_', ' ')}"
+                events.warn("time_cut", f"{name}: {rows}, {latest:%Y-%m-%d %H:%M}", now=now)
+            cut += rows
+    return cut
 
 
 def give_turn_back(pk: int, next_at: datetime, last_request_at: datetime | None) -> None:

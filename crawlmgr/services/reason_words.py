@@ -43,6 +43,9 @@ SAID: dict[str, str] = {
         "the next request to the host was stored too far ahead, by a clock that was wrong: the"
         " host is asked now"
     ),
+    "time_cut": gettext_noop(
+        "a stored time was too far ahead, by a clock that was wrong: it is now the present"
+    ),
     "host_unreachable": gettext_noop(
         "the host could not be reached; its other addresses were given up"
     ),
