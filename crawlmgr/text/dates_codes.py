@@ -17,7 +17,7 @@ from crawlmgr.text.dates_words import (
 )
 
 # an abbreviation with dots inside: p. m., μ.μ., ก.ย.
-_ABBREVIATED = re.compile(r"(?<![\w.])([^\W\d_]{1,3})\. ?([^\W\d_]{1,2})\b\.?")
+_ABBREVIATED = re.compile(r"(?<![^\W\d_])(?<!\.)([^\W\d_]{1,3})\. ?([^\W\d_]{1,2})\b\.?")
 _NUMERALS = "〇零一二两兩三四五六七八九十"
 _CHINESE_NUMBER = re.compile(
     rf"(?<![周週期拜{_NUMERALS}])[{_NUMERALS}]{{1,4}}(?=[年月日号號天时時点點分秒个個小周週])"

@@ -120,9 +120,7 @@ _CLOCK = re.compile(
     r" ?(?P<oh>\d{1,2})(?::?(?P<om>\d\d))?(?![\d:])|Z(?P<zm>-?\d+);)\)?)?"
 )
 # a clock time with dots, after a date with its year or a day: 11.10.2026 18.56, eilen 11.50
-_DOTTED_CLOCK = re.compile(
-    r"(?P<hour>[01]?\d|2[0-3])\.(?P<minute>[0-5]\d)(?:\.(?P<second>[0-5]\d))?(?![\d.]|\s*[€$£%])"
-)
+_DOTTED_CLOCK = re.compile(r"(?:[01]?\d|2[0-3])\.[0-5]\d(?:\.[0-5]\d)?(?![\d.]|\s*[€$£%])")
 # value of `TimeParts.mark` for a short date that counts only with a clock time: 3/4 9:31PM is a
 # date, 3/4 alone a fraction
 _NEEDS_CLOCK = "/ "
@@ -262,7 +260,10 @@ def _with_clock(coded: str, found: re.Match[str], time: TimeParts, whole: bool) 
     clock = _CLOCK.match(coded, after)
     told = time.year is not None or whole and time.day_offset is not None
     if clock is None and told and after > found.end():
-        clock = _DOTTED_CLOCK.match(coded, after)
+        dotted = _DOTTED_CLOCK.match(coded, after)
+        if dotted is not None:
+            coded = coded[:after] + dotted.group().replace(".", ":") + coded[dotted.end() :]
+            clock = _CLOCK.match(coded, after)
     start, end = found.start(), found.end()
     if clock is not None:
         end = clock.end()
@@ -318,8 +319,8 @@ def _timed(time: TimeParts, clock: re.Match[str]) -> TimeParts | None:
     """Returns `time` with the hour, minute, second and UTC offset of the match `clock` added; None
     if these are not a time of day."""
     parts = clock.groupdict()
-    half = parts.get("before") or parts.get("after") or parts.get("half") or ""
-    if parts.get("named"):
+    half = parts["before"] or parts["after"] or parts["half"] or ""
+    if parts["named"]:
         hour, minute, second, half = int(parts["named"]), 0, 0, ""
     else:
         hour = int(parts["hour"] or parts["whole"])
@@ -331,13 +332,13 @@ def _timed(time: TimeParts, clock: re.Match[str]) -> TimeParts | None:
     elif half == "A" and hour == 12:
         hour = 0
     offset = None
-    if parts.get("oh"):
+    if parts["oh"]:
         offset = (int(parts["oh"]) * 60 + int(parts["om"] or 0)) * (
             -1 if parts["sign"] == "-" else 1
         )
         if abs(offset) > 14 * 60:
             return None
-    elif parts.get("zm"):
+    elif parts["zm"]:
         offset = int(parts["zm"])
     precision = 1 if parts["second"] else MINUTE
     return replace(
