@@ -8,8 +8,7 @@ from django.views.generic import RedirectView
 from crawlmgr import api
 from crawlmgr.admin.apps import load_pages
 from crawlmgr.admin.export_files import by_address
-from crawlmgr.admin.health import healthz
-from crawlmgr.admin.metrics import metrics
+from crawlmgr.admin.metrics import healthz, metrics
 
 load_pages()
 api.load()

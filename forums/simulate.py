@@ -12,7 +12,6 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from forums.adaptive import AdaptiveLoop, LoopOptions, LoopSources, Seen, Source
-from forums.board_log import BoardLog
 from forums.bounds import USUAL_THETA
 from forums.clairvoyant import bound
 from forums.delay import Delays, DelaySummary, daily_totals, event_delays, summarise
@@ -35,6 +34,60 @@ from forums.schedule import (
 from forums.schedule_optimal import OptimalPlanner
 from forums.timetable import Timetable
 
+
+class BoardLog:
+    """The events of a log that simulated visits have not found yet: each is returned once, by the
+    first `take` of its board after the event, as an incremental visit would find it."""
+
+    def __init__(self, events: Events, weights: Floats, start: float) -> None:
+        order = np.lexsort((events.times, events.board))
+        self._board, self._times, self._weights = (
+            events.board[order],
+            events.times[order],
+            weights[order],
+        )
+        bounds = np.searchsorted(self._board, np.arange(len(events.boards) + 1))
+        self._origin = float(events.times.min()) if len(events) else start
+        self._span = float(events.times.max()) - self._origin + 1.0 if len(events) else 1.0
+        self._keys = self._board * self._span + (self._times - self._origin)
+        self._first, self._stop = bounds[:-1], bounds[1:]
+        self._openers = np.concatenate([[0], np.cumsum(events.opener[order])])
+        self._next = self._place(np.arange(len(events.boards)), start)
+
+    def _place(self, boards: Ints, moment: float) -> Ints:
+        """Returns for each board the position after its last event at or before `moment` (epoch
+        seconds)."""
+        offset = np.clip(moment - self._origin, -0.5, self._span - 0.5)
+        places: Ints = np.minimum(
+            np.searchsorted(self._keys, boards * self._span + offset, side="right"),
+            self._stop[boards],
+        )
+        return places
+
+    def take(self, boards: Ints, now: float) -> tuple[Ints, Floats, Floats]:
+        """Returns the events of these boards up to `now` that were not returned before, as parallel
+        arrays: board number, epoch seconds, weight."""
+        first, last = self._next[boards], self._place(boards, now)
+        self._next[boards] = last
+        counts = last - first
+        rows = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        return self._board[rows], self._times[rows], self._weights[rows]
+
+    def figures(self, boards: Ints, now: float) -> Figures:
+        """Returns what an index page would show of these boards at `now`: number of threads and of
+        posts, time of the last post (nan if none)."""
+        last = self._place(boards, now)
+        threads = self._openers[last] - self._openers[self._first[boards]]
+        before = np.maximum(last - 1, 0)
+        shown = last > self._first[boards]
+        times = (
+            np.where(shown, self._times[before], np.nan)
+            if len(self._times)
+            else np.full(len(boards), np.nan)
+        )
+        return Figures(threads.astype(float), (last - self._first[boards]).astype(float), times)
+
+
 POLICIES = (
     "era",
     "wra",
@@ -48,26 +101,44 @@ POLICIES = (
     "newest",
     "clairvoyant",
 )
+
+
 OBSERVES = {
     "glances": "index",
     "newest": "newest",
 }  # kind of overview source that a policy reads; other policies read none
+
+
 LOOPS = ("adaptive", "glances", "newest")
+
+
 READINGS = ("cyclic", "midnight")
+
+
 KNOWN_DAYS = 160
+
+
 LONGEST_WAIT_DAYS = 5
+
+
 NEWEST_ROWS = (
     40  # number of threads that a newest list (all boards' threads, latest reply first) shows
 )
 
+
 Shows = Callable[[BoardLog, Ints, float], Figures]
+
 
 PAPER_PROFILE = ProfileOptions(
     kappa_factor=0.0
 )  # rates by eq. (5) and (7) of the forum paper, without shrinkage or prior
+
+
 # Rates have a prior, so that boards without events in the history have a rate above 0. It was tuned
 # on logs no benchmark uses.
 OPTIMAL_PROFILE = ProfileOptions(prior_days=1.0, prior_per_day=1.0)
+
+
 LOOP_PROFILE = ProfileOptions()
 
 

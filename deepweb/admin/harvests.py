@@ -2,15 +2,172 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import exports
+from crawlmgr.admin import exports, narrowing, tables, tags, words
+from crawlmgr.admin.run_table import SHOWN
 from crawlmgr.admin.table_page import table_page
+from crawlmgr.admin.tables import Choice, Column, Table, falling
+from crawlmgr.admin.tree import address
 from crawlmgr.admin.views import admin_view
+from crawlmgr.models import RunState
 from deepweb import reads
-from deepweb.admin.harvest_table import TABLE
+from deepweb.models import Harvest
+
+
+def _name(one: Harvest) -> str:
+    return format_html(
+        '<a href="{}">{} #{}</a>',
+        address("admin:harvest", one.pk),
+        one.form.source.name,
+        one.run_id,
+    )
+
+
+def _form(one: Harvest) -> str:
+    html = '<a href="{}" title="{}">{}</a>'
+    return format_html(
+        html, address("admin:search-form", one.form_id), one.form.action, one.form.action
+    )
+
+
+def _in_all(one: Harvest) -> str:
+    if one.low is not None and one.high is not None:
+        return f"{tags.number(one.low)} – {tags.number(one.high)}"
+    if one.unknown:
+        return format_html(
+            '<span class="soft" title="{}">{}</span>', words.say(one.unknown), _("not estimable")
+        )
+    return tags.NOTHING
+
+
+def _most(one: Harvest) -> str:
+    return tags.NOTHING if one.high is None else tags.number(one.high)
+
+
+def _end(one: Harvest) -> str:
+    if not one.stopped_by:
+        return tags.NOTHING
+    return format_html(
+        '<span title="{}">{}</span>', words.say(one.stopped_by), words.brief(one.stopped_by)
+    )
+
+
+def _figure(name: str, title: Any, *, usual: bool = True) -> Column:
+    """Returns a column of the table for one of the harvest's counters; `usual` tells whether it is
+    shown by default."""
+
+    def value(one: Harvest) -> int:
+        return int(getattr(one, name))
+
+    return Column(
+        name,
+        title,
+        value,
+        lambda one: tags.number(value(one)),
+        falling(name),
+        look="num",
+        usual=usual,
+    )
+
+
+def _states() -> list[tuple[str, str]]:
+    names = dict(RunState.choices)
+    return [
+        ("", _("All states")),
+        ("active", _("Active")),
+        *((code, str(names[code])) for code in SHOWN if code in names),
+    ]
+
+
+def _policy(one: Harvest) -> str:
+    return words.say(f"policy_{one.run.parameters.get('policy', 'fresh')}")
+
+
+TABLE = Table(
+    "harvests",
+    (
+        Column(
+            "harvest",
+            gettext_lazy("Harvest"),
+            lambda one: one.form.source.name,
+            _name,
+            tables.NEWEST,
+            look="title",
+        ),
+        Column(
+            "form",
+            gettext_lazy("Form"),
+            lambda one: one.form.action,
+            _form,
+            look="one",
+            usual=False,
+        ),
+        Column("policy", gettext_lazy("Policy"), _policy, look="nowrap"),
+        _figure("queries", gettext_lazy("Queries")),
+        Column(
+            "efficiency",
+            gettext_lazy("Efficiency"),
+            lambda one: one.efficiency,
+            lambda one: tags.share(one.efficiency),
+            look="num",
+        ),
+        _figure("records", gettext_lazy("Records")),
+        _figure("requests", gettext_lazy("Requests")),
+        _figure("details", gettext_lazy("Detail pages"), usual=False),
+        Column(
+            "low",
+            gettext_lazy("Estimated total records"),
+            lambda one: one.low,
+            _in_all,
+            look="nowrap",
+        ),
+        Column(
+            "high",
+            gettext_lazy("Estimated total, maximum"),
+            lambda one: one.high,
+            _most,
+            look="num",
+            usual=False,
+        ),
+        Column(
+            "state",
+            gettext_lazy("State"),
+            lambda one: one.run.state,
+            lambda one: tags.state(one.run),
+        ),
+        Column(
+            "created",
+            gettext_lazy("Created"),
+            lambda one: one.run.created,
+            lambda one: tags.ago(one.run.created),
+            look="nowrap",
+        ),
+        Column(
+            "ended",
+            gettext_lazy("End reason"),
+            lambda one: words.say(one.stopped_by) if one.stopped_by else None,
+            _end,
+            look="ended",
+        ),
+    ),
+    "harvest",
+    narrowing.words_in("form__source__name"),
+    (
+        Choice(
+            "show",
+            gettext_lazy("State"),
+            _states,
+            lambda rows, code: rows.filter(run__state__in=SHOWN[code]),
+        ),
+    ),
+)
 
 
 @admin_view("deepweb/harvests/", "harvests", "deepweb.view_harvest")

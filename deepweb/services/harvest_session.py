@@ -12,23 +12,75 @@ from deepweb.beginning import FillPlan, forget_what_was_shown, looks_inside_valu
 from deepweb.field_roles import FieldRole
 from deepweb.form_roles import with_roles
 from deepweb.inside_words import InsideWords, looks_inside
-from deepweb.models import Harvest, Query, QueryKind
+from deepweb.models import COUNTED, Harvest, Query, QueryKind, QueryState, Record
 from deepweb.parts import Parts, parts_of
 from deepweb.query_log import Logged, QueryLog
 from deepweb.range_places import RangePlaces
 from deepweb.result_list import ListShape, PageTemplate
 from deepweb.results import NoResultPages, learn_no_result_pages
 from deepweb.searched import SearchedColumns, how_words_combine
-from deepweb.seen import Seen, Term, cut_at
+from deepweb.seen import Choice, Seen, Term, cut_at
 from deepweb.services import forms
 from deepweb.services.harvest_options import HarvestOptions
-from deepweb.services.harvest_store import ListedRecords, finished_queries, is_counted, logged
 from deepweb.template_search import Slot, slots_of
 from deepweb.terms import Asking, WordMode, asking_of
+from deepweb.totals import Stated
+
+_CHUNK = 900
+
+
+def finished_queries(harvest: Harvest) -> list[Query]:
+    """Returns the answered queries of a harvest in the order in which they were sent."""
+    return list(
+        Query.objects.filter(harvest=harvest).exclude(state=QueryState.SENT).order_by("number")
+    )
+
+
+def is_counted(row: Query) -> bool:
+    """Tells whether a query was sent to find records, not to calibrate or to estimate the size of
+    the database."""
+    return row.kind in COUNTED
+
+
+def logged(row: Query) -> Logged:
+    """Converts a stored query to a value that does not depend on the database."""
+    query = tuple(Term(name, value) for name, value in row.terms)
+    stated = tuple(Stated(*each) for each in row.stated)
+    choice = Choice(query, row.predicted, row.bucket)
+    return Logged(
+        row.number, choice, list(row.found), row.overflowed, row.partial, stated, row.total
+    )
+
+
+class ListedRecords:
+    """The fields of records, by record id, as lists of results showed them. `columns` are the names
+    of all fields, in the order in which they were first seen.
+    """
+
+    def __init__(self) -> None:
+        self.fields: dict[int, dict[str, str]] = {}
+        self.columns: dict[str, None] = {}
+
+    def load(self, keys: Sequence[int] | set[int]) -> None:
+        """Loads the records with these ids that are not loaded yet."""
+        missing = sorted(set(keys) - set(self.fields))
+        for start in range(0, len(missing), _CHUNK):
+            for pk, listed in Record.objects.filter(
+                pk__in=missing[start : start + _CHUNK]
+            ).values_list("pk", "listed"):
+                self.fields[pk] = listed
+                self.columns.update(dict.fromkeys(listed))
+
 
 NONSENSE = 2
+
+
 INPUT_TRIES = 3
+
+
 CUT_UNKNOWN_BEFORE = 4
+
+
 TELLING_ANSWERS = 12
 
 

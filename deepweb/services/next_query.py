@@ -19,25 +19,73 @@ from deepweb.beginning import (
     unfiltered,
     words_of_records,
 )
-from deepweb.models import QueryKind
+from deepweb.models import COUNTED, Form, Harvest, Query, QueryKind
 from deepweb.paper_policy import PaperPolicy
+from deepweb.query_words import query_words
 from deepweb.results import nonsense_word
 from deepweb.searched import telling_word
 from deepweb.seen import Choice, Term, likely_cut
 from deepweb.seen import Query as Terms
 from deepweb.selection import FreshPolicy
-from deepweb.services.cluster_words import cluster_terms, paid_words
 from deepweb.services.harvest_session import NONSENSE, HarvestSession
 from deepweb.services.policies import best_of_all, policy_of, stop_rule
 from deepweb.terms import WordMode, first_words, has_han
 
+HARVESTS = 20
+
+
+QUERIES = 500
+
+
+PAID = 20
+
+
+def cluster_terms(form: Form) -> list[str]:
+    """Returns the terms with the largest weights in the form's cluster, which the deep-web paper
+    uses as seed words; [] if the form has no cluster.
+    """
+    return list(form.cluster.terms) if form.cluster is not None else []
+
+
+def paid_words(form: Form) -> list[str]:
+    """Returns single words that found new records at the cluster's other forms in their latest
+    harvests, those with most new records first; empty without a cluster.
+    """
+    if form.cluster_id is None:
+        return []
+    others = (
+        Harvest.objects.filter(form__cluster_id=form.cluster_id)
+        .exclude(form_id=form.pk)
+        .order_by("-pk")
+    )
+    ids = list(others.values_list("pk", flat=True)[:HARVESTS])
+    rows = Query.objects.filter(harvest_id__in=ids, kind__in=COUNTED, new__gt=0).order_by(
+        "-new", "pk"
+    )
+    brought: Counter[str] = Counter()
+    for terms, new in rows.values_list("terms", "new")[:QUERIES]:
+        if len(terms) == 1 and query_words(terms[0][1]) == [terms[0][1]]:
+            brought[terms[0][1]] += new
+    return [word for word, _ in brought.most_common(PAID)]
+
+
 SEEDS_WITHOUT_RECORDS = 30
+
+
 TRIES_A_WAY = 5
+
+
 ENOUGH_RECORDS = 3
+
+
 """Number of known records from which on query words are taken from records. Before that a choice of
 an input may be queried instead, because initial words without result cost more than a choice that
 returns few records."""
+
+
 VAIN_BEFORE_EVERYTHING = 2
+
+
 UNCUT_BEFORE_EVERYTHING = 3
 
 

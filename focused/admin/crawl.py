@@ -14,11 +14,13 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from crawlmgr.admin import settings_history as control
 from crawlmgr.admin.settings_history import lines
 from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
 from crawlmgr.models import Run
+from crawlmgr.services import settings_history
 from focused import reads
-from focused.admin import fields, presets, titles
+from focused.admin import fields, titles
 from focused.admin.topics import find, trail
 from focused.models import Comparison, Topic
 from focused.options import RunOptions
@@ -28,6 +30,8 @@ from focused.services import topics, tuning
 from focused.strategies import DEFAULT, strategy_class
 
 PLAIN = ("pages", "minutes", "relevant", "pages_per_host", "source")
+
+
 """Names of the options that are always shown; the others are in a collapsed section of the form."""
 
 
@@ -71,8 +75,8 @@ def crawl(request: HttpRequest, pk: int) -> HttpResponse:
             values, wrong["p"] = fields.read(own, request.POST, "p_")
         options, wrong["o"] = fields.read(general, request.POST, "o_")
         scope = _scope(request)
-        if presets.wanted(request):
-            values, wrong["p"] = presets.carry_out(request, name, values, wrong["p"])
+        if wanted(request):
+            values, wrong["p"] = carry_out(request, name, values, wrong["p"])
         elif "show" not in request.POST and not (wrong["p"] or wrong["o"]):
             answer = _carry_out(request, topic, name, values, {**options, "scope": scope})
             if answer is not None:
@@ -84,7 +88,7 @@ def crawl(request: HttpRequest, pk: int) -> HttpResponse:
         "summary": _(found.summary),
         "strategies": strategies(),
         "fields": fields.fields(own, values, "p_", wrong["p"], found.sum_to_one, name),
-        "presets": presets.buttons(name),
+        "presets": buttons(name),
         "history": lines(tuning.KIND, pk, titles.setting, value=titles.value),
         "undo": (
             reverse("admin:topic-settings-undo", args=[pk])
@@ -192,3 +196,53 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
         request, _("The last change is undone."), lambda: tuning.undo(topic, now=datetime.now(UTC))
     )
     return back(request, "topic-crawl", pk)
+
+
+BUTTONS = ("preset", "keep_preset", "drop_preset")
+
+
+def buttons(strategy: str) -> list[control.PresetButton]:
+    """Returns the buttons for a strategy's presets: built-in ones, then those saved by users."""
+    return control.buttons(
+        tuning.preset_kind(strategy),
+        {name: titles.preset(name) for name in tuning.built_in(strategy)},
+    )
+
+
+def wanted(request: HttpRequest) -> bool:
+    """Tells whether the form was submitted by one of the buttons for presets."""
+    return any(name in request.POST for name in BUTTONS)
+
+
+def carry_out(
+    request: HttpRequest, strategy: str, values: dict[str, Any], wrong: Mapping[str, str]
+) -> tuple[dict[str, Any], Mapping[str, str]]:
+    """Applies, saves or deletes a preset of the parameters, depending on the button that was
+    pressed, and shows a message. `values` and `wrong` are the submitted parameter values and the
+    error messages by name. Returns the values and messages to show in the form: those of an applied
+    preset, otherwise the submitted ones."""
+    kind = tuning.preset_kind(strategy)
+    if "preset" in request.POST:
+        found = tuning.preset(strategy, request.POST["preset"])
+        if found is None:
+            messages.error(request, _("There is no such preset."))
+            return values, wrong
+        return found, {}
+    if "drop_preset" in request.POST:
+        if settings_history.drop_preset(kind, request.POST["drop_preset"]):
+            messages.success(request, _("The preset is removed."))
+    elif not wrong:
+        try:
+            kept = settings_history.keep_preset(
+                kind,
+                request.POST.get("preset_name", ""),
+                values,
+                now=datetime.now(UTC),
+                user=request.user,
+            )
+            messages.success(
+                request, _("The values are saved as the preset %(name)s.") % {"name": kept.name}
+            )
+        except ValueError as error:
+            messages.error(request, str(error))
+    return values, wrong

@@ -13,30 +13,103 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crawlmgr.web.url import host_key
 from focused.columns import Columns
-from focused.strategies.addresses import Addresses
+from focused.relevance import url_tokens, words_in
+from focused.strategies.link_table import file_template, folder_template
 from focused.strategies.open_targets import FEATURES, FirstMet, Means, MetAgain, OpenTargets
+
+MAX_FOLDERS = 20_000
+
+
+"""Number of folders whose parts are cached; the cache is emptied when full."""
+
+
+class Address(NamedTuple):
+    """The parts of an address. `template` is its pattern: host, folder and file type with numbers
+    replaced, as from `link_table.template`; `words` are those of path and query, as from
+    `url_tokens`.
+    """
+
+    host: str
+    template: str
+    words: tuple[str, ...]
+
+
+class Addresses:
+    """Parses addresses. The result for a folder is cached, because most addresses differ from an
+    earlier one only in the last path segment.
+    """
+
+    def __init__(self) -> None:
+        self._folders: dict[str, Address] = {}
+
+    def __call__(self, url: str) -> Address:
+        """Returns the parts of a canonical address (without fragment)."""
+        path, _, query = url.partition("?")
+        folder, _, file = path.rpartition("/")
+        known = self._folders.get(folder)
+        if known is None:
+            if len(self._folders) >= MAX_FOLDERS:
+                self._folders.clear()
+            host = host_key(url)
+            known = self._folders[folder] = Address(
+                host, folder_template(host, folder), tuple(url_tokens(f"{folder}/"))
+            )
+        words = (*known.words, *words_in(f"{file} {query}"))
+        return Address(known.host, known.template + file_template(file, query), words)
+
 
 __all__ = ["FEATURES", "Found", "LinkFeatures"]
 
+
 Vector = NDArray[np.float64]
+
+
 Rows = NDArray[np.intp]
 
+
 SHRINKAGE_SIBLINGS = 5.0
+
+
 SHRINKAGE_TEMPLATE = 5.0
+
+
 SHRINKAGE_HOST = 20.0
+
+
 SHRINKAGE_WORDS = 5.0
+
+
 """Strength with which mean rewards are drawn towards a prior value: the number of fetched links
 that the prior value counts as."""
+
+
 MAX_WORDS = 50_000
+
+
 """Number of words whose hash buckets are cached."""
+
+
 MAX_ADDRESSES = 20_000
+
+
 """Number of addresses whose parts are cached, because several runs over one archive parse the same
 addresses."""
+
+
 BUCKETS = 4096
+
+
 """Number of hash buckets for the words of anchors and URLs."""
+
+
 NO_WORD = BUCKETS
+
+
 """Hash bucket for targets without any word; nothing is learned about it."""
+
+
 LONGEST_RUN = 10
 
 

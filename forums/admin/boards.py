@@ -9,8 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.table_page import table_page
-from crawlmgr.admin.table_query import OF_PAGES
+from crawlmgr.admin.table_page import OF_PAGES, table_page
 from crawlmgr.admin.views import admin_view, page
 from crawlmgr.reads.status import all_paused
 from forums import reads

@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from crawlmgr.admin import exports
 from crawlmgr.admin import removals as removal_views
@@ -17,16 +18,51 @@ from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.views import admin_view, attempt, back, number, numbers, page, post_view
 from crawlmgr.reads.status import all_paused
 from forums import reads
-from forums.admin import charts, doubt_words, tabs
+from forums.admin import charts, doubt_words, plan_words, policies, tabs
 from forums.admin.add import INTERVALS
-from forums.admin.logins import login_words
-from forums.admin.plan_note import plan_note
 from forums.admin.site_table import TABLE
-from forums.admin.structures import layout_words
-from forums.models import MAX_DEADLINE_HOURS, MIN_DEADLINE_HOURS, Board, Site
+from forums.admin.structures import layout_words, load
+from forums.models import (
+    MAX_DEADLINE_HOURS,
+    MIN_DEADLINE_HOURS,
+    Basis,
+    Board,
+    LoginMethod,
+    PlanDay,
+    Site,
+    SiteLogin,
+)
 from forums.reads import silences, upcoming
+from forums.reads.standing import standing
 from forums.reads.structures import taught
-from forums.services import plans, removals, sites
+from forums.services import logins, plans, removals, sites
+
+
+def plan_note(request: HttpRequest, pk: int) -> dict[str, Any] | None:
+    """Returns the template data for the note about the plan on a forum's page: policy, visits per
+    day, and whether the plan is based on the forum's own history. None if the user may not see
+    plans."""
+    if not request.user.has_perm("forums.view_plan"):
+        return None
+    plan, own = plans.of_site(pk), plans.current(pk)
+    if plan is None:
+        return {"own": own, "policy": "interval"}
+    stands = standing(plan, datetime.now(UTC))
+    latest = PlanDay.objects.filter(plan=plan).order_by("-day").first()
+    return {
+        "own": own if own is not None and own.active else None,
+        "policy": plan.policy,
+        "name": policies.name(plan.policy),
+        "visits": plan.visits_per_day,
+        "used": stands.used_today,
+        "left": stands.left_today,
+        "sentence": plan_words.sentence(latest, plan),
+        "like_intervals": (
+            plan.site_id is not None and plan.visits_per_day == plans.of_intervals(pk)
+        ),
+        "prior": latest is None or latest.basis == Basis.PRIOR,
+    }
+
 
 TABLES = ("boards", "threads", "posts", "visits", "pages", "links", "runs")
 
@@ -234,3 +270,86 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
         item=f"site:{pk}",
         trail=trail,
     )
+
+
+REASONS = {
+    "not_accepted": gettext_noop("the forum still shows its login link after the login"),
+    "no_login_form": gettext_noop("there is no login form at its address"),
+    "login_elsewhere": gettext_noop("the login form would send the login to another host"),
+    "robots": gettext_noop("refused by robots.txt"),
+}
+
+
+def login_words(site: Site) -> dict[str, Any] | None:
+    """Returns the data for the banner about a failed login; None if the site has no login or it
+    works."""
+    row = SiteLogin.objects.filter(site=site, state__in=["expired", "failed"]).first()
+    return (
+        {"row": row, "reason": _(REASONS.get(row.reason, row.reason))} if row is not None else None
+    )
+
+
+@admin_view(
+    "forums/site/<int:pk>/login/", "forum-login", "forums.view_sitelogin", post="forums.change_site"
+)
+def login_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """Shows a forum's login and saves it on POST; a password or cookie left empty stays
+    unchanged."""
+    site = load(pk)
+    row = SiteLogin.objects.filter(site=site).first()
+    problem = _save(request, site, row) if request.method == "POST" else ""
+    if request.method == "POST" and not problem:
+        messages.success(request, _("The login is saved; the next visit uses it."))
+        return back(request, "forum-login", pk)
+    method = request.POST.get("method") or (row.method if row else LoginMethod.FORM)
+    context = {
+        "site": site,
+        "tabs": tabs.of_forum(request, pk, "forum-login"),
+        "row": row,
+        "reason": _(REASONS.get(row.reason, row.reason)) if row and row.reason else "",
+        "problem": problem,
+        "method": method,
+        "methods": LoginMethod.choices,
+        "address": request.POST.get("address", row.address if row else ""),
+        "member": request.POST.get("user", logins.user_of(row) if row else ""),
+        "plain": site.url.startswith("http://"),
+    }
+    trail = [(_("Forums"), reverse("admin:forums")), (site.name, reverse("admin:forum", args=[pk]))]
+    status = 422 if problem else 200
+    return page(
+        request,
+        "forums/login.html",
+        context,
+        title=_("Login"),
+        item=f"site:{pk}",
+        trail=trail,
+        status=status,
+    )
+
+
+def _save(request: HttpRequest, site: Site, row: SiteLogin | None) -> str:
+    """Saves the submitted login; returns the error in one line, "" for none."""
+    sent = {name: request.POST.get(name, "") for name in ("cookie", "user", "password")}
+    method = request.POST.get("method", "")
+    try:
+        secret = logins.completed(row, method, sent)
+        logins.save(
+            site.pk,
+            method,
+            secret,
+            address=request.POST.get("address", ""),
+            now=datetime.now(UTC),
+            user=request.user,
+        )
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+@post_view("forums/site/<int:pk>/login/remove/", "forum-login-remove", "forums.change_site")
+def remove(request: HttpRequest, pk: int) -> HttpResponse:
+    """Deletes the login with its secrets."""
+    site = load(pk)
+    if logins.forget(site.pk, now=datetime.now(UTC), user=request.user):
+        messages.success(request, _("The login is removed; the forum is read as a guest."))
+    return back(request, "forum-login", pk)

@@ -21,15 +21,14 @@ FUNCTIONS: dict[str, int] = {}
 MODULES: dict[str, int] = {}
 PACKAGES: dict[str, int] = {
     "crawlmgr": 21,
-    "crawlmgr/admin": 51,
+    "crawlmgr/admin": 44,
     "crawlmgr/services": 56,
     "crawlmgr/web": 28,
     "deepweb": 52,
     "focused": 27,
-    "focused/admin": 22,
-    "focused/strategies": 25,
-    "forums": 40,
-    "forums/admin": 31,
+    "focused/strategies": 23,
+    "forums": 39,
+    "forums/admin": 26,
     "forums/reading": 45,
     "forums/services": 31,
 }

@@ -13,9 +13,9 @@ from deepweb.models import Cluster, Form, Harvest, Query, QueryKind
 from deepweb.page_words import TITLE
 from deepweb.seen import Term
 from deepweb.services import clusters
-from deepweb.services.cluster_words import paid_words
 from deepweb.services.harvest_options import HarvestOptions
 from deepweb.services.harvest_session import HarvestSession
+from deepweb.services.next_query import paid_words
 from deepweb.services.policies import policy_of
 from tests.deepweb.test_admin import client
 from tests.deepweb.test_harvest import found, harvest, the_form

@@ -7,7 +7,7 @@ from crawlmgr.text.tokens import Tokenizer, tokenize
 from focused.comparison import Entry, run_entry
 from focused.ontology import OntologySimilarity, read_csv
 from focused.pages import Link
-from focused.strategies.concepts import OnePerConcept
+from focused.strategies.ant_colony import OnePerConcept
 from focused.topics import Topic
 from tests.focused.webs import OFF, ON, Web, topic, url
 

@@ -10,10 +10,9 @@ import numpy as np
 
 from forums import likely
 from forums.adaptive import LoopOptions
-from forums.board_log import BoardLog
 from forums.events import Sites
 from forums.pacing import Budget
-from forums.simulate import Setup, Simulation, _Trace
+from forums.simulate import BoardLog, Setup, Simulation, _Trace
 from tests.forums.test_simulate import synthetic
 
 STEP, HOUR = 180.0, 3600.0

@@ -12,14 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forums.adaptive import AdaptiveLoop, LoopOptions, LoopSources, Seen, Source
-from forums.board_log import BoardLog
 from forums.bounds import FIRST_DOUBT
 from forums.delay import event_delays
 from forums.events import from_rows
 from forums.overview import Overview
 from forums.overview_values import LONGEST_LAG_HOURS, MIN_DOUBT, Figures
 from forums.pacing import Budget
-from forums.simulate import Setup, Simulation
+from forums.simulate import BoardLog, Setup, Simulation
 from tests.forums.test_adaptive import DIURNAL, NOTHING, sites_of
 from tests.forums.test_simulate import FIRST, synthetic
 
