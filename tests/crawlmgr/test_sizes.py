@@ -21,7 +21,7 @@ FUNCTIONS: dict[str, int] = {}
 MODULES: dict[str, int] = {}
 PACKAGES: dict[str, int] = {
     "crawlmgr": 21,
-    "crawlmgr/admin": 44,
+    "crawlmgr/admin": 45,
     "crawlmgr/services": 56,
     "crawlmgr/web": 28,
     "deepweb": 52,
