@@ -174,7 +174,7 @@ class ForumCrawler:
         )
         kind = PageKind.threadlist if item.kind == "list" else PageKind.thread
         if (
-            item.kind in ("sample", "overview")
+            item.kind in ("sample", "overview", "post")
             or not settings.use_apis
             or run.result.get("api") == "off"
         ):
@@ -235,7 +235,7 @@ class ForumCrawler:
             reading = without_nofollow(reading, response.text, response.url)
         change = (
             self._check(run, item, response, reading, expect)
-            if expect is not None and item.kind != "overview"
+            if expect is not None and item.kind in ("list", "thread")
             else None
         )
         return Read(reading, change)
@@ -330,6 +330,8 @@ class ForumCrawler:
                 return self.failed(run, item, "layout_changed", now)
         if item.kind == "overview":
             return overviews.store(run, item, response, read.reading, now)
+        if item.kind == "post":
+            return overviews.store_post(run, item, response, read.reading, now)
         if item.kind == "list":
             return visits.store_list(run, item, response, read.reading, settings, now)
         stored = visits.store_thread(run, item, response, read.reading, settings, now)
@@ -447,6 +449,8 @@ class ForumCrawler:
             return visits.thread_failed(run, item, reason, now)
         if item.kind == "overview":
             return overviews.failed(item, reason, now)
+        if item.kind == "post":
+            return visits.store_nothing(run, item, reason, now)
         if item.kind in logins.KINDS:
             self._membership(run).failed(run, reason, now)
             return Stored()

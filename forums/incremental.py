@@ -19,6 +19,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from crawlmgr.text.dates import Moment
+from forums.reading.addresses import post_key
 from forums.reading.model import PageReading
 
 FINE_SECONDS = 60
@@ -69,7 +70,8 @@ class VisitState:
     page number, address]. `doubts` counts doubtful readings by code. `told`: the number of threads
     that have as many posts as the reply count in their row says, and the number compared. `reach`:
     time (ISO) before which last replies were too old to fetch, "" in a visit that reads only what
-    is new.
+    is new. `placed`: the number of threads whose page names the board in which the list shows them;
+    `elsewhere`: the board (id) that it names, by the id of the thread, where that is another one.
 
     A page may link several candidates for its next page. `spare` lists those not followed, as
     [position ("numbers", "word" …), address]; they are tried if the one followed shows no new rows.
@@ -98,6 +100,8 @@ class VisitState:
     doubts: dict[str, int] = field(default_factory=dict)
     told: list[int] = field(default_factory=lambda: [0, 0])
     reach: str = ""
+    placed: int = 0
+    elsewhere: dict[str, int] = field(default_factory=dict)
 
     def doubt(self, code: str) -> None:
         """Counts a doubtful reading of the kind `code`."""
@@ -150,7 +154,7 @@ def signature(row: Row) -> dict[str, Any]:
     if row.last_author:
         data["a"] = row.last_author
     if row.last_post:
-        data["l"] = row.last_post
+        data["l"] = post_key(row.last_post)
     return data
 
 
@@ -162,9 +166,11 @@ def differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     - Two absolute times: at least the coarser precision apart, as they are rounded.
     - Times of which one is relative: more than both precisions and a minute apart; ignored if reply
       counts or newest posts were compared."""
-    for name in ("n", "l", "a"):
+    for name in ("n", "a"):
         if name in old and name in new and old[name] != new[name]:
             return True
+    if "l" in old and "l" in new and post_key(old["l"]) != post_key(new["l"]):
+        return True
     if "t" not in old or "t" not in new:
         return False
     apart = abs(float(new["t"]) - float(old["t"]))

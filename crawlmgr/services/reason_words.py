@@ -29,6 +29,8 @@ SAID: dict[str, str] = {
         "read to the end, but the reading may be wrong: see the list of doubtful readings"
     ),
     "no_next_page": gettext_noop("no further page: the same posts again, or none"),
+    "same_thread": gettext_noop("a thread that is stored under another address"),
+    "redirected": gettext_noop("redirected to a page that does not show this thread"),
     "reread": gettext_noop("every stored page was read again"),
     "no_records": gettext_noop("no threads were recognised on the page"),
     "no_posts": gettext_noop("no posts were recognised on the page"),
@@ -141,6 +143,7 @@ SAID: dict[str, str] = {
         "Pages of a thread could not be read in several visits and were given up (reason, address)"
     ),
     "visit_refused": gettext_noop("A visit could not be started"),
+    "threads_joined": gettext_noop("Threads that were stored twice were joined"),
     "site_edited": gettext_noop("A forum was edited"),
     "site_deleted": gettext_noop("A forum was deleted"),
     "deleted_from_list": gettext_noop("An entry of a list was deleted (name)"),

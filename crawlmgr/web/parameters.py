@@ -30,6 +30,8 @@ _MAYBE_SESSION_NAMES = frozenset({"sid", "s", "session", "sess", "ses"})
 # values for which a parameter in _MAYBE_SESSION_NAMES is dropped: 32, 40 or 64 hexadecimal digits,
 # or the empty value
 _SESSION_VALUE = re.compile(r"(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{40}|[0-9a-fA-F]{64})?")
+# further values for which a parameter named "sid" is dropped: session ids as PHP makes them
+_PHP_SESSION = re.compile(r"(?=\D*\d)[0-9a-zA-Z,-]{22,}")
 _TRACKING_NAMES = frozenset(
     {
         "fbclid",
@@ -121,4 +123,7 @@ def keeps(parameter: str, rules: UrlRules) -> bool:
         return False
     name, _, value = parameter.partition("=")
     action = _parameter_action(name, rules)
-    return action == "keep" or (action == "session" and not _SESSION_VALUE.fullmatch(value))
+    if action != "session":
+        return action == "keep"
+    told = name.lower() == "sid" and _PHP_SESSION.fullmatch(value)
+    return not (told or _SESSION_VALUE.fullmatch(value))

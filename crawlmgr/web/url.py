@@ -383,6 +383,27 @@ def _canonical(url: str, rules: UrlRules) -> str:
     return prefix + path
 
 
+_SESSIONS_ONLY = UrlRules(keep_fragment=True, sort_query=False, strip_tracking=False)
+_MAY_HOLD_SESSION = re.compile(
+    r"[?&;](?:[\w.]*(?:sid|sess(?:ion)?(?:_?id)?)|ses|s|zenid|cfid|cftoken)=|/\([a-z]\(", re.I
+)
+
+
+def without_session(url: str) -> str:
+    """Returns an address without its session id, otherwise as a page shows it; an invalid one is
+    returned unchanged.
+
+    >>> without_session("http://a.org/t.php?p=7&sid=0123456789abcdef0123456789abcdef#p7")
+    'http://a.org/t.php?p=7#p7'
+    """
+    if not _MAY_HOLD_SESSION.search(url):
+        return url
+    try:
+        return canonical(url, _SESSIONS_ONLY)
+    except UrlError:
+        return url
+
+
 def _pieces(url: str) -> tuple[str, str, str, str]:
     """Returns (origin, path, query, fragment) of an address; query and fragment are given without
     "?" and "#", and are "" if missing. Raises UrlError if the address is invalid."""

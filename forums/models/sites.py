@@ -200,6 +200,20 @@ class Thread(models.Model):
         return self.title
 
 
+class Alias(models.Model):
+    """Another key of a stored thread: of an address that turned out to lead to it, such as the row
+    that a forum leaves behind when it moves a thread. `signature` is that of the row when its
+    address was resolved; a changed row is resolved again."""
+
+    site = models.ForeignKey(Site, models.CASCADE, related_name="aliases")
+    key = models.CharField(max_length=200)
+    thread = models.ForeignKey(Thread, models.CASCADE, related_name="aliases")
+    signature = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["site", "key"], name="alias_once")]
+
+
 class Post(models.Model):
     """A post; (thread, key) is unique. key: the site's own post id, or a digest of author, time and
     text if there is none."""

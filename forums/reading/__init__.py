@@ -12,7 +12,7 @@ the field that it belongs to (replies, views, last reply …), as suggested by t
 value, its class names and the header above it.
 """
 
-from forums.reading.addresses import board_key, first_page, thread_key
+from forums.reading.addresses import board_key, first_page, names_post, post_key, thread_key
 from forums.reading.jsonform import to_json
 from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, ThreadRecord
 from forums.reading.page import read_page, read_regions
@@ -25,6 +25,8 @@ __all__ = [
     "ThreadRecord",
     "board_key",
     "first_page",
+    "names_post",
+    "post_key",
     "read_page",
     "read_regions",
     "thread_key",

@@ -1,11 +1,15 @@
-"""What an address alone shows: the site's own id of a thread or board, whether it is a user's
-profile, and the address of the first page of a thread or list."""
+"""The identity of threads, posts and boards: their keys, made of the site's own ids in addresses.
+Also whether an address is a user's profile, and the address of the first page of a thread or
+list."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 from urllib.parse import parse_qsl, unquote, urlsplit
+
+from crawlmgr.web.parameters import keeps
+from crawlmgr.web.url import DEFAULT_RULES, without_session
 
 _THREAD_PARAMETERS = (
     "tid",
@@ -37,7 +41,7 @@ _BOARD_PARAMETERS = (
     "c",
     "node",
 )
-_SESSION = re.compile(r"^(?:sid|s|phpsessid|jsessionid|osc?sid|sessionid|sessid)$", re.I)
+_POST_PARAMETERS = ("pid", "post", "postid", "post_id", "msg", "msgid", "p")
 PAGE_PARAMETERS = frozenset(
     [
         "page",
@@ -260,7 +264,7 @@ def _query(query: str) -> list[tuple[str, str]]:
     return [
         (name, value)
         for name, value in parse_qsl(query.replace(";", "&"), keep_blank_values=True)
-        if not (_SESSION.match(name) and (len(value) >= 16 or name.lower() in ("sid", "phpsessid")))
+        if keeps(f"{name}={value}", DEFAULT_RULES)
     ]
 
 
@@ -271,11 +275,11 @@ def split_address(url: str) -> tuple[str, list[str], list[tuple[str, str]]]:
     result is cached, so callers must not change its lists.
     """
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(without_session(url))
     except ValueError:
         return "", [url], []
     host = (parts.hostname or "").removeprefix("www.")
-    path, query = re.sub(r";jsessionid=[^/?]*", "", parts.path, flags=re.I), parts.query
+    path, query = parts.path, parts.query
     if query.startswith("/"):
         inner, _, rest = query.partition("&")
         path, query = path + inner, rest
@@ -363,6 +367,8 @@ def _plain(
         or name.lower() not in PAGE_PARAMETERS
         or (script and name.lower() in ("p", "pid", "post", "mode", "action"))
     ]
+    if any(name.lower() == "id" and value.isdigit() for name, value in left):
+        left = [(name, value) for name, value in left if name.lower() not in _POST_PARAMETERS]
     text = "&".join(f"{name}={value}" for name, value in sorted(left))
     return f"{host}/{'/'.join(segments)}" + (f"?{text}" if text else "")
 
@@ -397,6 +403,49 @@ thread_key("https://a.org/viewtopic.php?t=31#p9")
         if leading and not any(_USER_SEGMENT.match(segment) for segment in segments):
             return f"{host} #{leading.group(1)}"
     return f"{host} t:{found}" if found else _plain(host, segments, query)
+
+
+_POST_ANCHOR = re.compile(r"(?:p|pid|post|msg|message|comment|reply)[-_]?(\d+)", re.I)
+_POST_IN_TOPIC = re.compile(r"\d+\.msg(\d+)", re.I)
+
+
+def _post_id(url: str) -> str | None:
+    """Returns the id of the only post that an address without its thread names, as
+    `viewtopic.php?p=7` or `/posts/7/`; None for all others."""
+    _host, segments, query = split_address(url)
+    if len(segments) > 1 and segments[-2].lower() in ("post", "posts") and segments[-1].isdigit():
+        return segments[-1]
+    numbers = {name.lower(): value for name, value in query if value.isdigit()}
+    others = numbers.keys() - {*_POST_PARAMETERS, *_BOARD_PARAMETERS}
+    named = [name for name in _POST_PARAMETERS if name in numbers]
+    return numbers[named[0]] if len(named) == 1 and not others else None
+
+
+@lru_cache(maxsize=16_384)
+def post_key(url: str) -> str:
+    """Returns the key of the post that `url` leads to: "host p:ID" with the site's own id of the
+    post if the address names one, otherwise the address without session. The key of a key is
+    itself.
+
+    >>> post_key("https://a.org/viewtopic.php?f=2&t=31&p=9#p9") == \
+post_key("https://a.org/viewtopic.php?p=9&sid=0123456789abcdef0123456789abcdef#p9")
+    True
+    """
+    if " p:" in url:
+        return url
+    plain, _, fragment = url.partition("#")
+    host, segments, query = split_address(plain)
+    told = " ".join([*segments[-1:], *(value for _name, value in query)])
+    found = _POST_ANCHOR.fullmatch(fragment) or _POST_IN_TOPIC.search(told)
+    number = found.group(1) if found else _post_id(plain)
+    return f"{host} p:{number}" if number else without_session(url)
+
+
+def names_post(url: str) -> bool:
+    """Tells whether an address names a post and not its thread, so that only its page shows to
+    which thread it leads."""
+    plain = url.partition("#")[0]
+    return _post_id(plain) is not None and not re.search(r" (?:t:|#)", thread_key(plain))
 
 
 _BOARD_SORTS = {
@@ -479,15 +528,18 @@ _KEEP = re.compile(
 
 def first_page(url: str) -> str:
     """Returns the address of the first page of the thread or list to which `url` belongs: without
-    page number, post and anchor.
+    page number, post and anchor. One that names only a post keeps it.
 
     >>> first_page("https://a.org/topic/7-x?page=3#p9")
     'https://a.org/topic/7-x'
     """
     url = url.split("#", 1)[0]
+    if names_post(url):
+        return url
     head, mark, query = url.partition("?")
     if mark and not _KEEP.search("?" + query):
         query = _PAGE_PARAMETER.sub("", "?" + query)[1:].lstrip("&;")
+        query = re.sub(r"(?:(?<=^)|[&;])p=\d+(?=[&;]|$)", "", query).lstrip("&;")
     elif mark:
         query = re.sub(
             r"(?:(?<=^)|[&;])(?:page|start|st|offset|goto|pid|extra|highlight)=[^&;#]*", "", query

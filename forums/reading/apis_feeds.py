@@ -11,6 +11,7 @@ from lxml import etree
 
 from crawlmgr.text.dates import Moment
 from crawlmgr.web.sitemap import parse_sitemap
+from crawlmgr.web.url import without_session
 from forums.reading.apis_fields import moment, number, text
 from forums.reading.model import PageKind, PageReading, ThreadRecord
 
@@ -114,7 +115,7 @@ def _threads(root: etree._Element, url: str) -> Iterator[ThreadRecord]:
         if not fields.get("link"):
             continue
         yield ThreadRecord(
-            urljoin(url, fields["link"]),
+            without_session(urljoin(url, fields["link"])),
             text(fields.get("title")),
             author=text(fields.get("creator")) or text(fields.get("author")) or None,
             replies=(

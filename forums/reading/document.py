@@ -17,6 +17,7 @@ from crawlmgr.text.dates import DateContext
 from crawlmgr.web.bounds import READ_TAGS, bounded_markup
 from crawlmgr.web.encoding import decode
 from crawlmgr.web.outline import outline
+from crawlmgr.web.url import without_session
 from forums.reading.addresses import board_key, thread_key
 from forums.reading.dateorder import declared_language, is_day_first
 from forums.reading.linkusers import board_spaces, called_users, leads_to_user
@@ -338,15 +339,15 @@ def _host_of(start: str) -> str:
 
 
 def _join(base: str, href: str) -> str:
-    """Returns the absolute address of a link; "" for a malformed one. The most frequent forms are
-    joined without parsing, for speed."""
+    """Returns the absolute address of a link, without session id; "" for a malformed one. The most
+    frequent forms are joined without parsing, for speed."""
     if _WHOLE.fullmatch(href):
-        return href
+        return without_session(href)
     origin = _ORIGIN.match(base) if _ROOTED.fullmatch(href) else None
     if origin:
-        return f"{origin.group()}{href}"
+        return without_session(f"{origin.group()}{href}")
     try:
-        return urljoin(base, href)
+        return without_session(urljoin(base, href))
     except ValueError:
         return ""
 

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
-from forums.reading.addresses import board_key
+from forums.reading.addresses import board_key, names_board, names_post
 from forums.reading.document import Link, Page
 from forums.reading.heads import Heads
 from forums.reading.patterns import leads_to
@@ -363,6 +363,38 @@ def row_sets(page: Page) -> list[RowSet]:
         elif sum(row.title.is_user for row in group.rows) * 2 < len(group.rows):
             made.append(RowSet(page, group, []))
     return sorted(made, key=lambda rows: rows.quality, reverse=True)
+
+
+def without_boards(found: RowSet) -> RowSet | None:
+    """Returns a list of threads without rows of boards among them, whose title would be the link to
+    the board's last post, and without a row of the page itself; None if no row is left. In the row
+    of a board a link to another board comes first. If most rows have one, the list mixes threads of
+    several boards; then only rows whose title link names a post are left out."""
+    own = found.page.board_key
+    boards = {
+        row.start
+        for row in found.rows
+        for link in row.links
+        if link.node < row.title.node and _leads_to_board(link, own)
+    }
+    few = 2 * len(boards) <= len(found.rows)
+    rows = [
+        row
+        for row in found.rows
+        if not (row.start in boards and (few or names_post(row.title.url)))
+        and not (names_board(own) and board_key(row.title.url) == own)
+    ]
+    if len(rows) == len(found.rows):
+        return found
+    group = Group(found.page, found.group.pattern, rows)
+    return RowSet(found.page, group, found.others) if rows else None
+
+
+def _leads_to_board(link: Link, own: str) -> bool:
+    if not link.is_local or leads_to(link.pattern) != "board":
+        return False
+    key = board_key(link.url)
+    return names_board(key) and key != own
 
 
 def _may_list(group: Group) -> bool:

@@ -98,12 +98,13 @@ class PageReading:
     `next_links` are (source, address) pairs of all links that may lead to the next page; the source
     is `numbers`, `word` or `head` (`<head>` of the document). `numbered` are the pages whose
     numbers are known, as (number, address). `boards` are sub-boards, on an index or above a list of
-    threads. `board_url` is the address of the board whose threads the page lists. `confidence` in
-    [0, 1] is the probability that exactly the right records were found. `sort` is "last_reply" or
-    "created" if the list's order shows it, otherwise None. `evidence` holds short codes of what
-    decided the reading. `utc_offsets` gives, for each time written with a UTC offset, that offset
-    in seconds: the site's own time, for display and for guessing its zone. `shapes` are the shapes
-    of the links on a list of threads (see `shapes_of`).
+    threads. `board_url` is the address of the board whose threads the page lists, or of a thread's
+    board as linked above its posts. `address` is that of the thread if the page's own address names
+    only a post. `confidence` in [0, 1] is the probability that exactly the right records were
+    found. `sort` is "last_reply" or "created" if the list's order shows it, otherwise None.
+    `evidence` holds short codes of what decided the reading. `utc_offsets` gives, for each time
+    written with a UTC offset, that offset in seconds: the site's own time, for display and for
+    guessing its zone. `shapes` are the shapes of the links on a list of threads (see `shapes_of`).
     """
 
     kind: PageKind
@@ -119,6 +120,7 @@ class PageReading:
     sort: str | None = None
     thread_id: str | None = None
     board_url: str | None = None
+    address: str | None = None
     last: str | None = None
     current: int | None = None
     boards: tuple[BoardRecord, ...] = ()

@@ -11,9 +11,9 @@ from lxml.html import HtmlElement
 
 from crawlmgr.web.budget import OVER_BUDGET, PAGE_SECONDS, OverBudget, cpu_budget
 from crawlmgr.web.pagination import find_pages
-from forums.reading.addresses import thread_key
+from forums.reading.addresses import first_page, names_post, thread_key
 from forums.reading.boardrows import BoardRows
-from forums.reading.document import Page
+from forums.reading.document import Link, Page
 from forums.reading.engines import engine_of, expected_kind
 from forums.reading.kinds import MIN_QUALITY, BestCandidates, inside
 from forums.reading.learned.doubts import doubt_of
@@ -29,6 +29,7 @@ from forums.reading.model import (
     Shapes,
     ThreadRecord,
 )
+from forums.reading.patterns import leads_to, patterns
 from forums.reading.postrows import PostRows, opening_post
 from forums.reading.posts_set import PostSet
 from forums.reading.rows import Row
@@ -39,6 +40,7 @@ from forums.reading.titleshapes import shapes_of
 _NO_SHAPES = Shapes()
 # evidence code of a page that exceeds the size limits, of which only the beginning was read
 CUT = "cut"
+_ELSEWHERE = "Rows that lead to another host were left out."
 
 
 class Read(NamedTuple):
@@ -166,6 +168,11 @@ def _regions(
                 read.reading, records=tuple(_counted(read.reading.records, counts_posts))
             )
         )
+    doubts = [
+        *doubt.doubts,
+        *(["Only the beginning of the page was read."] if page.is_cut else []),
+        *([_ELSEWHERE] if _leads_elsewhere(page, read.reading) else []),
+    ]
     links = find_pages(page.root, url, _own_pages(kind, url))
     reading = replace(
         read.reading,
@@ -177,16 +184,30 @@ def _regions(
         numbered=links.numbered,
         engine=engine,
         confidence=doubt.confidence,
-        complete=doubt.complete and not page.is_cut,
-        doubts=(
-            (*doubt.doubts, "Only the beginning of the page was read.")
-            if page.is_cut
-            else doubt.doubts
-        ),
+        complete=doubt.complete and len(doubts) == len(doubt.doubts),
+        doubts=tuple(doubts),
         evidence=(*evidence, CUT) if page.is_cut else evidence,
         utc_offsets=tuple(sorted(page.offsets.items())),
     )
     return reading, read.elements
+
+
+def _leads_elsewhere(page: Page, reading: PageReading) -> bool:
+    """Tells whether a list of threads leaves out links in the places of its titles that have the
+    same form of address on another host, which may be a former one of the site."""
+    if reading.kind is not PageKind.threadlist:
+        return False
+    urls = {record.url for record in reading.records if isinstance(record, ThreadRecord)}
+    forms = {_place(page, link) for link in page.links if link.is_local and link.url in urls}
+    return any(
+        _place(page, link) in forms
+        for link in page.links
+        if not link.is_local and link.url not in urls
+    )
+
+
+def _place(page: Page, link: Link) -> tuple[int, str]:
+    return page.outline.paths[link.node], link.pattern.partition("/")[2]
 
 
 def _by_shapes(second: TwoReadings) -> tuple[str, ...]:
@@ -231,12 +252,45 @@ def read_as(second: TwoReadings, kind: PageKind, rules: KindRules | None = None)
         if rules:
             posts = corrected(page, rules, PostRecord(None, None, ""), posts)
         records = tuple(post for _, post in posts)
-        thread_id = thread_key(page.url).partition(" ")[2] or None
-        return Read(
-            replace(base, records=records, thread_id=thread_id),
-            tuple(element for element, _ in posts),
+        address = _thread_address(page)
+        elements = tuple(element for element, _ in posts)
+        reading = replace(
+            base,
+            records=records,
+            thread_id=thread_key(address or page.url).partition(" ")[2] or None,
+            address=address,
+            board_url=_board_above(page, elements[0]) if elements else None,
         )
+        return Read(reading, elements)
     return Read(base, ())
+
+
+def _thread_address(page: Page) -> str | None:
+    """Returns the address of the thread of a page whose own address names only a post: the one that
+    the page declares as its own, or to which its title is linked. None for other pages."""
+    if not names_post(page.url):
+        return None
+    declared = [page.absolute(url) for url in page.root.xpath("//link[@rel='canonical']/@href")]
+    titled = [link.url for link in page.links if link.is_local and link.text in page.own_titles]
+    return next(
+        (
+            first_page(url)
+            for url in (*declared, *titled)
+            if not names_post(url) and leads_to(patterns([url])[url]) == "thread"
+        ),
+        None,
+    )
+
+
+def _board_above(page: Page, first: HtmlElement) -> str | None:
+    """Returns the address of the last board that is linked above the first post."""
+    end = next((n for n, one in enumerate(page.outline.elements) if one is first), 0)
+    boards = (
+        link.url
+        for link in reversed(page.links_in(0, end))
+        if link.is_local and not link.is_user and leads_to(link.pattern) == "board"
+    )
+    return next(boards, None)
 
 
 def _index(page: Page, found: RowSet | None, base: PageReading, rules: KindRules | None) -> Read:

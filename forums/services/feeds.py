@@ -12,7 +12,7 @@ from crawlmgr.text.dates import Moment
 from forums import incremental
 from forums.discovery.shapes import shape
 from forums.models import Board, Site, SourceKind, Thread
-from forums.reading import PageReading, ThreadRecord, board_key
+from forums.reading import PageReading, ThreadRecord, board_key, names_post
 from forums.services import threads
 
 KINDS = frozenset((SourceKind.FEED, SourceKind.SITEMAP))
@@ -115,6 +115,12 @@ class Places:
         return self._names.get(
             " ".join((record.board_name or "").casefold().split())
         ) or self._above(row.url)
+
+    def unresolved(self, row: incremental.Row) -> bool:
+        """Tells whether only the page at a row's address shows to which thread it leads: the
+        address names a post, or has neither a thread's id nor the form of threads."""
+        unlike = bool(self._shapes) and shape(row.url) not in self._shapes
+        return names_post(row.url) or (" " not in row.key and unlike)
 
     def _above(self, url: str) -> Board | None:
         path = urlsplit(url).path

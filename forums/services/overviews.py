@@ -7,6 +7,7 @@ list shows as changed are fetched by targeted visits of their boards."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -24,8 +25,17 @@ from forums import incremental
 from forums.discovery.overviews import MIN_BOARDS
 from forums.discovery.shapes import board_identity, host
 from forums.models import Board, Look, OverviewSource, Site, SourceKind, Thread, Visit
-from forums.reading import BoardRecord, PageReading, ThreadRecord, board_key
-from forums.services import backoff, feeds, threads, visits
+from forums.reading import (
+    BoardRecord,
+    PageKind,
+    PageReading,
+    ThreadRecord,
+    board_key,
+    first_page,
+    names_post,
+    thread_key,
+)
+from forums.services import backoff, feeds, moves, threads, visits
 
 # frontier priority of source pages, so high that a run fetches them before the pages of its boards
 FIRST = 1e5
@@ -328,17 +338,22 @@ def _placed(
     because feed and list then cannot be compared.
     """
     told = source.kind in feeds.KINDS
-    rows = feeds.named(reading) if told else _rows(reading)
-    stored = Thread.objects.filter(
-        site_id=source.site_id, key__in=[row.key for row, _record in rows]
-    )
-    known, places = {one.key: one for one in stored}, feeds.Places(source.site)
-    found = []
+    rows, places = feeds.named(reading) if told else _rows(reading), feeds.Places(source.site)
+    times = [row.last_reply.value for row, _record in rows if row.last_reply is not None]
+    since = min(times) - feeds.SLACK if times else None
+    known = moves.known(source.site_id, [row.url for row, _record in rows], since)
+    found, seen = [], set()
     for row, record in rows:
-        home = places.home(row, record, known.get(row.key))
+        thread = known.get(row.key)
+        if thread is not None:
+            row = replace(row, key=thread.key, url=thread.url)
+        if row.key in seen:  # several posts of one thread
+            continue
+        seen.add(row.key)
+        home = places.home(row, record, thread)
         if told and home is not None and home.has_last_reply is False:
             home = None
-        found.append((row, record, home, known.get(row.key)))
+        found.append((row, record, home, thread))
     return found
 
 
@@ -377,7 +392,8 @@ def _newest(
     own = set(run.parameters["boards"])
     links: list[NewUrl] = []
     for board, triples in changed.items():
-        if board.pk not in own and board.watched_since is not None:
+        asked = look.pk in run.parameters.get("looks", ())  # a try fetches nothing
+        if asked and board.pk not in own and board.watched_since is not None:
             links += _targeted(run, board, triples, told, now)
     whole = feeds.reaches_back(
         [(row, record) for row, record, _home, _thread in placed], look.source.read_at
@@ -410,6 +426,19 @@ def _targeted(
         board=board,
         defaults={"kind": Visit.Kind.TARGETED, "started": now, "stopped_by": "targeted"},
     )
+    places = feeds.Places(board.site)
+    strange = [row for row, _record, thread in triples if not thread and places.unresolved(row)]
+    links = [
+        NewUrl(
+            row.url,
+            "post",
+            key=f"visit {visit.pk} post {row.key}",
+            group=visit.pk,
+            priority=FIRST - 1,
+        )
+        for row in strange
+    ]
+    triples = [one for one in triples if one[0] not in strange]
     pairs = [(row, record) for row, record, _thread in triples]
     if (
         named_by_feed
@@ -422,4 +451,26 @@ def _targeted(
             {row.key: thread.signature for row, _record, thread in triples if thread is not None},
         )
     Visit.objects.filter(pk=visit.pk).update(rows_new=F("rows_new") + len(pairs))
-    return [visits.thread_link(visit.pk, stored[row.key], FIRST - 1) for row, _record in pairs]
+    return [
+        *links,
+        *(visits.thread_link(visit.pk, stored[row.key], FIRST - 1) for row, _record in pairs),
+    ]
+
+
+def store_post(
+    run: Run, item: Url, response: FetchResponse, reading: PageReading | None, now: datetime
+) -> Stored:
+    """Requests the thread whose page was fetched under the address of a post, which a feed or list
+    named; the thread is stored if it is new."""
+    address = (reading.address if reading else None) or response.url
+    if reading is None or reading.kind is not PageKind.thread or names_post(address):
+        return visits.store_nothing(run, item, "no_thread", now, response=response)
+    board = Board.objects.get(visits=item.group)
+    found = moves.known(board.site_id, [address]).get(thread_key(address))
+    if found is None:
+        record = ThreadRecord(first_page(address), reading.title, board_url=board.url)
+        row = threads.to_row(record)
+        found = threads.store_rows(board, [(row, record)], [row.key], now)[row.key]
+    Thread.objects.filter(pk=found.pk).update(pending=True)
+    links = [visits.thread_link(item.group or 0, found, item.priority)]
+    return visits.store_nothing(run, item, "post", now, response=response, links=links)

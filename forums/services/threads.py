@@ -14,7 +14,7 @@ from django.db.models.functions import Greatest
 
 from crawlmgr.text.dates import Moment
 from forums.incremental import FINE_SECONDS, Row, signature
-from forums.models import Board, BoardHour, Post, Site, Thread
+from forums.models import Board, BoardHour, Post, Site, Thread, Visit
 from forums.reading import PostRecord, ThreadRecord, board_key, first_page, thread_key
 
 MISSES_ALLOWED = 5
@@ -29,6 +29,28 @@ MAX_REPLIES = (
 HOUR_SECONDS = (
     3600  # only posts whose times are known to this precision or better are counted by hour
 )
+
+
+def fetched_since(visit: Visit, keys: list[str]) -> frozenset[str]:
+    """Returns the keys of threads that targeted visits (of threads named by overview sources) have
+    fetched since the board's list was last read completely. They have changed since then, so their
+    unchanged rows do not prove that the rows below are unchanged."""
+    since = visit.board.complete_at
+    targeted = Visit.objects.filter(board__site_id=visit.board.site_id, kind=Visit.Kind.TARGETED)
+    if since is None or not targeted.filter(finished__gte=since).exists():
+        return frozenset()
+    rows = Thread.objects.filter(site_id=visit.board.site_id, key__in=keys, fetched_at__gte=since)
+    return frozenset(rows.values_list("key", flat=True))
+
+
+def note_list(board: Board, rows: Sequence[Row], sort: str | None) -> None:
+    """Stores how a board's list is sorted, and whether it shows times of last replies."""
+    if not rows:
+        return
+    shows = any(row.last_reply is not None for row in rows)
+    sort = sort or board.sort
+    if (board.has_last_reply, board.sort) != (shows, sort):
+        Board.objects.filter(pk=board.pk).update(has_last_reply=shows, sort=sort or "")
 
 
 def to_row(record: ThreadRecord) -> Row:
@@ -50,8 +72,8 @@ def store_rows(
     board: Board, rows: Sequence[tuple[Row, ThreadRecord]], owed: Iterable[str], now: datetime
 ) -> dict[str, Thread]:
     """Stores the rows of a list page; returns the threads by key. Threads whose keys are in `owed`
-    become pending, that is, to be fetched. A thread is moved to the board that its row names
-    (default: `board`), unless it is pinned or from a sub-board.
+    become pending, that is, to be fetched. A thread is moved to the board that its row names; a
+    new one is otherwise put into `board`.
     """
     owed = set(owed)
     boards = _boards_of(board.site_id) if any(record.board_url for _row, record in rows) else {}
@@ -61,7 +83,6 @@ def store_rows(
             site_id=board.site_id, key__in=[row.key for row, _record in rows]
         )
     }
-    below = set(Board.objects.filter(parent_id=board.pk).values_list("pk", flat=True))
     fresh: dict[str, Thread] = {}
     names = [
         "board_id",
@@ -84,10 +105,8 @@ def store_rows(
                 continue
             thread = Thread(site_id=board.site_id, board_id=home, key=row.key, first_seen=now)
             fresh[row.key] = thread
-        elif not record.board_url and (record.pinned or thread.board_id in below):
-            # keep the stored board: pinned threads are listed in every board, and a board may list
-            # its sub-boards' threads
-            home = thread.board_id
+        elif not record.board_url:
+            home = thread.board_id  # a board also lists threads of others (`moves.told_elsewhere`)
         _copy(thread, row, record, home)
         thread.pending = thread.pending or row.key in owed
     Thread.objects.bulk_create(list(fresh.values()), ignore_conflicts=False)
@@ -364,7 +383,9 @@ def count_new(thread: Thread, page: int, new: Sequence[Post]) -> None:
     Site.objects.filter(pk=thread.site_id).update(posts=F("posts") + len(new))
 
 
-def count_hours(board_id: int, posts: Sequence[tuple[datetime, bool, int]]) -> None:
+def count_hours(
+    board_id: int, posts: Sequence[tuple[datetime, bool, int]], model: Any = BoardHour
+) -> None:
     """Adds posts to the counts of a board's hours, each given as (time, whether it is a first post,
     1 to add or -1 to subtract)."""
     hours: dict[datetime, list[int]] = {}
@@ -372,11 +393,11 @@ def count_hours(board_id: int, posts: Sequence[tuple[datetime, bool, int]]) -> N
         hour = time.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
         hours.setdefault(hour, [0, 0])[0 if opening else 1] += delta
     hours = {hour: deltas for hour, deltas in hours.items() if any(deltas)}
-    BoardHour.objects.bulk_create(
-        [BoardHour(board_id=board_id, hour=hour) for hour in hours], ignore_conflicts=True
+    model.objects.bulk_create(
+        [model(board_id=board_id, hour=hour) for hour in hours], ignore_conflicts=True
     )
     for hour, (threads, replies) in hours.items():
-        BoardHour.objects.filter(board_id=board_id, hour=hour).update(
+        model.objects.filter(board_id=board_id, hour=hour).update(
             threads=Greatest(F("threads") + threads, 0), replies=Greatest(F("replies") + replies, 0)
         )
 

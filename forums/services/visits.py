@@ -154,10 +154,15 @@ def store_list(
     rows = [(threads.to_row(record), record) for record in records]
     if limits.since is not None:
         walk.state.reach = limits.since.isoformat()
-    known = threads.signatures(visit.board, [row.key for row, _r in rows], limits.since)
-    since = _fetched_since(visit, list(known))
+    guests = moves.told_elsewhere(visit.board, rows)
+    known = threads.signatures(visit.board, [row.key for row, _r in rows], limits.since) | guests
     decision = walk.read(
-        item.url, [row for row, _r in rows], reading.next, known, since, _rivals(reading, settings)
+        item.url,
+        [row for row, _r in rows],
+        reading.next,
+        known,
+        threads.fetched_since(visit, list(known)),
+        _rivals(reading, settings),
     )
     if not reading.complete:
         walk.state.doubt("rows_left_out")
@@ -177,7 +182,9 @@ def store_list(
     # Rows of threads that were already on an earlier list page of this visit are not stored: they
     # may count posts made since the thread's page was fetched, and storing them would hide these
     # posts from the next visit.
-    met = {row.key for row in (*decision.changed, *decision.unchanged, *decision.old)}
+    met = {row.key for row in (*decision.changed, *decision.unchanged, *decision.old)} - (
+        guests.keys() - set(owed)
+    )
     stored = threads.store_rows(
         visit.board, [pair for pair in rows if pair[0].key in met], owed, now
     )
@@ -192,7 +199,7 @@ def store_list(
                 priority=item.priority,
             )
         )
-    _note_board(visit.board, rows, reading)
+    threads.note_list(visit.board, [row for row, _r in rows], reading.sort)
     Visit.objects.filter(pk=visit.pk).update(
         state=walk.state.to_json(),
         unchanged=F("unchanged") + len(decision.unchanged),
@@ -211,29 +218,6 @@ def store_list(
 
 def _rivals(reading: PageReading, settings: CrawlSettings) -> Sequence[tuple[str, str]]:
     return reading.next_links if settings.use_teacher and reading.next else ()
-
-
-def _fetched_since(visit: Visit, keys: list[str]) -> frozenset[str]:
-    """Returns the keys of threads that targeted visits (of threads named by overview sources) have
-    fetched since the board's list was last read completely. They have changed since then, so their
-    unchanged rows do not prove that the rows below are unchanged."""
-    since = visit.board.complete_at
-    targeted = Visit.objects.filter(board__site_id=visit.board.site_id, kind=Visit.Kind.TARGETED)
-    if since is None or not targeted.filter(finished__gte=since).exists():
-        return frozenset()
-    rows = Thread.objects.filter(site_id=visit.board.site_id, key__in=keys, fetched_at__gte=since)
-    return frozenset(rows.values_list("key", flat=True))
-
-
-def _note_board(
-    board: Board, rows: Sequence[tuple[incremental.Row, Any]], reading: PageReading
-) -> None:
-    if not rows:
-        return
-    shows = any(row.last_reply is not None for row, _record in rows)
-    sort = reading.sort or board.sort
-    if (board.has_last_reply, board.sort) != (shows, sort):
-        Board.objects.filter(pk=board.pk).update(has_last_reply=shows, sort=sort or "")
 
 
 def _list_done(
@@ -285,7 +269,7 @@ def store_thread(
     """Processes one page of a thread: stores its posts, then queues the next or the previous page,
     or ends the thread."""
     visit = _load(item, now)
-    thread = Thread.objects.get(pk=item.payload["thread"])
+    thread = Thread.objects.filter(pk=item.payload["thread"]).first()
     page = int(item.payload["page"])
     records = (
         cast("tuple[PostRecord, ...]", reading.records)
@@ -294,6 +278,9 @@ def store_thread(
     )
     if reading is None or response.status != 200 or not records:
         reason = f"http_{response.status}" if response.status != 200 else "no_posts"
+    else:
+        reason = moves.strange(thread, item.url, response, reading)
+    if thread is None or reading is None or reason:
         return thread_failed(run, item, reason, now, response=response)
     end = item.payload.get("end")
     before = end[0] if end and end[0] != page else page - 1
@@ -329,9 +316,33 @@ def store_thread(
         if not lost:
             Thread.objects.filter(pk=thread.pk).update(previous_page_url=item.url)
         return outcome
+    moves.note_board(visit, thread, reading.board_url)
     _thread_done(visit, thread, payload, outcome, now, complete=reading.complete)
     finish_if_done(run, visit, item, now)
     return outcome
+
+
+def store_nothing(
+    run: Run,
+    item: Url,
+    reason: str,
+    now: datetime,
+    *,
+    response: FetchResponse | None = None,
+    links: Sequence[NewUrl] = (),
+) -> Stored:
+    """Ends a request that shows no page of the thread it was made for, because the thread is stored
+    under another address, or the page shows only which thread to request (`links`)."""
+    visit = _load(item, now)
+    _add(visit, item, response)
+    links = [
+        link
+        for link in links
+        if not Url.objects.filter(run=run, key_hash=url_hash(link.key)).exists()
+    ]
+    if not links:
+        finish_if_done(run, visit, item, now)
+    return Stored(links=links, reason=reason)
 
 
 def _first_unasked(
@@ -403,7 +414,9 @@ def thread_failed(
     without address where the thread has as many posts as its row says. If the first page that was
     asked for is not the thread's first and has disappeared, an earlier one is requested."""
     visit = _load(item, now)
-    thread = Thread.objects.get(pk=item.payload["thread"])
+    thread = Thread.objects.filter(pk=item.payload["thread"]).first()
+    if thread is None or reason == moves.SAME_THREAD:
+        return store_nothing(run, item, moves.SAME_THREAD, now, response=response)
     vanished = reason in ("http_404", "http_410")
     _add(visit, item, response, failed=0 if vanished else 1)
     page, end = int(item.payload["page"]), item.payload.get("end")
@@ -475,6 +488,7 @@ def finish(visit: Visit, now: datetime) -> None:
     visit is stored as incomplete with this as the reason.
     """
     state = incremental.VisitState.from_json(visit.state)
+    moves.to_their_boards(visit, state)
     if visit.kind == Visit.Kind.TARGETED:
         _finish_targeted(visit, state, now)
         return

@@ -33,7 +33,7 @@ from forums.reading.learned.views import (
     words_view,
 )
 from forums.reading.learned.weights import Weights
-from forums.reading.lists import RowSet
+from forums.reading.lists import RowSet, without_boards
 from forums.reading.model import PageKind, Shapes
 from forums.reading.rowgroups import loose_pattern
 from forums.reading.titleshapes import title_shape
@@ -142,7 +142,8 @@ class TwoReadings:
         of its addresses have another form. Then the list is built from all links of the page with
         such a shape. Without such links the first list is returned after all, or None if its rows
         look like links that are not titles on the other lists."""
-        chosen = self._better(0)
+        found = self._better(0)
+        chosen = without_boards(found) if found else None
         if not self.known.titles or (chosen and self._fits([row.title for row in chosen.rows])):
             return chosen
         known = [link for link in self.links.links if self._is_known(link)]
