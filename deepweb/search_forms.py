@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
 from urllib.parse import parse_qsl, urlsplit
 
-import lxml.etree
-import lxml.html
 from lxml.html import HtmlElement
 
 from crawlmgr.web.bounds import MAX_CHARS, READ_TAGS, bounded_markup
@@ -26,6 +24,8 @@ from crawlmgr.web.document.forms import (
     owned,
     target,
 )
+from crawlmgr.web.document.tree import parse
+from crawlmgr.web.encoding import decode
 from deepweb.big_forms import parts_of
 from deepweb.element_text import squeezed, visible_text
 from deepweb.field_roles import FieldRole, role_of
@@ -132,25 +132,9 @@ class Form:
 def parse_page(html: str | bytes) -> HtmlElement | None:
     """Returns the tree of a page or fragment; None if it is empty. Never raises for invalid
     HTML."""
-    if not html or not html.strip():
-        return None
-    if isinstance(html, bytes) and len(html) > MAX_CHARS:
-        html = html[:MAX_CHARS]
-    if isinstance(html, str):
-        html = bounded_markup(html, READ_TAGS)[0]
-        # lxml refuses text that declares its encoding in an XML prolog, but accepts bytes with a
-        # stated encoding.
-        html = html.encode(
-            "utf-8", "surrogatepass" if "\ud800" <= max(html) <= "\udfff" else "strict"
-        )
-        parser = lxml.html.HTMLParser(encoding="utf-8", huge_tree=True)
-    else:
-        parser = lxml.html.HTMLParser(huge_tree=True)
-    try:
-        root = lxml.html.document_fromstring(html, parser=parser)
-    except (lxml.etree.ParserError, lxml.etree.XMLSyntaxError, ValueError):
-        return None
-    return root
+    if isinstance(html, bytes):
+        html = decode(html[:MAX_CHARS])[0]
+    return parse(bounded_markup(html, READ_TAGS)[0], comments=True)
 
 
 def read_forms(html: str | bytes, page_url: str, cut: bool = True) -> list[Form]:

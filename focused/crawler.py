@@ -115,7 +115,9 @@ class TopicCrawler:
             )
         if response.status != 200:
             return None
-        draft = Draft(response.url, response.body, response.content_type)
+        draft = Draft(
+            response.url, response.body, response.content_type, response.header("refresh") or ""
+        )
         return run_stages(sessions.read_stages(), draft, self.session(run).parser)
 
     def store(

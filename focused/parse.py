@@ -95,9 +95,10 @@ class Parser:
         """
         return self.read(decode(body, content_type)[0], url)[0]
 
-    def read(self, html: str, url: str) -> tuple[Content, list[str]]:
-        """Parses HTML. Returns the page's content, and the list of its words in order."""
-        page = scan(html, url, want_context=True)
+    def read(self, html: str, url: str, refresh: str = "") -> tuple[Content, list[str]]:
+        """Parses HTML; `refresh` is the value of the response's header Refresh. Returns the page's
+        content, and the list of its words in order."""
+        page = scan(html, url, want_context=True, refresh=refresh)
         text = main_text(html, page.text) if self._main else page.text
         tokens = self._tokenizer(f"{page.title}\n{text}")
         words = Counter(tokens)

@@ -21,11 +21,12 @@ MAX_TEXT = 2_000_000
 class Draft:
     """A response that is being converted to a page. A stage sets `problem` to a code if the
     response cannot become a page; the remaining stages are then skipped. `tokens` are the page's
-    words in order."""
+    words in order, `refresh` is the value of the response's header Refresh."""
 
     url: str
     body: bytes
     content_type: str = ""
+    refresh: str = ""
     html: str = ""
     content: Content | None = None
     tokens: list[str] = field(default_factory=list)
@@ -54,7 +55,7 @@ def clean(draft: Draft, parser: Parser) -> None:
 
 def convert(draft: Draft, parser: Parser) -> None:
     """Sets `content` (words and links) and `tokens` (all words in order) from the draft's HTML."""
-    draft.content, draft.tokens = parser.read(draft.html, draft.url)
+    draft.content, draft.tokens = parser.read(draft.html, draft.url, draft.refresh)
 
 
 def run_stages(stages: Iterable[Stage], draft: Draft, parser: Parser) -> Draft:

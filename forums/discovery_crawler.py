@@ -56,6 +56,7 @@ class DiscoveryCrawler:
                             record.text,
                             page.fetched_at,
                             page.status,
+                            record.header("refresh"),
                         )
                     )
         return self.explorer
@@ -81,7 +82,14 @@ class DiscoveryCrawler:
         explorer = self._explorer(run)
         assert response.fetched_at is not None  # noqa: S101 - a response with a status has a time
         explorer.feed(
-            FetchedPage(item.url, response.url, response.text, response.fetched_at, response.status)
+            FetchedPage(
+                item.url,
+                response.url,
+                response.text,
+                response.fetched_at,
+                response.status,
+                response.header("refresh") or "",
+            )
         )
         return page_title(response.text)
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from html import unescape
 from urllib.parse import unquote, urlsplit
 
-import lxml.html
-from lxml.etree import ParserError
 from lxml.html import HtmlElement
 
 from crawlmgr.web.document import forms
+from crawlmgr.web.document.tree import parse
 from crawlmgr.web.html import links
 from crawlmgr.web.url import UrlError, absolute, host_key
 
@@ -63,12 +62,8 @@ def login_form(html: str, url: str, charset: str = "utf-8") -> LoginForm | None:
     If there are several, one whose address mentions logging in is preferred; registration forms
     have two password fields and are excluded.
     """
-    try:
-        root = lxml.html.document_fromstring(
-            html[:MAX_CHARACTERS].encode("utf-8", "replace"),
-            parser=lxml.html.HTMLParser(encoding="utf-8"),
-        )
-    except (ParserError, ValueError, AssertionError):
+    root = parse(html[:MAX_CHARACTERS])
+    if root is None:
         return None
     base = next(
         (

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
+from crawlmgr.web.document.tree import without_ends
 from crawlmgr.web.url import Resolver
 
 MAX_CHARS = 10_000_000
@@ -95,16 +96,19 @@ def around(text: str, at: int, length: int) -> str:
     return text[start:end]
 
 
-def scan(html: str, base_url: str, want_context: bool = False) -> PageScan:
-    """Returns links, text and head of a page. Links are in document order, except that a meta
-    refresh comes first and links in noscript come last. Nothing is taken from comments, templates,
-    scripts or text areas. `<base href>` is honoured wherever it is. Links within the page ("#top"),
-    links to anything but http(s) and links after the first 20,000 are left out. A page too
-    expensive for a tree is read as a stream, up to 10,000,000 characters or 1,000 open elements.
-    `want_context` sets the links' offsets in the text. Raises UrlError if `base_url`, the page's
-    address, is not an http(s) address.
+def scan(html: str, base_url: str, want_context: bool = False, refresh: str = "") -> PageScan:
+    """Returns links, text and head of a page. Links are in document order, except that a refresh
+    comes first (a meta refresh in noscript is one too) and links in noscript come last. Nothing is
+    taken from comments, templates, scripts or text areas. `<base href>` is honoured wherever it is.
+    Links within the page ("#top"), links to anything but http(s) and links after the first 20,000
+    are left out. A page too expensive for a tree is read as a stream, up to 10,000,000 characters
+    or 1,000 open elements.
+    `want_context` sets the links' offsets in the text; `refresh` is the value of the response's
+    header Refresh, which comes before the refreshes in the page. Raises UrlError if `base_url`, the
+    page's address, is not an http(s) address.
     """
     page = _Page(base_url, want_context)
+    page.head("meta", {"http-equiv": "refresh", "content": refresh})
     tree = _tree(html)
     if tree is None:
         _scan_stream(html[:MAX_CHARS], page)
@@ -243,17 +247,7 @@ def _scan_tree(tree: LexborHTMLParser, page: _Page) -> None:
     """Fills `page` from a parsed tree, from which it removes scripts, templates and noscript
     elements."""
     tree.strip_tags(_UNSEEN)
-    aside: list[_Found] = []
-    unscripted = False
-    for node in tree.css("a img[alt],noscript"):
-        if node.tag == "noscript":
-            unscripted = True
-        else:
-            node.insert_before(node.attributes.get("alt") or "")
-    if unscripted:
-        for node in tree.css("noscript a[href],noscript area[href]")[:MAX_LINKS]:
-            aside.append(_found(node, node.tag or ""))
-        tree.strip_tags(["noscript"])
+    aside, metas = _unscripted(tree)
     places: list[LexborNode] = []
     found = page.found
     for node in tree.css(_QUERY):
@@ -267,6 +261,8 @@ def _scan_tree(tree: LexborHTMLParser, page: _Page) -> None:
                 page.title = _collapse(node.text())
         else:
             page.head(tag, node.attributes)
+    for attributes in metas:
+        page.head("meta", attributes)
     body = tree.body
     if body is not None:
         if page.want_context:
@@ -274,6 +270,27 @@ def _scan_tree(tree: LexborHTMLParser, page: _Page) -> None:
         else:
             page.text = _collapse(body.text(separator=" "))
     page.found += aside[: MAX_LINKS - len(page.found)]
+
+
+def _unscripted(
+    tree: LexborHTMLParser,
+) -> tuple[list[_Found], list[Mapping[str, str | None]]]:
+    """Takes the noscript elements out of a tree and returns their links, and the attributes of
+    their meta elements. The alternative texts of images in links become text of the tree."""
+    aside: list[_Found] = []
+    metas: list[Mapping[str, str | None]] = []
+    unscripted = False
+    for node in tree.css("a img[alt],noscript"):
+        if node.tag == "noscript":
+            unscripted = True
+        else:
+            node.insert_before(node.attributes.get("alt") or "")
+    if unscripted:
+        for node in tree.css("noscript a[href],noscript area[href]")[:MAX_LINKS]:
+            aside.append(_found(node, node.tag or ""))
+        metas = [node.attributes for node in tree.css("noscript meta")]
+        tree.strip_tags(["noscript"])
+    return aside, metas
 
 
 def _found(node: LexborNode, tag: str) -> _Found:
@@ -353,7 +370,7 @@ class _Stream:
             if self.open is not None:
                 self.buffer.append(attributes.get("alt", ""))
                 self._flush()
-        elif self.aside:
+        elif self.aside and tag != "meta":
             return
         elif tag == "frame":
             if attributes.get("src") and len(page.found) < MAX_LINKS:
@@ -437,7 +454,7 @@ class _Stream:
 def _scan_stream(html: str, page: _Page) -> None:
     """Fills `page` from libxml2's parsing events; stops as soon as more than _MAX_DEPTH elements
     are open."""
-    data = html.encode("utf-8", "replace")
+    data = without_ends(html).encode("utf-8", "replace")
     stream = _Stream(page)
     parser = etree.HTMLParser(target=stream, encoding="utf-8", huge_tree=True)
     try:

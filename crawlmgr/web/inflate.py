@@ -16,6 +16,12 @@ _UNSUPPORTED = frozenset(
     {"compress", "x-compress", "dcb", "dcz", "exi", "pack200-gzip", "aes128gcm"}
 )
 _MAX_CODINGS = 3
+_MOST_LAYERS = 3  # a body compressed more often is not read
+# Control characters that no text holds; those of ISO-2022 (SO, SI, ESC) may be text.
+_CONTROLS = bytes(sorted({*range(32), 127} - {*b"\t\n\f\r\x0e\x0f\x1b"}))
+_LOOKED_AT = 4_000
+_STRAY = 0.03  # share of control characters up to which a body is damaged text
+_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16, whose text is full of zeros
 _PIECE_BYTES = 262_144
 
 
@@ -55,6 +61,31 @@ def inflate(raw: bytes, content_encoding: str, max_bytes: int) -> bytes:
         elif coding in _UNSUPPORTED:
             raise InflateError("bad_encoding", b"")
     return raw
+
+
+def unpacked(raw: bytes, content_encoding: str, content_type: str, max_bytes: int) -> bytes:
+    """Returns the body `raw` of a response decoded by `inflate`, and if it is said to be text, also
+    decoded as often as it is compressed without a word. Raises InflateError as `inflate` does,
+    and if what is said to be text is none then ("bad_encoding")."""
+    body = inflate(raw, content_encoding, max_bytes)
+    kind = content_type.lower()
+    if kind and not any(word in kind for word in ("text/", "html", "xml", "json")):
+        return body
+    for _ in range(_MOST_LAYERS):
+        if not (coding := packed_as(body)):
+            break
+        body = inflate(body, coding, max_bytes)
+    if packed_as(body) or not is_text(body) and "utf-16" not in kind:
+        raise InflateError("bad_encoding", b"")
+    return body
+
+
+def is_text(body: bytes) -> bool:
+    """Tells whether a body looks like text: its beginning holds hardly any control characters, or
+    has a mark of UTF-16."""
+    begin = body[:_LOOKED_AT]
+    controls = len(begin) - len(begin.translate(None, _CONTROLS))
+    return controls <= max(2, _STRAY * len(begin)) or begin.startswith(_WIDE_MARKS)
 
 
 def packed_as(raw: bytes) -> str:

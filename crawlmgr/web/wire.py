@@ -20,7 +20,7 @@ import urllib3
 from requests.cookies import MockRequest, MockResponse, RequestsCookieJar, get_cookie_header
 
 from crawlmgr.web.exchange import Failure, FetchResponse, FetchSettings, is_accepted
-from crawlmgr.web.inflate import InflateError, inflate
+from crawlmgr.web.inflate import InflateError, unpacked
 from crawlmgr.web.redirects import REDIRECTS
 from crawlmgr.web.url import UrlParts
 from crawlmgr.web.window import MemoryLimit
@@ -298,10 +298,10 @@ def receive(
     body, cut = received, "body" if failure is not None else None
     if redirect and failure is not Failure.too_slow:
         failure, detail = None, ""  # an incomplete body of a redirect does not matter
-    encoding = raw.headers.get("content-encoding")
-    if encoding and received and not redirect:
+    encoding = raw.headers.get("content-encoding", "")
+    if received and not redirect:
         try:
-            body = inflate(received, encoding, settings.max_decoded_bytes)
+            body = unpacked(received, encoding, content_type, settings.max_decoded_bytes)
         except InflateError as error:
             body, cut = error.partial, "body"
             failure, detail = failure or Failure(error.code), detail or encoding

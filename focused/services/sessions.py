@@ -435,7 +435,12 @@ def draft_of(page: StoredPage, parser: Parser, options: RunOptions) -> Draft | N
         return None
     draft = run_stages(
         read_stages(),
-        Draft(page.final_url or page.url, record.payload, record.content_type),
+        Draft(
+            page.final_url or page.url,
+            record.payload,
+            record.content_type,
+            record.header("refresh"),
+        ),
         parser,
     )
     if options.cache:

@@ -66,7 +66,12 @@ def page_of(topic: Topic, address: str) -> Sample:
     if page is not None and record is not None:
         draft = run_stages(
             sessions.read_stages(),
-            Draft(page.final_url or url, record.payload, record.content_type),
+            Draft(
+                page.final_url or url,
+                record.payload,
+                record.content_type,
+                record.header("refresh"),
+            ),
             parser,
         )
         source, stored = "archive", page.fetched_at
@@ -110,4 +115,6 @@ def _fetched(topic: Topic, url: str) -> Draft:
         raise ValueError(
             f"{url}: {response.failure.value if response.failure else f'status {response.status}'}"
         )
-    return Draft(response.url, response.body, response.content_type)
+    return Draft(
+        response.url, response.body, response.content_type, response.header("refresh") or ""
+    )

@@ -134,9 +134,9 @@ class Explorer:
         return list(self._plan)
 
     def _most_informative(self) -> Iterator[Wanted]:
-        start = self._pages.get(page_key(self.start_url))
-        if start is None:
-            yield Wanted(self.start_url, "start")
+        start = self._start()
+        if isinstance(start, str):
+            yield Wanted(start, "start")
             return
         ways_up = list(self._ways_up(start))
         if ways_up:
@@ -163,6 +163,28 @@ class Explorer:
             yield from further
         if not unsettled and not rivals and not further and not behind:
             yield from self._samples(candidates)
+
+    def _start(self) -> PageFacts | str:
+        """Returns the page from which the exploration starts: the start page, or if that is no
+        forum's, the first page of one to which it leads by refreshes or frames; the address of the
+        next page to fetch if that is not known yet."""
+        first = self._pages.get(page_key(self.start_url))
+        if first is None:
+            return self.start_url
+        ways, seen = [first], {first.asked_key, first.key}
+        for page in ways:
+            if page.kind is not PageKind.other:
+                return page
+            for url in page.ahead:
+                key = page_key(url)
+                if key in seen or key in self._failed or never_requested(url):
+                    continue
+                seen.add(key)
+                if key in self._pages:
+                    ways.append(self._pages[key])
+                elif len(ways) <= self.settings.most_up:
+                    return url
+        return first
 
     def _is_new(self, wanted: Wanted) -> bool:
         return page_key(wanted.url) not in self._pages and page_key(wanted.url) not in self._failed
@@ -200,7 +222,9 @@ class Explorer:
         return pagers.sources(list(self._pages.values())) if self.settings.teacher else {}
 
     def _candidates(self) -> Candidates:
-        return Candidates(self.pages, self._failed, page_key(self.start_url), self._sources())
+        start = self._start()
+        key = page_key(start) if isinstance(start, str) else start.asked_key
+        return Candidates(self.pages, self._failed, key, self._sources())
 
     def _unsettled(self, candidates: Candidates) -> Iterator[Wanted]:
         shapes = candidates.board_shapes()

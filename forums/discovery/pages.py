@@ -10,13 +10,13 @@ from datetime import datetime, timedelta
 from itertools import islice
 from urllib.parse import urldefrag, urljoin
 
-import lxml.html
-from lxml.etree import ParserError
 from lxml.html import HtmlElement
 
 from crawlmgr.text.dates import DateContext, Moment, decide_day_first, find_time, parse_time
 from crawlmgr.text.dates_zones import Pair, page_clock, stated_offset
 from crawlmgr.web.bounds import bounded_markup
+from crawlmgr.web.document.tree import parse
+from crawlmgr.web.html import scan
 from forums.discovery.shapes import page_key
 from forums.reading import PageKind, PageReading
 from forums.reading.dateorder import declared_language
@@ -24,6 +24,7 @@ from forums.reading.dateorder import declared_language
 MAX_LINKS = 3000
 MAX_MARKS = 80
 MAX_FEEDS = 6
+MAX_AHEAD = 8
 _MAX_TEXTS = 20_000
 _MAX_BLOCKS = 40
 _CRUMBS = re.compile(
@@ -56,13 +57,14 @@ _TIME_ATTRIBUTES = (
 @dataclass(frozen=True, slots=True)
 class FetchedPage:
     """A fetched page: `url` was requested, and the response came from `final_url`, after
-    redirects."""
+    redirects; `refresh` is the value of its header Refresh."""
 
     url: str
     final_url: str
     html: str
     fetched_at: datetime
     status: int = 200
+    refresh: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,8 @@ class PageFacts:
     texts that state a UTC offset; `pairs`: times as shown with the true time, for guessing the time
     zone. `day_first`: whether dates have the day before the month, None if not shown. `marks`:
     frequent class names. `says_empty`: a text says that there are no threads. `feeds`: addresses of
-    linked feeds.
+    linked feeds. `ahead`: addresses to which a page that is no forum's leads by a refresh or in
+    frames.
     """
 
     url: str
@@ -104,28 +107,18 @@ class PageFacts:
     marks: frozenset[str] = frozenset()
     says_empty: bool = False
     feeds: tuple[str, ...] = ()
+    ahead: tuple[str, ...] = ()
 
     @property
     def kind(self) -> PageKind:
         return self.reading.kind
 
 
-def parse(html: str) -> HtmlElement | None:
-    """Returns the element tree of a page, None if it is empty or cannot be parsed."""
-    if not html.strip():
-        return None
-    try:
-        markup = bounded_markup(html)[0].encode("utf-8", "replace")
-        return lxml.html.document_fromstring(markup, parser=lxml.html.HTMLParser(encoding="utf-8"))
-    except (ParserError, ValueError, AssertionError):
-        return None
-
-
 def facts(page: FetchedPage, reading: PageReading) -> PageFacts:
     """Parses a fetched page and returns its `PageFacts`: links, titles, language and the like, with
     its `reading`."""
     key, asked = page_key(page.final_url), page_key(page.url)
-    root = parse(page.html)
+    root = parse(bounded_markup(page.html)[0])
     if root is None or page.status >= 400:
         return PageFacts(page.final_url, key, asked, page.status, page.fetched_at, reading)
     base = next(
@@ -153,7 +146,15 @@ def facts(page: FetchedPage, reading: PageReading) -> PageFacts:
         marks=frequent_class_names(root),
         says_empty=any(len(text) < 120 and _EMPTY.search(text) for text in texts),
         feeds=tuple(islice(_feeds(root, base), MAX_FEEDS)),
+        ahead=tuple(islice(_ahead(page), MAX_AHEAD)) if reading.kind is PageKind.other else (),
     )
+
+
+def _ahead(page: FetchedPage) -> Iterator[str]:
+    """Yields the addresses to which a page leads by a refresh or in frames."""
+    for link in scan(page.html, page.final_url, refresh=page.refresh).links:
+        if link.tag in ("meta", "frame"):
+            yield urldefrag(link.url).url
 
 
 def _texts(root: HtmlElement) -> Iterator[str]:

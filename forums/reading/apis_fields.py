@@ -9,10 +9,8 @@ from datetime import UTC, datetime
 from html import unescape
 from typing import Any
 
-from lxml import etree
-from lxml.html import document_fromstring
-
 from crawlmgr.text.dates import Moment
+from crawlmgr.web.document.tree import parse
 from forums.reading.posts_texts import text_of
 
 _LONGEST_POST_CHARS = 1_000_000
@@ -83,8 +81,7 @@ def markup_text(value: object) -> str:
     any other value."""
     if not isinstance(value, str) or not value.strip():
         return ""
-    try:
-        root = document_fromstring(_storable(value[:_LONGEST_POST_CHARS]))
-    except (etree.ParserError, ValueError):
+    root = parse(_storable(value[:_LONGEST_POST_CHARS]))
+    if root is None:
         return ""
     return text_of(root, set(), set(root.xpath(_QUOTES))) or text_of(root, set())

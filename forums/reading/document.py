@@ -10,11 +10,11 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from lxml import etree
-from lxml.html import HtmlElement, HTMLParser, document_fromstring
+from lxml.html import Element as new_element
 
 from crawlmgr.text.dates import DateContext
 from crawlmgr.web.bounds import READ_TAGS, bounded_markup
+from crawlmgr.web.document.tree import parse
 from crawlmgr.web.encoding import decode
 from crawlmgr.web.outline import outline
 from crawlmgr.web.url import without_session
@@ -45,7 +45,6 @@ _NO_PAGE = re.compile(r"(?:javascript|mailto|tel|data|about):", re.I)
 _WHOLE = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d+)?/[^\s?#;\\]*(?:\?[^\s#]+)?(?:#\S+)?")
 _ROOTED = re.compile(r"/(?![/.])(?:(?!/\.)[^\s?#;\\])*(?:\?[^\s#]+)?(?:#\S+)?")
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d+)?(?=/)")
-_XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,200}\?>")
 # if the text of a link is longer (in characters), the link may be a box that contains more than a
 # title
 _CARD = 12
@@ -90,7 +89,8 @@ class Page(TimedPage):
         self.source, self.is_cut = bounded_markup(
             decode(html)[0] if isinstance(html, bytes) else html, READ_TAGS
         )
-        self.root = parse(self.source)
+        root = parse(self.source)
+        self.root = new_element("html") if root is None else root
         self.base = self._base()
         part_lines(self.root, self.base)
         part_heads(self.root)
@@ -350,21 +350,3 @@ def _join(base: str, href: str) -> str:
         return without_session(urljoin(base, href))
     except ValueError:
         return ""
-
-
-# A class lookup without Python subclasses of elements makes parsing faster.
-_ONE_CLASS = etree.ElementDefaultClassLookup(element=HtmlElement)
-
-
-def parse(text: str) -> HtmlElement:
-    """Returns the root element of a page; an empty document if there is nothing to parse. Never
-    raises for a page's contents."""
-    text = _XML_DECLARATION.sub("", text.replace("\x00", ""), count=1)
-    parser = HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
-    parser.set_element_class_lookup(_ONE_CLASS)
-    try:
-        return document_fromstring(
-            text.encode("utf-8", "replace"), parser=parser, ensure_head_body=False
-        )
-    except (etree.ParserError, etree.XMLSyntaxError, ValueError, AssertionError):
-        return document_fromstring(b"<html><body></body></html>")

@@ -198,3 +198,57 @@ def test_the_model_survives_json() -> None:
     assert SiteModel.from_json(json.loads(json.dumps(site.to_json()))) == site
     with pytest.raises(ValueError, match="version"):
         SiteModel.from_json({**site.to_json(), "version": 99})
+
+
+FRAMES = "<frameset rows='80,*'><frame src=/top><frame src='{}'></frameset>"
+
+
+@pytest.mark.parametrize(
+    ("pages", "refresh"),
+    [
+        pytest.param({"/start": FRAMES.format("/")}, "", id="frames"),
+        pytest.param(
+            {"/start": FRAMES.format("/in"), "/in": FRAMES.format("/")}, "", id="frames in frames"
+        ),
+        pytest.param({"/start": "<p>moved"}, "0; url=/", id="header"),
+        pytest.param(
+            {
+                "/start": "<script></script><noscript><meta http-equiv=refresh content='0;url=/in'>"
+                "</noscript>",
+                "/in": "<meta content='2; URL=../' http-equiv=REFRESH>Welcome",
+            },
+            "",
+            id="refresh for readers without scripts, then another one",
+        ),
+        pytest.param(
+            {"/start": "<meta http-equiv=refresh content=0;/start>" + FRAMES.format("/")},
+            "",
+            id="refresh of itself",
+        ),
+    ],
+)
+def test_a_start_page_that_only_leads_on_is_followed(pages: dict[str, str], refresh: str) -> None:
+    forum = Forum()
+    explorer = Explorer(SITE + "/start", reader=marked_reader)
+    while wanted := explorer.wanted():
+        url = wanted[0].url
+        path = url.removeprefix(SITE)
+        status, html = (200, pages[path]) if path in pages else forum.page(url)
+        told = refresh if path == "/start" else ""
+        explorer.feed(FetchedPage(url, url, html, NOW, status, told))
+    assert names(explorer.site()) == ALL
+
+
+def test_pages_that_lead_to_each_other_end() -> None:
+    explorer = Explorer(SITE + "/0", reader=marked_reader)
+    asked = 0
+    while wanted := explorer.wanted():
+        asked += 1
+        assert asked < 40
+        url = wanted[0].url
+        number = url.rpartition("/")[2]
+        html = (
+            f"<meta http-equiv=refresh content='0;/{int(number) + 1 if number.isdigit() else 0}'>"
+        )
+        explorer.feed(FetchedPage(url, url, html, NOW))
+    assert not explorer.site().boards

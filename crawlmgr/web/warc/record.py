@@ -9,11 +9,10 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from crawlmgr.web.encoding import decode
-from crawlmgr.web.inflate import InflateError, inflate, packed_as
+from crawlmgr.web.inflate import InflateError, packed_as, unpacked
 
 MAX_DECODED_BYTES = 30_000_000
 """Largest body after its Content-Encoding is undone: that of a page when it is fetched."""
-_MOST_LAYERS = 3  # a body compressed more often is not read
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 _CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
 _LOOKED_AT = 4_000
@@ -124,29 +123,18 @@ class WarcRecord:
         body = self._http[2]
         if "chunked" in self.header("transfer-encoding").lower():
             body = _dechunk(body)
-        encoding = self.header("content-encoding") or self._packed(body)
-        for _ in range(_MOST_LAYERS + 1):
-            if not encoding:
-                return body, ""
-            try:
-                body = inflate(body, encoding, MAX_DECODED_BYTES)
-            except InflateError as error:
-                if not packed_as(body) and _is_plain(body):
-                    return body, ""  # unpacked before it was stored
-                if error.code == "bomb":
-                    return error.partial, f"its body has more than {MAX_DECODED_BYTES} bytes"
-                if error.code == "truncated" and error.partial:
-                    return error.partial, ""
-                return b"", f"its body cannot be unpacked ({encoding[:40]})"
-            encoding = self._packed(body)
-        return b"", "its body is compressed too often"
-
-    def _packed(self, body: bytes) -> str:
-        """Returns how the body of a page or other text is still compressed; "" for one that is not,
-        and for other kinds of content, which may be compressed in themselves."""
-        kind = self.content_type.lower()
-        is_text = not kind or any(word in kind for word in ("text/", "html", "xml", "json"))
-        return packed_as(body) if is_text else ""
+        encoding = self.header("content-encoding")
+        try:
+            return unpacked(body, encoding, self.content_type, MAX_DECODED_BYTES), ""
+        except InflateError as error:
+            if encoding and not packed_as(body) and _is_plain(body):
+                return body, ""  # unpacked before it was stored
+            if error.code == "bomb":
+                return error.partial, f"its body has more than {MAX_DECODED_BYTES} bytes"
+            if error.code == "truncated" and error.partial:
+                return error.partial, ""
+            said = encoding[:40] or packed_as(body)
+            return b"", f"its body cannot be unpacked ({said})" if said else "its body is no text"
 
     @property
     def payload(self) -> bytes:

@@ -85,13 +85,14 @@ class TestScan:
             "",
         ] and "no link" not in page.text
 
-    def test_links_in_noscript_count_and_its_text_and_refresh_do_not(self) -> None:
+    def test_links_and_refreshes_in_noscript_count_and_its_text_does_not(self) -> None:
         html = """<head><noscript><meta http-equiv=refresh content="0;url=/nojs"></noscript></head>
         <body>a<noscript>Turn scripts on! <a href=/plain>plain version</a></noscript><a href=/b>b\
 </a>"""
         page = scan(html, URL, want_context=True)
-        assert page.text == "a b" and page.refresh == ""
+        assert page.text == "a b" and page.refresh == "http://forum.example/nojs"
         assert [(link.url, link.anchor, page.context(link)) for link in page.links] == [
+            ("http://forum.example/nojs", "", ""),
             ("http://forum.example/b", "b", "a b"),
             ("http://forum.example/plain", "plain version", ""),
         ]
@@ -120,6 +121,25 @@ class TestScan:
         assert page.refresh == "http://forum.example/next" and page.links == (
             Link(page.refresh, "", tag="meta"),
         )
+
+    @pytest.mark.parametrize("spare", ["", "<p>" * 7_000])  # as a tree and as a stream
+    @pytest.mark.parametrize(
+        "html",
+        [
+            "<body><script>go()</script><noscript><META content='0;URL=\"/next\"'"
+            " http-equiv='refresh'></noscript>",
+            "<noscript><link rel=x href=y><meta http-equiv=refresh content='1 /next'></noscript>",
+            "<noscript><p>Old<div><meta http-equiv=refresh content=0;../next></div></noscript>",
+        ],
+    )
+    def test_a_refresh_for_readers_without_scripts_is_a_link(self, html: str, spare: str) -> None:
+        assert [one.url for one in scan(html + spare, URL).links] == ["http://forum.example/next"]
+
+    def test_the_header_refresh_comes_before_those_of_the_page(self) -> None:
+        html = "<base href=/d/><meta http-equiv=refresh content='0;url=late'>"
+        page = scan(html, URL, refresh="0; url=next")
+        assert [link.url for link in page.links] == ["http://forum.example/d/next"]
+        assert scan("<p>", URL, refresh="5").links == ()
 
     @pytest.mark.parametrize("content", ["300", "300;", "", "0;url=", "0;url=javascript:x()"])
     def test_a_refresh_of_the_page_itself_is_none(self, content: str) -> None:

@@ -285,7 +285,7 @@ def test_a_torn_tail_is_read_to_the_last_whole_record(tmp_path: Path) -> None:
     for end in (last + 1, last + 9, last + 10, last + 300, places[-1] - 20):
         torn.write_bytes(data[:end])
         assert len(list(iter_records(torn))) == 7, end
-        assert check_file(torn).problem == "torn tail" and read_record(torn, places[0]).payload
+        assert check_file(torn).problem == "torn tail" and read_record(torn, places[0]).block
     with pytest.raises(WarcError):
         read_record(torn, last)
     torn.write_bytes(data[: places[-1] - 3])  # only part of the checksum is missing
