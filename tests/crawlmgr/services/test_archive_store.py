@@ -77,10 +77,10 @@ def _written(count: int = 4, body: bytes = BODY) -> WarcFile:
             url=url,
             status=200,
             reason="OK",
-            headers=(("content-type", "text/html"),),
+            headers=(("content-type", "application/octet-stream"),),
             body=b"%d " % number + body,
             raw_body=b"%d " % number + body,
-            content_type="text/html",
+            content_type="application/octet-stream",
             fetched_at=NOW,
             received_bytes=len(body),
         )
