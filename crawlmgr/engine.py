@@ -349,7 +349,7 @@ class _Slice:
                 item.host_id
             ):
                 frontier.release(item, attempt=False)
-            elif (verdict := self.line.web.verdict(item.url, host)) is None:
+            elif (verdict := self.line.web.verdict(item.url, host, item.payload)) is None:
                 self.line.ask_robots(item)
             elif not verdict[0]:
                 refused.append((item, UrlState.REFUSED, verdict[1]))

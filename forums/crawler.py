@@ -193,8 +193,11 @@ class ForumCrawler:
             return Read(None)
         if item.kind == "sample":
             return self._read_sample(run, item, response)
-        if self._membership(run).outside(response):
-            return Read(None, outside=True)
+        return replace(
+            self._read(run, item, response), outside=self._membership(run).outside(response)
+        )
+
+    def _read(self, run: Run, item: Url, response: FetchResponse) -> Read:
         if response.request_url != item.url:
             answer = read_api(response.body, response.url) if response.status == 200 else None
             fits = answer is not None and answer.kind is not PageKind.other
@@ -251,7 +254,7 @@ class ForumCrawler:
         if found or item.kind == "overview" or response.status not in (200, 401, 403):
             return ""
         asks = logins.is_gate(self._load(run), item.kind, item.url, response)
-        return "login_needed" if asks else ""
+        return ("login_expired" if self._membership(run).wanted else "login_needed") if asks else ""
 
     def _check(
         self, run: Run, item: Url, response: FetchResponse, reading: PageReading, expect: PageKind
@@ -296,16 +299,16 @@ class ForumCrawler:
             return Stored(links=_staying(member.step(run, item, response, now)))
         if item.kind == "sample":
             return self._store_sample(run, read, now)
-        if read.outside:
-            steps = member.again(run, now)
-            held = self._put_back(item, steps, "login_expired") if steps is not None else None
-            return held or self.failed(run, item, "login_expired", now)
+        if read.outside and (steps := member.again(run, now)) is not None:
+            held = self._put_back(item, steps, "login_expired")
+            if held is not None:
+                return held
         if read.no_api:
             self._api_off(run, now.isoformat())
             return self._put_back(item, (), "no_api") or self.failed(run, item, "no_api", now)
         if read.refused:
             return self.failed(run, item, read.refused, now)
-        if member.wanted:
+        if member.wanted and not read.outside:
             member.refresh(response)
             member.seen_inside(response, now)
         stored = self._store_page(run, item, response, read, now)

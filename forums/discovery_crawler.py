@@ -30,9 +30,11 @@ class DiscoveryCrawler:
     """
 
     kind = "forum-discovery"
+    alone_kinds = logins.KINDS
 
     def __init__(self) -> None:
         self.explorer: Explorer | None = None
+        self._members: dict[int, logins.Membership | None] = {}
 
     def settings(self, run: Run) -> CrawlSettings:
         settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
@@ -46,7 +48,9 @@ class DiscoveryCrawler:
             self.explorer = Explorer(
                 run.parameters["url"], ExplorerSettings(teacher=taught), timezone=zone
             )
-            for page in Page.objects.filter(run=run).select_related("warc").order_by("id"):
+            stored = Page.objects.filter(run=run).select_related("warc").order_by("id")
+            # a page that was asked for again after a login counts as it was then
+            for page in {page.url: page for page in stored}.values():
                 record = archive.read_page(page)
                 if record is not None:
                     self.explorer.feed(
@@ -61,8 +65,15 @@ class DiscoveryCrawler:
                     )
         return self.explorer
 
+    def _member(self, run: Run) -> logins.Membership | None:
+        """Returns the login that is saved for the forum's host; None if there is none."""
+        if run.pk not in self._members:
+            self._members[run.pk] = logins.at(run.parameters["url"])
+        return self._members[run.pk]
+
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
-        return self._next(run)
+        member = self._member(run)
+        return [*(member.begin(run) if member is not None else ()), *self._next(run)]
 
     def _next(self, run: Run) -> list[NewUrl]:
         """Returns the most informative page to fetch next, [] if none is needed. One at a time,
@@ -76,9 +87,26 @@ class DiscoveryCrawler:
         return []
 
     def request(self, run: Run, item: Url) -> FetchRequest:
-        return FetchRequest(item.url, cookies=logins.cookies_for(item.url), refuses_redirect=leaves)
+        member = self._member(run)
+        if member is not None and item.kind in logins.KINDS:
+            return member.request(item)
+        own = member.own(item.url) if member is not None else {}
+        return FetchRequest(item.url, cookies=own, refuses_redirect=leaves)
 
     def read(self, run: Run, item: Url, response: FetchResponse) -> Any:
+        """Adds a page to the sample and returns its title; None for a step of the login, and for a
+        page for guests that is to be asked for again after a login."""
+        member = self._member(run)
+        if item.kind in logins.KINDS or (
+            member is not None
+            and not item.payload.get("again")
+            and member.may_renew(run)
+            and member.outside(response)
+        ):
+            return None
+        return self._feed(run, item, response)
+
+    def _feed(self, run: Run, item: Url, response: FetchResponse) -> str:
         explorer = self._explorer(run)
         assert response.fetched_at is not None  # noqa: S101 - a response with a status has a time
         explorer.feed(
@@ -94,12 +122,31 @@ class DiscoveryCrawler:
         return page_title(response.text)
 
     def store(
-        self, run: Run, item: Url, response: FetchResponse, reading: str, now: datetime
+        self, run: Run, item: Url, response: FetchResponse, reading: str | None, now: datetime
     ) -> Stored:
+        member = self._member(run)
+        if member is not None and item.kind in logins.KINDS:
+            return Stored(links=member.step(run, item, response, now))
+        if member is not None and reading is None:
+            steps = member.again(run, now)
+            if steps is not None:
+                again = NewUrl(
+                    item.url,
+                    "sample",
+                    key=f"again {item.url}",
+                    payload={"again": True},
+                    anchor=item.anchor,
+                )
+                return Stored(links=[*steps, again])
+            reading = self._feed(run, item, response)
         sites.progress(run, self._explorer(run))
-        return Stored(links=self._next(run), title=reading)
+        return Stored(links=self._next(run), title=reading or "")
 
     def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
+        member = self._member(run)
+        if member is not None and item.kind in logins.KINDS:
+            member.failed(run, reason, now)
+            return Stored(links=self._next(run))
         self._explorer(run).failed(item.url, reason)
         if item.url == run.parameters["url"]:
             Run.objects.filter(pk=run.pk).update(detail=reason)

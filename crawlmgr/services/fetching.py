@@ -5,7 +5,7 @@ address is configured."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -150,10 +150,13 @@ class WebSession:
             raise TurnTaken(host.key)
         return verdict
 
-    def verdict(self, url: str, host: Host) -> tuple[bool, str] | None:
+    def verdict(
+        self, url: str, host: Host, payload: Container[str] = ()
+    ) -> tuple[bool, str] | None:
         """Tells whether the stored robots.txt allows an address, and the reason if not; returns
-        None if robots.txt was not fetched yet or has expired."""
-        if not self.settings.respect_robots:
+        None if robots.txt was not fetched yet or has expired. It does not apply to what a person
+        asked for, such as a login ("owner" in the payload)."""
+        if "owner" in payload or not self.settings.respect_robots:
             return True, ""
         now = self.clock.now()
         if not _is_fresh(host, now):

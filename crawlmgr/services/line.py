@@ -340,7 +340,7 @@ class Line:
             return None
         host = self.web.host(hosts.host_id(host_key(hop.url)))
         if not flight.robots:
-            verdict = self.web.verdict(hop.url, host)
+            verdict = self.web.verdict(hop.url, host, flight.item.payload if flight.item else ())
             if verdict is None:
                 if host.pk not in self._robots:
                     self._robots_flight(host.pk, hop.url)

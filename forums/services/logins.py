@@ -107,25 +107,12 @@ def forget(site_id: int, *, now: datetime, user: Any = None) -> bool:
     return bool(removed)
 
 
-def cookies_for(url: str) -> dict[str, str]:
-    """Returns the cookies of a valid or untried login on the host of an address; {} if there is
-    none or it cannot be decrypted."""
-    found = (
-        SiteLogin.objects.filter(site__host__key=host_key(url))
-        .exclude(session="")
-        .select_related("site")
-        .first()
-    )
-    if (
-        found is None
-        or not login.may_see(url, found.site.url)
-        or found.state in (LoginState.EXPIRED, LoginState.FAILED)
-    ):
-        return {}
-    try:
-        return vault.unseal(found.session)
-    except vault.Unreadable:
-        return {}
+def at(url: str) -> Membership | None:
+    """Returns the login of a site on the host of an address, to which its cookies may be sent; None
+    if there is none."""
+    found = SiteLogin.objects.filter(site__host__key=host_key(url)).select_related("site").first()
+    usable = found is not None and login.may_see(url, found.site.url)
+    return Membership(found.site) if found is not None and usable else None
 
 
 def is_gate(site: Site, kind: str, url: str, response: FetchResponse) -> bool:
@@ -190,7 +177,7 @@ class Membership:
         run."""
         assert self.row is not None  # noqa: S101 - callers have asked
         _note(run, "trying")
-        return [NewUrl(self.row.address, FORM, key=f"{FORM} {self.row.address}", priority=PRIORITY)]
+        return [_step(FORM, self.row.address)]
 
     def request(self, item: Url) -> FetchRequest:
         """Returns the request of a login step; the password is inserted here and stored nowhere
@@ -229,7 +216,7 @@ class Membership:
         if item.kind == FORM:
             return self._filled(run, response, now)
         if item.kind == SEND:
-            return [NewUrl(self.site.url, CHECK, key=f"{CHECK} {self.site.url}", priority=PRIORITY)]
+            return [_step(CHECK, self.site.url)]
         inside = (
             response.status == 200 and login.logged_in(response.text, response.url) is not False
         )
@@ -257,15 +244,7 @@ class Membership:
                 "password": form.password_field,
                 "once": True,
             }
-            return [
-                NewUrl(
-                    form.action,
-                    SEND,
-                    key=f"{SEND} {form.action}",
-                    payload=fields,
-                    priority=PRIORITY,
-                )
-            ]
+            return [_step(SEND, form.action, fields)]
         return []
 
     def refresh(self, response: FetchResponse) -> None:
@@ -298,6 +277,10 @@ class Membership:
             state=state, reason=reason[:60], checked_at=now
         )
         self.row.state = state
+
+    def may_renew(self, run: Run) -> bool:
+        """Tells whether the run may still log in: it has neither done so nor failed to."""
+        return self.row is not None and state_of(run) not in ("done", "failed")
 
     def outside(self, response: FetchResponse) -> bool:
         """Tells whether a page was made for a guest although the site has a login."""
@@ -341,6 +324,12 @@ class Membership:
         )
         events.warn(code, self.site.name, now=now, run_id=run.pk, host_id=self.site.host_id)
         return None
+
+
+def _step(kind: str, url: str, payload: Mapping[str, Any] | None = None) -> NewUrl:
+    """Returns the request of a login step; robots.txt does not apply to it ("owner")."""
+    told = {"owner": True, **(payload or {})}
+    return NewUrl(url, kind, key=f"{kind} {url}", payload=told, priority=PRIORITY)
 
 
 def state_of(run: Run) -> str:

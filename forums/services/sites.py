@@ -84,7 +84,13 @@ def progress(run: Run, explorer: Explorer) -> None:
     pages = Page.objects.filter(run=run).count()
     site = explorer.site()
     steps = {"fetched": pages + 1, "wanted": len(explorer.wanted()), "found": len(site.boards)}
-    Run.objects.filter(pk=run.pk).update(result=_result(site, steps))
+    _keep(run, _result(site, steps))
+
+
+def _keep(run: Run, result: dict[str, Any]) -> None:
+    """Stores the result of an inspection in its run, beside the state of its login."""
+    run.result = {**{key: run.result[key] for key in ("login",) if key in run.result}, **result}
+    Run.objects.filter(pk=run.pk).update(result=run.result)
 
 
 def found(run: Run, explorer: Explorer) -> str:
@@ -96,7 +102,7 @@ def found(run: Run, explorer: Explorer) -> str:
     run.refresh_from_db(fields=["detail"])
     reason = "boards_found" if site.boards else ("no_boards" if fetched else "unreachable")
     result["problem"] = "" if site.boards else (run.detail or reason)
-    Run.objects.filter(pk=run.pk).update(result=result)
+    _keep(run, result)
     return reason
 
 

@@ -4,22 +4,38 @@ logout link is followed."""
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from django.conf import settings
 from django.test import Client
 
-from crawlmgr.models import Event, Page, Run, Url, WarcFile
+from crawlmgr.models import Event, Host, Page, Run, Url, WarcFile
 from crawlmgr.services import archive, hosts, vault
 from forums.models import LoginState, Site, SiteLogin, Thread, Visit
 from forums.services import logins
 from tests.crawlmgr.admin.rows import user
-from tests.forums.test_crawl import added, crawl, now, stored
+from tests.forums.test_crawl import added, crawl, found, now, stored
 from tests.site.forum import ForumServer, LocalForum
 
 pytestmark = pytest.mark.django_db(transaction=True)
+HTML = {"content-type": "text/html; charset=utf-8"}
+ROBOTS = b"User-agent: *\nDisallow: /member\nDisallow: /login\n"
 SECRET = {"user": "anna", "password": "pass word&1"}
+
+
+class HalfOpenForum(LocalForum):
+    """A forum whose second board is for members only."""
+
+    def answer(
+        self, method: str, path: str, cookie: str, body: str
+    ) -> tuple[int, dict[str, str], bytes]:
+        status, headers, page = super().answer(method, path, cookie, body)
+        kind, _, number = path.strip("/").partition("?")[0].partition("/")
+        board = self.all[int(number)].board if kind == "topic" else int(number or 0)
+        if status == 403 and board != 2:
+            return self.page(path)
+        return status, headers, page
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +131,92 @@ def test_a_cookie_is_used_and_told_when_it_has_expired(site: Site, server: Forum
     logins.save(site.pk, "cookie", {"cookie": "sid=given"}, now=now())
     crawl(site)
     assert stored() == server.forum.truth()
+
+
+def answering(server: ForumServer, paths: str, status: int, body: bytes = b"") -> None:
+    """Lets the server answer requests of paths that begin so with something else."""
+    server.forum.on_request = lambda path: (status, HTML, body) if path.startswith(paths) else None
+
+
+def test_a_login_is_no_matter_of_robots_txt(site: Site, server: ForumServer) -> None:
+    answering(server, "/robots.txt", 200, ROBOTS)
+    Host.objects.update(robots_expires_at=None)
+    with_form(site)
+    run = crawl(site, history_days=400)
+    assert stored() == server.forum.truth() and run.stopped_by == "complete"
+
+
+@pytest.mark.parametrize(
+    "breaks",
+    [
+        pytest.param(lambda server: answering(server, "/login", 500), id="500"),
+        pytest.param(lambda server: answering(server, "/login", 404), id="404"),
+        pytest.param(lambda server: answering(server, "/login", 200, b"<p>Closed.</p>"), id="form"),
+        pytest.param(lambda _server: None, id="password"),
+    ],
+)
+def test_a_login_that_fails_stops_nothing_that_guests_may_read(
+    breaks: Callable[[ForumServer], None],
+) -> None:
+    hosts.forget()
+    with ForumServer(HalfOpenForum(threads=5)) as server:
+        site = added(server)
+        server.forum.members_only = True
+        with_form(site, password="wrong")
+        breaks(server)
+        run = crawl(site, history_days=400)
+        topics = {f"/topic/{one.number}" for one in server.forum.all.values() if one.board != 2}
+        assert stored() == {row for row in server.forum.truth() if row[0] in topics}
+        assert run.stopped_by == "incomplete: login_expired"
+        assert Visit.objects.filter(run=run, complete=True).count() == 2
+        assert SiteLogin.objects.get().state == LoginState.FAILED
+
+
+def test_an_expired_cookie_stops_nothing_that_guests_may_read() -> None:
+    hosts.forget()
+    with ForumServer(HalfOpenForum(threads=5)) as server:
+        site = added(server)
+        server.forum.members_only = True
+        logins.save(site.pk, "cookie", {"cookie": "sid=old"}, now=now())
+        run = crawl(site, history_days=400)
+        assert Visit.objects.filter(run=run, complete=True).count() == 2
+        assert {row[0] for row in stored()} == {
+            f"/topic/{one.number}" for one in server.forum.all.values() if one.board != 2
+        }
+
+
+@pytest.mark.parametrize("method", ["form", "cookie"])
+def test_the_look_for_boards_uses_the_saved_login(
+    site: Site, server: ForumServer, method: str
+) -> None:
+    answering(server, "/robots.txt", 200, ROBOTS)
+    Host.objects.update(robots_expires_at=None)
+    if method == "form":
+        with_form(site)
+    else:
+        server.forum.sessions.add("given")
+        logins.save(site.pk, "cookie", {"cookie": "sid=given"}, now=now())
+    run = found(server)
+    assert len(run.result["boards"]) == 3 and not run.result["structure"].get("unread")
+    assert all(board["threads_seen"] for board in run.result["boards"])
+    assert server.forum.posted == (["/login"] if method == "form" else [])
+    never_left(server)
+
+
+def test_the_look_for_boards_renews_a_session_and_goes_on_if_the_login_fails() -> None:
+    hosts.forget()
+    with ForumServer(HalfOpenForum(threads=5)) as server:
+        site = added(server)
+        server.forum.members_only = True
+        with_form(site)
+        SiteLogin.objects.update(session=vault.seal({"sid": "old"}))
+        run = found(server)
+        assert all(board["threads_seen"] for board in run.result["boards"])
+        with_form(site, password="wrong")
+        run = found(server)
+        seen = {board["url"][-1]: board["threads_seen"] for board in run.result["boards"]}
+        assert seen["1"] and seen["3"] and not seen.get("2")
+        assert Event.objects.filter(code="login_failed").count() == 1
 
 
 def test_no_secret_stands_in_the_database_the_archive_or_the_parameters(
@@ -221,9 +323,10 @@ def test_a_login_of_a_site_read_over_tls_is_sent_nowhere_without_it(site: Site) 
     site.refresh_from_db()
     logins.save(site.pk, "cookie", {"cookie": "sid=given"}, now=now())
     member = logins.Membership(site)
-    assert member.own(f"{site.url}t/1") == logins.cookies_for(f"{site.url}t/1") == {"sid": "given"}
+    found = logins.at(f"{site.url}t/1")
+    assert found is not None and member.own(f"{site.url}t/1") == found.cookies == {"sid": "given"}
     plain = site.url.replace("https:", "http:")
-    assert member.own(plain) == logins.cookies_for(plain) == {}
+    assert member.own(plain) == {} and logins.at(plain) is None
     with pytest.raises(ValueError, match="without TLS"):
         logins.save(site.pk, "form", SECRET, address=f"{plain}login", now=now())
 
