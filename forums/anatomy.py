@@ -19,7 +19,7 @@ from crawlmgr.text.dates import DateContext, Moment, find_time, parse_time
 from forums.reading import PageKind, read_regions
 from forums.reading.dateorder import declared_language
 from forums.reading.model import BoardRecord, PostRecord, ThreadRecord
-from forums.reading.rules import SiteRules, select
+from forums.reading.rules import select
 from forums.reading.values import clean_name, count, inner_counts
 
 Record = BoardRecord | ThreadRecord | PostRecord
@@ -90,13 +90,12 @@ def dissect(
     *,
     timezone: str = "UTC",
     day_first: bool | None = None,
-    expect: PageKind | None = None,
-    rules: SiteRules | None = None,
+    **options: Any,
 ) -> PageAnatomy:
     """Reads a page as `read_page` does with the same arguments, and returns the reading prepared
     for display."""
     reading, elements = read_regions(
-        html, url, fetched_at, timezone=timezone, day_first=day_first, expect=expect, rules=rules
+        html, url, fetched_at, timezone=timezone, day_first=day_first, **options
     )
     language = declared_language(elements[0].getroottree().getroot()) if elements else ""
     context = DateContext(fetched_at, timezone, day_first, language=language)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import datetime
+from typing import Any
 
 import lxml.html
 
@@ -126,24 +127,15 @@ def effects(
     after: SiteRules,
     kind: PageKind,
     role: str,
-    *,
-    timezone: str,
-    day_first: bool | None,
+    **options: Any,
 ) -> list[Effect]:
     """Returns the effect of replacing the rules `before` by `after` on each page, for the values of
-    one field (role "": the field that identifies a record)."""
+    one field (role "": the field that identifies a record). options: how else the site's pages are
+    read, arguments of `read_page`."""
     found = []
     for page in pages:
         readings = [
-            read_page(
-                page.html,
-                page.url,
-                page.fetched_at,
-                timezone=timezone,
-                day_first=day_first,
-                expect=kind,
-                rules=rules,
-            )
+            read_page(page.html, page.url, page.fetched_at, expect=kind, rules=rules, **options)
             for rules in (before, after)
         ]
         found.append(_effect(page, readings[0], readings[1], kind, role))

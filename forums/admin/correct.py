@@ -78,7 +78,6 @@ def correct(request: HttpRequest, pk: int) -> HttpResponse:
         samples[0] if samples else None,
     )
     query = _correction_query(request, kind)
-    rules = structures.rules_of(site)
     found = _effects(site, samples, kind, query) if query.chosen else []
     context = {
         "site": site,
@@ -92,7 +91,7 @@ def correct(request: HttpRequest, pk: int) -> HttpResponse:
             for one in samples
         ],
         "shown": shown,
-        "rows": _rows(_dissected(site, shown, kind, rules), kind, shown) if shown else [],
+        "rows": _rows(_dissected(site, shown, kind), kind, shown) if shown else [],
         "query": query,
         "picked": "selector" in request.GET,
         "roles": _role_choices(kind, query, shown),
@@ -127,16 +126,9 @@ def _samples(site: Site, kind: PageKind) -> list[SamplePage]:
     return found
 
 
-def _dissected(site: Site, sample: SamplePage, kind: PageKind, rules: Any) -> PageAnatomy:
-    return dissect(
-        sample.html,
-        sample.url,
-        sample.fetched_at,
-        timezone=site.timezone,
-        day_first=site.structure.get("day_first"),
-        expect=kind,
-        rules=rules,
-    )
+def _dissected(site: Site, sample: SamplePage, kind: PageKind) -> PageAnatomy:
+    options = structures.reading_options(site)
+    return dissect(sample.html, sample.url, sample.fetched_at, expect=kind, **options)
 
 
 def _correction_query(request: HttpRequest, kind: PageKind) -> CorrectionQuery:
@@ -153,12 +145,10 @@ def _correction_query(request: HttpRequest, kind: PageKind) -> CorrectionQuery:
 def _effects(
     site: Site, samples: list[SamplePage], kind: PageKind, query: CorrectionQuery
 ) -> list[Any]:
-    before = structures.rules_of(site)
-    after = with_selector(before, kind, query.role, query.selector)
-    day_first = site.structure.get("day_first")
-    return effects(
-        samples, before, after, kind, query.role, timezone=site.timezone, day_first=day_first
-    )
+    rules = with_selector(structures.rules_of(site), kind, query.role, query.selector)
+    options = structures.reading_options(site)
+    before, after = options.pop("rules"), structures.reading_rules(site, rules)
+    return effects(samples, before, after or rules, kind, query.role, **options)
 
 
 def _rows(anatomy: PageAnatomy, kind: PageKind, shown: SamplePage) -> list[dict[str, Any]]:
@@ -224,5 +214,9 @@ def _save(request: HttpRequest, site: Site, kind: PageKind) -> HttpResponse:
     messages.success(
         request,
         _("The correction is saved as version %(number)s of the model.") % {"number": made.number},
+    )
+    messages.info(
+        request,
+        _("What is stored stays as it was read before until you choose “Read stored pages again”."),
     )
     return back(request, "forum-model", site.pk)

@@ -18,7 +18,6 @@ from forums.discovery.pagers import followed
 from forums.models import Site, Thread
 from forums.reading import PageKind, PageReading, PostRecord, ThreadRecord, read_page, thread_key
 from forums.reading.apis import read_api
-from forums.reading.model import Shapes
 from forums.services import mending, removals, structures, threads
 
 KIND = "forum-reread"
@@ -131,12 +130,8 @@ def read_again(site: Site, page: Page) -> PageReading | None:
         record.text,
         url,
         page.fetched_at,
-        timezone=site.timezone,
-        day_first=site.structure.get("day_first"),
         expect=PageKind.thread if is_thread else PageKind.threadlist,
-        rules=structures.reading_rules(site),
-        counts_posts=site.structure.get("counts_posts"),
-        known=model.known if model is not None else Shapes(),
+        **structures.reading_options(site),
     )
     return followed(reading, model.pager(str(reading.kind))) if model is not None else reading
 

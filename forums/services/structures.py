@@ -15,6 +15,7 @@ from crawlmgr.models import Event
 from crawlmgr.services import events
 from forums.discovery import SiteModel
 from forums.models import Origin, Site, StructureVersion
+from forums.reading.model import Shapes
 from forums.reading.rules import KindRules, SiteRules
 
 Change = Sequence[str]  # a change in a version: what changed, its value before, its value after
@@ -41,15 +42,29 @@ def rules_of(site: Site) -> SiteRules | None:
         return None
 
 
-def reading_rules(site: Site) -> SiteRules | None:
-    """Returns the rules for reading the site's pages: the operator's corrections, which take
-    precedence, combined with learned ones; None if there are neither."""
-    own, stored = rules_of(site), site.structure.get("rules")
+def reading_rules(site: Site, own: SiteRules | None = None) -> SiteRules | None:
+    """Returns the rules for reading the site's pages: the operator's corrections (`own`, by default
+    those that are stored), which take precedence, combined with learned ones; None if there are
+    neither."""
+    own, stored = own or rules_of(site), site.structure.get("rules")
     try:
         learned = SiteRules.from_json(stored) if stored else None
     except (KeyError, TypeError, ValueError, re.error):
         learned = None
     return (own or SiteRules()).over(learned) if own or learned else None
+
+
+def reading_options(site: Site) -> dict[str, Any]:
+    """Returns how visits read the site's pages: the arguments of `read_page` that depend on the
+    site."""
+    model = model_of(site)
+    return {
+        "timezone": site.timezone,
+        "day_first": site.structure.get("day_first"),
+        "rules": reading_rules(site),
+        "counts_posts": site.structure.get("counts_posts"),
+        "known": model.known if model is not None else Shapes(),
+    }
 
 
 def learn_pager(

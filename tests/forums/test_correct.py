@@ -4,6 +4,7 @@ visit applies."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -95,6 +96,33 @@ def test_a_saved_correction_is_a_version_that_the_next_visit_reads_by(
     crawl(forum)
     top.refresh_from_db()
     assert top.replies == len(server.forum.all[3].posts) - 1
+
+
+def test_a_page_is_shown_as_visits_read_it_with_what_was_learned(
+    client: Client, forum: Site
+) -> None:
+    learned = {"threadlist": {"records": "", "fields": {"author": ".views", "replies": ".views"}}}
+    forum.structure["rules"] = {"kinds": learned, "addresses": []}
+    forum.save(update_fields=["structure"])
+    base = f"/admin/forums/site/{forum.pk}/correct/"
+    text = client.get(base, {"kind": "threadlist"}).content.decode()
+    shown = re.findall(r'title="replies">\s*([^<\s]+)\s*<', text)
+    assert shown and set(map(int, shown)) <= {number * 37 % 900 + 12 for number in range(1, 99)}
+    effect = client.get(
+        base, {"kind": "threadlist", "selector": ".views", "role": "replies"}
+    ).content.decode()
+    assert 'id="effects"' in effect and "Nothing is saved yet." not in effect, "nothing changes"
+
+
+def test_after_a_correction_the_way_leads_to_reading_stored_pages_again(
+    client: Client, forum: Site
+) -> None:
+    base = f"/admin/forums/site/{forum.pk}/correct/"
+    after = client.post(
+        f"{base}?kind=threadlist", {"role": "replies", "selector": ".views"}, follow=True
+    ).content.decode()
+    assert "What is stored stays as it was read before" in after
+    assert f'action="/admin/forums/site/{forum.pk}/reread/"' in after
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from forums.discovery import Explorer, ExplorerSettings, FetchedPage, SiteModel
+from forums.discovery.teacher import hypotheses, verdict
 from forums.reading import PageKind, ThreadRecord, read_page
+from forums.reading.document import Page
 from forums.reading.rules import NOTHING, SiteRules
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -155,3 +159,89 @@ def test_what_a_learned_selector_does_not_find_stays_as_it_was_read() -> None:
         read_page(html, url, NOW, expect=PageKind.thread, rules=SiteRules().over(rules)).records
         == plain.records
     )
+
+
+COLUMNS = {
+    "date": lambda n, at: stamp(n, at),
+    "clock": lambda n, at: f"{NOW - timedelta(hours=n, minutes=7 * at):%b %d, %Y %H:%M}",
+    "count": lambda n, at: str(1000 + 17 * n + at),
+    "rank": lambda n, at: "Keeper" if n % 7 == 3 and not at else "Member",
+}
+"""What stands beside the name of a post, and of its thread's row in a list; none is a name."""
+
+
+def column_page(path: str, column: str) -> str | None:
+    """Returns a page of a forum whose lists show the last writer only, and a column that agrees
+    with that of each thread's first post."""
+    told = COLUMNS[column]
+    parts = path.strip("/").split("/")
+    if parts[0] == "board":
+        rows = "".join(
+            f'<li class="row"><a class="subject" href="/topic/{n}/about-matter-{n}">About matter'
+            f' number {n}</a><span class="by">{author(n, replies(n))}</span><span'
+            f' class="{column}">{told(n, 0)}</span><span class="count">{replies(n)}'
+            " replies</span></li>"
+            for n in range(int(parts[1]) * 20 - 19, int(parts[1]) * 20 - 5)
+        )
+        return f'<html><title>Room</title><h1>Room</h1><ul class="list">{rows}</ul></html>'
+    if parts[0] != "topic":
+        return page(path)
+    n = int(parts[1])
+
+    def when(n: int, at: int) -> str:
+        timed = column in ("date", "clock")
+        return "" if timed else f'<span class="when">{stamp(n, at)}</span>'
+
+    posts = "".join(
+        f'<div class="post" id="p{n * 100 + at}"><div class="who"><b'
+        f' class="nick">{author(n, at)}</b><span class="{column}">{told(n, at)}</span></div>{when(n, at)}<div'
+        f' class="body"><p>{" ".join(WORDS[at % 5 :])} {n} {at}.</p></div></div>'
+        for at in range(replies(n) + 1)
+    )
+    title = f"About matter number {n}"
+    return f"<html><title>{title}</title><h1>{title}</h1>{posts}</html>"
+
+
+def column_site(column: str, *, backwards: bool = False) -> SiteModel:
+    explorer = Explorer(f"{SITE}/", ExplorerSettings(teacher=True))
+    while not explorer.done:
+        url = explorer.wanted()[-1 if backwards else 0].url
+        explorer.feed(FetchedPage(url, url, column_page(url.removeprefix(SITE), column) or "", NOW))
+    return explorer.site()
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_what_is_no_name_is_never_learned_as_one(column: str) -> None:
+    """A lesson that satisfies the claim that rows and posts agree must not replace true names."""
+    site = column_site(column)
+    rules = SiteRules().over(SiteRules.from_json(site.rules)) if site.rules else None
+    for n in (3, 9, 27, 31):
+        html = column_page(f"/topic/{n}", column)
+        url = f"{SITE}/topic/{n}/about-matter-{n}"
+        plain = authors(html or "", url, None, PageKind.thread)
+        assert authors(html or "", url, rules, PageKind.thread) == plain
+        assert plain == [author(n, at) for at in range(replies(n) + 1)]
+
+
+def test_two_looks_that_fetch_in_another_order_learn_the_same() -> None:
+    one, other = column_site("date"), column_site("date", backwards=True)
+    assert one.rules == other.rules
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        (("anna", "boris", "bella", "anna", "clara"), True),
+        (("May", "June", "boris", "clara", "anna"), True),
+        (("1999", "anna", "boris", "bella", "clara"), True),
+        (("2 hours ago", "yesterday, 10:15", "3 Nov 2026", "2026-11-01", "anna"), False),
+        (("1,204", "87", "12k", "33", "5"), False),
+        (("Member", "Member", "Member", "Member", "Admin"), False),
+        (("anna", "", "boris", "", ""), False),
+        (("anna", "anna", "anna", "anna", "anna"), False),
+    ],
+)
+def test_values_that_can_be_names(values: tuple[str, ...], names: bool) -> None:
+    read = Page("<p>x</p>", SITE, NOW)
+    some = [hypotheses.Region(read, read.root, None) for _ in values]
+    assert verdict._named(some, values) is names

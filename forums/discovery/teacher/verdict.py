@@ -5,6 +5,7 @@ that reads the field correctly.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -18,6 +19,7 @@ from forums.discovery.teacher.hypotheses import Region, one_name_each, regions, 
 from forums.discovery.teacher.pairs import Seen, threads_seen
 from forums.reading import PageKind, thread_key
 from forums.reading.rules import NOTHING, KindRules, SiteRules
+from forums.reading.values import count
 
 FEWEST = (
     3  # the reading of a field is replaced only if at least this many threads could be compared
@@ -51,7 +53,8 @@ def taught(pages: Sequence[PageFacts], sources: Mapping[str, FetchedPage]) -> Ve
     """Compares what a list shows about a thread with the thread's own page, for all threads of
     which the sample has both. Returns how often they agree in each field, and selectors for the
     fields that were read wrong. sources: the fetched pages, by the key of the requested address."""
-    seen = threads_seen(pages)
+    # in the order of their addresses: two looks that fetch in another order learn the same
+    seen = threads_seen(sorted(pages, key=lambda page: page.asked_key))
     told = {tally.claim: tally for tally in tallies(seen)}
     if not seen:
         return Verdict()
@@ -151,13 +154,15 @@ def _names(some: Sequence[Region], selector: str) -> list[str]:
     return [str(value).strip() if value else "" for value in values]
 
 
-def _named(values: Sequence[str]) -> bool:
-    """Tells whether the values that a selector finds can be names of users: nearly all records have
-    one, and they are not all equal."""
-    return (
-        sum(map(bool, values)) >= COVERS * len(values)
-        and len({value for value in values if value}) >= 2
-    )
+def _named(some: Sequence[Region], values: Sequence[str]) -> bool:
+    """Tells whether the values that a selector finds in these records can be names of users: nearly
+    all records have one, most are neither times nor counts, and most are not equal."""
+    told = [(one.page, value) for one, value in zip(some, values, strict=True) if value]
+    names = Counter(value for _page, value in told)
+    if len(told) < COVERS * len(values) or len(names) < 2:
+        return False
+    other = sum(count(value) is not None or bool(page.moment(value)) for page, value in told)
+    return other * 2 <= len(told) and max(names.values()) * 3 <= 2 * len(told)
 
 
 def _titles(values: Sequence[str], titles: Collection[str]) -> bool:
@@ -170,6 +175,7 @@ def _titles(values: Sequence[str], titles: Collection[str]) -> bool:
 # agree, number of threads compared, share of posts whose author name occurs with a single profile
 # address)
 _Pair = tuple[str, str, int, int, float | None]
+_Names = tuple[list[str], float | None, float]
 
 
 def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]]) -> _Pair | None:
@@ -182,12 +188,12 @@ def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]])
     """
     every = [one for thread in posts for one in thread]
     here = [row for row in rows if row is not None]
-    of_posts: dict[str, tuple[list[str], float | None, float]] = {}
+    of_posts: dict[str, _Names] = {}
     profiles = [one.profile() for one in every]
     titles = {row.record.title.strip() for row in here}
     for selector in selectors_to_compare(every):
         names = _names(every, selector)
-        if selector and (not _named(names) or _titles(names, titles)):
+        if selector and (not _named(every, names) or _titles(names, titles)):
             continue
         share = one_name_each(zip(names, profiles, strict=True))
         if not selector or share is not None or _varies(posts, selector):
@@ -201,9 +207,11 @@ def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]])
         told = [one.value("author", row) if one is not None else None for one in rows]
         names = [str(value).strip() if value else "" for value in told]
         shown = [name for name, one in zip(names, rows, strict=True) if one is not None]
-        if row and (not _named(shown) or _titles(shown, titles)):
+        if row and (not _named(here, shown) or _titles(shown, titles)):
             continue
         for post, (firsts, share, signed) in of_posts.items():
+            if _worse(of_posts[post], of_posts[""]):
+                continue
             cases = [
                 name == first for name, first in zip(names, firsts, strict=True) if name or first
             ]
@@ -222,6 +230,13 @@ def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]])
     # Only the selector for posts is kept: its names fit the profile links, but no names in list
     # rows agree with them.
     return (best[2], NOTHING, 0, 0, best[6]) if alone else None
+
+
+def _worse(new: _Names, old: _Names) -> bool:
+    """Tells whether other names of posts, each given as (names, share of names with one profile,
+    share of posts with a name), fit the profiles less well than the old ones, or sign fewer posts.
+    """
+    return new[2] < old[2] or (old[1] is not None and (new[1] is None or new[1] < old[1]))
 
 
 def _starts(posts: Sequence[Sequence[Region]]) -> list[int]:
@@ -255,9 +270,16 @@ def _last_author(
     ]
     if len(cases) < FEWEST or not any(row.record.last_author for row, _name in cases):
         return []
+    shown = [row for row, _name in cases]
+    found = {one: _names(shown, one) for one in selectors_to_compare(shown)}
     scored = [
-        (sum(_names([row], selector)[0] == name for row, name in cases), -len(selector), selector)
-        for selector in selectors_to_compare([row for row, _name in cases])
+        (
+            sum(value == name for value, (_row, name) in zip(values, cases, strict=True)),
+            -len(selector),
+            selector,
+        )
+        for selector, values in found.items()
+        if not selector or _named(shown, values)
     ]
     kept, _length, selector = max(scored)
     if kept < HOLDS * len(cases):
