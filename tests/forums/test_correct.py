@@ -101,7 +101,7 @@ def test_a_saved_correction_is_a_version_that_the_next_visit_reads_by(
 def test_a_page_is_shown_as_visits_read_it_with_what_was_learned(
     client: Client, forum: Site
 ) -> None:
-    learned = {"threadlist": {"records": "", "fields": {"author": ".views", "replies": ".views"}}}
+    learned = {"threadlist": {"records": "", "fields": {"replies": ".views"}}}
     forum.structure["rules"] = {"kinds": learned, "addresses": []}
     forum.save(update_fields=["structure"])
     base = f"/admin/forums/site/{forum.pk}/correct/"
