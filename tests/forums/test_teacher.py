@@ -194,7 +194,8 @@ def column_page(path: str, column: str) -> str | None:
 
     posts = "".join(
         f'<div class="post" id="p{n * 100 + at}"><div class="who"><b'
-        f' class="nick">{author(n, at)}</b><span class="{column}">{told(n, at)}</span></div>{when(n, at)}<div'
+        f' class="nick">{author(n, at)}</b><span class="{column}">{told(n, at)}</span></div>'
+        f"{when(n, at)}<div"
         f' class="body"><p>{" ".join(WORDS[at % 5 :])} {n} {at}.</p></div></div>'
         for at in range(replies(n) + 1)
     )
