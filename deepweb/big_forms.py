@@ -17,19 +17,16 @@ def parts_of(form: HtmlElement) -> list[HtmlElement]:
         (control.get("name") or "").startswith("__VIEWSTATE") for control in form.iter("input")
     ):
         return []
-    parts: list[HtmlElement] = []
+    parts: dict[HtmlElement, None] = {}
     for button in form.iter("input", "button"):
         if (button.get("type") or "submit").lower() not in ("submit", "image"):
             continue
         around = next((p for p in button.iterancestors() if p is form or _fillable(p)), form)
         if around is form:
             return []
-        if not any(part is around for part in parts):
-            parts.append(around)
-    nested = any(
-        a is not b and any(p is b for p in a.iterancestors()) for a in parts for b in parts
-    )
-    return parts if len(parts) > 1 and not nested else []
+        parts[around] = None
+    nested = any(above in parts for part in parts for above in part.iterancestors())
+    return list(parts) if len(parts) > 1 and not nested else []
 
 
 def _fillable(element: HtmlElement) -> bool:

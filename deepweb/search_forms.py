@@ -161,8 +161,9 @@ def forms_of_tree(root: HtmlElement, page_url: str, cut: bool = True) -> list[Fo
             break
         form = _read_form(element, page_url, base_url, labels, controls[element])
         parts = parts_of(element) if cut and len(form.of_kind("submit", "image")) > 1 else []
+        owned_here = set(controls[element]) if parts else set()
         for part in parts:
-            inside = [one for one in controls[element] if part in one.iterancestors()]
+            inside = [one for one in part.iter(*CONTROLS) if one in owned_here]
             own = _part_of(form, _read_form(part, page_url, base_url, labels, inside))
             found.append(
                 replace(own, index=index, title=title, above=above[index], around=around_of(part))

@@ -155,6 +155,13 @@ def test_words_do_not_join_over_a_long_text():
         (lambda size: "<div>" * size + "<form><input name=q></form>", 50_000),
         (lambda size: "<form>" + "<input name=a>" * size + "</form>", 20_000),
         (lambda size: "<form><input name=q></form>" * size, 1_000),
+        (
+            lambda size: (
+                "<form><input name=__VIEWSTATE>"
+                + "<div><input name=a><input type=submit></div>" * size
+            ),
+            2_000,
+        ),
         (lambda size: "<form><select name=s>" + "<option>o" * size + "</select></form>", 20_000),
     ],
 )
