@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db.models import F
@@ -197,7 +198,8 @@ def whole(odd: OddForum) -> None:
         for url, board in Thread.objects.values_list("url", "board__url")
     }
     assert homes == {number: one.board for number, one in forum.all.items()}
-    for row in (*Board.objects.all(), *Site.objects.all()):
+    rows: list[Any] = [*Board.objects.all(), *Site.objects.all()]
+    for row in rows:
         mine = Thread.objects.filter(**{row._meta.model_name: row})
         assert row.threads == mine.count()
         assert row.posts == Post.objects.filter(thread__in=mine).count()
