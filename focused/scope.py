@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from crawlmgr.web.traps import TrapLimits, trap_reason
+from crawlmgr.web.traps import TrapLimits, counter_shape, trap_reason
 from focused.pages import Content
 
 MAX_DEPTH = 1000
@@ -29,7 +29,8 @@ class Scope:
     Paths are patterns for path and query ("/docs/*", "*.html") in which `*` matches anything;
     without `*` they are prefixes. `depth` is the maximum number of clicks from the nearest seed.
     With `traps`, addresses that look like crawler traps are refused; `year` is the present year,
-    with which addresses of calendars are compared."""
+    with which addresses of calendars are compared; `counters` are the shapes of addresses that the
+    run has found to be traps (see `traps.Counters`)."""
 
     hosts: tuple[str, ...] = ()
     without_hosts: tuple[str, ...] = ()
@@ -38,6 +39,7 @@ class Scope:
     depth: int = MAX_DEPTH
     traps: bool = True
     year: int | None = None
+    counters: frozenset[str] = frozenset()
     _refusals: dict[str, str | None] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -46,7 +48,7 @@ class Scope:
     def from_mapping(cls, values: Mapping[str, Any]) -> Scope:
         """Makes a scope from stored values. Raises ValueError with a one-line message for unknown
         names and invalid values."""
-        lists = {
+        lists: dict[str, Any] = {
             name: _words(values[name])
             for name in ("hosts", "without_hosts", "paths", "without_paths")
             if name in values
@@ -72,10 +74,14 @@ class Scope:
         }
         return {**lists, "depth": self.depth, "traps": self.traps, "year": self.year}
 
-    def without(self, host: str) -> Scope:
-        """Returns these rules with `host` as one more excluded host."""
+    def changed(self, change: Mapping[str, Any]) -> Scope:
+        """Returns these rules after an edit of the run: with the hosts in `without_hosts` excluded
+        too, and the shapes in `counters` as traps."""
+        hosts = (*self.without_hosts, *(host.lower() for host in change.get("without_hosts", ())))
         return replace(
-            self, without_hosts=tuple(dict.fromkeys((*self.without_hosts, host.lower())))
+            self,
+            without_hosts=tuple(dict.fromkeys(hosts)),
+            counters=self.counters.union(change.get("counters", ())),
         )
 
     def refusal(self, url: str, depth: int) -> str | None:
@@ -96,6 +102,8 @@ class Scope:
             reason = self._place_refusal(url)
             if reason is not None:
                 return reason
+        if self.counters and counter_shape(url) in self.counters:
+            return "counter"
         return trap_reason(url, _limits(self.year)) if self.traps else None
 
     def _place_refusal(self, url: str) -> str | None:

@@ -45,6 +45,10 @@ SAID: dict[str, str] = {
         "the next request to the host was stored too far ahead, by a clock that was wrong: the"
         " host is asked now"
     ),
+    "counter_trap": gettext_noop(
+        "addresses that differ from this one in their numbers only brought nothing new for many"
+        " pages: they are not followed any more"
+    ),
     "time_cut": gettext_noop(
         "a stored time was too far ahead, by a clock that was wrong: it is now the present"
     ),
@@ -123,6 +127,7 @@ SAID: dict[str, str] = {
     "same_concepts": gettext_noop("the same concept of the ontology as another link"),
     "depth": gettext_noop("too many clicks from a seed"),
     # kinds of crawler traps
+    "counter": gettext_noop("a counter in the address whose pages bring nothing new"),
     "too_long": gettext_noop("an address that is too long"),
     "too_deep": gettext_noop("too many path segments"),
     "repeated_segment": gettext_noop("the same path segment again and again"),

@@ -1,9 +1,11 @@
-"""Recognises crawler traps (endless sets of generated addresses) by the form of an address."""
+"""Recognises crawler traps (endless sets of generated addresses) by the form of an address, and
+counters in addresses by what their pages bring."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 _CALENDAR = re.compile(
     r"(?:^|[/_.?&=\-])(?:calendar|kalender|calendrier|calendario|agenda|ical|datebook|rili|日历)(?:$"
@@ -32,6 +34,11 @@ class TrapLimits:
 
 
 DEFAULT_LIMITS = TrapLimits()
+BARREN_PAGES = 40
+"""Pages in a row that bring nothing new after which a counter is a trap. Series of pages that
+differ in their numbers only and are no trap, such as issues of a journal, are seldom longer."""
+SHAPES_KEPT, CONTENTS_KEPT = 5_000, 5_000
+_NUMBER = re.compile(r"-?\d+")
 
 
 def trap_reason(url: str, limits: TrapLimits = DEFAULT_LIMITS) -> str | None:
@@ -56,3 +63,57 @@ def trap_reason(url: str, limits: TrapLimits = DEFAULT_LIMITS) -> str | None:
         if near is None or any(abs(int(year) - near) > limits.calendar_years for year in years):
             return "calendar"
     return None
+
+
+def counter_shape(url: str) -> str:
+    """Returns an address with each number of its path and query replaced by 0, "" without one.
+
+    >>> counter_shape("http://h1.example/cal/2099/12?day=3")
+    'http://h1.example/cal/0/0?day=0'
+    """
+    start = url.find("/", 8)
+    tail = url[start:] if start > 0 else ""
+    shape = _NUMBER.sub("0", tail)
+    return url[:start] + shape if shape != tail or "0" in tail else ""
+
+
+@dataclass(slots=True)
+class _Counter:
+    """The pages of one shape of addresses: their contents without numbers, as hashes, and how many
+    of the last ones brought nothing new."""
+
+    contents: set[int] = field(default_factory=set)
+    barren: int = 0
+
+
+class Counters:
+    """Learns for each shape of addresses (`counter_shape`) whether its pages bring anything new: a
+    content that differs from earlier ones by more than numbers, or unknown links to addresses of
+    another shape. Keeps a bounded number of shapes and contents."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, _Counter] = {}
+
+    def see(self, url: str, words: Iterable[str], unknown: Iterable[str]) -> str:
+        """Learns from a page; `unknown` are those of its links that the run has not seen. Returns
+        the shape of its address when that has just become a trap, else ""."""
+        shape = counter_shape(url)
+        if not shape:
+            return ""
+        if len(self._known) >= SHAPES_KEPT:
+            self._known.clear()
+        known = self._known.setdefault(shape, _Counter())
+        content = hash(frozenset(word for word in words if not _NUMBER.search(word)))
+        if content not in known.contents or any(self._leads_on(shape, link) for link in unknown):
+            known.barren = 0
+        else:
+            known.barren += 1
+        if len(known.contents) < CONTENTS_KEPT:
+            known.contents.add(content)
+        return shape if known.barren == BARREN_PAGES else ""
+
+    def _leads_on(self, shape: str, link: str) -> bool:
+        """Tells whether a link leads to another shape, one whose pages bring something."""
+        other = counter_shape(link)
+        known = self._known.get(other)
+        return other != shape and (known is None or 2 * known.barren < BARREN_PAGES)

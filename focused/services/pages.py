@@ -17,7 +17,8 @@ import deflate
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from crawlmgr.services import sql
+from crawlmgr.services import events, sql
+from crawlmgr.web.traps import counter_shape
 from crawlmgr.web.url import url_hash
 from focused.canonical import given, same_page
 from focused.graph import Node, State
@@ -75,6 +76,8 @@ class Arrival:
     page: Page | None = None
     repeats: int | None = None
     stored: Written | None = None
+    counter: str = ""
+    """The shape of the page's address if this page showed that it is a trap (`traps.Counters`)."""
     own_address: str = ""
     """The address that the page declares as its own (rel=canonical), if it is accepted
     (`_own_address`)."""
@@ -127,6 +130,12 @@ def arrived(
     session.asked += counts(session.options, recalled, "")
     assert arrival.stored is not None  # noqa: S101 - set by `keep` for every page
     _close(session, arrival.stored)
+    if arrival.counter:
+        links = [counter_shape(link.url) for link in arrival.page.content.links]
+        left = Counter(session.row.refused) + Counter(counter=links.count(arrival.counter))
+        session.row.refused = dict(left)
+        edited(session, {"counters": [arrival.counter]}, now)
+        events.warn("counter_trap", url, now=now, run_id=session.run_id)
     return Outcome(
         TopicPage.Kind.PAGE,
         arrival.page.content.title,
@@ -173,6 +182,11 @@ def judge(arrival: Arrival) -> None:
     judged = arrival.session.learn(arrival.node, content)
     if judged is not None:
         arrival.page, arrival.repeats = judged
+        graph = arrival.session.walk.graph
+        unknown = (link.url for link in content.links if graph.node(link.url) is None)
+        if arrival.session.scope.traps:
+            url = arrival.node.url
+            arrival.counter = arrival.session.counters.see(url, content.words, unknown)
 
 
 def _own_address(session: Session, node: Node, content: Content) -> str:

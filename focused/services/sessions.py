@@ -23,6 +23,7 @@ from crawlmgr.services import archive
 from crawlmgr.services.walking import in_parts
 from crawlmgr.text.tfidf import Idf
 from crawlmgr.text.tokens import Tokenizer
+from crawlmgr.web.traps import Counters
 from crawlmgr.web.url import UrlError, absolute, canonical, host_key, url_hash
 from focused import listed
 from focused.graph import MemoryGraph, Node, State
@@ -110,6 +111,7 @@ class Session:
         self.addresses: dict[
             str, int
         ] = {}  # ids in the frontier of recently arrived pages, by address
+        self.counters = Counters()
         self.listed: set[str] = set()  # hosts whose sitemaps were requested
 
     @property
@@ -186,8 +188,7 @@ class Session:
                 self.graph.push(
                     node, self.walk.strategy.seed_priority(), self.walk.strategy.seed_queue
                 )
-        for host in change.get("without_hosts", ()):
-            self.scope = self.scope.without(host)
+        self.scope = self.scope.changed(change)
         if "parameters" in change:
             self.walk.strategy.change(change["parameters"])
         for url, on_topic in change.get("marks", {}).items():
@@ -300,8 +301,7 @@ def _resume(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
         pulse()
     edits = TopicPage.objects.filter(run_id=row.pk, kind=TopicPage.Kind.EDIT).order_by("step")
     for change in edits.values_list("why", flat=True):
-        for host in change.get("without_hosts", ()):
-            session.scope = session.scope.without(host)
+        session.scope = session.scope.changed(change)
         if "parameters" in change:
             session.walk.strategy.change(change["parameters"])
     session.walk.strategy.resume(row.strategy_state or {})
