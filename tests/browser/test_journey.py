@@ -1,5 +1,5 @@
 """First use in a real browser: first login, a forum is added, its run is watched, stopped and
-exported."""
+exported; the desk turns dark and Chinese."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def add_forum(page: Any, forum: ForumServer) -> None:
     page.wait_for_selector("#id_timezone")
 
 
-def test_first_login_add_a_forum_watch_its_run_stop_it_export(
+def test_first_login_add_a_forum_watch_its_run_stop_it_export_turn_dark(
     page: Any, desk: str, forum: ForumServer
 ) -> None:
     login(page, desk)
@@ -132,6 +132,9 @@ def test_first_login_add_a_forum_watch_its_run_stop_it_export(
     assert lines and {json.loads(line)["title"] for line in lines} <= titles
     assert page.wrong == []
 
+    dark_and_chinese_stay_and_nothing_is_wider_than_a_phone(page, desk)
+    assert page.wrong == []
+
 
 def charts_fit(page: Any) -> None:
     """Checks that charts fill their boxes at any window width without covering other elements."""
@@ -145,8 +148,8 @@ def charts_fit(page: Any) -> None:
         assert page.locator("[data-chart]").count() >= 1
 
 
-def test_dark_and_chinese_stay_and_nothing_is_wider_than_a_phone(page: Any, desk: str) -> None:
-    login(page, desk)
+def dark_and_chinese_stay_and_nothing_is_wider_than_a_phone(page: Any, desk: str) -> None:
+    page.goto(f"{desk}/admin/")
     page.click(".desk-side [x-on\\:click='openUserLinks = !openUserLinks']")
     page.click("text=Dark")
     page.wait_for_function("document.documentElement.classList.contains('dark')")
@@ -174,4 +177,3 @@ def test_dark_and_chinese_stay_and_nothing_is_wider_than_a_phone(page: Any, desk
             )
             <= 390
         ), path
-    assert page.wrong == []
