@@ -15,7 +15,7 @@ from crawlmgr.engine import Stored
 from crawlmgr.models import Run, Url, UrlState
 from crawlmgr.services import frontier, hosts
 from crawlmgr.services.frontier import NewUrl
-from crawlmgr.web.budget import OVER_BUDGET, OverBudget, cpu_budget
+from crawlmgr.web.bounds import READ_IN_PART, exceeds
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.html import page_title
 from crawlmgr.web.url import host_key
@@ -74,27 +74,21 @@ class FormFinder:
     def request(self, run: Run, item: Url) -> FetchRequest:
         return FetchRequest(item.url)
 
-    def read(self, run: Run, item: Url, response: FetchResponse) -> _PageRead | OverBudget | None:
+    def read(self, run: Run, item: Url, response: FetchResponse) -> _PageRead | None:
         if not response.ok:
             return None
-        try:
-            with cpu_budget():
-                page = read_page(response.text, response.url)
-                return _PageRead(page, forms.classified(page.forms, response.text))
-        except OverBudget as error:
-            return error
+        page = read_page(response.text, response.url)
+        return _PageRead(page, forms.classified(page.forms, response.text))
 
     def store(
         self,
         run: Run,
         item: Url,
         response: FetchResponse,
-        reading: _PageRead | OverBudget | None,
+        reading: _PageRead | None,
         now: datetime,
     ) -> Stored:
         source = self._source(run, item.group or 0)
-        if isinstance(reading, OverBudget):
-            return Stored(state=UrlState.FAILED, reason=OVER_BUDGET)
         if reading is None:
             return Stored(state=UrlState.FAILED, reason=f"http_{response.status}")
         before = set(Form.objects.filter(source=source).values_list("signature", flat=True))
@@ -120,7 +114,10 @@ class FormFinder:
         elif item.depth < run.parameters["depth"]:
             links = self._links(source, reading.page, item.depth + 1)
         return Stored(
-            links=links, counts={"new": len(fresh), "items": len(kept)}, title=reading.page.title
+            links=links,
+            counts={"new": len(fresh), "items": len(kept)},
+            title=reading.page.title,
+            reason=READ_IN_PART if exceeds(response.text) else "",
         )
 
     def _links(self, source: Source, page: PageForms, depth: int) -> list[NewUrl]:
@@ -223,15 +220,6 @@ class HarvestCrawler:
 
     def read(
         self, run: Run, item: Url, response: FetchResponse
-    ) -> Answer | dict[str, str] | _Opening | OverBudget:
-        try:
-            with cpu_budget():
-                return self._read(run, item, response)
-        except OverBudget as error:
-            return error
-
-    def _read(
-        self, run: Run, item: Url, response: FetchResponse
     ) -> Answer | dict[str, str] | _Opening:
         session = self._session(run, item)
         if item.kind == "detail":
@@ -261,10 +249,6 @@ class HarvestCrawler:
         session = self._session(run, item)
         if item.kind == "detail":
             harvests.count_detail_requests(session, max(1, item.attempts) + len(response.redirects))
-        if isinstance(reading, OverBudget):
-            ended = self.failed(run, item, OVER_BUDGET, now)
-            ended.state, ended.reason = UrlState.FAILED, OVER_BUDGET
-            return ended
         if isinstance(reading, _Opening):
             self.opening.discard(item.pk)
             return answers.reopened(session, item, response, reading.forms, now)
@@ -272,6 +256,8 @@ class HarvestCrawler:
             return self._store_detail(session, item, response, reading, now)
         stored = answers.store_page(run, self._all(run), session, item, response, reading, now)
         stored.title = page_title(response.text)
+        if reading.is_cut and not stored.reason:
+            stored.reason = READ_IN_PART
         return stored
 
     def _store_detail(
@@ -289,7 +275,8 @@ class HarvestCrawler:
             )
         Harvest.objects.filter(pk=session.harvest.pk).update(details=F("details") + 1)
         session.harvest.details += 1
-        return Stored(title=page_title(response.text), counts={"updated": 1})
+        said = READ_IN_PART if exceeds(response.text) else ""
+        return Stored(title=page_title(response.text), counts={"updated": 1}, reason=said)
 
     def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
         if item.kind == "detail":

@@ -7,7 +7,6 @@ from collections import Counter
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from crawlmgr.web.budget import cpu_budget
 from crawlmgr.web.html import scan
 from crawlmgr.web.traps import trap_reason
 from crawlmgr.web.url import UrlError, canonical, host_key, registered_domain
@@ -43,11 +42,9 @@ class PageForms(NamedTuple):
     links: list[tuple[str, str, float]]
 
 
-@cpu_budget()
 def read_page(html: str, url: str) -> PageForms:
     """Reads the forms and links of a page. Links to other sites, to files that are not pages, and
-    traps (endless generated addresses) are left out. Raises OverBudget if reading takes too much
-    CPU."""
+    traps (endless generated addresses) are left out."""
     root = parse_page(html)
     forms = forms_of_tree(root, url) if root is not None else []
     page = scan(html, url)

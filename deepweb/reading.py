@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from crawlmgr.web.budget import cpu_budget
+from crawlmgr.web.bounds import exceeds
 from crawlmgr.web.document.forms import Submission
 from crawlmgr.web.outline import outline
 from deepweb.field_roles import FieldRole
@@ -34,7 +34,8 @@ class Answer(NamedTuple):
     """One page of an answer. `url` is its address after redirects; `shape` the layout by which
     `records` were read; `stated` the numbers that may be the total; `page_template` all its links
     and lines of text, from which the site's page template is learned if the page has no results;
-    `login` tells that the page asks for a password and shows no records.
+    `login` tells that the page asks for a password and shows no records. `is_cut`: only the
+    beginning of the page was read.
     """
 
     url: str
@@ -46,6 +47,7 @@ class Answer(NamedTuple):
     page_template: PageTemplate = PageTemplate()
     forms: tuple[Form, ...] = ()
     login: bool = False
+    is_cut: bool = False
 
 
 class Context(NamedTuple):
@@ -65,10 +67,8 @@ class Context(NamedTuple):
     charset: str
 
 
-@cpu_budget()
 def read_answer(html: str, url: str, known: Context) -> Answer:
-    """Reads a result page; one that cannot be parsed gives an empty answer. Raises OverBudget if
-    reading takes too much CPU."""
+    """Reads a result page; one that cannot be parsed gives an empty answer."""
     root = parse_page(html)
     if root is None:
         return Answer(url)
@@ -112,6 +112,7 @@ def read_answer(html: str, url: str, known: Context) -> Answer:
         page_template._replace(lines=page_template.lines | frozenset(_lines_of(data))),
         forms,
         login=not size and not again and any(form.of_kind("password") for form in forms),
+        is_cut=exceeds(html),
     )
 
 
@@ -185,10 +186,9 @@ def _lines_of(data: PageData) -> list[str]:
     return [_line_of(each, item) for each in data.lists for item in each.items]
 
 
-@cpu_budget()
 def read_detail(html: str, page_template: PageTemplate) -> dict[str, str]:
     """Returns the fields of a detail page by name, without the texts of the page template
-    (`page_template`). Raises OverBudget if reading takes too much CPU."""
+    (`page_template`)."""
     root = parse_page(html)
     shown = {} if root is None else fields_of_page(root, page_template.lines)
     told = page_data(html, "").largest

@@ -16,6 +16,7 @@ from crawlmgr.engine import Stored
 from crawlmgr.models import Host, Page, Run, RunState, Url, UrlState
 from crawlmgr.services import archive, frontier, hosts, sql
 from crawlmgr.services.frontier import NewUrl
+from crawlmgr.web.bounds import READ_IN_PART
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.url import host_key, url_hash
 from focused.graph import MemoryGraph
@@ -152,7 +153,13 @@ class TopicCrawler:
             return Stored(links=links, reason=outcome.problem)
         known = {"unchanged": 1} if response.not_modified else {}
         counts = {"items": int(outcome.relevant), **known}
-        return Stored(links=links, title=outcome.title, relevance=outcome.similarity, counts=counts)
+        return Stored(
+            links=links,
+            title=outcome.title,
+            relevance=outcome.similarity,
+            counts=counts,
+            reason=READ_IN_PART if reading.content.is_cut else "",
+        )
 
     def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
         session = self.session(run)

@@ -121,6 +121,8 @@ class Content:
     fingerprint: int
     canonical: str = ""
     """The address that the page declares as its own (rel=canonical), "" if none."""
+    is_cut: bool = False
+    """Only the beginning of the page was read."""
     _hashed: list[HashedWords] = field(default_factory=list, init=False, repr=False)
 
     @property

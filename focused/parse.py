@@ -12,7 +12,7 @@ from resiliparse.extract.html2text import extract_plain_text
 
 from crawlmgr.text.duplicates import simhash
 from crawlmgr.text.tokens import Tokenizer
-from crawlmgr.web.bounds import READ_TAGS, bounded_markup
+from crawlmgr.web.bounds import READ_TAGS, bounded_markup, exceeds
 from crawlmgr.web.encoding import decode
 from crawlmgr.web.html import Link as PageLink
 from crawlmgr.web.html import PageScan, scan
@@ -102,8 +102,9 @@ class Parser:
         text = main_text(html, page.text) if self._main else page.text
         tokens = self._tokenizer(f"{page.title}\n{text}")
         words = Counter(tokens)
+        links, cut = self._links(page, url), page.is_cut or self._main and exceeds(html)
         return (
-            Content(url, page.title, words, self._links(page, url), simhash(words), page.canonical),
+            Content(url, page.title, words, links, simhash(words), page.canonical, cut),
             tokens,
         )
 

@@ -7,7 +7,6 @@ import html
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from crawlmgr.web.budget import OVER_BUDGET, OverBudget, cpu_budget
 from crawlmgr.web.encoding import decode
 from crawlmgr.web.url import UrlError, canonical
 from focused.pages import Content
@@ -59,15 +58,9 @@ def convert(draft: Draft, parser: Parser) -> None:
 
 
 def run_stages(stages: Iterable[Stage], draft: Draft, parser: Parser) -> Draft:
-    """Runs the stages, up to the first that finds a problem, and returns the draft. Its problem is
-    OVER_BUDGET if the stages together take more than 1.5 seconds of CPU time.
-    """
-    try:
-        with cpu_budget():
-            for stage in stages:
-                stage(draft, parser)
-                if draft.problem:
-                    break
-    except OverBudget:
-        draft.problem = OVER_BUDGET
+    """Runs the stages, up to the first that finds a problem, and returns the draft."""
+    for stage in stages:
+        stage(draft, parser)
+        if draft.problem:
+            break
     return draft

@@ -105,6 +105,7 @@ SAID: dict[str, str] = {
     "bad_encoding": gettext_noop("unknown compression"),
     "type": gettext_noop("a content type that is not processed"),
     "over_budget": gettext_noop("parsing took longer than allowed for one page"),
+    "read_in_part": gettext_noop("only the beginning of the page was read"),
     "too_many_redirects": gettext_noop("too many redirects"),
     "redirect_loop": gettext_noop("redirects in a circle"),
     "bad_redirect": gettext_noop("redirects to something that is not a web address"),

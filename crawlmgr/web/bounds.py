@@ -1,11 +1,13 @@
 """Limits on the size of HTML, applied before it is parsed: parsers take minutes for pathological
-pages, for example with thousands of nested elements."""
+pages, for example with thousands of nested elements. Work is bounded by counts and never by time,
+so that a page is read alike on any machine, however busy it is."""
 
 from __future__ import annotations
 
 import re
 from itertools import islice
 
+READ_IN_PART = "read_in_part"  # reason code of a page of which only the beginning was read
 MAX_CHARS = 4_000_000
 MAX_TAGS = 150_000
 # value of `max_tags`, below MAX_TAGS, for callers that check each tag against many rules; real
@@ -59,6 +61,12 @@ def bounded_markup(html: str, max_tags: int = MAX_TAGS) -> tuple[str, bool]:
             opened[name] -= 1
             depth -= 1
     return html, cut
+
+
+def exceeds(html: str) -> bool:
+    """Tells whether readers that check each tag against many rules read only the beginning of a
+    page."""
+    return bounded_markup(html, READ_TAGS)[1]
 
 
 def _without_endless_tags(html: str) -> tuple[str, bool]:

@@ -14,10 +14,10 @@ from typing import NamedTuple
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
+from crawlmgr.web.bounds import MAX_CHARS
 from crawlmgr.web.document.tree import without_ends
 from crawlmgr.web.url import Resolver
 
-MAX_CHARS = 10_000_000
 MAX_LINKS = 20_000
 MAX_ANCHOR_CHARS = 1_000
 CONTEXT_CHARS = 200
@@ -77,6 +77,7 @@ class PageScan:
     refresh: str = ""
     robots_meta: frozenset[str] = frozenset()
     lang: str = ""
+    is_cut: bool = False
 
     def context(self, link: Link) -> str:
         """Returns the text around a link of the page (see `around`), including its own; "" if the
@@ -101,7 +102,7 @@ def scan(html: str, base_url: str, want_context: bool = False, refresh: str = ""
     comes first (a meta refresh in noscript is one too) and links in noscript come last. Nothing is
     taken from comments, templates, scripts or text areas. `<base href>` is honoured wherever it is.
     Links within the page ("#top"), links to anything but http(s) and links after the first 20,000
-    are left out. A page too expensive for a tree is read as a stream, up to 10,000,000 characters
+    are left out. A page too expensive for a tree is read as a stream, up to 4,000,000 characters
     or 1,000 open elements.
     `want_context` sets the links' offsets in the text; `refresh` is the value of the response's
     header Refresh, which comes before the refreshes in the page. Raises UrlError if `base_url`, the
@@ -111,6 +112,7 @@ def scan(html: str, base_url: str, want_context: bool = False, refresh: str = ""
     page.head("meta", {"http-equiv": "refresh", "content": refresh})
     tree = _tree(html)
     if tree is None:
+        page.is_cut = len(html) > MAX_CHARS
         _scan_stream(html[:MAX_CHARS], page)
     else:
         _scan_tree(tree, page)
@@ -179,6 +181,7 @@ class _Page:
         self.based = False
         self.title: str | None = None
         self.text = ""
+        self.is_cut = False
         self.found: list[_Found] = []
         self.canonical = ""
         self.refresh = ""
@@ -235,6 +238,7 @@ class _Page:
             refresh=refresh or "",
             robots_meta=frozenset(self.robots),
             lang=self.lang,
+            is_cut=self.is_cut or len(self.found) >= MAX_LINKS,
         )
 
 
@@ -461,6 +465,7 @@ def _scan_stream(html: str, page: _Page) -> None:
         for begin in range(0, len(data), _FEED_BYTES):
             parser.feed(data[begin : begin + _FEED_BYTES])
             if stream.depth > _MAX_DEPTH:
+                page.is_cut = True
                 break
         parser.close()
     except etree.LxmlError:  # libxml2 gave up: keep what it had read until then

@@ -9,7 +9,6 @@ from datetime import datetime
 
 from crawlmgr.engine import Stored
 from crawlmgr.models import Run, Url, UrlState
-from crawlmgr.web.budget import OverBudget
 from crawlmgr.web.exchange import FetchResponse
 from deepweb.finder import shape
 from deepweb.models import COUNTED, Query, QueryKind, QueryState
@@ -79,6 +78,7 @@ def store_page(
     if kind is not ResultKind.VALID and number == 1:
         return _without_records(run, sessions, session, row, response, answer, kind, now)
     new = _keep(session, row, answer, number, now) if kind is ResultKind.VALID else 0
+    row.partial = answer.is_cut or number > 1 and row.partial
     if answer.next is not None and kind is ResultKind.VALID and _goes_on(session, row, number):
         row.save()
         harvests.save(session)
@@ -89,9 +89,8 @@ def store_page(
         and answer.next is not None
         and not session.state.get("came_round", False)
     )
-    row.partial = (
-        further or kind is ResultKind.ERROR
-    )  # true if further pages exist that were not requested, or this one failed
+    # true if further pages exist that were not requested, or one failed or was read in part
+    row.partial |= further or kind is ResultKind.ERROR
     stored = _end(run, sessions, session, row, QueryState.VALID, "", now)
     stored.counts = {"new": new, "items": len(answer.records)}
     return stored
@@ -109,10 +108,7 @@ def _lone_record(session: HarvestSession, response: FetchResponse, answer: Answe
         shape(session.form.action)
     }:
         return answer
-    try:
-        fields = read_detail(response.text, session.page_template)
-    except OverBudget:
-        return answer
+    fields = read_detail(response.text, session.page_template)
     return (
         answer._replace(records=(FoundRecord(response.url, fields),), shape=None, next=None)
         if fields

@@ -16,7 +16,6 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from crawlmgr.web.budget import OVER_BUDGET, OverBudget, cpu_budget
 from forums.reading import apis_discourse, apis_feeds, apis_flarum, apis_nodebb
 from forums.reading.model import PageKind, PageReading
 
@@ -62,17 +61,8 @@ def read_api(body: str | bytes, url: str) -> PageReading:
     Addresses in the reading (records, `next`, `pages`, `last`, `board_url`) are those of pages, so
     that API and page give the same keys; to continue through the API, pass `next` to `api_address`.
     An unknown body (an error message, an HTML page, damaged or more than 20 MB) gives kind `other`
-    with the evidence "no_api", also with "over_budget" if reading it takes too much CPU. Never
-    raises.
+    with the evidence "no_api". Never raises.
     """
-    try:
-        with cpu_budget():
-            return _read_api(body, url)
-    except OverBudget:
-        return PageReading(PageKind.other, evidence=("no_api", OVER_BUDGET))
-
-
-def _read_api(body: str | bytes, url: str) -> PageReading:
     if len(body) > MAX_BYTES:
         return PageReading(PageKind.other, evidence=("no_api", "too_large"))
     if body[:200].lstrip()[:1] in ("<", b"<"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
+from itertools import islice
 from urllib.parse import urljoin, urlsplit
 
 from lxml import etree
@@ -15,6 +16,7 @@ from crawlmgr.web.url import without_session
 from forums.reading.apis_fields import moment, number, text
 from forums.reading.model import PageKind, PageReading, ThreadRecord
 
+MAX_ITEMS = 5_000  # read of a feed; the largest real ones have some hundred
 _ITEMS = {"item", "entry"}
 _WRITTEN = ("pubDate", "published", "issued")
 _CHANGED = ("updated", "modified", "date", "lastBuildDate")
@@ -25,10 +27,11 @@ def read(body: bytes, url: str) -> PageReading | None:
     None if the body is neither or is empty. `url` is its own address.
 
     A feed hardly ever contains the whole list: the reading has no next page, and "feed" or
-    "sitemap" as evidence. `created` is the time at which an item was published, `last_reply` the
-    time at which it was updated; a single time is taken as `created`. An item's first category is
-    its board: the text is the board's name, the scheme or domain its address. A sitemap's `lastmod`
-    is the last reply, and its titles are empty.
+    "sitemap" as evidence; of a feed with more than 5,000 items the rest is "cut". `created` is the
+    time at which an item was published, `last_reply` the time at which it was updated; a single
+    time is taken as `created`. An item's first category is its board: the text is the board's
+    name, the scheme or domain its address. A sitemap's `lastmod` is the last reply, and its titles
+    are empty.
     """
     listed = parse_sitemap(body, url)
     if listed.kind == "urlset":
@@ -49,9 +52,16 @@ def read(body: bytes, url: str) -> PageReading | None:
         return None
     if root is None:
         return None
-    threads = tuple(_threads(root, url))
+    threads = tuple(islice(_threads(root, url), MAX_ITEMS + 1))
+    cut = ("cut",) if len(threads) > MAX_ITEMS else ()
     return (
-        PageReading(PageKind.threadlist, threads, title=_title(root), evidence=("feed",))
+        PageReading(
+            PageKind.threadlist,
+            threads[:MAX_ITEMS],
+            complete=not cut,
+            title=_title(root),
+            evidence=("feed", *cut),
+        )
         if threads
         else None
     )

@@ -71,10 +71,10 @@ class Link(NamedTuple):
 class Page(TimedPage):
     """One parsed page. Links, times, titles and other derived values are computed when first used.
 
-    `is_cut`: only the beginning was parsed, because the page exceeds the limits of
-    `bounded_markup`. `key`, `board_key` and `pattern` are those of the page's own address (see
-    `thread_key`, `board_key`, `patterns`). `is_thread_address`: that address has the form of a
-    thread's.
+    `is_cut`: only the beginning is read, because the page exceeds the limits of `bounded_markup`
+    or `outline`, or has more links than are used. `key`, `board_key` and `pattern` are those of
+    the page's own address (see `thread_key`, `board_key`, `patterns`). `is_thread_address`: that
+    address has the form of a thread's.
     """
 
     def __init__(
@@ -95,6 +95,7 @@ class Page(TimedPage):
         part_lines(self.root, self.base)
         part_heads(self.root)
         shown, language = outline(self.root), declared_language(self.root)
+        self.is_cut |= shown.is_cut
         if day_first is None:
             day_first = is_day_first(self.root, shown, language)
         dates = DateContext(fetched_at, timezone, day_first, language=language)
@@ -168,6 +169,7 @@ class Page(TimedPage):
                 continue
             raw.append((node, url, fragment))
             if len(raw) >= MAX_LINKS:
+                self.is_cut = True
                 break
         found = patterns(url for _, url, _ in raw)
         host, boards, called = (

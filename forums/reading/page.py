@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from lxml.html import HtmlElement
 
-from crawlmgr.web.budget import OVER_BUDGET, PAGE_SECONDS, OverBudget, cpu_budget
 from crawlmgr.web.pagination import find_pages
 from forums.reading.addresses import first_page, names_post, thread_key
 from forums.reading.boardrows import BoardRows
@@ -77,9 +76,8 @@ def read_page(
       is a list of threads. They tell which groups of links are thread titles and which are not.
 
     The kind of page is chosen by the scores of hand-written rules and trained models (see
-    `TwoReadings`). If the page exceeds the limits of `bounded_markup`, its beginning is read. A
-    page that takes more than about 1.5 seconds of CPU is of kind `other` with the evidence
-    "over_budget"."""
+    `TwoReadings`). Of a page that exceeds the limits of size, links or text the beginning is
+    read, with the evidence "cut"; no limit is one of time."""
     return read_regions(
         html,
         url,
@@ -106,49 +104,13 @@ def read_regions(
     rules: SiteRules | None = None,
     counts_posts: bool | None = None,
     known: Shapes = _NO_SHAPES,
-    seconds: float = PAGE_SECONDS,
 ) -> tuple[PageReading, tuple[HtmlElement, ...]]:
-    """Reads a page as `read_page` does, within `seconds` of CPU time, and also returns the element
-    of each record.
+    """Reads a page as `read_page` does, and also returns the element of each record.
 
     Returns (reading, elements). The elements are in the order of the records and belong to one
     tree: the row of a thread or board (the first element if several form one record), or the
     element around a post.
     """
-    try:
-        with cpu_budget(seconds):
-            return _regions(
-                html,
-                url,
-                fetched_at,
-                hints,
-                timezone,
-                day_first,
-                expect,
-                rules,
-                counts_posts,
-                known,
-            )
-    except OverBudget:
-        doubts = ("The page takes too long to read.",)
-        return (
-            PageReading(PageKind.other, complete=False, doubts=doubts, evidence=(OVER_BUDGET,)),
-            (),
-        )
-
-
-def _regions(
-    html: str | bytes,
-    url: str,
-    fetched_at: datetime,
-    hints: bool,
-    timezone: str,
-    day_first: bool | None,
-    expect: PageKind | None,
-    rules: SiteRules | None,
-    counts_posts: bool | None,
-    known: Shapes,
-) -> tuple[PageReading, tuple[HtmlElement, ...]]:
     page = Page(html, url, fetched_at, timezone, day_first)
     page.is_thread_address &= expect is not PageKind.threadlist
     engine = engine_of(page, page.source) if hints else "unknown"

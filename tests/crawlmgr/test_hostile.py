@@ -1,21 +1,30 @@
-"""Tests that parsing a hostile page takes time at most proportional to its size, and that a page
-that exceeds its CPU budget is aborted and the reason is reported."""
+"""Tests that parsing a hostile page takes time at most proportional to its size, and that of a page
+that exceeds a limit the beginning is read, the same on any machine, and this is said."""
 
 from __future__ import annotations
 
+import ast
+import gc
+import itertools
+import subprocess
+import sys
+import time
+from collections import Counter
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
 from crawlmgr.text.keywords import keywords
 from crawlmgr.text.tokens import LONGEST_WORD, tokenize
-from crawlmgr.web.budget import OverBudget
-from forums.reading import PageKind, apis, page, read_page
+from crawlmgr.web.bounds import MAX_CHARS, READ_TAGS
+from crawlmgr.web.html import scan
+from forums.reading import PageKind, apis, apis_feeds, read_page
+from forums.reading.document import MAX_LINKS, Page
 from forums.reading.patterns import patterns
 from tests.benches.hostile import hostile
 from tests.benches.hostile.pages import CASES
 from tests.growth import MAX_RATIO, growth
+from tests.statements import trees
 
 KILO = 1024
 AT = datetime(2026, 3, 30, tzinfo=UTC)
@@ -69,38 +78,97 @@ def test_the_bench_tells_growth_from_one_size_to_the_next() -> None:
     assert hostile.growth([0.1, 0.2, 0.9], ["thread"] * 3) == 4.5
 
 
-def test_a_page_that_costs_too_much_is_of_kind_other_with_the_reason(
+READERS = ("crawlmgr/text/", "crawlmgr/web/", "forums/reading/", "focused/", "deepweb/")
+CLOCKS = frozenset("time process_time thread_time perf_counter monotonic clock_gettime".split())
+# what waits or is watched by the clock, as it must: requests, what the archive gives between two of
+# them, and figures of how long something took
+BY_THE_CLOCK = frozenset(
+    """
+    crawlmgr/web/window.py crawlmgr/web/wire.py crawlmgr/web/fetch.py focused/crawler.py
+    focused/comparison.py focused/commands/crawl.py focused/services/comparisons.py
+    focused/admin/words.py
+    """.split()
+)
+
+
+def test_no_reader_looks_at_a_clock() -> None:
+    asking = {
+        path
+        for path, tree in trees().items()
+        if path.startswith(READERS)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "time"
+        and node.attr in CLOCKS
+    }
+    assert asking <= BY_THE_CLOCK
+
+
+def test_a_page_of_too_many_tags_is_read_to_the_limit_on_a_machine_however_slow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def endless(*_: Any) -> None:
-        while True:
-            sum(range(100))
-
-    monkeypatch.setattr(page, "read_as", endless)
-    reading, elements = page.read_regions("<p>x</p>", "http://f.example/", AT, seconds=0.05)
-    assert (reading.kind, reading.evidence, reading.records, elements) == (
-        PageKind.other,
-        ("over_budget",),
-        (),
-        (),
-    )
-
-
-def test_an_interface_that_costs_too_much_gives_nothing_and_says_why(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def over(*_: Any) -> None:
-        raise OverBudget
-
-    monkeypatch.setattr(apis, "_read_api", over)
-    assert apis.read_api("{}", "http://f.example/latest.json").evidence == ("no_api", "over_budget")
-
-
-def test_a_page_of_too_many_tags_is_read_to_the_limit_and_says_so() -> None:
     rows = next(case for case in CASES if case.name == "rows").make(400 * KILO)
+    seconds = itertools.count(0, 100)
+    for clock in CLOCKS - {"time", "clock_gettime"}:
+        monkeypatch.setattr(time, clock, lambda: float(next(seconds)))
     reading = read_page(rows, "http://f.example/viewforum.php?f=2", AT)
-    assert "cut" in reading.evidence or "over_budget" in reading.evidence
+    assert (reading.kind, "cut" in reading.evidence, reading.complete) == (
+        PageKind.threadlist,
+        True,
+        False,
+    )
+    tags_of_a_row = 14
+    assert len(reading.records) == READ_TAGS // tags_of_a_row
     assert "cut" not in read_page(rows[:9_000], "http://f.example/viewforum.php?f=2", AT).evidence
+
+
+def test_reading_does_the_same_work_beside_eight_busy_processes() -> None:
+    rows = next(case for case in CASES if case.name == "rows").make(16 * KILO)
+
+    def calls() -> tuple[int, object]:
+        for memory in hostile._memories():
+            memory.cache_clear()
+        counted = Counter[str]()
+        sys.setprofile(lambda _frame, event, _value: counted.update((event,)))
+        try:
+            reading = read_page(rows, "http://f.example/viewforum.php?f=2", AT)
+        finally:
+            sys.setprofile(None)
+        return counted["call"], reading
+
+    gc.collect()
+    gc.disable()
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(8)]
+    try:
+        calls()
+        beside = calls()
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+        gc.enable()
+    assert calls() == beside
+
+
+def test_a_feed_of_too_many_items_is_read_to_the_limit() -> None:
+    feed = next(case for case in CASES if case.name == "feed").make(900 * KILO)
+    reading = apis.read_api(feed, "http://f.example/feed")
+    assert len(reading.records) == apis_feeds.MAX_ITEMS < feed.count("<item>")
+    assert (reading.complete, reading.evidence) == (False, ("feed", "cut"))
+
+
+def test_a_page_of_too_many_links_is_said_to_be_read_in_part() -> None:
+    links = next(case for case in CASES if case.name == "links")
+    page = Page(links.make(200 * KILO), "http://f.example/", AT)
+    assert len(page.links) == MAX_LINKS and page.is_cut
+    assert not Page(links.make(20 * KILO), "http://f.example/", AT).is_cut
+
+
+def test_a_topic_s_page_of_too_many_characters_is_said_to_be_read_in_part() -> None:
+    text = "<p>reef</p>" * (MAX_CHARS // 11 + 1)
+    scanned = scan(text, "http://f.example/")
+    assert scanned.is_cut and not scan(text[:900], "http://f.example/").is_cut
 
 
 def test_endless_addresses_have_short_patterns() -> None:

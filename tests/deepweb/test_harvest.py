@@ -16,7 +16,6 @@ from django.core.management import call_command
 from crawlmgr import engine
 from crawlmgr.models import Run, RunState, Url, UrlState
 from crawlmgr.services import hosts, runs
-from crawlmgr.web.budget import OverBudget
 from deepweb.models import Cluster, Form, Harvest, Query, QueryState, Record, Source
 from deepweb.services import clusters, figures, forms, harvests, probing, sources
 from tests.site.search import SearchServer, SearchSite
@@ -521,22 +520,15 @@ def test_a_run_over_several_sites_has_the_exceptions_of_each_and_no_more() -> No
     assert sources.settings_of_all(rows, run).allowed_private == {"10.0.0.3"}
 
 
-def test_answers_and_pages_that_cost_too_much_fail_with_that_reason(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def costly(*_: Any) -> None:
-        raise OverBudget
-
+def test_answers_and_pages_read_in_part_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with SearchServer(SearchSite()) as server:
         found(server)
-        monkeypatch.setattr("deepweb.crawler.read_answer", costly)
+        monkeypatch.setattr("deepweb.reading.exceeds", lambda html: True)
         run = harvest(the_form(), queries=2)
-        assert set(Url.objects.filter(run=run).values_list("state", "reason")) == {
-            (UrlState.FAILED, "over_budget")
-        }
-        assert (
-            not Record.objects.exists() and not Query.objects.filter(state=QueryState.SENT).exists()
-        )
-        monkeypatch.setattr("deepweb.crawler.read_page", costly)
+        assert Record.objects.exists()
+        assert Url.objects.filter(run=run, reason="read_in_part").exists()
+        assert all(Query.objects.filter(state=QueryState.VALID).values_list("partial", flat=True))
+        monkeypatch.setattr("deepweb.crawler.exceeds", lambda html: True)
         run = found(server)
-        assert set(Url.objects.filter(run=run).values_list("reason", flat=True)) == {"over_budget"}
+        read = Url.objects.filter(run=run, state=UrlState.DONE)
+        assert set(read.values_list("reason", flat=True)) == {"read_in_part"}

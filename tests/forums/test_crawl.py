@@ -14,7 +14,6 @@ from crawlmgr import engine
 from crawlmgr.models import Event, Page, Run, RunState, Url
 from crawlmgr.services import hosts, runs
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
-from forums.reading import PageKind, PageReading
 from forums.services import sites
 from tests.forums import kept
 from tests.serving import PATIENCE_SECONDS
@@ -397,18 +396,3 @@ def test_a_thread_that_is_kept_from_guests_is_told(server: ForumServer) -> None:
     assert run.stopped_by == "incomplete: http_403"
     assert not Event.objects.filter(code="visit_incomplete").exists()
     assert stored() == {row for row in server.forum.truth() if row[0] != "/topic/3"}
-
-
-def test_pages_that_cost_too_much_are_told_with_that_reason(
-    server: ForumServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site = added(server)
-    monkeypatch.setattr(
-        "forums.crawler.read_page",
-        lambda *_, **__: PageReading(PageKind.other, evidence=("over_budget",)),
-    )
-    run = crawl(site)
-    assert (
-        set(Visit.objects.filter(run=run).values_list("stopped_by", flat=True)) == {"over_budget"}
-        and not Post.objects.exists()
-    )

@@ -4,12 +4,10 @@ it takes."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 from crawlmgr.text.tokens import Tokenizer
-from crawlmgr.web.budget import OverBudget, cpu_budget
 from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.html import scan
 from crawlmgr.web.robots import from_response
@@ -72,21 +70,15 @@ def _sample(text: str) -> object:
 
 
 def _page_with_forms(text: str) -> object:
-    with suppress(OverBudget), cpu_budget():
-        return classified(read_forms_page(text, SEARCH).forms, text)
-    return None
+    return classified(read_forms_page(text, SEARCH).forms, text)
 
 
 def _answer(text: str) -> object:
-    with suppress(OverBudget):
-        return read_answer(text, SEARCH, KNOWN)
-    return None
+    return read_answer(text, SEARCH, KNOWN)
 
 
 def _record(text: str) -> object:
-    with suppress(OverBudget):
-        return read_detail(text, PageTemplate())
-    return None
+    return read_detail(text, PageTemplate())
 
 
 READERS: Mapping[str, tuple[str, Reader]] = {
