@@ -124,7 +124,7 @@ def test_a_page_of_too_many_tags_is_read_to_the_limit_on_a_machine_however_slow(
 
 
 def test_reading_does_the_same_work_beside_eight_busy_processes() -> None:
-    rows = next(case for case in CASES if case.name == "rows").make(16 * KILO)
+    rows = next(case for case in CASES if case.name == "rows").make(4 * KILO)
 
     def calls() -> tuple[int, object]:
         for memory in hostile._memories():
