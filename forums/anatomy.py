@@ -19,8 +19,9 @@ from crawlmgr.text.dates import DateContext, Moment, find_time, parse_time
 from forums.reading import PageKind, read_regions
 from forums.reading.dateorder import declared_language
 from forums.reading.model import BoardRecord, PostRecord, ThreadRecord
-from forums.reading.rules import select
+from forums.reading.page import UNCORRECTED
 from forums.reading.values import clean_name, count, inner_counts
+from forums.selectors.evaluation import select
 
 Record = BoardRecord | ThreadRecord | PostRecord
 
@@ -69,11 +70,13 @@ class RowAnatomy:
 
 @dataclass(frozen=True, slots=True)
 class PageAnatomy:
-    """A page's kind, its first records (at most MAX_ROWS), and the total number of its records."""
+    """A page's kind, its first records (at most MAX_ROWS), and the total number of its records.
+    `problem`: why it was read without the operator's corrections, "" if it was not."""
 
     kind: PageKind
     rows: tuple[RowAnatomy, ...]
     number: int
+    problem: str = ""
 
 
 class _Raw(NamedTuple):
@@ -109,6 +112,7 @@ def dissect(
             for record, element in shown
         ),
         len(reading.records),
+        reading.doubts[0] if UNCORRECTED in reading.evidence else "",
     )
 
 

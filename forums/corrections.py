@@ -3,18 +3,18 @@ pages. Without database access."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-import lxml.html
-
+from crawlmgr.web.document.tree import parse
 from forums.anatomy import value_text
 from forums.reading import BoardRecord, PageKind, PageReading, PostRecord, ThreadRecord, read_page
+from forums.reading.page import UNCORRECTED
 from forums.reading.rules import NOTHING as NOTHING
-from forums.reading.rules import KindRules, SiteRules, select
+from forums.reading.rules import KindRules, SiteRules
+from forums.selectors import bounded
 
 ROLES: dict[PageKind, tuple[str, ...]] = {
     PageKind.index: ("name", "url", "threads", "posts", "last_reply", "description", "parent"),
@@ -89,7 +89,8 @@ def checked(kind: PageKind, role: str, selector: str) -> str:
         raise ValueError(f"{role!r} is no field of pages of kind {kind}")
     if not selector or len(selector) > MAX_SELECTOR:
         raise ValueError(f"a selector has 1 to {MAX_SELECTOR} characters")
-    select(lxml.html.fromstring("<p>x</p>"), selector)
+    blank = "<p>x</p>"
+    bounded.pick(parse(blank), blank, selector, [])
     return selector
 
 
@@ -111,12 +112,9 @@ def with_address(rules: SiteRules | None, pattern: str, kind: PageKind) -> SiteR
     """Returns the rules with the statement that addresses matching `pattern` are of this kind.
     Raises ValueError for an invalid, empty or too long regular expression."""
     rules = rules or SiteRules()
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"{pattern[:60]!r} is no regular expression: {error}") from None
     if not pattern or len(pattern) > MAX_SELECTOR:
         raise ValueError(f"a pattern has 1 to {MAX_SELECTOR} characters")
+    bounded.first_match([pattern], "")
     kept = tuple(pair for pair in rules.addresses if pair[0] != pattern)
     return SiteRules(rules.kinds, ((pattern, kind), *kept))
 
@@ -131,15 +129,23 @@ def effects(
 ) -> list[Effect]:
     """Returns the effect of replacing the rules `before` by `after` on each page, for the values of
     one field (role "": the field that identifies a record). options: how else the site's pages are
-    read, arguments of `read_page`."""
+    read, arguments of `read_page`. Raises ValueError as `reading_by`."""
     found = []
     for page in pages:
-        readings = [
-            read_page(page.html, page.url, page.fetched_at, expect=kind, rules=rules, **options)
-            for rules in (before, after)
-        ]
-        found.append(_effect(page, readings[0], readings[1], kind, role))
+        was, now = (reading_by(rules, page, kind, **options) for rules in (before, after))
+        found.append(_effect(page, was, now, kind, role))
     return found
+
+
+def reading_by(
+    rules: SiteRules | None, page: SamplePage, kind: PageKind, **options: Any
+) -> PageReading:
+    """Reads a page by the rules. Raises ValueError, which names the selector or pattern, if one of
+    them cannot be evaluated on this page within its limit of time and memory."""
+    reading = read_page(page.html, page.url, page.fetched_at, expect=kind, rules=rules, **options)
+    if UNCORRECTED in reading.evidence:
+        raise ValueError(reading.doubts[0])
+    return reading
 
 
 def _effect(

@@ -12,7 +12,6 @@ from crawlmgr.engine import Stored
 from crawlmgr.models import Page, Run, RunState, Url, UrlState
 from crawlmgr.services import fetching, hosts
 from crawlmgr.services.frontier import NewUrl
-from crawlmgr.web.budget import OVER_BUDGET
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.robots_meta import PageDirectives, directives
 from crawlmgr.web.url import host_key, url_hash
@@ -246,10 +245,11 @@ class ForumCrawler:
     def _barred(
         self, run: Run, item: Url, response: FetchResponse, reading: PageReading | None = None
     ) -> str:
-        """Returns the reason code of a page that takes too long to read, and of one that asks for a
-        login in the place of a list or thread; "" for any other."""
-        if reading is not None and OVER_BUDGET in reading.evidence:
-            return OVER_BUDGET
+        """Returns the reason code of a page whose reading must not be stored, and of one that asks
+        for a login in the place of a list or thread; "" for any other."""
+        refused = structures.refusal(self._load(run), response.url, reading) if reading else ""
+        if refused:
+            return refused
         found = reading is not None and reading.records and reading.kind is _expected(item)
         if found or item.kind == "overview" or response.status not in (200, 401, 403):
             return ""

@@ -108,6 +108,7 @@ SAID: dict[str, str] = {
     "type": gettext_noop("a content type that is not processed"),
     OVER_BUDGET: gettext_noop("parsing took longer than allowed for one page"),
     "read_in_part": gettext_noop("only the beginning of the page was read"),
+    "uncorrected": gettext_noop("a correction of the forum's pages could not be applied"),
     "too_many_redirects": gettext_noop("too many redirects"),
     "redirect_loop": gettext_noop("redirects in a circle"),
     "bad_redirect": gettext_noop("redirects to something that is not a web address"),

@@ -1,5 +1,7 @@
 """Admin view for correcting how a page is read: shows its rows with fields in colours; the operator
-clicks a text, chooses its field, and sees the effect on five pages."""
+clicks a text, chooses its field, and sees the effect on five pages.
+
+Selectors and patterns are evaluated only for users who may change the forum, and only on POST."""
 
 from __future__ import annotations
 
@@ -22,15 +24,19 @@ from forums.anatomy import PageAnatomy, dissect
 from forums.corrections import (
     NOTHING,
     ROLES,
+    Effect,
     SamplePage,
     checked,
     effects,
+    reading_by,
     with_address,
     with_selector,
 )
 from forums.models import Site
 from forums.reading import PageKind
+from forums.reading.rules import SiteRules
 from forums.reads.structures import sample_pages
+from forums.selectors.bounded import TOO_COSTLY
 from forums.services import structures
 
 KINDS = (PageKind.threadlist, PageKind.thread, PageKind.index)
@@ -49,36 +55,35 @@ HUES = {role: hue for hue, roles in _SAME.items() for role in roles}
 
 @dataclass(frozen=True, slots=True)
 class CorrectionQuery:
-    """The correction in the query string: the CSS selector `selector` for the field `role` ("" to
-    select the rows instead of a field). `problem`: why the selector is invalid, "" if it is valid;
-    `chosen`: whether a field and a valid selector are given.
+    """The correction to try: the selector `selector` for the field `role` ("" to select the rows
+    instead of a field). `problem`: why it cannot be tried, "" if it can; `effects`: what it changes
+    on each sample page, None if no field was chosen yet.
     """
 
     role: str = ""
     selector: str = ""
     problem: str = ""
-    chosen: bool = False
+    effects: tuple[Effect, ...] | None = None
 
 
 @admin_view(
     "forums/site/<int:pk>/correct/", "forum-correct", "forums.view_site", post="forums.change_site"
 )
 def correct(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shows which records are read from a stored page of the forum. If the query string contains a
-    field and a selector for it, shows how this correction would change the records; a POST saves
-    the correction as a rule of the site.
+    """Shows which records are read from a stored page of the forum. A POST with "try" shows how a
+    correction would change the records; any other POST saves it as a rule of the site.
     """
     site = load(pk)
     kind = next((one for one in KINDS if str(one) == request.GET.get("kind")), PageKind.threadlist)
-    if request.method == "POST":
-        return _save(request, site, kind)
     samples = _samples(site, kind)
+    if request.method == "POST" and "try" not in request.POST:
+        return _save(request, site, kind, samples)
     shown = next(
         (one for one in samples if str(one.number) == request.GET.get("page")),
         samples[0] if samples else None,
     )
-    query = _correction_query(request, kind)
-    found = _effects(site, samples, kind, query) if query.chosen else []
+    query = _correction_query(request, site, kind, samples)
+    anatomy = _dissected(site, shown, kind) if shown else None
     context = {
         "site": site,
         "kind": str(kind),
@@ -91,13 +96,17 @@ def correct(request: HttpRequest, pk: int) -> HttpResponse:
             for one in samples
         ],
         "shown": shown,
-        "rows": _rows(_dissected(site, shown, kind), kind, shown) if shown else [],
+        "rows": _rows(anatomy, kind, shown) if anatomy and shown else [],
+        "uncorrected": _told(anatomy.problem) if anatomy else "",
         "query": query,
         "picked": "selector" in request.GET,
-        "roles": _role_choices(kind, query, shown),
+        "roles": [
+            *((role, words.role(role)) for role in ROLES[kind]),
+            ("rows", _("the whole row")),
+        ],
         "legend": [(words.role(role), HUES[role]) for role in ROLES[kind] if role in HUES],
-        "effects": found,
-        "differ": any(one.changes for one in found),
+        "effects": query.effects,
+        "differ": any(one.changes for one in query.effects or ()),
         "corrections": corrections(site),
         "address": _pattern(shown.url) if shown else "",
         "nothing": NOTHING,
@@ -131,24 +140,42 @@ def _dissected(site: Site, sample: SamplePage, kind: PageKind) -> PageAnatomy:
     return dissect(sample.html, sample.url, sample.fetched_at, expect=kind, **options)
 
 
-def _correction_query(request: HttpRequest, kind: PageKind) -> CorrectionQuery:
-    role, selector = request.GET.get("role", ""), request.GET.get("selector", "").strip()
-    role = "" if role == "rows" else role
-    if not selector or not request.GET.get("role"):
-        return CorrectionQuery("", selector)
-    try:
-        return CorrectionQuery(role, checked(kind, role, selector), chosen=True)
-    except ValueError as error:
-        return CorrectionQuery(role, selector, str(error))
-
-
-def _effects(
-    site: Site, samples: list[SamplePage], kind: PageKind, query: CorrectionQuery
-) -> list[Any]:
-    rules = with_selector(structures.rules_of(site), kind, query.role, query.selector)
+def _options(
+    site: Site, rules: SiteRules | None
+) -> tuple[SiteRules | None, SiteRules, dict[str, Any]]:
+    """Returns the rules by which visits read the site's pages now, those with the corrections
+    `rules`, and the other arguments for reading them."""
     options = structures.reading_options(site)
-    before, after = options.pop("rules"), structures.reading_rules(site, rules)
-    return effects(samples, before, after or rules, kind, query.role, **options)
+    return options.pop("rules"), structures.reading_rules(site, rules) or SiteRules(), options
+
+
+def _correction_query(
+    request: HttpRequest, site: Site, kind: PageKind, samples: list[SamplePage]
+) -> CorrectionQuery:
+    """Returns the selector that the user picked and, on POST, what it would change."""
+    if request.method != "POST":
+        return CorrectionQuery("", request.GET.get("selector", "").strip())
+    role, selector = request.POST.get("role", ""), request.POST.get("selector", "").strip()
+    role = "" if role == "rows" else role
+    try:
+        selector = checked(kind, role, selector)
+        rules = with_selector(structures.rules_of(site), kind, role, selector)
+        before, after, options = _options(site, rules)
+        found = effects(samples, before, after, kind, role, **options)
+    except ValueError as error:
+        return CorrectionQuery(role, selector, _told(str(error)))
+    return CorrectionQuery(role, selector, effects=tuple(found))
+
+
+def _told(problem: str) -> str:
+    """Returns why a selector or pattern cannot be used, in the user's language if it takes too
+    long."""
+    selector, costly, _rest = problem.partition(TOO_COSTLY)
+    if not costly:
+        return problem
+    return _("%(selector)s takes too long or too much memory on a stored page.") % {
+        "selector": selector
+    }
 
 
 def _rows(anatomy: PageAnatomy, kind: PageKind, shown: SamplePage) -> list[dict[str, Any]]:
@@ -173,26 +200,15 @@ def _rows(anatomy: PageAnatomy, kind: PageKind, shown: SamplePage) -> list[dict[
     return rows
 
 
-def _role_choices(
-    kind: PageKind, query: CorrectionQuery, shown: SamplePage | None
-) -> list[tuple[str, str, str]]:
-    """Returns the fields that a clicked text can be assigned to: code, name, and the address that
-    shows the effect of the choice."""
-    base = {"kind": str(kind), "page": shown.number if shown else ""}
-    choices = [(role, words.role(role)) for role in ROLES[kind]]
-    return [
-        (role, name, f"?{urlencode({**base, 'selector': query.selector, 'role': role})}#say")
-        for role, name in [*choices, ("rows", _("the whole row"))]
-    ]
-
-
 def _pattern(url: str) -> str:
     """Returns an address as a regular expression in which numbers match any number."""
     rest = re.sub(r"^[a-z]+://[^/]+", "", url)
     return re.sub(r"\d+", r"\\d+", re.escape(rest).replace(r"\-", "-")) or "/"
 
 
-def _save(request: HttpRequest, site: Site, kind: PageKind) -> HttpResponse:
+def _save(
+    request: HttpRequest, site: Site, kind: PageKind, samples: list[SamplePage]
+) -> HttpResponse:
     now, before = datetime.now(UTC), structures.rules_of(site)
     try:
         if request.POST.get("pattern"):
@@ -207,9 +223,12 @@ def _save(request: HttpRequest, site: Site, kind: PageKind) -> HttpResponse:
             own = before.for_kind(kind) if before else None
             was = (dict(own.fields).get(role, "") if role else own.records) if own else ""
             change = [f"rule.{kind}.{role}".rstrip("."), was, selector]
+        _before, after, options = _options(site, rules)
+        for sample in samples:
+            reading_by(after, sample, kind, **options)
         made = structures.correct(site.pk, rules, change, now=now, user=request.user)
     except ValueError as error:
-        messages.error(request, str(error))
+        messages.error(request, _told(str(error)))
         return back(request, "forum-correct", site.pk)
     messages.success(
         request,

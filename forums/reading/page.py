@@ -40,6 +40,9 @@ _NO_SHAPES = Shapes()
 # evidence code of a page that exceeds the size limits, of which only the beginning was read
 CUT = "cut"
 _ELSEWHERE = "Rows that lead to another host were left out."
+# evidence code of a page read without the operator's corrections, because one could not be
+# evaluated; the first doubt says which and why
+UNCORRECTED = "uncorrected"
 
 
 class Read(NamedTuple):
@@ -69,7 +72,8 @@ def read_page(
       3/4/2026.
     - expect: the kind of page that the site's model expects at this address; it decides close
       cases.
-    - rules: the operator's corrections.
+    - rules: the operator's corrections. If one is invalid, or takes more than its limit of time and
+      memory, the page is read without them, with the evidence "uncorrected".
     - counts_posts: whether the numbers in the site's lists are posts (True) or replies (False);
       None if not known.
     - known: the shapes of links on the site's other lists (see `shapes_of`), used only if `expect`
@@ -114,7 +118,11 @@ def read_regions(
     page = Page(html, url, fetched_at, timezone, day_first)
     page.is_thread_address &= expect is not PageKind.threadlist
     engine = engine_of(page, page.source) if hints else "unknown"
-    stated = rules.kind_of(url) if rules else None
+    stated, problem = None, ""
+    try:
+        stated = rules.kind_of(url) if rules else None
+    except ValueError as error:
+        rules, problem = None, str(error)
     expected = expect or expected_kind(engine, url)
     second = TwoReadings(
         page, shipped(), known=known if expect is PageKind.threadlist else _NO_SHAPES
@@ -122,7 +130,10 @@ def read_regions(
     shares = second.kind_shares(expected)
     kind = stated or second.agreed(expect) or second.final_kind(shares, expected)
     evidence = ("stated",) if stated else _by_shapes(second) if kind is expect else ()
-    read = read_as(second, kind, rules.for_kind(kind) if rules else None)
+    try:
+        read = read_as(second, kind, rules.for_kind(kind) if rules else None)
+    except ValueError as error:
+        read, problem = read_as(second, kind), str(error)
     doubt = doubt_of(second, shares, read.reading, bool(evidence))
     if counts_posts is not None and kind is PageKind.threadlist:
         read = read._replace(
@@ -131,11 +142,13 @@ def read_regions(
             )
         )
     doubts = [
+        *([problem] if problem else []),
         *doubt.doubts,
         *(["Only the beginning of the page was read."] if page.is_cut else []),
         *([_ELSEWHERE] if _leads_elsewhere(page, read.reading) else []),
     ]
     links = find_pages(page.root, url, _own_pages(kind, url))
+    codes = (*([CUT] if page.is_cut else []), *([UNCORRECTED] if problem else []))
     reading = replace(
         read.reading,
         next=links.next,
@@ -148,7 +161,7 @@ def read_regions(
         confidence=doubt.confidence,
         complete=doubt.complete and len(doubts) == len(doubt.doubts),
         doubts=tuple(doubts),
-        evidence=(*evidence, CUT) if page.is_cut else evidence,
+        evidence=(*evidence, *codes),
         utc_offsets=tuple(sorted(page.offsets.items())),
     )
     return reading, read.elements

@@ -3,19 +3,16 @@ records and fields."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
-from cssselect import SelectorError
-from lxml import etree
 from lxml.html import HtmlElement
-from parsel.csstranslator import HTMLTranslator
 
 from forums.reading.document import Page
 from forums.reading.model import BoardRecord, PageKind, PostRecord, ThreadRecord
 from forums.reading.values import clean_name, count, inner_counts
+from forums.selectors import bounded
 
 AnyRecord = TypeVar("AnyRecord", BoardRecord, ThreadRecord, PostRecord)
 _COUNTS = frozenset({"replies", "views", "threads", "posts", "number"})
@@ -61,8 +58,10 @@ class SiteRules:
         return own is not None and bool(own.records or own.fields)
 
     def kind_of(self, url: str) -> PageKind | None:
-        """Returns the kind that the operator states for an address; None if he states none."""
-        return next((kind for pattern, kind in self.addresses if re.search(pattern, url)), None)
+        """Returns the kind that the operator states for an address; None if he states none. Raises
+        ValueError, which names the pattern, for an invalid or too costly one."""
+        at = bounded.first_match([pattern for pattern, _kind in self.addresses], url)
+        return self.addresses[at][1] if at is not None else None
 
     def to_json(self) -> dict[str, Any]:
         """Returns a JSON-ready form that `from_json` reads. It does not contain learned
@@ -93,8 +92,8 @@ class SiteRules:
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> SiteRules:
-        """Restores rules from what `to_json` returns. Raises KeyError, TypeError, ValueError,
-        AttributeError or re.error for other values."""
+        """Restores rules from what `to_json` returns. Raises KeyError, TypeError, ValueError or
+        AttributeError for other values."""
         kinds = tuple(
             (
                 PageKind(kind),
@@ -108,24 +107,7 @@ class SiteRules:
         addresses = tuple(
             (str(pattern), PageKind(kind)) for pattern, kind in value.get("addresses", [])
         )
-        for pattern, _ in addresses:
-            re.compile(pattern)
         return SiteRules(kinds, addresses)
-
-
-def select(element: HtmlElement, selector: str) -> list[Any]:
-    """Returns what a selector finds below an element: elements, or texts for `::text` and
-    `::attr(name)`. Raises ValueError if it is neither valid CSS nor valid XPath."""
-    try:
-        path = (
-            selector
-            if selector.startswith(("/", "./", "("))
-            else HTMLTranslator().css_to_xpath(selector, "descendant-or-self::")
-        )
-        found = element.xpath(path)
-    except (SelectorError, etree.XPathError) as error:
-        raise ValueError(f"{selector}: {error}") from error
-    return found if isinstance(found, list) else [found]
 
 
 def _text(found: Any) -> str:
@@ -171,31 +153,27 @@ def corrected(
 
     `found` are the (element, record) pairs read without rules, `empty` is the record to fill for
     elements that only the rules select. Records left with neither an address nor an author are
-    dropped."""
+    dropped. Raises ValueError, which names the selector, for an invalid or too costly one."""
     known = {field.name for field in fields(empty)}
-    if rules.records:
-        own = {id(element): record for element, record in found}
-        pairs = [
-            (element, own.get(id(element), empty))
-            for element in select(page.root, rules.records)
-            if isinstance(element, HtmlElement)
-        ]
-    else:
-        pairs = found
+    own = [pair for pair in rules.fields if pair[0] in known]
+    selectors = list(dict.fromkeys(selector for _role, selector in (*own, *rules.learned)))
+    elements, records = [element for element, _record in found], [record for _e, record in found]
+    values: dict[str, list[list[Any]]] = {}
+    if rules.records or (selectors and found):
+        rows, values = bounded.pick(page.root, page.source, rules.records, selectors, elements)
+        if rules.records:
+            read = {id(element): record for element, record in found}
+            elements, records = rows, [read.get(id(element), empty) for element in rows]
     made = []
-    for element, record in pairs:
-        changes = {
-            role: value_of(page, role, select(element, selector))
-            for role, selector in rules.fields
-            if role in known
-        }
+    for at, (element, record) in enumerate(zip(elements, records, strict=True)):
+        changes = {role: value_of(page, role, values[selector][at]) for role, selector in own}
         kept = {
             role: value
             for role, value in changes.items()
             if value is not None or getattr(empty, role) is None
         }
         for role, selector in rules.learned:
-            value = value_of(page, role, select(element, selector))
+            value = value_of(page, role, values[selector][at])
             if value not in (None, "") or (selector == NOTHING and getattr(empty, role) is None):
                 kept[role] = value
         record = replace(record, **kept)

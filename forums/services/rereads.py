@@ -117,7 +117,8 @@ class RereadJob:
 
 
 def read_again(site: Site, page: Page) -> PageReading | None:
-    """Reads a stored page with the site's current model; None if it is no longer in the archive."""
+    """Reads a stored page with the site's current model; None if it is no longer in the archive, or
+    if the site's corrections cannot be evaluated on it."""
     record = archive.read_page(page)
     if record is None:
         return None
@@ -133,6 +134,8 @@ def read_again(site: Site, page: Page) -> PageReading | None:
         expect=PageKind.thread if is_thread else PageKind.threadlist,
         **structures.reading_options(site),
     )
+    if structures.refusal(site, url, reading):
+        return None
     return followed(reading, model.pager(str(reading.kind))) if model is not None else reading
 
 

@@ -3,7 +3,7 @@ recorded as an event, and any version can be restored."""
 
 from __future__ import annotations
 
-import re
+import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -13,11 +13,15 @@ from django.db.models import Max
 
 from crawlmgr.models import Event
 from crawlmgr.services import events
+from crawlmgr.web.budget import OVER_BUDGET
 from forums.discovery import SiteModel
 from forums.models import Origin, Site, StructureVersion
+from forums.reading import PageReading
 from forums.reading.model import Shapes
+from forums.reading.page import UNCORRECTED
 from forums.reading.rules import KindRules, SiteRules
 
+log = logging.getLogger("crawlmgr.forums")
 Change = Sequence[str]  # a change in a version: what changed, its value before, its value after
 _NOTED = ("engine", "timezone", "day_first", "posts_per_page", "counts_posts")
 
@@ -38,7 +42,7 @@ def rules_of(site: Site) -> SiteRules | None:
         return None
     try:
         return SiteRules.from_json(site.rules)
-    except (KeyError, TypeError, ValueError, re.error):
+    except (KeyError, TypeError, ValueError):
         return None
 
 
@@ -49,7 +53,7 @@ def reading_rules(site: Site, own: SiteRules | None = None) -> SiteRules | None:
     own, stored = own or rules_of(site), site.structure.get("rules")
     try:
         learned = SiteRules.from_json(stored) if stored else None
-    except (KeyError, TypeError, ValueError, re.error):
+    except (KeyError, TypeError, ValueError):
         learned = None
     return (own or SiteRules()).over(learned) if own or learned else None
 
@@ -65,6 +69,16 @@ def reading_options(site: Site) -> dict[str, Any]:
         "counts_posts": site.structure.get("counts_posts"),
         "known": model.known if model is not None else Shapes(),
     }
+
+
+def refusal(site: Site, url: str, reading: PageReading) -> str:
+    """Returns the code of the reason why the reading of a page must not be stored: it took too
+    long, or the operator's corrections could not be evaluated (the log says which); "" if it may
+    be stored."""
+    if UNCORRECTED in reading.evidence:
+        log.warning("%s: %s is not read: %s", site.name, url, reading.doubts[0])
+        return UNCORRECTED
+    return OVER_BUDGET if OVER_BUDGET in reading.evidence else ""
 
 
 def learn_pager(

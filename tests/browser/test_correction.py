@@ -71,7 +71,7 @@ def test_a_field_is_corrected_by_a_click_and_put_back(page: Any, desk: str) -> N
     shown = views.inner_text()
     views.click()
     page.wait_for_selector(".chips")
-    page.click(".chips a:text-is('replies')")
+    page.click(".chips button:text-is('replies')")
     page.wait_for_selector("#effects")
     assert page.locator("#effects tbody tr").count() == 2 and f"→ {shown}" in page.inner_text(
         "#effects"

@@ -97,7 +97,7 @@ def test_a_wrong_correction_taken_back_leaves_the_truth(page: Any, live: Live) -
     login(page, live.address)
     page.goto(f"{live.address}/admin/forums/site/1/correct/?kind=thread")
     page.locator("article.anatomy a.piece:text-is('#1')").first.click()
-    page.click(".chips a:text-is('author')")
+    page.click(".chips button:text-is('author')")
     page.wait_for_selector("#effects")
     page.click("button:has-text('Save the correction') >> nth=0")
     page.wait_for_selector("text=The correction is saved as version 2 of the model.")

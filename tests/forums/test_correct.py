@@ -66,9 +66,9 @@ def test_a_click_asks_what_it_is_and_the_effect_is_shown_before_saving(
 ) -> None:
     base = f"/admin/forums/site/{forum.pk}/correct/"
     asked = client.get(base, {"kind": "threadlist", "selector": ".views"}).content.decode()
-    assert "role=replies#say" in asked and 'id="effects"' not in asked
-    shown = client.get(
-        base, {"kind": "threadlist", "selector": ".views", "role": "replies"}
+    assert 'name="role" value="replies"' in asked and 'id="effects"' not in asked
+    shown = client.post(
+        f"{base}?kind=threadlist", {"try": "1", "selector": ".views", "role": "replies"}
     ).content.decode()
     assert 'id="effects"' in shown and shown.count("5 → 5") >= 3 and "Save the correction" in shown
     assert (
@@ -148,9 +148,9 @@ def test_an_address_is_stated_to_be_of_a_kind(client: Client, forum: Site) -> No
 
 
 def test_a_wrong_selector_is_told_beside_its_field(client: Client, forum: Site) -> None:
-    page = client.get(
-        f"/admin/forums/site/{forum.pk}/correct/",
-        {"kind": "threadlist", "selector": "//[", "role": "replies"},
+    page = client.post(
+        f"/admin/forums/site/{forum.pk}/correct/?kind=threadlist",
+        {"try": "1", "selector": "//[", "role": "replies"},
     )
     assert (
         page.status_code == 200
@@ -168,13 +168,12 @@ def test_viewers_look_and_change_nothing(forum: Site) -> None:
     viewer.force_login(looking)
     base = f"/admin/forums/site/{forum.pk}/correct/"
     shown = viewer.get(base, {"kind": "threadlist", "selector": ".views", "role": "replies"})
-    assert shown.status_code == 200 and b"Save the correction" not in shown.content
-    assert (
-        viewer.post(
-            f"{base}?kind=threadlist", {"role": "replies", "selector": ".views"}
-        ).status_code
-        == 403
-    )
+    text = shown.content.decode()
+    assert shown.status_code == 200 and 'class="anatomy"' in text
+    assert "Save the correction" not in text and "Preview the effect" not in text
+    for also in ({}, {"try": "1"}):
+        asked = {"role": "replies", "selector": ".views", **also}
+        assert viewer.post(f"{base}?kind=threadlist", asked).status_code == 403
 
 
 def test_a_forum_without_stored_pages_says_what_is_needed(

@@ -17,7 +17,8 @@ from forums.discovery.pages import FetchedPage
 from forums.reading import PageKind, read_regions
 from forums.reading.addresses import names_user
 from forums.reading.document import Page
-from forums.reading.rules import select, value_of
+from forums.reading.rules import value_of
+from forums.selectors.evaluation import select
 
 # selectors are derived from the texts of at most this many rows or posts, spread over the sample
 MAX_FROM = 3
