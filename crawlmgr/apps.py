@@ -5,8 +5,11 @@ import sys
 from typing import Any
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.db import connection
 from django.utils.translation import gettext_lazy as _
+
+from crawlmgr import environment
 
 _of_parents: list[Any] = []
 
@@ -47,7 +50,10 @@ class CrawlmgrConfig(AppConfig):
 
     def ready(self) -> None:
         os.register_at_fork(after_in_child=leave_pools_to_parent)
-        # Both need the models and take effect on import: one registers the system checks, the
+        # These need the models. Two take effect on import: one registers the system checks, the
         # other makes django-q2 refuse tasks that call functions not on a list.
         from crawlmgr import checks  # noqa: F401
-        from crawlmgr.services import queue  # noqa: F401
+        from crawlmgr.services import queue, vault  # noqa: F401
+
+        if settings.KEY_PROBLEM:
+            environment.refuse("CRAWLMGR_DATA", vault.loss(settings.KEY_PROBLEM))

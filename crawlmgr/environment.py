@@ -183,10 +183,18 @@ def _sqlite_elsewhere() -> Path | None:
     return Path(unquote(place)) if kind == "sqlite" and place.startswith("/") else None
 
 
-def secret_key(folder: Path) -> str:
-    """Returns the installation's secret key from the data folder; generates it on the first start,
-    in a file readable by its owner only. Exits the process if the file is damaged or cannot be
-    read."""
+def is_key(text: str) -> bool:
+    """Tells whether a text has the form of a secret key."""
+    return len(text) >= 40 and text.isascii() and text.isprintable()
+
+
+def secret_key(folder: Path) -> tuple[str, str]:
+    """Returns the installation's secret key from the data folder and "", or, if the file is
+    damaged, a passing key and what is wrong: the process must end then, but can tell before what is
+    lost with the key (see `vault.loss`).
+
+    Generates the key on the first start, in a file readable by its owner only. Exits the process if
+    the file cannot be read."""
     path = folder / "secret.key"
     try:
         if not path.exists():
@@ -194,13 +202,7 @@ def secret_key(folder: Path) -> str:
         key = path.read_text(encoding="ascii", errors="replace").strip()
     except OSError as error:
         refuse("CRAWLMGR_DATA", f"{path} cannot be read ({error.strerror}).")
-    if len(key) < 40 or not key.isprintable():
-        refuse(
-            "CRAWLMGR_DATA",
-            f"{path} is damaged; delete it to have a new one generated (all users then have to log"
-            " in again).",
-        )
-    return key
+    return (key, "") if is_key(key) else (secrets.token_urlsafe(50), f"{path} is damaged")
 
 
 def _make_secret(path: Path) -> None:

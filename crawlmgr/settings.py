@@ -28,7 +28,7 @@ BACKUP_DIR = environment.folder("CRAWLMGR_BACKUPS", DATA_DIR / "backups")
 LOG_DIR = DATA_DIR / "logs"
 EVENTS_DIR = DATA_DIR / "events"
 
-SECRET_KEY = environment.secret_key(DATA_DIR)
+SECRET_KEY, KEY_PROBLEM = environment.secret_key(DATA_DIR)
 DEBUG = False
 ALLOWED_HOSTS = environment.words("CRAWLMGR_ALLOWED_HOSTS", ("127.0.0.1", "localhost", "[::1]"))
 CONTACT = environment.contact()
@@ -164,6 +164,13 @@ EXPORTS = [
 # functions that rebuild tables computed from others; such tables are left out of backups and
 # rebuilt after a restore
 DERIVED = ["focused.services.search.rebuild"]
+SEALED = [  # columns with values that `services.vault` encrypted
+    "crawlmgr.AlarmChannel.sealed",
+    "forums.SiteLogin.secret",
+    "forums.SiteLogin.session",
+    "forums.Site.settings",
+    "focused.Topic.settings",
+]
 KEPT_FOLDERS = [
     "events"
 ]  # folders in the data folder with files that database rows refer to; backed up like the archive

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -109,10 +110,40 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
+class Asker:
+    """Asks the web server that listens on `listener` for /healthz, under the host name `host`, and
+    counts its answers, whatever their status.
+
+    It asks in a thread, so that the supervisor never waits for the answer, and one question at a
+    time."""
+
+    def __init__(self, listener: socket.socket, host: str) -> None:
+        self.family, name = listener.family, listener.getsockname()
+        loopback = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with
+        self.address = (loopback.get(name[0], name[0]), *name[1:])
+        self.question = f"GET /healthz HTTP/1.0\r\nHost: {host}\r\n\r\n".encode()
+        self.answers = 0
+        self._thread: threading.Thread | None = None
+
+    def ask(self, seconds: float) -> None:
+        """Asks, unless an earlier question still waits for its answer, which it does for at most
+        `seconds`."""
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._ask, args=(seconds,), daemon=True)
+            self._thread.start()
+
+    def _ask(self, seconds: float) -> None:
+        with contextlib.suppress(OSError), socket.socket(self.family) as connection:
+            connection.settimeout(seconds)
+            connection.connect(self.address)
+            connection.sendall(self.question)
+            self.answers += bool(connection.recv(16))
+
+
 @dataclass(slots=True)
 class StallDetector:
     """Detects a cluster of workers that has stopped taking tasks, as opposed to one that is busy or
-    has just started.
+    has just started; or a web server that does not answer, whose heartbeat is `Asker.answers`.
 
     Tasks write a heartbeat value, for example a time, to the database. The cluster has stopped if
     the value does not change for longer than the largest limit that applies, by this process's

@@ -26,7 +26,7 @@ from crawlmgr.child import die_with
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management.base import say
 from crawlmgr.services import nodes, queue, trouble
-from crawlmgr.supervisor import AlreadyRunning, Child, StallDetector, Supervisor, lock
+from crawlmgr.supervisor import AlreadyRunning, Asker, Child, StallDetector, Supervisor, lock
 
 log = logging.getLogger("crawlmgr.supervisor")
 GRACE_SECONDS = 5.0
@@ -153,11 +153,16 @@ def only_one(name: str) -> IO[str]:
 
 
 def supervise(
-    clusters: Sequence[Cluster], others: Sequence[Child] = (), *, may_drain: bool = False
+    clusters: Sequence[Cluster],
+    others: Sequence[Child] = (),
+    *,
+    asker: Asker | None = None,
+    may_drain: bool = False,
 ) -> None:
     """Runs clusters and other child processes until Ctrl-C or SIGTERM; with `may_drain` also until
-    an operator has requested that the clusters' nodes drain and none of their runs is left."""
-    watch = _Watch(clusters)
+    an operator has requested that the clusters' nodes drain and none of their runs is left. The
+    child WEB is restarted if it does not answer `asker`."""
+    watch = _Watch(clusters, asker)
     supervisor = Supervisor(
         [*(one.child for one in clusters), *others],
         on_start=watch.started,
@@ -184,11 +189,12 @@ def supervise(
 class _Watch:
     """What the supervisor calls when a worker cluster starts, ends, and at regular intervals:
     registers its node in the database, has it write a heartbeat, and has the cluster restarted if
-    the stored heartbeat stays unchanged for too long. While the database does not answer, nothing
-    is restarted."""
+    the stored heartbeat stays unchanged for too long; the web server likewise, if it stops
+    answering. While the database does not answer, nothing is restarted."""
 
-    def __init__(self, clusters: Sequence[Cluster]) -> None:
+    def __init__(self, clusters: Sequence[Cluster], asker: Asker | None) -> None:
         self.clusters = {one.child.name: one for one in clusters}
+        self.asker, self.answers = asker, StallDetector(settings.STALL_SECONDS, busy_seconds=0)
         self.registered: set[str] = set()
         self.told = ""  # the problem of the database that was told last; "" while there is none
         self.on_drained: Callable[[], None] | None = None
@@ -197,6 +203,8 @@ class _Watch:
         log.info("%s", child.name, extra={"event": "child_started", "child": child.pid})
         one = self.clusters.get(child.name)
         if one is None:
+            if child.name == WEB and self.asker is not None:
+                self.answers.begin(time.monotonic(), self.asker.answers)
             return
         heartbeat = one.stalls.heartbeat
         try:
@@ -229,11 +237,11 @@ class _Watch:
 
     def tick(self, child: Child) -> str:
         """Queues a task with which the cluster writes a heartbeat to the database, and looks at the
-        last one written. Returns why the cluster must be restarted; "" if it need not be, or if
-        `child` is no cluster."""
+        last one written; or asks the web server. Returns why the child must be restarted; "" if it
+        need not be."""
         one = self.clusters.get(child.name)
         if one is None:
-            return ""
+            return self._ask_web() if child.name == WEB else ""
         now = SYSTEM.now()
         try:
             if not queue.tick(one.node, one.queue, now):
@@ -251,6 +259,17 @@ class _Watch:
         if one.stalls.stalled(signs.heartbeat, signs.busy, time.monotonic()):
             return "stopped taking tasks"
         return ""
+
+    def _ask_web(self) -> str:
+        """Asks the web server, whose answer needs the database, too; returns why it must be
+        restarted, "" if it need not be."""
+        if self.asker is None:
+            return ""
+        if self.told:
+            self.answers.pause(time.monotonic())
+        self.asker.ask(settings.STALL_SECONDS)
+        stalled = self.answers.stalled(self.asker.answers, busy=False, at=time.monotonic())
+        return "stopped answering" if stalled else ""
 
     def _drained(self, now: datetime) -> bool:
         return nodes.drained([one.node for one in self.clusters.values()], now)

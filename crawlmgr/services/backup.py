@@ -17,8 +17,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from django.apps import apps
 from django.conf import settings
@@ -27,12 +28,16 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection, models, transaction
 from django.utils.module_loading import import_string
 
-from crawlmgr import __version__
+from crawlmgr import __version__, environment
 from crawlmgr.models import WarcFile
-from crawlmgr.services import archive_files, oldest
+from crawlmgr.services import archive_files, oldest, vault
 
 FORMAT = 1
 MANIFEST, SECRET = "manifest.json", "secret.key"
+DIGEST = "manifest.json.sha256"  # file with the digest of the manifest
+OWN = frozenset({MANIFEST, DIGEST})  # files that the manifest does not name
+PIECE_BYTES = 1 << 20
+MAX_MANIFEST_BYTES = 250_000_000
 AXES = (
     "axes.AccessAttempt",
     "axes.AccessAttemptExpiration",
@@ -50,6 +55,7 @@ GROUND = frozenset(
 )
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 Progress = Callable[[str], None]
+Contents = dict[str, tuple[int, str]]  # size in bytes and SHA-256 digest of files, by name
 
 
 class BackupRefused(Exception):
@@ -73,11 +79,13 @@ def write(target: Path, now: datetime, progress: Progress) -> dict[str, Any]:
     processes may write to the database meanwhile: all rows are read in one snapshot. `progress` is
     called with the name of each file before it is copied, to show progress.
 
-    Returns the manifest (format, version, time, rows by table, bytes by file) and "bytes", the size
-    of the backup. Raises BackupRefused."""
+    Returns the manifest (format, version, time, rows by table, bytes by file; "contents": bytes and
+    digest of every file of the backup) and "bytes", the size of the backup. Raises BackupRefused.
+    """
     part = target.with_name(f"{target.name}.part")
     rows: dict[str, int] = {}
     files: dict[str, int] = {}
+    contents: Contents = {}
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with (
@@ -88,18 +96,25 @@ def write(target: Path, now: datetime, progress: Progress) -> dict[str, Any]:
             for model in tables():
                 with tempfile.TemporaryFile(dir=target.parent) as spool:
                     rows[model._meta.label] = _write_rows(model, spool)
-                    _add(tar, f"rows/{model._meta.label}.jsonl.gz", spool, now)
+                    name = f"rows/{model._meta.label}.jsonl.gz"
+                    contents[name] = _add(tar, name, spool, now)
             for file in WarcFile.objects.order_by("pk").iterator():
                 progress(file.name)
                 source = archive_files.open_file(file)
                 if source is not None:
+                    name = f"archive/{file.name}"
                     with source:
-                        files[file.name] = _add(tar, f"archive/{file.name}", source, now)
+                        contents[name] = _add(tar, name, source, now)
+                    files[file.name] = contents[name][0]
             kept = _add_kept(tar, now, progress)
-            _add(tar, SECRET, io.BytesIO((settings.DATA_DIR / SECRET).read_bytes()), now)
+            contents |= {f"kept/{name}": one for name, one in kept.items()}
+            key = io.BytesIO((settings.DATA_DIR / SECRET).read_bytes())
+            contents[SECRET] = _add(tar, SECRET, key, now)
             manifest = {"format": FORMAT, "version": __version__, "made": now.isoformat()}
-            manifest |= {"rows": rows, "files": files, "kept": kept}
-            _add(tar, MANIFEST, io.BytesIO(json.dumps(manifest).encode()), now)
+            manifest |= {"rows": rows, "files": files, "contents": contents}
+            manifest["kept"] = {name: size for name, (size, _digest) in kept.items()}
+            _size, digest = _add(tar, MANIFEST, io.BytesIO(json.dumps(manifest).encode()), now)
+            _add(tar, DIGEST, io.BytesIO(digest.encode()), now)
             output.flush()
             os.fsync(output.fileno())
         os.replace(part, target)
@@ -157,21 +172,34 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _add(tar: tarfile.TarFile, name: str, source: IO[bytes], now: datetime) -> int:
+class _Counted:
+    """Reads from a file and computes the digest of what was read."""
+
+    def __init__(self, source: IO[bytes]) -> None:
+        self.source, self.digest = source, sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        piece = self.source.read(size)
+        self.digest.update(piece)
+        return piece
+
+
+def _add(tar: tarfile.TarFile, name: str, source: IO[bytes], now: datetime) -> tuple[int, str]:
     """Adds a file to the tar, with the length that it has now: bytes appended meanwhile are left
-    out. Returns that length."""
+    out. Returns that length and the SHA-256 digest of the content."""
     info = tarfile.TarInfo(name)
     info.size = source.seek(0, os.SEEK_END)
     info.mtime, info.mode = int(now.timestamp()), 0o600
     source.seek(0)
-    tar.addfile(info, source)
-    return info.size
+    counted = _Counted(source)
+    tar.addfile(info, cast(IO[bytes], counted))
+    return info.size, counted.digest.hexdigest()
 
 
-def _add_kept(tar: tarfile.TarFile, now: datetime, progress: Progress) -> dict[str, int]:
+def _add_kept(tar: tarfile.TarFile, now: datetime, progress: Progress) -> Contents:
     """Adds the files of settings.KEPT_FOLDERS to the tar, except unfinished ones and those deleted
-    meanwhile. Returns their sizes in bytes by name ("folder/file")."""
-    sizes: dict[str, int] = {}
+    meanwhile. Returns their sizes and digests by name ("folder/file")."""
+    sizes: Contents = {}
     for folder in settings.KEPT_FOLDERS:
         for path in sorted((settings.DATA_DIR / folder).glob("*")):
             name = f"{folder}/{path.name}"
@@ -194,9 +222,13 @@ def _add_kept(tar: tarfile.TarFile, now: datetime, progress: Progress) -> dict[s
 
 def restore(source: Path, progress: Progress) -> dict[str, Any]:
     """Fills an empty installation from a backup and returns its manifest. `progress` is called with
-    the name of each table and file. All rows are restored in one transaction, which is committed
-    when all files are in place, so that a killed restore can be repeated. Raises BackupRefused if
-    the installation is not empty or the backup cannot be read completely.
+    the name of each table and file. The whole backup is read and compared with its manifest before
+    anything is written. All rows are restored in one transaction, which is committed when all files
+    are in place, so that a killed restore can be repeated.
+
+    The returned manifest has "unreadable" beside, the names of what is stored encrypted with
+    another key than the backup's. Raises BackupRefused if the installation is not empty or the
+    backup is damaged or incomplete; the text names the damaged file in it.
     """
     if _filled():
         raise BackupRefused(
@@ -205,11 +237,14 @@ def restore(source: Path, progress: Progress) -> dict[str, Any]:
         )
     try:
         with tarfile.open(source, "r:") as tar:
-            manifest = _manifest(tar, source)
+            progress("checking the backup")
+            manifest = _verified(tar, source)
             oldest.check_backup(
                 {label: _columns(tar, label) for label in manifest["rows"]}, str(source)
             )
             places = {name: _kept_place(name) for name in manifest["kept"]}
+            for name in manifest["files"]:
+                archive_files.path_of(WarcFile(name=name))  # raises ValueError for another place
             with transaction.atomic():
                 for model in tables():
                     model._base_manager.all().delete()
@@ -235,10 +270,11 @@ def restore(source: Path, progress: Progress) -> dict[str, Any]:
                 for name, place in places.items():
                     progress(name)
                     _put(place, _member(tar, f"kept/{name}"))
+                manifest["unreadable"] = vault.unreadable(_member(tar, SECRET).read().decode())
                 _put(settings.DATA_DIR / SECRET, _member(tar, SECRET))
     except oldest.TooOld as error:
         raise BackupRefused(str(error)) from error
-    except (OSError, EOFError, tarfile.TarError, ValueError, KeyError) as error:
+    except (OSError, EOFError, tarfile.TarError, ValueError, KeyError, TypeError) as error:
         raise BackupRefused(f"{source} cannot be restored: {error}") from error
     return dict(manifest)
 
@@ -250,22 +286,80 @@ def _filled() -> bool:
     )
 
 
-def _manifest(tar: tarfile.TarFile, source: Path) -> dict[str, Any]:
+def _verified(tar: tarfile.TarFile, source: Path) -> dict[str, Any]:
+    """Reads every file of a backup and returns the manifest. Raises BackupRefused, with the name of
+    the file, if one is damaged, missing or not of the backup, or if the key is none."""
+    found, small = _found(tar, source)
     try:
-        manifest = json.load(_member(tar, MANIFEST))
-        known = (
-            manifest["format"] == FORMAT
-            and isinstance(manifest["rows"], dict)
-            and isinstance(manifest["files"], dict)
+        manifest = json.loads(small[MANIFEST])
+        known = manifest["format"] == FORMAT and all(
+            isinstance(manifest[name], dict) for name in ("rows", "files", "kept")
         )
-    except (KeyError, ValueError) as error:
-        raise BackupRefused(f"{source} is not a complete backup.") from error
+    except KeyError:
+        last = list(found)[-1] if found else "its beginning"
+        raise BackupRefused(
+            f"{source} is not a complete backup: {MANIFEST} is missing, the last file is {last}."
+        ) from None
+    except (ValueError, TypeError) as error:
+        raise BackupRefused(f"{source} is damaged: {MANIFEST} cannot be read.") from error
     if not known:
         raise BackupRefused(f"{source} has a format that this version cannot read.")
+    _compare(found, manifest, small.get(DIGEST), source)
+    if not environment.is_key(small.get(SECRET, b"").decode("ascii", "replace").strip()):
+        raise BackupRefused(f"{source} is damaged: {SECRET} is no key.")
     return dict(manifest)
 
 
-def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
+def _found(tar: tarfile.TarFile, source: Path) -> tuple[Contents, dict[str, bytes]]:
+    """Returns size and digest of every file in a tar, and the contents of those that are read as a
+    whole. Raises BackupRefused, with the name of the file, where it cannot be read."""
+    found: Contents = {}
+    small: dict[str, bytes] = {}
+    name = "its beginning"
+    try:
+        for info in tar:
+            name = info.name
+            if not info.isfile() or name in found:
+                raise BackupRefused(f"{source} is damaged: {name} is no file, or is in it twice.")
+            content, digest, size, kept = _member(tar, info), sha256(), 0, []
+            while piece := content.read(PIECE_BYTES):
+                digest.update(piece)
+                size += len(piece)
+                if name in (MANIFEST, DIGEST, SECRET) and size <= MAX_MANIFEST_BYTES:
+                    kept.append(piece)
+            found[name] = size, digest.hexdigest()
+            if kept:
+                small[name] = b"".join(kept)
+    except (OSError, EOFError, tarfile.TarError, ValueError) as error:
+        raise BackupRefused(f"{source} is damaged: it ends at {name} ({error}).") from error
+    return found, small
+
+
+def _compare(found: Contents, manifest: dict[str, Any], digest: bytes | None, source: Path) -> None:
+    """Compares the files of a backup with its manifest; raises BackupRefused with the name of the
+    first one that differs. The manifests of earlier versions have no digests; of these backups,
+    the sizes are compared, and the rows are checked when they are read."""
+    named = {name: tuple(one) for name, one in manifest.get("contents", {}).items()}
+    sizes = {f"archive/{name}": size for name, size in manifest["files"].items()}
+    sizes |= {f"kept/{name}": size for name, size in manifest["kept"].items()}
+    rows = {f"rows/{label}.jsonl.gz" for label in manifest["rows"]}
+    wanted = {*sizes, *rows, SECRET, *named}
+    wrong = [f"{name} is missing" for name in sorted(wanted - set(found))]
+    wrong += [f"{name} is not in its manifest" for name in found if name not in wanted | OWN]
+    for name, (size, own) in found.items():
+        if name in sizes and size != sizes[name]:
+            wrong.append(f"{name} has {size} bytes instead of {sizes[name]}")
+        elif named and name not in OWN and named.get(name) != (size, own):
+            wrong.append(f"{name} has other contents than when it was written")
+    told = (digest or b"").decode("ascii", "replace")
+    if (named or told) and told != found[MANIFEST][1]:
+        wrong.insert(0, f"{MANIFEST} has other contents than when it was written")
+    if wrong:
+        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        raise BackupRefused(f"{source} is damaged: {wrong[0]}{more}.")
+
+
+def _member(tar: tarfile.TarFile, name: str | tarfile.TarInfo) -> IO[bytes]:
     found = tar.extractfile(name)
     if found is None:
         raise KeyError(name)

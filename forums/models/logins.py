@@ -40,4 +40,4 @@ class SiteLogin(models.Model):
         verbose_name_plural = _("logins of forums")
 
     def __str__(self) -> str:
-        return f"{self.site_id} {self.method}"
+        return f"{self.site} ({self.method})"

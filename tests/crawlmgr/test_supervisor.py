@@ -14,6 +14,7 @@ import pytest
 
 from crawlmgr.supervisor import (
     AlreadyRunning,
+    Asker,
     Child,
     StallDetector,
     Supervisor,
@@ -342,3 +343,39 @@ def test_one_lock_a_folder(tmp_path: Path) -> None:
 def test_a_taken_port_is_told(tmp_path: Path) -> None:
     with listen("127.0.0.1", 0) as first, pytest.raises(OSError):
         listen("127.0.0.1", first.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    ("answer", "counted"),
+    [(b"HTTP/1.0 200 OK\r\n\r\n{}", 1), (b"HTTP/1.0 503 no workers\r\n\r\n", 1), (b"", 0)],
+    ids=["well", "no workers", "closed"],
+)
+def test_any_answer_of_the_web_server_counts(answer: bytes, counted: int) -> None:
+    with listen("0.0.0.0", 0) as listener:  # noqa: S104 - as one serves all addresses
+        asker = Asker(listener, "desk.example:80")
+        asker.ask(PATIENCE_SECONDS)
+        connection, _address = listener.accept()
+        with connection:
+            asked = connection.recv(200).decode()
+            connection.sendall(answer)
+        assert asked.startswith("GET /healthz HTTP/1.0\r\nHost: desk.example:80\r\n")
+        assert _wait(lambda: not asker._thread or not asker._thread.is_alive())
+        assert asker.answers == counted
+
+
+def test_a_web_server_that_never_answers_is_asked_once_at_a_time_and_keeps_nobody_waiting() -> None:
+    with listen("127.0.0.1", 0) as listener:
+        asker = Asker(listener, "localhost")
+        begun = time.monotonic()
+        for _ in range(5):
+            asker.ask(0.3)
+        assert time.monotonic() - begun < 0.2
+        first = asker._thread
+        assert first is not None and _wait(lambda: not first.is_alive()) and asker.answers == 0
+        listener.settimeout(0.2)
+        listener.accept()[0].close()
+        with pytest.raises(TimeoutError):
+            listener.accept()
+    asker.ask(5)  # nothing listens any more
+    assert asker._thread is not None and _wait(lambda: not asker._thread.is_alive())
+    assert asker.answers == 0

@@ -8,9 +8,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from crawlmgr.management import database
-from crawlmgr.management.base import say, write_json
+from crawlmgr.management.base import PARTLY, say, write_json
 from crawlmgr.management.supervision import only_one
-from crawlmgr.services import backup
+from crawlmgr.services import backup, vault
 
 
 class Command(BaseCommand):
@@ -33,10 +33,20 @@ class Command(BaseCommand):
                 manifest = backup.restore(options["file"], say)
             except backup.BackupRefused as refused:
                 raise CommandError(str(refused)) from refused
+        lost = manifest.pop("unreadable")
         if options["json"]:
-            write_json(manifest)
+            reason = "stored encrypted with another key than that of the backup"
+            missing = [{"what": name, "count": 1, "reason": reason} for name in lost]
+            write_json({**manifest, "complete": not lost, "missing": missing})
         else:
             rows = sum(manifest["rows"].values())
             self.stdout.write(
                 f"{rows} rows and {len(manifest['files'])} WARC files of {manifest['made']}"
+            )
+        if lost:
+            raise CommandError(
+                "Not complete. The key in the backup does not open these stored passwords and"
+                f" cookies: {vault.told(lost)}. Enter them again, or put the key back with which"
+                " they were stored.",
+                returncode=PARTLY,
             )

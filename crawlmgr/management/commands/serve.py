@@ -30,8 +30,8 @@ from crawlmgr.management.supervision import (
     run_system_checks,
     supervise,
 )
-from crawlmgr.services import demonstration, nodes, queue
-from crawlmgr.supervisor import Child, listen
+from crawlmgr.services import demonstration, nodes, queue, vault
+from crawlmgr.supervisor import Asker, Child, listen
 
 ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
 WEB_PROCESSES, WEB_THREADS = 2, 8
@@ -115,9 +115,8 @@ class Command(BaseCommand):
         self._greet(bound, login)
         with lock, listener:
             others = [_web(bound, listener), _demonstration()]
-            supervise(
-                [cluster(nodes.own_name(), settings.Q_CLUSTER["name"], options["workers"])], others
-            )
+            workers = cluster(nodes.own_name(), settings.Q_CLUSTER["name"], options["workers"])
+            supervise([workers], others, asker=Asker(listener, str(_reached(bound))))
         say("Stopped.")
 
     def _prepare(self) -> str:
@@ -127,6 +126,12 @@ class Command(BaseCommand):
             database.migrate()
             call_command("collectstatic", interactive=False, verbosity=0)
             queue.make_schedules()
+            if names := vault.unreadable():
+                say(
+                    f"{settings.DATA_DIR / 'secret.key'} does not open these stored passwords and"
+                    f" cookies: {vault.told(names)}. Put the key back with which they were stored,"
+                    " or enter them again."
+                )
             return self._first_login()
         except DatabaseProblem as error:
             raise CommandError(

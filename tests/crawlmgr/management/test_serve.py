@@ -12,14 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.core.management import load_command_class
 from django.core.management.base import CommandError
 from django.db import connections
 
+from crawlmgr.management import supervision
 from crawlmgr.management.commands.node import node_name, queue_names
 from crawlmgr.management.commands.serve import address, worker_count
 from crawlmgr.management.supervision import in_subprocess
-from crawlmgr.supervisor import listen
+from crawlmgr.supervisor import Child, listen
 from tests.serving import Serve, manage, processes, wait_for
 
 
@@ -190,6 +192,52 @@ def test_a_cluster_that_died_or_stopped_is_replaced_and_nothing_is_left_of_a_kil
         assert serve.healthy(), serve.told()
     finally:
         serve.end(signal.SIGKILL)
+
+
+@pytest.mark.once
+@pytest.mark.slow
+def test_a_web_server_that_hangs_is_replaced(installed: dict[str, str], tmp_path: Path) -> None:
+    """Its processes are stopped: they are alive and take connections, and answer none."""
+    serve = Serve({**installed, "CRAWLMGR_STALL_SECONDS": "15"}, tmp_path / "log")
+    serve.start()
+    try:
+        assert serve.healthy(), serve.told()
+        web = [pid for pid, (_, command) in serve.family().items() if "gunicorn" in command]
+        assert len(web) == 3, "the master and its two processes"
+        for pid in web:
+            os.kill(pid, signal.SIGSTOP)
+        said = "The web server stopped answering; it is started again."
+        assert wait_for(lambda: said in serve.told()), serve.told()
+        assert _left(web) == []
+        assert serve.healthy() and serve.told().count(said) == 1, serve.told()
+    finally:
+        serve.end(signal.SIGKILL)
+
+
+class _Asker:
+    answers = 0
+
+    def ask(self, seconds: float) -> None:
+        pass
+
+
+def test_a_web_server_is_not_blamed_for_a_database_that_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(supervision.time, "monotonic", lambda: now)
+    monkeypatch.setattr(supervision.nodes, "web_restarted", lambda *_: None)
+    watch = supervision._Watch([], _Asker())  # type: ignore[arg-type]
+    web = Child(supervision.WEB, ["none"], folder=Path())
+    watch.started(web)
+    told = []
+    for now in range(0, 200, 5):
+        watch.told = "away" if now < 100 else ""
+        told.append((now, watch.tick(web)))
+    first = next(at for at, why in told if why)
+    assert first == 100 + settings.STALL_SECONDS and watch.tick(web) == "stopped answering"
+    _Asker.answers += 1
+    assert watch.tick(web) == "" and watch.tick(Child("x", [], folder=Path())) == ""
 
 
 @pytest.mark.once

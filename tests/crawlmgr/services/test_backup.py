@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import shutil
 import stat
 import tarfile
@@ -18,10 +19,12 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django_q.models import Schedule
 
-from crawlmgr.models import Event, Host, Node, Page, Run, WarcFile
-from crawlmgr.services import archive_files, backup, hosts, queue
+from crawlmgr.models import AlarmChannel, Event, Host, Node, Page, Run, WarcFile
+from crawlmgr.services import archive_files, backup, hosts, queue, vault
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = datetime(2026, 5, 1, 12, 30, tzinfo=UTC)
@@ -113,6 +116,167 @@ def test_what_was_backed_up_comes_back(folders: Path, settings: Any) -> None:
     )
 
 
+def _offset(file: Path, name: str) -> int:
+    with tarfile.open(file) as tar:
+        return tar.getmember(name).offset_data
+
+
+def _flipped(name: str, at: int) -> Any:
+    def damage(file: Path) -> None:
+        data = bytearray(file.read_bytes())
+        data[_offset(file, name) + at] ^= 4
+        file.write_bytes(data)
+
+    return damage
+
+
+def _cut(name: str, at: int) -> Any:
+    def damage(file: Path) -> None:
+        with file.open("r+b") as opened:
+            opened.truncate(_offset(file, name) + at)
+
+    return damage
+
+
+def _members(change: Any) -> Any:
+    """Returns a function that passes each member of a backup through `change`."""
+
+    def damage(file: Path) -> None:
+        with tarfile.open(file) as old:
+            members = [(info, old.extractfile(info)) for info in old]
+            found = [(info, content.read()) for info, content in members if content is not None]
+        with tarfile.open(file, "w") as new:
+            for info, content in found:
+                for name, data in change(info.name, content):
+                    info = tarfile.TarInfo(name)
+                    info.size = len(data)
+                    new.addfile(info, io.BytesIO(data))
+
+    return damage
+
+
+def _without(gone: str) -> Any:
+    return _members(lambda name, data: [] if name == gone else [(name, data)])
+
+
+def _with(new: str, before: str = "secret.key") -> Any:
+    return _members(
+        lambda name, data: [(new, b"x"), (name, data)] if name == before else [(name, data)]
+    )
+
+
+def _replaced(one: str, content: bytes) -> Any:
+    return _members(lambda name, data: [(name, content if name == one else data)])
+
+
+WARC_NAME, EVENTS = "archive/one.warc.gz", "kept/events/0a.csv.gz"
+ROWS = "rows/crawlmgr.Event.jsonl.gz"
+
+
+@pytest.mark.parametrize(
+    ("damage", "names"),
+    [
+        pytest.param(_flipped(WARC_NAME, 5_000), WARC_NAME, id="a byte of an archive file"),
+        pytest.param(_flipped(EVENTS, 0), EVENTS, id="the first byte of an event file"),
+        pytest.param(_flipped(ROWS, 4), ROWS, id="a byte that no checksum of gzip covers"),
+        pytest.param(_flipped("secret.key", 3), "secret.key", id="a byte of the key"),
+        pytest.param(_flipped("manifest.json", 30), "manifest.json", id="a byte of the manifest"),
+        pytest.param(_cut(WARC_NAME, 700), WARC_NAME, id="ends in an archive file"),
+        pytest.param(_cut(ROWS, 0), ROWS, id="ends at a table"),
+        pytest.param(_cut("manifest.json", -512), "secret.key", id="ends before the manifest"),
+        pytest.param(_cut("manifest.json", 9), "manifest.json", id="ends in the manifest"),
+        pytest.param(_without(WARC_NAME), WARC_NAME, id="without an archive file"),
+        pytest.param(_without(EVENTS), EVENTS, id="without an event file"),
+        pytest.param(_without(ROWS), ROWS, id="without a table"),
+        pytest.param(_without("secret.key"), "secret.key", id="without the key"),
+        pytest.param(_without("manifest.json.sha256"), "manifest.json", id="without the digest"),
+        pytest.param(_with("archive/two.warc.gz"), "archive/two.warc.gz", id="one file more"),
+        pytest.param(_with("rows/x.jsonl.gz"), "rows/x.jsonl.gz", id="one table more"),
+        pytest.param(_with(WARC_NAME), WARC_NAME, id="a file twice"),
+        pytest.param(_replaced(WARC_NAME, b""), WARC_NAME, id="an empty archive file"),
+        pytest.param(_replaced("secret.key", b"k" * 60), "secret.key", id="another key"),
+    ],
+)
+def test_a_damaged_backup_is_refused_with_the_files_name_before_anything_is_written(
+    folders: Path, settings: Any, damage: Any, names: str
+) -> None:
+    _fill(settings)
+    backup.write(folders / "all.tar", NOW, lambda _: None)
+    damage(folders / "all.tar")
+    _empty(settings)
+    before = sorted(settings.DATA_DIR.rglob("*"))
+    with (
+        CaptureQueriesContext(connection) as asked,
+        pytest.raises(backup.BackupRefused, match=re.escape(names)) as refused,
+    ):
+        backup.restore(folders / "all.tar", lambda _: None)
+    assert "all.tar" in str(refused.value) and "\n" not in str(refused.value)
+    assert not [one for one in asked.captured_queries if not one["sql"].startswith("SELECT")]
+    assert sorted(settings.DATA_DIR.rglob("*")) == before
+    assert (settings.DATA_DIR / "secret.key").read_text() == "other" * 12
+
+
+@pytest.mark.parametrize("key", ["short", "k" * 39, "k" * 60 + "\n\0" + "k" * 9, "schlüssel" * 9])
+def test_a_backup_with_something_else_than_a_key_is_refused(
+    folders: Path, settings: Any, key: str
+) -> None:
+    _fill(settings)
+    (settings.DATA_DIR / "secret.key").write_text(key, encoding="utf-8")
+    backup.write(folders / "all.tar", NOW, lambda _: None)
+    _empty(settings)
+    with pytest.raises(backup.BackupRefused, match=r"all\.tar is damaged: secret\.key is no key"):
+        backup.restore(folders / "all.tar", lambda _: None)
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [(WARC_NAME, b"x"), (EVENTS, b""), ("secret.key", b"short"), ("archive/new.warc.gz", None)],
+)
+def test_of_backups_without_digests_sizes_names_and_the_key_are_compared(
+    folders: Path, settings: Any, name: str, content: bytes | None
+) -> None:
+    def change(member: str, data: bytes) -> tuple[str, bytes]:
+        if content is None:
+            return (name if member == "rows/crawlmgr.Run.jsonl.gz" else member), data
+        return member, content if member == name else data
+
+    _fill(settings)
+    backup.write(folders / "all.tar", NOW, lambda _: None)
+    bad = _rewritten(folders / "all.tar", folders / "bad.tar", change)
+    whole = _rewritten(folders / "all.tar", folders / "old.tar", lambda name, data: (name, data))
+    before = _everything()
+    _empty(settings)
+    with pytest.raises(backup.BackupRefused, match="damaged: "):
+        backup.restore(bad, lambda _: None)
+    assert not Run.objects.exists() and not list(settings.ARCHIVE_DIR.iterdir())
+    backup.restore(whole, lambda _: None)
+    assert _everything() == before
+
+
+def _sealed_row(name: str) -> None:
+    sealed = vault.seal({"password": "hunter2"})
+    AlarmChannel.objects.create(name=name, kind="mail", sealed=sealed, created=NOW)
+
+
+def test_what_the_key_of_a_backup_does_not_open_is_told(folders: Path, settings: Any) -> None:
+    (settings.DATA_DIR / "secret.key").write_text(settings.SECRET_KEY)
+    _fill(settings)
+    (settings.DATA_DIR / "secret.key").write_text(settings.SECRET_KEY)
+    _sealed_row("duty")
+    settings.SECRET_KEY, ours = "another key, lost since" * 3, settings.SECRET_KEY
+    _sealed_row("night")
+    settings.SECRET_KEY = ours
+    assert [name.split()[-1] for name in vault.unreadable()] == ["night"]
+    backup.write(folders / "all.tar", NOW, lambda _: None)
+    _empty(settings)
+    told = backup.restore(folders / "all.tar", lambda _: None)["unreadable"]
+    assert [name.split()[-1] for name in told] == ["night"]
+    assert AlarmChannel.objects.count() == 2
+    line = vault.loss("secret.key is damaged")
+    assert "only this key opens: 1 (" in line and "night" in line
+
+
 def test_an_installation_with_data_is_left_alone(folders: Path, settings: Any) -> None:
     _fill(settings)
     backup.write(folders / "all.tar", NOW, lambda _: None)
@@ -123,11 +287,19 @@ def test_an_installation_with_data_is_left_alone(folders: Path, settings: Any) -
 
 
 def _rewritten(source: Path, target: Path, change: Any) -> Path:
+    """Writes a changed backup as earlier versions wrote it: its manifest has no digests."""
     with tarfile.open(source) as old, tarfile.open(target, "w") as new:
         for info in old:
             found = old.extractfile(info)
             assert found is not None
-            changed = change(info.name, found.read())
+            content = found.read()
+            if info.name == backup.DIGEST:
+                continue
+            if info.name == backup.MANIFEST:
+                manifest = json.loads(content)
+                del manifest["contents"]
+                content = json.dumps(manifest).encode()
+            changed = change(info.name, content)
             if changed is not None:
                 name, content = changed
                 info.name, info.size = name, len(content)
@@ -182,7 +354,7 @@ def _astray(place: str) -> Any:
                 name.replace("rows/crawlmgr.Host.", "rows/crawlmgr.Ghost."),
                 content,
             ),
-            "cannot be restored",
+            "damaged: rows/crawlmgr.Host.jsonl.gz is missing",
         ),
         (_escape, "not the name of an archive file"),
     ],
