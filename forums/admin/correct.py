@@ -36,7 +36,7 @@ from forums.models import Site
 from forums.reading import PageKind
 from forums.reading.rules import SiteRules
 from forums.reads.structures import sample_pages
-from forums.selectors.bounded import TOO_COSTLY
+from forums.selectors.bounded import BUSY, TOO_COSTLY
 from forums.services import structures
 
 KINDS = (PageKind.threadlist, PageKind.thread, PageKind.index)
@@ -168,8 +168,10 @@ def _correction_query(
 
 
 def _told(problem: str) -> str:
-    """Returns why a selector or pattern cannot be used, in the user's language if it takes too
-    long."""
+    """Returns why a selector or pattern cannot be used, in the user's language unless the message
+    is that of a parser."""
+    if problem == BUSY:
+        return _("Other selectors are being evaluated; try again.")
     selector, costly, _rest = problem.partition(TOO_COSTLY)
     if not costly:
         return problem

@@ -21,6 +21,7 @@ from lxml.html import HtmlElement
 WAIT_SECONDS = 1.0  # longest wait for the evaluation of another thread
 ANSWER_SECONDS = 20.0  # by the clock: the child is killed if it was stopped or never ran
 MAX_REMEMBERED = 200
+BUSY = "other selectors are being evaluated; try again"
 TOO_COSTLY = ": takes too long or too much memory"  # follows the selector in the error's text
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -104,7 +105,7 @@ class _Evaluator:
         line = json.dumps(request).encode() + b"\n"
         key = sha256(line).digest()
         if not self.lock.acquire(timeout=WAIT_SECONDS):
-            raise ValueError("other selectors are being evaluated; try again")
+            raise ValueError(BUSY)
         try:
             if key in self.failed:
                 raise TooCostly(self.failed[key])
