@@ -111,10 +111,11 @@ class _Evaluator:
                 raise TooCostly(self.failed[key])
             answer, at = self._answer(line)
             slow = next(filter(None, named[at:]), "")
-            if "failed" in answer:
+            if answer.get("failed"):
                 if len(self.failed) >= MAX_REMEMBERED:
                     self.failed.clear()
                 self.failed[key] = slow
+            if "failed" in answer:
                 raise TooCostly(slow)
         finally:
             self.lock.release()
@@ -135,9 +136,9 @@ class _Evaluator:
             while "at" in (answer := json.loads(process.stdout.readline())):
                 at = answer["at"]
             return answer, at
-        except (OSError, ValueError):  # the child has ended
+        except (OSError, ValueError):  # the child was killed from outside
             self.end()
-            return {"failed": True}, at
+            return {"failed": False}, at
         except (
             BaseException
         ):  # an exception of a signal handler: the rest of the answer is not read
