@@ -79,9 +79,8 @@ def write(target: Path, now: datetime, progress: Progress) -> dict[str, Any]:
     processes may write to the database meanwhile: all rows are read in one snapshot. `progress` is
     called with the name of each file before it is copied, to show progress.
 
-    Returns the manifest (format, version, time, rows by table, bytes by file; "contents": bytes and
-    digest of every file of the backup) and "bytes", the size of the backup. Raises BackupRefused.
-    """
+    Returns the manifest (format, version, time, rows by table, bytes by file) without "contents",
+    the size and digest of every file, and "bytes", the size of the backup. Raises BackupRefused."""
     part = target.with_name(f"{target.name}.part")
     rows: dict[str, int] = {}
     files: dict[str, int] = {}
@@ -124,6 +123,7 @@ def write(target: Path, now: datetime, progress: Progress) -> dict[str, Any]:
         raise BackupRefused(f"the archive's store does not answer: {error}") from error
     finally:
         part.unlink(missing_ok=True)
+    del manifest["contents"]
     return {**manifest, "bytes": target.stat().st_size}
 
 
@@ -307,6 +307,7 @@ def _verified(tar: tarfile.TarFile, source: Path) -> dict[str, Any]:
     _compare(found, manifest, small.get(DIGEST), source)
     if not environment.is_key(small.get(SECRET, b"").decode("ascii", "replace").strip()):
         raise BackupRefused(f"{source} is damaged: {SECRET} is no key.")
+    manifest.pop("contents", None)
     return dict(manifest)
 
 

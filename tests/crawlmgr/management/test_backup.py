@@ -56,7 +56,6 @@ def test_what_is_lost_with_the_key_is_told_before_it_is_deleted(
     installed: dict[str, str], tmp_path: Path
 ) -> None:
     key = Path(installed["CRAWLMGR_DATA"]) / "secret.key"
-    ours = key.read_text()
     assert manage(installed, "shell", "-v0", "-c", SEAL).returncode == 0
     key.write_text("damaged")
     told = manage(installed, "node", "list")
@@ -72,4 +71,3 @@ def test_what_is_lost_with_the_key_is_told_before_it_is_deleted(
     found = json.loads(restored.stdout)
     assert restored.returncode == 3 and found["complete"] is False
     assert [one["what"].split()[-1] for one in found["missing"]] == ["duty"]
-    key.write_text(ours)
