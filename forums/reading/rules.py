@@ -155,7 +155,7 @@ def corrected(
     elements that only the rules select. Records left with neither an address nor an author are
     dropped. Raises ValueError, which names the selector, for an invalid or too costly one."""
     known = {field.name for field in fields(empty)}
-    own = [pair for pair in rules.fields if pair[0] in known]
+    own: list[tuple[str, str]] = [pair for pair in rules.fields if pair[0] in known]
     selectors = list(dict.fromkeys(selector for _role, selector in (*own, *rules.learned)))
     elements, records = [element for element, _record in found], [record for _e, record in found]
     values: dict[str, list[list[Any]]] = {}

@@ -170,7 +170,9 @@ class _Evaluator:
 
 
 _evaluator = _Evaluator()
-_of_parents = []  # kept, because deleting them would end the parent's child process
+_of_parents: list[
+    _Evaluator
+] = []  # kept, because deleting them would end the parent's child process
 
 
 def _forget() -> None:
