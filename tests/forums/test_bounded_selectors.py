@@ -254,6 +254,7 @@ def test_elements_that_the_reader_adds_are_selected_too() -> None:
 # Modules that evaluate an expression which is no constant, and whose it is.
 EVALUATE = {
     "crawlmgr/environment.py": "forms of settings, ours",
+    "crawlmgr/text/dates_locales.py": "words of locales, escaped",
     "crawlmgr/web/pagination_urls.py": "an escaped address with digits",
     "deepweb/inside_words.py": "an escaped word after a mark of ours",
     "deepweb/templates_informative.py": "words of ours for limits, as min and max",
