@@ -108,8 +108,8 @@ def test_a_page_is_shown_as_visits_read_it_with_what_was_learned(
     text = client.get(base, {"kind": "threadlist"}).content.decode()
     shown = re.findall(r'title="replies">\s*([^<\s]+)\s*<', text)
     assert shown and set(map(int, shown)) <= {number * 37 % 900 + 12 for number in range(1, 99)}
-    effect = client.get(
-        base, {"kind": "threadlist", "selector": ".views", "role": "replies"}
+    effect = client.post(
+        f"{base}?kind=threadlist", {"try": "1", "selector": ".views", "role": "replies"}
     ).content.decode()
     assert 'id="effects"' in effect and "Nothing is saved yet." not in effect, "nothing changes"
 
