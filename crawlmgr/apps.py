@@ -6,10 +6,12 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
+from django.core.signals import request_finished
 from django.db import connection
 from django.utils.translation import gettext_lazy as _
 
 from crawlmgr import environment
+from crawlmgr.text import caches
 
 _of_parents: list[Any] = []
 
@@ -44,12 +46,18 @@ def _load_queue_settings() -> None:
 _load_queue_settings()  # called before django-q2's own app is imported, which reads these settings
 
 
+def free_caches(**_: Any) -> None:
+    """Called in a web process after each answer: reading a page for the desk fills caches too."""
+    caches.free_grown()
+
+
 class CrawlmgrConfig(AppConfig):
     name = "crawlmgr"
     verbose_name = _("Crawl manager")
 
     def ready(self) -> None:
         os.register_at_fork(after_in_child=leave_pools_to_parent)
+        request_finished.connect(free_caches)
         # These need the models. Two take effect on import: one registers the system checks, the
         # other makes django-q2 refuse tasks that call functions not on a list.
         from crawlmgr import checks  # noqa: F401

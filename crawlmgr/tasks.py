@@ -34,6 +34,7 @@ from crawlmgr.services import (
     trouble,
 )
 from crawlmgr.supervisor import group, memory_bytes
+from crawlmgr.text import caches
 
 log = logging.getLogger("crawlmgr.tasks")
 BEAT_SECONDS = 2.0
@@ -152,6 +153,7 @@ def run_slice(run_id: int) -> str:
         state = jobs.run_slice(run_id, seconds=settings.SLICE_SECONDS, on_step=beat.give)
     else:
         state = engine.run_slice(run_id, seconds=settings.SLICE_SECONDS, on_page=beat)
+    caches.free_grown()
     beat.give()
     if state == RunState.RUNNING:
         trouble.calmly(lambda: _go_on(run_id), SYSTEM)

@@ -382,7 +382,7 @@ def without_boards(found: RowSet) -> RowSet | None:
         row
         for row in found.rows
         if not (row.start in boards and (few or names_post(row.title.url)))
-        and not (names_board(own) and board_key(row.title.url) == own)
+        and not (_names_a_board(row.title) and board_key(row.title.url) == own)
     ]
     if len(rows) == len(found.rows):
         return found
@@ -391,10 +391,13 @@ def without_boards(found: RowSet) -> RowSet | None:
 
 
 def _leads_to_board(link: Link, own: str) -> bool:
-    if not link.is_local or leads_to(link.pattern) != "board":
-        return False
-    key = board_key(link.url)
-    return names_board(key) and key != own
+    return _names_a_board(link) and board_key(link.url) != own
+
+
+def _names_a_board(link: Link) -> bool:
+    """Tells whether a link of the site is to a board; the address of a thread may name its board
+    too."""
+    return link.is_local and leads_to(link.pattern) == "board" and names_board(board_key(link.url))
 
 
 def _may_list(group: Group) -> bool:

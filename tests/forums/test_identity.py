@@ -19,6 +19,8 @@ from forums.incremental import differs, signature
 from forums.models import Alias, Board, BoardHour, Post, Site, Thread
 from forums.reading import PageKind, ThreadRecord, first_page, names_post, post_key, read_page
 from forums.services import moves, sites, threads
+from tests.forums.boards import NOW, RandomForum
+from tests.forums.heldout.lists import LISTS
 from tests.forums.test_crawl import added, crawl, now, read_once, stored, sums
 from tests.forums.test_looks_feeds import look, tried
 from tests.site.feeds import Feeds
@@ -332,3 +334,9 @@ def test_joined_threads_keep_posts_marks_and_counts(odd: OddForum) -> None:
     assert sorted(now_counted) == sorted([*hours, *extra_hour])
     site.refresh_from_db()
     assert site.posts == Post.objects.count() and site.threads == Thread.objects.count()
+
+
+def test_threads_whose_addresses_name_their_board_too_are_kept() -> None:
+    markup, forum = LISTS["subsilver2"], RandomForum(7, "en")
+    reading = read_page(markup.render(forum), markup.url, NOW)
+    assert "f=2&t=" in reading.records[0].url and len(reading.records) == len(forum.topics)
