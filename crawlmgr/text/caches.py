@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import clear_cache
+from urllib.parse import clear_cache  # type: ignore[attr-defined]  # not in typeshed
 
 GROWTH_BYTES = 100_000_000
 """Growth of a process after which its caches are emptied."""

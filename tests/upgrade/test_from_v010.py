@@ -294,6 +294,8 @@ def test_a_backup_of_before_is_refused(db: None, v010: Path, tmp_path: Path, cha
             content = source.extractfile(member)
             assert content is not None
             data = content.read()
+            if change == "a table" and member.name == "rows/forums.Look.jsonl.gz":
+                continue
             if change == "a table" and member.name == "manifest.json":
                 manifest = json.loads(data)
                 del manifest["rows"]["forums.Look"]
