@@ -202,13 +202,17 @@ def test_a_web_server_that_hangs_is_replaced(installed: dict[str, str], tmp_path
     serve.start()
     try:
         assert serve.healthy(), serve.told()
-        web = [pid for pid, (_, command) in serve.family().items() if "gunicorn" in command]
-        assert len(web) == 3, "the master and its two processes"
-        for pid in web:
+
+        def web() -> list[int]:
+            return [pid for pid, (_, command) in serve.family().items() if "gunicorn" in command]
+
+        assert wait_for(lambda: len(web()) == 3), "the master and its two processes"
+        stopped = web()
+        for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
         said = "The web server stopped answering; it is started again."
         assert wait_for(lambda: said in serve.told()), serve.told()
-        assert _left(web) == []
+        assert _left(stopped) == []
         assert serve.healthy() and serve.told().count(said) == 1, serve.told()
     finally:
         serve.end(signal.SIGKILL)
