@@ -57,8 +57,20 @@ def page_addresses(sizes: Sizes) -> list[str]:
     return [one for one in found if one.startswith("/admin/") and not one.startswith(ELSEWHERE)]
 
 
-def pages(client: Client, sizes: Sizes) -> Iterator[tuple[str, Any]]:
-    """Address and parsed HTML of every view that is a page."""
+@pytest.fixture(scope="module")
+def kept() -> dict[str, Any]:
+    return {}
+
+
+@pytest.fixture
+def found(client: Client, sizes: Sizes, kept: dict[str, Any]) -> dict[str, Any]:
+    """Parsed HTML of every view that is a page, by address, as the first test found it: the rows of
+    each test have the same numbers."""
+    kept.update({} if kept else fetched(client, sizes))
+    return kept
+
+
+def fetched(client: Client, sizes: Sizes) -> Iterator[tuple[str, Any]]:
     for address in page_addresses(sizes):
         answer = client.get(address)
         if (
@@ -69,10 +81,10 @@ def pages(client: Client, sizes: Sizes) -> Iterator[tuple[str, Any]]:
             yield address, html.document_fromstring(answer.content.decode() or "<p>")
 
 
-def test_every_link_leads_to_a_page(client: Client, sizes: Sizes) -> None:
+def test_every_link_leads_to_a_page(client: Client, found: dict[str, Any]) -> None:
     wrong: list[str] = []
     asked: dict[str, int] = {}
-    for address, tree in pages(client, sizes):
+    for address, tree in found.items():
         for link in tree.xpath("//a[@href]"):
             parts = urlsplit(urljoin(address, link.get("href")))
             target = f"{parts.path}?{parts.query}" if parts.query else parts.path
@@ -193,10 +205,10 @@ def _like(address: str) -> str:
     return re.sub(r"\d+", "0", re.sub(r"(after|before)=[^&]*", r"\1=0", address))
 
 
-def test_every_form_is_taken_and_every_field_is_read(client: Client, sizes: Sizes) -> None:
+def test_every_form_is_taken_and_every_field_is_read(client: Client, found: dict[str, Any]) -> None:
     wrong: list[str] = []
     known: set[tuple[str, ...]] = set()
-    for address, tree in pages(client, sizes):
+    for address, tree in found.items():
         for form in tree.iter("form"):
             fields, buttons = _sent(form, tree)
             method = form.get("method", "get").lower()
