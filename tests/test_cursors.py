@@ -22,6 +22,7 @@ WALKS = {
     "crawlmgr/services/archive.py": 1,
     "crawlmgr/services/backup.py": 3,
     "crawlmgr/services/exports.py": 1,
+    "crawlmgr/services/vault.py": 1,
     "deepweb/crawler.py": 1,
     "deepweb/services/exports.py": 1,
     "forums/reads/__init__.py": 1,

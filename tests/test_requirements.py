@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("crawlmgr", "forums", "focused", "deepweb")
 LOADED_BY_NAME = {  # packages without an import, and what loads them
     "whitenoise": "MIDDLEWARE of crawlmgr/settings.py",
+    "dateparser": "crawlmgr/text/dates_locales.py, which reads its data files",
     "psycopg": "Django, for PostgreSQL",
     "psycopg-pool": "psycopg, for its pool",
 }

@@ -437,7 +437,8 @@ def thread_failed(
     missed = [*(item.payload.get("missed") or ())]
     missed += [] if counted else [[page, item.url, reason]]
     payload = {**item.payload, "missed": missed, "spare": ()}
-    ahead |= incremental.page_after(page, item.url, ahead)
+    if not item.payload.get("known"):  # of a known thread the other pages are stored
+        ahead |= incremental.page_after(page, item.url, ahead)
     outcome.links = _first_unasked(run, visit, item, payload, ahead)
     if outcome.links:
         return outcome

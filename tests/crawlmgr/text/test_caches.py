@@ -24,7 +24,9 @@ for n in range(150):
     values.count(f"{n} " + "x" * 1_000_000)
     addresses.thread_key(f"https://a.example/{n}?" + "y" * 1_000_000)
 kept = caches.resident_bytes() - before
-print(kept, caches.free_grown(), caches.resident_bytes() - before, values.count.cache_info().currsize)
+freed = caches.free_grown()
+entries = values.count.cache_info().currsize
+print(kept, freed, caches.resident_bytes() - before, entries)
 """
 
 
