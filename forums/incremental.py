@@ -7,7 +7,7 @@ continued after the process was killed. Its phases:
 fresh    from page 1 on, until a stop test ends it (or, on a first visit, history or pages run out)
 resume   from the position of the last, interrupted visit until a stop test ends this phase too
 recheck  page 1 once more, if the visit read further pages, since threads may have moved to the top
-meanwhile
+meanwhile; further pages too where all of page 1 has moved
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from forums.reading.model import PageReading
 
 FINE_SECONDS = 60
 MOST_AHEAD = 40  # later pages of a thread that are remembered in case that the next one is missing
+MOST_AGAIN = 10  # list pages that a visit reads once more because threads move to the top
 MOST_LOST = 20  # pages that a visit names which it could not read
 
 
@@ -77,6 +78,9 @@ class VisitState:
     [position ("numbers", "word" …), address]; they are tried if the one followed shows no new rows.
     `way`: position of the one being tried, "" for the first choice. `proved`: position of one that
     had new rows; the site's model then prefers it.
+
+    `tops`: newest last reply (ISO, "" without times) on page 1, each time that it was read.
+    `rechecked`: number of pages read in the phase recheck.
     """
 
     phase: str = "fresh"
@@ -85,13 +89,14 @@ class VisitState:
     seen: list[str] = field(default_factory=list)
     newest: str = ""
     top_url: str = ""
+    tops: list[str] = field(default_factory=list)
     stopped_by: str = ""
     complete: bool = False
     next_url: str = ""
     last_url: str = ""
     stale: int = 0
     resumed: int = 0
-    rechecked: bool = False
+    rechecked: int = 0
     owing: dict[str, int] = field(default_factory=dict)
     lost: list[list[Any]] = field(default_factory=list)
     spare: list[list[str]] = field(default_factory=list)
@@ -252,11 +257,12 @@ class Visit:
         ordered = sorted_by_last_reply([row for row in rows if row.key not in hidden])
         if state.pages_read == 1:
             state.top_url = url
+        moved = self._moved([row for row in rows if not (row.pinned or row.key in hidden)])
         state.last_url = url
         changed: list[Row] = []
         unchanged: list[Row] = []
         old: list[Row] = []
-        tally = _Tally(ordered=ordered)
+        tally = _Tally(ordered=ordered, moved=moved)
         for row in rows:
             if row.key in self._seen:
                 continue
@@ -298,6 +304,17 @@ class Visit:
         state.way, state.next_url = state.spare.pop(0)
         return state.next_url
 
+    def _moved(self, rows: list[Row]) -> bool:
+        """Tells whether all rows of a page have moved up since page 1 was read in the round before:
+        all have newer replies than page 1 had. Notes the newest reply if this page is page 1."""
+        state = self.state
+        absolute = [one for row in rows if (one := row.last_reply) and not one.relative]
+        times = sorted(one.value.isoformat() for one in absolute)
+        if state.next_url in ("", state.top_url):
+            state.tops.append(times[-1] if times else "")
+        before = state.tops[-2] if len(state.tops) > 1 else ""
+        return bool(before and times) and len(times) == len(rows) and times[0] > before
+
     def _newest(self, row: Row) -> None:
         if row.last_reply is not None and not row.last_reply.relative:
             stamp = row.last_reply.value.isoformat()
@@ -323,7 +340,7 @@ class Visit:
         visit ends."""
         state, facts, first = self.state, self.facts, self.facts.watermark is None
         if state.phase == "recheck":
-            return self._close(state.stopped_by)
+            return self._again(next_url if tally.moved else "")
         if not any_rows:
             return (
                 self._stop("end_of_board")
@@ -378,10 +395,22 @@ class Visit:
             )
             return facts.resume_url
         state.stopped_by = reason
-        if state.pages_read > 1 and not state.rechecked:
-            state.phase, state.rechecked, state.next_url = "recheck", True, state.top_url
+        if state.pages_read > 1:
+            state.phase, state.next_url = "recheck", state.top_url
             return state.top_url
         return self._close(reason)
+
+    def _again(self, next_url: str) -> str:
+        """Returns the page to read next in the phase recheck: `next_url` if there is one, page 1
+        after any other page, else "". Threads that are missed because they move all the time stand
+        above the watermark: the next visit meets them."""
+        state = self.state
+        state.rechecked += 1
+        follow = next_url or (state.top_url if state.next_url != state.top_url else "")
+        if not follow or state.rechecked >= MOST_AGAIN:
+            return self._close(state.stopped_by)
+        state.next_url = follow
+        return follow
 
     def _close(self, reason: str, complete: bool = True) -> str:
         self.state.stopped_by, self.state.complete = reason, complete
@@ -439,13 +468,15 @@ class _Tally:
     """Counts of rows of one list page, by which a visit decides whether to go on to the next page.
     Pinned rows and rows seen before in this visit are not counted.
 
-    ordered: whether the page is sorted by last reply. fresh: number of counted rows. hits: number
+    ordered: whether the page is sorted by last reply. moved: whether all its rows have moved up
+    since page 1 was read before. fresh: number of counted rows. hits: number
     of these that are new, changed or already fetched by other means. past: number of these that are
     older than the history to fetch, or than the newest last reply that a complete visit has
     processed (the watermark).
     """
 
     ordered: bool
+    moved: bool = False
     fresh: int = 0
     hits: int = 0
     past: int = 0

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
@@ -255,6 +255,7 @@ class TestInterrupted:
     st.integers(0, 3),
     st.integers(0, 2**32),
 )
+@example(4, 2, [(0, False), (0, True), (1, False), (2, False)], 3, 0)
 def test_a_visit_finds_every_change_whatever_happens_while_it_pages(
     threads: int, per_page: int, changes: list[tuple[int, bool]], during: int, seed: int
 ) -> None:
