@@ -4,7 +4,6 @@ page is lost or duplicated."""
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -14,6 +13,7 @@ from django.conf import settings as django_settings
 from django.db import transaction
 from django.utils.module_loading import import_string
 
+from crawlmgr.archive import archive
 from crawlmgr.clock import SYSTEM, Clock
 from crawlmgr.crawling import (
     Crawler,
@@ -27,7 +27,7 @@ from crawlmgr.crawling import (
     pages_together,
 )
 from crawlmgr.models import Run, RunState, Url, UrlState
-from crawlmgr.services import archive, frontier, host_limits, hosts, nodes, runs, slices, vault
+from crawlmgr.services import frontier, host_limits, hosts, nodes, runs, slices, vault
 from crawlmgr.services.fetching import UNREADABLE
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.services.heartbeat import Heartbeat, Interrupted, shutdown
@@ -41,7 +41,6 @@ __all__ = [
     "Prepares",
     "UsesHeartbeat",
     "Stored",
-    "holder",
     "run_slice",
     "shutdown",
 ]
@@ -75,11 +74,6 @@ WANTED = {"pause": (RunState.PAUSED, ""), "stop": (RunState.STOPPED, "stopped")}
 PART_BYTES = 4_000_000
 
 
-def holder() -> str:
-    """Returns the name by which this process holds leases: node and process id."""
-    return f"{nodes.own_name()}:{os.getpid()}"
-
-
 def run_slice(
     run_id: int,
     *,
@@ -101,7 +95,7 @@ def run_slice(
 
     calm_collector()
     switch_rarely()
-    return slices.work(run_id, make, holder=holder(), clock=clock, seconds=seconds, lag=lag)
+    return slices.work(run_id, make, holder=nodes.holder(), clock=clock, seconds=seconds, lag=lag)
 
 
 class _Slice:

@@ -12,9 +12,8 @@ from django.db import transaction
 from django.utils.module_loading import import_string
 
 from crawlmgr.clock import SYSTEM, Clock
-from crawlmgr.engine import holder
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import runs, slices
+from crawlmgr.services import nodes, runs, slices
 from crawlmgr.services.heartbeat import LIMIT_SHARE, Heartbeat, Interrupted
 
 Pulse = Callable[[], None]
@@ -53,7 +52,7 @@ def run_slice(
     def make(run: Run, lease: runs.Lease, left: float | None) -> _Slice:
         return _Slice(run, import_string(settings.JOBS[run.kind])(run), lease, clock, left, on_step)
 
-    return slices.work(run_id, make, holder=holder(), clock=clock, seconds=seconds)
+    return slices.work(run_id, make, holder=nodes.holder(), clock=clock, seconds=seconds)
 
 
 class _Slice:

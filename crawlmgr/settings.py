@@ -77,7 +77,7 @@ CRAWLERS = {
     "deepweb-harvest": "deepweb.crawler.HarvestCrawler",
 }
 JOBS = {  # for each kind of run that sends no web requests: the class that carries out such runs
-    "export": "crawlmgr.services.export_jobs.ExportJob",
+    "export": "crawlmgr.exports.saved_exports.ExportJob",
     "backup": "crawlmgr.services.backup_jobs.BackupJob",
     "simulation": "forums.services.simulations.SimulationJob",
     "topic-texts": "focused.services.readings.TextsJob",
@@ -96,7 +96,7 @@ CRAWL_DISPATCHERS = [
 paused."""
 DISPATCHERS = [
     *CRAWL_DISPATCHERS,
-    "crawlmgr.services.saved_exports.start_due",
+    "crawlmgr.exports.saved_exports.start_due",
     "crawlmgr.services.backups.start_due",
     "crawlmgr.services.backup_jobs.sweep",
     "crawlmgr.services.alarms.dispatch",
@@ -107,7 +107,7 @@ DISPATCHERS = [
 TIMED = {
     "forum": "forums.services.dispatch.retime",
     "topic": "focused.services.dispatch.retime",
-    "export": "crawlmgr.services.saved_exports.retime",
+    "export": "crawlmgr.exports.saved_exports.retime",
     "backup": "crawlmgr.services.backups.retime",
     "deepweb-harvest": "deepweb.services.dispatch.retime",
 }
@@ -122,7 +122,7 @@ RECURRING = [
 # For each kind of run, the function that sets how often an item is started. It is called with the
 # item's key, the interval in seconds (None: no schedule) and the current time.
 REPEATED = {
-    "export": "crawlmgr.services.saved_exports.repeat",
+    "export": "crawlmgr.exports.saved_exports.repeat",
     "backup": "crawlmgr.services.backups.repeat",
     "topic": "focused.services.dispatch.repeat_by_key",
     "deepweb-harvest": "deepweb.services.dispatch.repeat_by_key",
@@ -132,7 +132,7 @@ REPEATED = {
 # nothing if the item no longer exists.
 DELETABLE = {
     "forum": "forums.services.removals.start_by_key",
-    "export": "crawlmgr.services.saved_exports.remove_by_key",
+    "export": "crawlmgr.exports.saved_exports.remove_by_key",
     "topic": "focused.services.removals.start_by_key",
     "source": "deepweb.services.removals.start_by_key",
 }
@@ -157,7 +157,7 @@ DEMOS = {  # parts of the command `demo`, in the order in which they are added
     "deepweb": "deepweb.commands.demo.DeepwebDemo",
 }
 EXPORTS = [
-    "crawlmgr.services.exports.TABLES",
+    "crawlmgr.exports.exports.TABLES",
     "forums.services.exports.TABLES",
     "deepweb.services.exports.TABLES",
 ]

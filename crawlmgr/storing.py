@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 from django.conf import settings as django_settings
 from django.db import transaction
 
+from crawlmgr.archive import archive
 from crawlmgr.clock import Clock
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.crawling import Crawler, Stored, paces_new_hosts
 from crawlmgr.models import Host, Run, Url, UrlState, WarcFile
-from crawlmgr.services import archive, frontier, host_limits, hosts, pages, runs, tallies
+from crawlmgr.services import frontier, host_limits, hosts, pages, runs, tallies
 from crawlmgr.services.fetching import PRODUCT
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.services.line import Landed, Line

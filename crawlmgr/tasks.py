@@ -20,19 +20,10 @@ from django_q.cluster import Sentinel
 from django_q.signals import post_spawn
 
 from crawlmgr import engine, jobs
+from crawlmgr.archive import archive, offload
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import (
-    alarms,
-    archive,
-    archive_moves,
-    dispatch,
-    nodes,
-    pruning,
-    query_statistics,
-    queue,
-    trouble,
-)
+from crawlmgr.services import alarms, dispatch, nodes, pruning, query_statistics, queue, trouble
 from crawlmgr.supervisor import group, memory_bytes
 from crawlmgr.text import caches
 
@@ -178,7 +169,7 @@ def tick(node: str) -> None:
         dispatch.dispatch(now)
     if cache.add(f"left-files-{quote(node)}", 1, LEFT_FILES_SECONDS):
         archive.close_left(now)
-    if settings.ARCHIVE_STORE and archive_moves.waiting():
+    if settings.ARCHIVE_STORE and offload.waiting():
         queue.move_files(node, os.environ.get("Q_CLUSTER_NAME") or settings.Q_CLUSTER["name"])
 
 
@@ -192,7 +183,7 @@ def move_archive(node: str) -> int:
         beat.give()
         return engine.shutdown.is_set() or SYSTEM.now() >= end
 
-    return archive_moves.move(SYSTEM.now(), late).moved
+    return offload.move(SYSTEM.now(), late).moved
 
 
 def dispatch_due() -> None:

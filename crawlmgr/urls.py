@@ -7,8 +7,8 @@ from django.views.generic import RedirectView
 
 from crawlmgr import api
 from crawlmgr.admin.apps import load_pages
-from crawlmgr.admin.export_files import by_address
 from crawlmgr.admin.metrics import healthz, metrics
+from crawlmgr.exports.downloads import by_address
 
 load_pages()
 api.load()

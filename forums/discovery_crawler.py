@@ -8,10 +8,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from crawlmgr.archive import archive
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Stored
 from crawlmgr.models import Page, Run, Url
-from crawlmgr.services import archive, hosts
+from crawlmgr.services import hosts
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.html import page_title

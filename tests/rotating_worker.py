@@ -28,7 +28,7 @@ def main() -> None:
     django.setup()
     from django.core.management import call_command
 
-    from crawlmgr.services import archive
+    from crawlmgr.archive import archive
     from crawlmgr.web.warc import WarcWriter
 
     moment, *words = sys.argv[1:]

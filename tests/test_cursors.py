@@ -19,9 +19,9 @@ from tests.cursors import OpenCursor, WatchedConnection
 ROOT = Path(__file__).resolve().parents[1]
 # calls of `iterator()` by file; none of them writes to the database while its rows are read
 WALKS = {
-    "crawlmgr/services/archive.py": 1,
+    "crawlmgr/archive/archive.py": 1,
     "crawlmgr/services/backup.py": 3,
-    "crawlmgr/services/exports.py": 1,
+    "crawlmgr/exports/exports.py": 1,
     "crawlmgr/services/vault.py": 1,
     "deepweb/crawler.py": 1,
     "deepweb/services/exports.py": 1,

@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 
 from crawlmgr.admin import help as guide
 from crawlmgr.api.base import api
-from crawlmgr.services import exports, saved_exports
+from crawlmgr.exports import exports, saved_exports
 from crawlmgr.services.alarm_causes import RULES
 from deepweb.services.exports import OF_RECORD
 from focused.strategies import BUILT_IN

@@ -11,19 +11,16 @@ from django.utils.module_loading import autodiscover_modules
 
 PAGES = (
     *(
-        "dashboard",
-        "runs",
-        "hosts",
-        "archive",
-        "workers",
-        "queue",
-        "users",
-        "exports",
-        "export_views",
-        "sessions",
-        "tokens",
+        f"crawlmgr.admin.{name}"
+        for name in (
+            *("dashboard", "runs", "hosts", "workers", "queue", "users", "sessions", "tokens"),
+            *("retention", "backups", "palette", "alarms", "tiles", "help", "schedules"),
+            "list_views",
+        )
     ),
-    *("retention", "backups", "palette", "alarms", "tiles", "help", "schedules", "list_views"),
+    "crawlmgr.archive.desk",
+    "crawlmgr.exports.downloads",
+    "crawlmgr.exports.desk",
 )
 
 
@@ -45,7 +42,7 @@ def load_pages() -> None:
 
     autodiscover_modules("admin", register_to=admin.site)
     for name in PAGES:
-        import_module(f"crawlmgr.admin.{name}")
+        import_module(name)
 
 
 def _grant_roles(sender: AppConfig, **signal: Any) -> None:

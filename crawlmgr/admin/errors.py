@@ -23,8 +23,8 @@ from django.urls import Resolver404, reverse
 from django.utils.translation import gettext as _
 from unfold.settings import get_config
 
+from crawlmgr.archive.warc_files import Unreachable
 from crawlmgr.services import trouble
-from crawlmgr.services.archive_files import Unreachable
 
 log = logging.getLogger("crawlmgr.desk")
 API = "/api/"

@@ -14,12 +14,13 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin import charts, exports, words
+from crawlmgr.admin import charts, words
 from crawlmgr.admin.run_table import TABLE
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
+from crawlmgr.exports import downloads
 from crawlmgr.models import Run, RunState
 from crawlmgr.reads import in_flight, reports, waiting
 from crawlmgr.reads import runs as reads
@@ -37,7 +38,7 @@ def run_list(request: HttpRequest) -> HttpResponseBase:
     rows = reads.listed().select_related("created_by")
 
     def context() -> dict[str, Any]:
-        return {"downloads": exports.choices(["runs"]), "charts": [by_day(datetime.now(UTC))]}
+        return {"downloads": downloads.choices(["runs"]), "charts": [by_day(datetime.now(UTC))]}
 
     return table_page(request, "desk/runs.html", TABLE, rows, context, title=_("Runs"), item="runs")
 
@@ -93,7 +94,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
         "hosts": hosts,
         "events": reads.events(run),
         "detail": extra(request, run, now) if extra else None,
-        "downloads": exports.choices(["pages", "links"], run=run.pk),
+        "downloads": downloads.choices(["pages", "links"], run=run.pk),
         "may_pause": run.state in (RunState.QUEUED, RunState.RUNNING) and not run.wanted,
         "may_resume": run.state == RunState.PAUSED,
         "may_stop": run.active and run.wanted != "stop",

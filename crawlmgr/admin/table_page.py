@@ -16,9 +16,10 @@ from django.utils.translation import gettext as _
 
 from crawlmgr.admin.tables import DELETE, Action, Column, Rows, Table
 from crawlmgr.admin.views import page
+from crawlmgr.exports import formats
 from crawlmgr.models import Deletion, ListView
 from crawlmgr.reads.paging import ListPage, Order, fetch_page
-from crawlmgr.services import deletions, export_formats
+from crawlmgr.services import deletions
 
 LONGEST_SEARCH = 200
 
@@ -275,7 +276,7 @@ def table_page(
     if table.deletes:
         rows = rows.exclude(pk__in=deletions.pending(table.deletes).values("target"))
     form = request.GET.get("as", "")
-    if form in export_formats.TEXTS:
+    if form in formats.TEXTS:
         return _file(table, asked, rows, prepare, form)
     shown = _shown(request, table, asked, rows, prepare, key)
     if request.GET.get("part") == "rows":
@@ -379,11 +380,11 @@ def _file(
             if not at:
                 return
 
-    pieces = export_formats.streamed(form, [one.name for one in asked.columns], cells())
+    pieces = formats.streamed(form, [one.name for one in asked.columns], cells())
     name = f"{table.name}-{datetime.now(UTC):%Y%m%d-%H%M}.{form}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
     return StreamingHttpResponse(
         (piece.encode() for piece in pieces),
-        content_type=export_formats.TYPES[form],
+        content_type=formats.TYPES[form],
         headers=headers,
     )

@@ -14,7 +14,7 @@ def load() -> None:
     loaded."""
     limit.num_requests, limit.duration = limit.parse_rate(settings.API_RATE)
     # both import `base` from this package, to which they add their operations
-    from crawlmgr.api import saved, shared  # noqa: F401
+    from crawlmgr.api import shared  # noqa: F401
 
     autodiscover_modules("api")
 

@@ -1,5 +1,5 @@
 """API operations that do not belong to one crawler: state of the installation, runs, hosts, events,
-and all exportable tables."""
+all exportable tables, and saved exports."""
 
 from __future__ import annotations
 
@@ -11,24 +11,37 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from django.db import close_old_connections
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.urls import reverse
 from django.utils.translation import gettext_noop
-from ninja import Query, Schema
+from ninja import Query, Router, Schema
 from ninja.errors import HttpError
 from pydantic import AwareDatetime
 
 from crawlmgr.api.base import api, changes, page_of
-from crawlmgr.models import Event, Host, Run
+from crawlmgr.exports import exports, saved_exports, writers
+from crawlmgr.exports import formats as export_formats
+from crawlmgr.models import Event, Every, Export, Host, Run
 from crawlmgr.reads import in_flight, reports, waiting
 from crawlmgr.reads import status as status_reads
-from crawlmgr.services import export_formats, export_writers, exports, nodes, recurring, runs
+from crawlmgr.services import nodes, recurring, runs
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="maximum number of rows per page")]
+
+
 Key = Annotated[int, Query(ge=0, lt=2**63)]
+
+
 # at most this many event streams are served by one web process at once; each occupies a thread
 STREAMS = 4
+
+
 STREAM_SECONDS = 300
+
+
 TICK_SECONDS = 2.0
+
+
 _streams = threading.BoundedSemaphore(STREAMS)
 
 
@@ -132,6 +145,8 @@ RUN_FIELDS = (
     ),
     *("unchanged", "items", "busy", "retries", "waits", "waited_seconds", "result"),
 )
+
+
 HOST_FIELDS = (
     *(
         "id",
@@ -240,7 +255,7 @@ def host_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[
 def table_list(request: HttpRequest) -> dict[str, Any]:
     found = {name: (table.plain or table).columns for name, table in exports.tables().items()}
     tables = [{"name": name, "columns": list(columns)} for name, columns in found.items()]
-    formats = [fmt for fmt in exports.FORMATS if not export_writers.lacking(fmt)]
+    formats = [fmt for fmt in exports.FORMATS if not writers.lacking(fmt)]
     return {"tables": tables, "formats": formats}
 
 
@@ -395,3 +410,138 @@ class _Stream:
         if self.open:
             self.open = False
             _streams.release()
+
+
+router = Router(tags=["exports"])
+
+
+class NewExport(Schema):
+    """A new export. `days` limits it to rows of that many days before the file is written;
+    `every_hours` is the interval at which files are written (0: only on request), `keep` the number
+    of files kept."""
+
+    name: str
+    table: str
+    format: str = "csv"
+    columns: list[str] = []
+    site: int | None = None
+    run: int | None = None
+    since: AwareDatetime | None = None
+    days: int | None = None
+    bom: bool = False
+    every_hours: int = Every.NEVER
+    keep: int = 5
+
+
+class PlanOfExport(Schema):
+    """How often an export is written, in hours, and how many files are kept; what is None stays as
+    it is."""
+
+    every_hours: int | None = None
+    keep: int | None = None
+
+
+@router.get("", response=Page, summary=gettext_noop("Saved exports, oldest first"))
+def kept_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[str, Any]:
+    rows = list(Export.objects.filter(pk__gt=after).order_by("pk")[:limit])
+    return page_of([saved_exports.document(row) for row in rows], limit, [row.pk for row in rows])
+
+
+@router.post("", auth=changes, summary=gettext_noop("Save an export and write its first file"))
+def kept_add(request: HttpRequest, wanted: NewExport) -> dict[str, Any]:
+    made = saved_exports.begin(Export(**wanted.dict(), created=_now()), now=_now())
+    return saved_exports.document(made)
+
+
+@router.get("/{int:export}", summary=gettext_noop("One export with its files"))
+def kept_page(request: HttpRequest, export: int) -> dict[str, Any]:
+    return saved_exports.document(Export.objects.get(pk=export))
+
+
+@router.patch(
+    "/{int:export}",
+    auth=changes,
+    summary=gettext_noop("Change how often an export is written and how many files are kept"),
+)
+def kept_plan(request: HttpRequest, export: int, plan: PlanOfExport) -> dict[str, Any]:
+    found = Export.objects.get(pk=export)
+    every = found.every_hours if plan.every_hours is None else plan.every_hours
+    saved_exports.plan(
+        found,
+        every_hours=every,
+        keep=found.keep if plan.keep is None else plan.keep,
+        now=_now(),
+    )
+    return saved_exports.document(found)
+
+
+@router.post(
+    "/{int:export}/write",
+    auth=changes,
+    summary=gettext_noop("Write an export now"),
+    description=gettext_noop(
+        "The response is the run that writes the file; its `result` shows the progress."
+    ),
+)
+def kept_write(request: HttpRequest, export: int) -> dict[str, Any]:
+    return run_document(saved_exports.start(Export.objects.get(pk=export), now=_now()).pk)
+
+
+@router.get(
+    "/{int:export}/file",
+    summary=gettext_noop("The newest file of an export"),
+    description=gettext_noop(
+        "With `manifest`, a description of the file instead (filter, columns, rows, SHA-256)."
+    ),
+)
+def kept_file(request: HttpRequest, export: int, manifest: bool = False) -> FileResponse:
+    file = saved_exports.newest(Export.objects.get(pk=export))
+    if file is None:
+        raise HttpError(404, "No file has been written yet.")
+    try:
+        content, name, kind = saved_exports.opened(file, manifest=manifest)
+    except OSError:
+        raise HttpError(404, "The file is gone.") from None
+    return FileResponse(
+        content,
+        as_attachment=True,
+        filename=name,
+        content_type=kind,
+        headers={"Cache-Control": "no-store"},
+    )
+
+
+@router.post(
+    "/{int:export}/address",
+    auth=changes,
+    summary=gettext_noop("Create an address that needs no token"),
+    description=gettext_noop(
+        "The address always returns the newest file. It is shown only in this response; an earlier"
+        " address stops working."
+    ),
+)
+def kept_open(request: HttpRequest, export: int) -> dict[str, Any]:
+    secret = saved_exports.open_address(Export.objects.get(pk=export), datetime.now(UTC))
+    return {"address": request.build_absolute_uri(reverse("export-address", args=[secret]))}
+
+
+@router.delete(
+    "/{int:export}/address", auth=changes, summary=gettext_noop("Withdraw the address of an export")
+)
+def kept_close(request: HttpRequest, export: int) -> dict[str, Any]:
+    found = Export.objects.get(pk=export)
+    saved_exports.close_address(found, datetime.now(UTC))
+    found.refresh_from_db()
+    return saved_exports.document(found)
+
+
+@router.delete(
+    "/{int:export}", auth=changes, summary=gettext_noop("Remove an export with its files")
+)
+def kept_remove(request: HttpRequest, export: int) -> dict[str, Any]:
+    found = Export.objects.get(pk=export)
+    saved_exports.remove(found, datetime.now(UTC))
+    return {"removed": export}
+
+
+api.add_router("/exports", router)

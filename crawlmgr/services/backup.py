@@ -29,8 +29,9 @@ from django.db import connection, models, transaction
 from django.utils.module_loading import import_string
 
 from crawlmgr import __version__, environment
+from crawlmgr.archive import warc_files
 from crawlmgr.models import WarcFile
-from crawlmgr.services import archive_files, oldest, vault
+from crawlmgr.services import oldest, vault
 
 FORMAT = 1
 MANIFEST, SECRET = "manifest.json", "secret.key"
@@ -99,7 +100,7 @@ def write(target: Path, now: datetime, progress: Progress) -> dict[str, Any]:
                     contents[name] = _add(tar, name, spool, now)
             for file in WarcFile.objects.order_by("pk").iterator():
                 progress(file.name)
-                source = archive_files.open_file(file)
+                source = warc_files.open_file(file)
                 if source is not None:
                     name = f"archive/{file.name}"
                     with source:
@@ -119,7 +120,7 @@ def write(target: Path, now: datetime, progress: Progress) -> dict[str, Any]:
         os.replace(part, target)
     except OSError as error:
         raise BackupRefused(f"{target} cannot be written: {error.strerror or error}") from error
-    except archive_files.Unreachable as error:
+    except warc_files.Unreachable as error:
         raise BackupRefused(f"the archive's store does not answer: {error}") from error
     finally:
         part.unlink(missing_ok=True)
@@ -244,7 +245,7 @@ def restore(source: Path, progress: Progress) -> dict[str, Any]:
             )
             places = {name: _kept_place(name) for name in manifest["kept"]}
             for name in manifest["files"]:
-                archive_files.path_of(WarcFile(name=name))  # raises ValueError for another place
+                warc_files.path_of(WarcFile(name=name))  # raises ValueError for another place
             with transaction.atomic():
                 for model in tables():
                     model._base_manager.all().delete()
@@ -259,14 +260,14 @@ def restore(source: Path, progress: Progress) -> dict[str, Any]:
                 for name in settings.DERIVED:
                     import_string(name)()
                 for file in WarcFile.objects.iterator():
-                    archive_files.path_of(
+                    warc_files.path_of(
                         file
                     )  # raises ValueError for a name that leads out of the folder
                 # the files that were in an object store are restored into the folder
                 WarcFile.objects.exclude(place="").update(place="")
                 for name in manifest["files"]:
                     progress(name)
-                    archive_files.put_file(name, _member(tar, f"archive/{name}"))
+                    warc_files.put_file(name, _member(tar, f"archive/{name}"))
                 for name, place in places.items():
                     progress(name)
                     _put(place, _member(tar, f"kept/{name}"))

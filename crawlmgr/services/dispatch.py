@@ -7,7 +7,8 @@ from datetime import datetime
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from crawlmgr.services import archive, holds, queue, runs
+from crawlmgr.archive import archive
+from crawlmgr.services import holds, queue, runs
 
 
 def dispatch(now: datetime) -> dict[str, int]:

@@ -3,6 +3,7 @@ heartbeats, and frees the runs of processes that died."""
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -43,6 +44,11 @@ def own_name() -> str:
     """Returns the name of this machine's node: the environment variable CRAWLMGR_NODE, otherwise
     the host name."""
     return environment.given("CRAWLMGR_NODE") or socket.gethostname()
+
+
+def holder() -> str:
+    """Returns the name by which this process holds leases of runs: node and process id."""
+    return f"{own_name()}:{os.getpid()}"
 
 
 def admit(names: Iterable[str], clock: Clock) -> None:

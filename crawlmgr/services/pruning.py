@@ -18,6 +18,7 @@ from django.contrib.sessions.models import Session
 from django.db import models, transaction
 from django.db.models import QuerySet, Sum
 
+from crawlmgr.archive import warc_files
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import (
     ACTIVE,
@@ -31,7 +32,7 @@ from crawlmgr.models import (
     Url,
     WarcFile,
 )
-from crawlmgr.services import archive_files, queue, removals
+from crawlmgr.services import queue, removals
 from crawlmgr.services.removals import Part, Removal
 
 log = logging.getLogger("crawlmgr.pruning")
@@ -263,8 +264,8 @@ def _drop_files(files: QuerySet[WarcFile], late: Callable[[], bool]) -> int:
             Page.objects.filter(pk__in=keys).update(warc=None, warc_offset=None, warc_length=None)
         if not pages.exists():
             try:
-                archive_files.remove(file)
-            except archive_files.Unreachable as error:
+                warc_files.remove(file)
+            except warc_files.Unreachable as error:
                 log.warning("%s stays: %s", file.name, error)
                 break
             number += 1

@@ -12,9 +12,9 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from crawlmgr import windows
+from crawlmgr.exports.saved_exports import KIND as EXPORT
 from crawlmgr.models import Export, Timing
 from crawlmgr.services import holds, queue, timings
-from crawlmgr.services.saved_exports import KIND as EXPORT
 
 PRUNING = "pruning"
 DAY_SECONDS = 86_400

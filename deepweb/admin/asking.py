@@ -15,8 +15,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import exports, words
+from crawlmgr.admin import words
 from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
+from crawlmgr.exports import downloads
 from crawlmgr.models import Run
 from deepweb import reads
 from deepweb.admin import charts
@@ -166,7 +167,7 @@ def form_page(request: HttpRequest, pk: int) -> HttpResponse:
         "intervals": INTERVALS,
         "policies": POLICIES,
         "charts": [charts.harvest_curve(latest), charts.new_by_query(latest)] if latest else [],
-        "downloads": exports.choices(TABLES, site=form.source_id),
+        "downloads": downloads.choices(TABLES, site=form.source_id),
     }
     return page(
         request,
@@ -308,7 +309,7 @@ def harvest_page(request: HttpRequest, pk: int) -> HttpResponse:
             if tried or request.GET.get("part") == "live"
             else [charts.harvest_curve(row), charts.new_by_query(row)]
         ),
-        "downloads": exports.choices(("queries", "records"), run=row.run_id),
+        "downloads": downloads.choices(("queries", "records"), run=row.run_id),
     }
     if last is not None:
         context["columns"] = reads.columns(context["seen"])

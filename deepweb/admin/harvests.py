@@ -10,12 +10,13 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import exports, narrowing, tables, tags, words
+from crawlmgr.admin import narrowing, tables, tags, words
 from crawlmgr.admin.run_table import SHOWN
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Choice, Column, Table, falling
 from crawlmgr.admin.tree import address
 from crawlmgr.admin.views import admin_view
+from crawlmgr.exports import downloads
 from crawlmgr.models import RunState
 from deepweb import reads
 from deepweb.models import Harvest
@@ -174,7 +175,7 @@ TABLE = Table(
 def harvest_list(request: HttpRequest) -> HttpResponseBase:
     """Lists every harvest, newest first."""
     context = {
-        "downloads": exports.choices(["queries"]),
+        "downloads": downloads.choices(["queries"]),
         "empty": _(
             "No form has been harvested yet. To start a harvest, choose “Harvest” beside a search"
             " form of a site."

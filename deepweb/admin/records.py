@@ -7,9 +7,9 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin import exports
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.views import admin_view, number, page
+from crawlmgr.exports import downloads
 from deepweb import reads
 from deepweb.admin.record_table import lines_of, name_of, table
 from deepweb.models import Record
@@ -26,7 +26,7 @@ def record_list(request: HttpRequest) -> HttpResponseBase:
     site = number(request.GET.get("site", ""))
     found = table(reads.fields_of(site), request.GET.getlist("col")[:MAX_ASKED])
     context = {
-        "downloads": exports.choices(("records",), site=site),
+        "downloads": downloads.choices(("records",), site=site),
         "empty": _("No record yet. A harvest of a search form brings some."),
         "steps": "deepweb/begin.html",
         "beside": True,

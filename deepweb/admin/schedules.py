@@ -10,9 +10,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import export_views, hours
+from crawlmgr.admin import hours
 from crawlmgr.admin.tree import address
 from crawlmgr.admin.views import attempt, back, number, post_view
+from crawlmgr.exports import desk
 from deepweb.models import Form, Source
 from deepweb.services import dispatch, harvests
 
@@ -84,4 +85,4 @@ def _named() -> list[tuple[int, str]]:
     return list(Source.objects.order_by("name", "pk").values_list("pk", "name"))
 
 
-export_views.SITES |= dict.fromkeys(("forms", "queries", "records"), _named)
+desk.SITES |= dict.fromkeys(("forms", "queries", "records"), _named)

@@ -14,10 +14,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import exports
 from crawlmgr.admin import removals as removal_views
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.views import admin_view, attempt, back, opens_nothing, page, post_view
+from crawlmgr.exports import downloads
 from crawlmgr.models import Run
 from crawlmgr.web.url import UrlError, canonical, host_key
 from deepweb import reads
@@ -89,7 +89,7 @@ def source_list(request: HttpRequest) -> HttpResponseBase:
     """Lists all search sites, newest first."""
 
     def context() -> dict[str, Any]:
-        return {"harvests": reads.harvests(size=8), "downloads": exports.choices(TABLES)}
+        return {"harvests": reads.harvests(size=8), "downloads": downloads.choices(TABLES)}
 
     return table_page(
         request,
@@ -178,7 +178,7 @@ def source_page(request: HttpRequest, pk: int) -> HttpResponse:
         "harvests": reads.harvests(size=HARVESTS, source=source),
         "of_site": True,
         "newest": lines_of(reads.newest_records(source, RECORDS)),
-        "downloads": exports.choices(TABLES, site=pk),
+        "downloads": downloads.choices(TABLES, site=pk),
     }
     trail = [(_("Search sites"), reverse("admin:sources"))]
     answer = page(

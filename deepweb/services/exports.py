@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from crawlmgr.services.exports import CHUNK, Filter, Table, narrowed
+from crawlmgr.exports.exports import CHUNK, Filter, Table, narrowed
 from deepweb.models import Form, Query, Record
 
 FORMS = (

@@ -17,9 +17,9 @@ from django.utils.translation import gettext as _
 
 from crawlmgr.admin import runs as run_views
 from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_view
+from crawlmgr.exports.formats import safe_cell
 from crawlmgr.models import Run
 from crawlmgr.services import settings_history
-from crawlmgr.services.export_formats import safe_cell
 from focused import reads
 from focused.admin import charts
 from focused.admin.crawl import strategies

@@ -12,11 +12,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin import exports, words
 from crawlmgr.admin import removals as removal_views
 from crawlmgr.admin import runs as run_views
+from crawlmgr.admin import words
 from crawlmgr.admin.charts import Chart
 from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
+from crawlmgr.exports import downloads
 from crawlmgr.models import Run
 from crawlmgr.reads import runs as run_reads
 from focused import reads
@@ -63,7 +64,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
     }
     if request.GET.get("part") != "live":
         context["fields"] = _fields(run) if run.active else []
-        context["downloads"] = exports.choices(["pages", "links"], run=pk)
+        context["downloads"] = downloads.choices(["pages", "links"], run=pk)
     title = f"{_('Run')} #{pk}"
     item = f"topic:{row.topic_id}"
     answer = page(

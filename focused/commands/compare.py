@@ -11,9 +11,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from crawlmgr.exports.formats import safe_cell
 from crawlmgr.management import database
 from crawlmgr.management.base import Result, missing_parts, say, table
-from crawlmgr.services.export_formats import safe_cell
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
 from focused.archive import Archive

@@ -10,11 +10,11 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from crawlmgr.archive import archive
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database
 from crawlmgr.management.base import Result, missing_parts, say, table
 from crawlmgr.models import Run
-from crawlmgr.services import archive
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
 from focused import packing

@@ -16,9 +16,9 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
+from crawlmgr.archive import warc_files as stored
 from crawlmgr.jobs import Pulse, StepTooLong
 from crawlmgr.models import Run, RunState, WarcFile
-from crawlmgr.services import archive_files as stored
 from crawlmgr.services import runs
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError

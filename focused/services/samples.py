@@ -10,12 +10,13 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
+from crawlmgr.archive import archive
 from crawlmgr.clock import SYSTEM
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Stored
 from crawlmgr.models import Page as StoredPage
 from crawlmgr.models import Run, RunState, Url, UrlState
-from crawlmgr.services import archive, hosts, runs
+from crawlmgr.services import hosts, runs
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.text.tokens import Tokenizer, wording
 from crawlmgr.web.exchange import FetchRequest, FetchResponse

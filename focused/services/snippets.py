@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from crawlmgr.archive import archive
 from crawlmgr.models import Page
-from crawlmgr.services import archive
 from crawlmgr.text.tokens import tokenize
 from crawlmgr.web.html import scan
 from focused.models import TopicPage

@@ -7,9 +7,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from crawlmgr.archive import archive
 from crawlmgr.clock import SYSTEM
 from crawlmgr.conf import CrawlSettings
-from crawlmgr.services import archive, fetching, hosts
+from crawlmgr.services import fetching, hosts
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.exchange import FetchRequest
 from crawlmgr.web.url import UrlError, canonical, host_key

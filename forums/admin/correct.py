@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin.views import admin_view, back, page
-from crawlmgr.services import archive
+from crawlmgr.archive import archive
 from forums.admin import structure_words as words
 from forums.admin.structures import corrections, load
 from forums.anatomy import PageAnatomy, dissect

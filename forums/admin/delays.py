@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy
 from crawlmgr.admin.charts import NEW, UNCHANGED, UPDATED, Chart, Series, chart, heatmap
 from crawlmgr.admin.tags import duration
 from crawlmgr.admin.views import admin_view, page
-from crawlmgr.services.export_formats import safe_cell
+from crawlmgr.exports.formats import safe_cell
 from forums import delay_report, law
 from forums.admin import tabs
 from forums.admin.charts import WEEKDAYS

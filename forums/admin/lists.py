@@ -16,11 +16,12 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from crawlmgr.admin import exports, narrowing, table_actions, tags, words
+from crawlmgr.admin import narrowing, table_actions, tags, words
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Action, Choice, Column, Rows, Table, by, falling
 from crawlmgr.admin.tree import address
 from crawlmgr.admin.views import admin_view, number, numbers, post_view
+from crawlmgr.exports import downloads
 from crawlmgr.services import runs
 from forums import reads
 from forums.admin import thread_table
@@ -275,7 +276,7 @@ def boards(request: HttpRequest) -> HttpResponseBase:
     now, site = datetime.now(UTC), number(request.GET.get("site", ""))
     context = {
         "intervals": INTERVALS,
-        "downloads": exports.choices(["boards"], site=site),
+        "downloads": downloads.choices(["boards"], site=site),
         "begin": partial(_may_begin, request),
         "empty": _("No board is known yet. Add a forum and its boards are found."),
     }
@@ -298,7 +299,7 @@ def threads(request: HttpRequest) -> HttpResponseBase:
     """Lists the threads of all forums, or of one, most recent replies first."""
     site = number(request.GET.get("site", ""))
     context = {
-        "downloads": exports.choices(["threads"], site=site),
+        "downloads": downloads.choices(["threads"], site=site),
         "begin": partial(_may_begin, request),
         "empty": _("No threads are stored yet. They appear after the first visit to a forum."),
     }
@@ -319,7 +320,7 @@ def posts(request: HttpRequest) -> HttpResponseBase:
     """Lists the posts of all forums, most recently fetched first."""
     empty = _("No posts are stored yet. They appear after the first visit to a forum.")
     context = {
-        "downloads": exports.choices(["posts"]),
+        "downloads": downloads.choices(["posts"]),
         "empty": empty,
         "begin": partial(_may_begin, request),
     }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import export_views, hours
+from crawlmgr.admin import hours
 from crawlmgr.admin.tree import address
+from crawlmgr.exports import desk
 from forums.models import Site
 from forums.reads import recurring
 
@@ -35,6 +36,4 @@ def _named() -> list[tuple[int, str]]:
     return list(Site.objects.order_by("name").values_list("pk", "name"))
 
 
-export_views.SITES |= dict.fromkeys(
-    ("boards", "threads", "posts", "visits", "pages", "links"), _named
-)
+desk.SITES |= dict.fromkeys(("boards", "threads", "posts", "visits", "pages", "links"), _named)

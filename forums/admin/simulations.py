@@ -25,9 +25,9 @@ from crawlmgr.admin import tags
 from crawlmgr.admin.charts import COLOURS, Chart, Series, chart
 from crawlmgr.admin.selects import LongSelect
 from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
+from crawlmgr.exports.formats import safe_cell
 from crawlmgr.models import Run
 from crawlmgr.services import runs
-from crawlmgr.services.export_formats import safe_cell
 from forums import fetch_simulation, simulate
 from forums.admin import policies
 from forums.bounds import MAX_THETA, MIN_THETA, USUAL_THETA

@@ -12,10 +12,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from crawlmgr.admin import exports
 from crawlmgr.admin import removals as removal_views
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.views import admin_view, attempt, back, number, numbers, page, post_view
+from crawlmgr.exports import downloads
 from crawlmgr.reads.status import all_paused
 from forums import reads
 from forums.admin import charts, doubt_words, plan_words, policies, tabs
@@ -70,7 +70,7 @@ TABLES = ("boards", "threads", "posts", "visits", "pages", "links", "runs")
 @admin_view("forums/", "forums", "forums.view_site")
 def site_list(request: HttpRequest) -> HttpResponseBase:
     """Lists all forums."""
-    now, context = datetime.now(UTC), {"downloads": exports.choices(TABLES)}
+    now, context = datetime.now(UTC), {"downloads": downloads.choices(TABLES)}
     return table_page(
         request,
         "forums/sites.html",
@@ -134,7 +134,7 @@ def site_page(request: HttpRequest, pk: int) -> HttpResponse:
         "login": login_words(site),
         "threads": reads.recent_threads(site),
         "zone": reads.zone(site),
-        "downloads": exports.choices(TABLES, site=site.pk),
+        "downloads": downloads.choices(TABLES, site=site.pk),
         "charts": [charts.posts_by_day(site, now), charts.site_visits(site)],
     }
     return page(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db.models import QuerySet
 
-from crawlmgr.services.exports import Filter, Table, narrowed
+from crawlmgr.exports.exports import Filter, Table, narrowed
 from forums.models import Board, Post, Thread, Visit
 
 BOARDS = {

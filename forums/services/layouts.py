@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from crawlmgr.archive import archive
 from crawlmgr.models import Page, Run, Url
-from crawlmgr.services import archive, events
+from crawlmgr.services import events
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.url import url_hash
 from forums import agreement

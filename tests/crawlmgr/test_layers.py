@@ -32,6 +32,10 @@ SINGLE = {
     "crawlmgr": PURE,
     "crawlmgr.services": SERVICES,
 }
+# Folders of `crawlmgr` that hold what belongs to one noun: its services and reads, and in these
+# modules its views.
+NOUNS = {"archive", "exports"}
+VIEWS = {"desk", "downloads"}
 # Settings, app configurations and checks: Django loads them itself; modules of every layer but PURE
 # may import them.
 DJANGO_GROUND = {
@@ -67,9 +71,9 @@ LISTENS = {  # modules that pass a listening socket to the web server, or listen
     "crawlmgr.demo.site",
 }
 PAGE_FILES = {
-    "crawlmgr.services.archive",
-    "crawlmgr.services.archive_files",
-    "crawlmgr.services.archive_moves",
+    "crawlmgr.archive.archive",
+    "crawlmgr.archive.warc_files",
+    "crawlmgr.archive.offload",
     "crawlmgr.web.warc",
     "crawlmgr.web.warc.writer",
 }
@@ -170,6 +174,8 @@ def layer(name: str) -> int | None:
         return ENTRY
     if second == "models":
         return MODELS
+    if parts[0] == "crawlmgr" and second in NOUNS:
+        return ADMIN if parts[-1] in VIEWS else SERVICES
     if parts[0] == "crawlmgr":
         return SERVICES if second in ("services", "reads") else PURE
     return CRAWLER if second in CRAWLER_DJANGO or not second else PURE
@@ -455,6 +461,8 @@ def test_no_bare_except() -> None:
         ("crawlmgr.conf", PURE),
         ("crawlmgr.services.runs", SERVICES),
         ("crawlmgr.reads", SERVICES),
+        ("crawlmgr.archive.reads", SERVICES),
+        ("crawlmgr.archive.desk", ADMIN),
         ("crawlmgr.models.runs", MODELS),
         ("forums.models", MODELS),
         ("forums.admin", ADMIN),

@@ -24,10 +24,11 @@ from django.db import OperationalError, connection, transaction
 from django.test import Client
 
 from crawlmgr import engine
+from crawlmgr.archive import archive
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import foreground, supervision
 from crawlmgr.models import Hold, Host, Run, RunState, Url, UrlState
-from crawlmgr.services import archive, dispatch, runs, slices, tokens, trouble
+from crawlmgr.services import dispatch, runs, slices, tokens, trouble
 from crawlmgr.web.warc import WarcWriter
 from crawlmgr.web.wire import describe
 from tests.crawlmgr.test_in_flight import Plain, begun, sites

@@ -21,8 +21,8 @@ FUNCTIONS: dict[str, int] = {}
 MODULES: dict[str, int] = {}
 PACKAGES: dict[str, int] = {
     "crawlmgr": 21,
-    "crawlmgr/admin": 45,
-    "crawlmgr/services": 56,
+    "crawlmgr/admin": 41,
+    "crawlmgr/services": 45,
     "crawlmgr/web": 28,
     "deepweb": 52,
     "focused": 27,

@@ -13,9 +13,10 @@ from urllib.parse import urlsplit
 import pytest
 from django.core.management import CommandError, call_command
 
+from crawlmgr.archive import archive
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Page, Run
-from crawlmgr.services import archive, hosts
+from crawlmgr.services import hosts
 from focused.management.commands import topic as command
 from focused.models import Topic
 from focused.services import sessions, topics

@@ -371,7 +371,7 @@ def test_a_thread_that_gave_no_post_stays_owed_and_its_visit_says_so(
 
 
 def test_pages_are_archived_and_read_back(server: ForumServer) -> None:
-    from crawlmgr.services import archive
+    from crawlmgr.archive import archive
 
     site = added(server)
     run = crawl(site, history_days=400)

@@ -79,7 +79,7 @@ def _plain(value: Any) -> Any:
 def exports() -> dict[str, Any]:
     """Columns, number of rows and digest of each table as CSV and JSON. The columns are those named
     by the environment variable `COLUMNS_OF` (JSON), because later versions may add some."""
-    from crawlmgr.services.exports import tables
+    from crawlmgr.exports.exports import tables
 
     columns = json.loads(os.environ.get("COLUMNS_OF", "{}"))
     told = {}

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
+from crawlmgr.archive import archive, offload
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database
 from crawlmgr.management.base import (
@@ -22,7 +23,6 @@ from crawlmgr.management.base import (
     write_json,
 )
 from crawlmgr.models import Run
-from crawlmgr.services import archive, archive_moves
 from crawlmgr.web.warc import Skipped, WarcError
 
 
@@ -134,7 +134,7 @@ class Move(Subcommand):
             raise CommandError(
                 "No store is set: name one with CRAWLMGR_ARCHIVE_STORE=s3://bucket/folder."
             )
-        done = archive_moves.move(SYSTEM.now())
+        done = offload.move(SYSTEM.now())
         if done.trouble:
             raise CommandError(
                 f"The store does not answer, {done.moved} files were moved: {done.trouble}"

@@ -11,10 +11,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from crawlmgr.clock import SYSTEM
+from crawlmgr.exports import exports, formats, partitions
 from crawlmgr.management import database
 from crawlmgr.management.arguments import key, moment, names
 from crawlmgr.management.base import say, write_json
-from crawlmgr.services import export_formats, exports, lake
 
 
 class Command(BaseCommand):
@@ -91,8 +91,8 @@ class Command(BaseCommand):
                 " --columns."
             )
         try:
-            manifest = lake.write(name, folder, chosen=chosen, now=SYSTEM.now())
-        except (lake.NoPartitions, lake.Taken) as error:
+            manifest = partitions.write(name, folder, chosen=chosen, now=SYSTEM.now())
+        except (partitions.NoPartitions, partitions.Taken) as error:
             raise CommandError(f"{error}.") from None
         except OSError as error:
             raise CommandError(f"{folder} cannot be written: {error.strerror or error}") from error
@@ -105,7 +105,7 @@ class Command(BaseCommand):
         """Writes the export to standard output; a binary format is first written to a file in a
         temporary folder."""
         try:
-            if fmt in export_formats.TEXTS:
+            if fmt in formats.TEXTS:
                 for piece in exports.stream(name, fmt=fmt, chosen=chosen, shape=shape):
                     sys.stdout.buffer.write(piece)
             else:

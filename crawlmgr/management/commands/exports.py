@@ -8,12 +8,13 @@ from django.core.management.base import CommandError
 from django.urls import reverse
 
 from crawlmgr.clock import SYSTEM
+from crawlmgr.exports import exports, saved_exports, writers
 from crawlmgr.installation import extras
 from crawlmgr.management import database, foreground
 from crawlmgr.management.arguments import key, moment, names
 from crawlmgr.management.base import Result, Subcommand, SubcommandCommand, table
 from crawlmgr.models import Every, Export
-from crawlmgr.services import export_writers, exports, runs, saved_exports
+from crawlmgr.services import runs
 
 
 def find(number: int) -> Export:
@@ -66,7 +67,7 @@ class Add(Subcommand):
 
     def run(self, options: dict[str, Any]) -> Result:
         database.ready()
-        if extra := export_writers.lacking(options["format"]):
+        if extra := writers.lacking(options["format"]):
             raise extras.Missing(extra)
         now = SYSTEM.now()
         named = (

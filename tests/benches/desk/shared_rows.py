@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from crawlmgr.exports.exports import TABLES
 from crawlmgr.models import (
     Event,
     Export,
@@ -18,7 +19,6 @@ from crawlmgr.models import (
     Url,
     WarcFile,
 )
-from crawlmgr.services.exports import TABLES
 from tests.benches.desk.bulk import Sizes, Sql, ago, insert
 
 ACTIVE_RUNS = 12

@@ -20,11 +20,11 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from crawlmgr import jobs
+from crawlmgr.archive import archive
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
 from crawlmgr.models import RunState, WarcFile
-from crawlmgr.services import archive
 from focused.files import topic_from_files
 from focused.models import Comparison, Topic
 from focused.services import comparisons, topics

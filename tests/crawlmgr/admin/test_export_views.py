@@ -13,8 +13,8 @@ import pytest
 from django.test import Client
 
 from crawlmgr import jobs
+from crawlmgr.exports import saved_exports
 from crawlmgr.models import Export, Run
-from crawlmgr.services import saved_exports
 from forums.models import Post, Site
 from tests.crawlmgr.admin.rows import EVIL, tight, user, world
 

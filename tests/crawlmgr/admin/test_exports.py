@@ -8,8 +8,9 @@ import json
 import pytest
 from django.test import Client
 
+from crawlmgr.archive import warc_files
+from crawlmgr.exports import formats
 from crawlmgr.models import WarcFile
-from crawlmgr.services import archive_files, export_formats
 from tests.crawlmgr.admin.rows import NOW, user, world
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +26,7 @@ def client() -> Client:
 @pytest.mark.parametrize("table", ["boards", "threads", "posts", "visits", "pages", "runs"])
 def test_every_table_comes_as_a_file_in_every_form(client: Client, table: str) -> None:
     keys = world(3)
-    for fmt in export_formats.TEXTS:
+    for fmt in formats.TEXTS:
         answer = client.get(f"/admin/export/{table}.{fmt}?site={keys['site']}")
         assert answer.streaming and answer.status_code == 200
         assert answer.headers["Content-Disposition"].startswith(
@@ -56,7 +57,7 @@ def test_what_cannot_be_exported_is_not_found(client: Client, address: str) -> N
 
 def test_a_warc_file_is_given_as_it_lies(client: Client) -> None:
     file = WarcFile.objects.create(name="there.warc.gz", created=NOW)
-    archive_files.path_of(file).write_bytes(b"records")
+    warc_files.path_of(file).write_bytes(b"records")
     answer = client.get(f"/admin/archive/files/{file.pk}/download")
     assert (
         b"".join(answer.streaming_content) == b"records"

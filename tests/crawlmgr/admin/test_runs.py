@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 
 from crawlmgr.admin.runs import story
+from crawlmgr.archive import reads as archive_reads
 from crawlmgr.models import Event, Export, Host, Node, Page, Run, WarcFile
-from crawlmgr.reads import archive as archive_reads
 from crawlmgr.reads import runs as run_reads
 from tests.crawlmgr.admin.rows import NOW, tight, user
 

@@ -14,10 +14,11 @@ from django.utils import timezone
 
 from crawlmgr import environment
 from crawlmgr.api import shared
+from crawlmgr.archive import object_store
 from crawlmgr.installation import extras, files
 from crawlmgr.management import program
 from crawlmgr.models import AlarmChannel, Export
-from crawlmgr.services import alarm_channels, object_store
+from crawlmgr.services import alarm_channels
 from crawlmgr.web import deliver
 
 MODULES = [(extra, module) for extra, one in extras.EXTRAS.items() for module in one.modules]

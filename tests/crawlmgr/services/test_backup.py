@@ -23,8 +23,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django_q.models import Schedule
 
+from crawlmgr.archive import warc_files
 from crawlmgr.models import AlarmChannel, Event, Host, Node, Page, Run, WarcFile
-from crawlmgr.services import archive_files, backup, hosts, queue, vault
+from crawlmgr.services import backup, hosts, queue, vault
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = datetime(2026, 5, 1, 12, 30, tzinfo=UTC)
@@ -410,7 +411,7 @@ def test_an_archive_file_of_a_changed_backup_leads_nowhere_else(
     folders: Path, settings: Any, name: str
 ) -> None:
     _fill(settings)
-    assert archive_files.open_file(WarcFile(name=name)) is None
+    assert warc_files.open_file(WarcFile(name=name)) is None
     backup.write(folders / "all.tar", NOW, lambda _: None)
 
     def change(member: str, content: bytes) -> tuple[str, bytes]:

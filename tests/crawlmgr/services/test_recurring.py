@@ -13,8 +13,9 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from crawlmgr.admin import schedules
+from crawlmgr.exports import saved_exports
 from crawlmgr.models import Event, Export, Hold, Run, RunState, Timing
-from crawlmgr.services import dispatch, holds, queue, recurring, saved_exports, timings
+from crawlmgr.services import dispatch, holds, queue, recurring, timings
 from crawlmgr.services.recurring import Recurring
 from deepweb.models import Form
 from deepweb.services import dispatch as harvest_dispatch

@@ -13,10 +13,12 @@ import pytest
 from django.test import Client
 
 from crawlmgr import engine
+from crawlmgr.archive import archive
 from crawlmgr.clock import SYSTEM
 from crawlmgr.conf import CrawlSettings
+from crawlmgr.exports import exports
 from crawlmgr.models import Event, Run
-from crawlmgr.services import archive, exports, fetching, runs, sealed_settings, vault
+from crawlmgr.services import fetching, runs, sealed_settings, vault
 from crawlmgr.web.exchange import FetchRequest
 from deepweb.models import Source
 from deepweb.services import sources

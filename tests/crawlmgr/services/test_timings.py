@@ -14,9 +14,10 @@ from django.test import Client
 from django_q.models import OrmQ
 
 from crawlmgr import jobs
+from crawlmgr.exports import saved_exports
 from crawlmgr.models import Export, Run, RunState, Timing
 from crawlmgr.reads import reports
-from crawlmgr.services import runs, saved_exports, timings
+from crawlmgr.services import runs, timings
 from focused.models import Topic
 from focused.services import dispatch as topic_dispatch
 from focused.services import topics

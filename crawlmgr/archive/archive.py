@@ -20,9 +20,10 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
+from crawlmgr.archive import warc_files
 from crawlmgr.locks import is_held
 from crawlmgr.models import Page, WarcFile
-from crawlmgr.services import archive_files, hosts
+from crawlmgr.services import hosts
 from crawlmgr.services.walking import in_parts
 from crawlmgr.web.exchange import Failure, FetchResponse, Hop
 from crawlmgr.web.headers import PLAIN_HEADERS
@@ -174,7 +175,7 @@ def read_page(page: Page) -> WarcRecord | None:
     store that holds the file does not respond."""
     if page.warc is None or page.warc_offset is None:
         return None
-    record = archive_files.record(page.warc, page.warc_offset, page.warc_length)
+    record = warc_files.record(page.warc, page.warc_offset, page.warc_length)
     if record is None or record.type != "revisit":
         return record
     earlier = (
@@ -345,7 +346,7 @@ def export_run(
 def _member(page: Page) -> bytes | None:
     if page.warc is None or page.warc_offset is None or not page.warc_length:
         return None
-    piece = archive_files.piece(page.warc, page.warc_offset, page.warc_length)
+    piece = warc_files.piece(page.warc, page.warc_offset, page.warc_length)
     return piece if piece is not None and piece[:2] == b"\x1f\x8b" else None
 
 
@@ -363,7 +364,7 @@ def close_left(now: datetime) -> int:
     folder = Path(settings.ARCHIVE_DIR)
     closed = 0
     for row in WarcFile.objects.filter(closed=None, place="", imported=False):
-        path = archive_files.path_of(row)
+        path = warc_files.path_of(row)
         if path.exists() and is_left(path):
             report = check_file(path)
             left = WarcFile.objects.filter(pk=row.pk, closed=None)
@@ -421,7 +422,7 @@ def check_one(row: WarcFile, *, quick: bool = False) -> tuple[int, str, tuple[Sk
     problem, "" if there is none, and the parts that could not be read. Raises
     archive_files.Unreachable."""
     pages = Page.objects.filter(warc=row)
-    there = archive_files.size(row)
+    there = warc_files.size(row)
     if there is None:
         return 0, "missing", ()
     if pages.filter(warc_offset__gte=there).exists():
@@ -429,7 +430,7 @@ def check_one(row: WarcFile, *, quick: bool = False) -> tuple[int, str, tuple[Sk
     if quick:
         return 0, "", ()
     with TemporaryDirectory(prefix="crawlmgr-archive-") as folder:
-        path = archive_files.local(row, Path(folder))
+        path = warc_files.local(row, Path(folder))
         if path is None:
             return 0, "missing", ()
         report = check_file(path)

@@ -20,15 +20,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from crawlmgr.admin import hours, narrowing, runs, table_actions, tables, tags, words
-from crawlmgr.admin.exports import NAMES
 from crawlmgr.admin.selects import NamedField
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Action, Choice, Column, Table, by
 from crawlmgr.admin.tree import Node, address
 from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_view
+from crawlmgr.exports import exports, saved_exports, writers
+from crawlmgr.exports.downloads import NAMES
 from crawlmgr.models import ACTIVE, Every, Export, ExportFile, Run, RunState
-from crawlmgr.services import export_writers, exports, saved_exports
 
 MAX_TICKED = 500
 
@@ -243,7 +243,7 @@ def _runs() -> list[tuple[int, str]]:
 def _offered(fmt: str) -> str:
     """Returns the name of a format as it is offered in the form, with what has to be installed
     before it can be written."""
-    extra = export_writers.lacking(fmt)
+    extra = writers.lacking(fmt)
     return f"{FORMATS[fmt]} ({words.to_install(extra)})" if extra else str(FORMATS[fmt])
 
 

@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from crawlmgr.exports.formats import TEXTS, Kinds, plain
 from crawlmgr.installation.extras import missing, needed
-from crawlmgr.services.export_formats import TEXTS, Kinds, plain
 
 BATCH = 5000  # number of rows in a row group of Parquet
 LARGEST = 2**63 - 1  # largest integer in SQLite and Parquet
@@ -286,7 +286,7 @@ def opened(
         return ParquetWriter(folder, columns, kinds, before)
     if fmt == "xlsx":
         # XlsxWriter, under it, takes 0.2 s and 20 MB to load
-        from crawlmgr.services.export_sheets import SheetWriter
+        from crawlmgr.exports.sheets import SheetWriter
 
         return SheetWriter(folder, table, columns, kinds, before)
     return TextWriter(folder, fmt, columns, before, bom=bom and fmt == "csv")

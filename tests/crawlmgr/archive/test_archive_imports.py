@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
+from crawlmgr.archive import archive
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Page, WarcFile
-from crawlmgr.services import archive
 from crawlmgr.web.warc import WarcWriter
 
 pytestmark = pytest.mark.django_db

@@ -12,9 +12,9 @@ from typing import IO, BinaryIO
 
 from django.conf import settings
 
+from crawlmgr.archive import object_store
+from crawlmgr.archive.object_store import Unreachable
 from crawlmgr.models import WarcFile
-from crawlmgr.services import object_store
-from crawlmgr.services.object_store import Unreachable
 from crawlmgr.web.warc import WarcRecord, read_record, record_of
 
 __all__ = [

@@ -20,7 +20,7 @@ from xlsxwriter import Workbook
 from xlsxwriter.exceptions import XlsxFileError
 from xlsxwriter.worksheet import Worksheet
 
-from crawlmgr.services.export_formats import Kinds, plain
+from crawlmgr.exports.formats import Kinds, plain
 
 SHEET_ROWS = 1_048_575  # maximum number of rows in a sheet, without its header
 CELL_CHARACTERS = 32_767  # maximum number of characters in a cell, in UTF-16

@@ -18,8 +18,10 @@ import pytest
 from pyarrow import parquet
 
 from crawlmgr import jobs
+from crawlmgr.archive import archive
+from crawlmgr.exports import exports, saved_exports, writers
 from crawlmgr.models import Every, Export, ExportFile, Run, RunState
-from crawlmgr.services import archive, export_jobs, export_writers, exports, runs, saved_exports
+from crawlmgr.services import runs
 from forums.models import Post
 from tests.crawlmgr.admin.rows import NOW, world
 
@@ -57,7 +59,7 @@ def kept(**values: Any) -> Export:
 def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Makes exports write two rows per step, so that there are many points at which a test can
     interrupt them."""
-    monkeypatch.setattr(export_jobs, "STEP_SECONDS", -1.0)
+    monkeypatch.setattr(saved_exports, "STEP_SECONDS", -1.0)
     chunks = {name: table.chunk for name, table in exports.tables().items()}
     for table in exports.tables().values():
         object.__setattr__(table, "chunk", 2)
@@ -154,7 +156,7 @@ def test_killed_at_any_moment_it_is_written_once_and_whole(
 
         monkeypatch.setattr(owner, name, call)
 
-    kind = type(export_writers.opened(fmt, tmp_path, "posts", ["a"], {}))
+    kind = type(writers.opened(fmt, tmp_path, "posts", ["a"], {}))
     for name, owner in (
         ("add", kind),
         ("kept", kind),
@@ -162,7 +164,7 @@ def test_killed_at_any_moment_it_is_written_once_and_whole(
         ("replace", os),
         ("described", exports),
         ("store", saved_exports),
-        ("_tell", export_jobs.ExportJob),
+        ("_tell", saved_exports.ExportJob),
         ("tidy", saved_exports),
     ):
         dying(name, owner)
@@ -195,7 +197,7 @@ def test_an_export_whose_files_are_of_an_earlier_version_begins_again(
     """Its state, stored between two steps, names files that do not exist."""
     world(5)
     run = saved_exports.start(kept(format="xlsx"), now=NOW)
-    job = export_jobs.ExportJob(run)
+    job = saved_exports.ExportJob(run)
     for _step in range(2):
         stored = job.step(lambda: None)
         assert callable(stored)

@@ -14,15 +14,15 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import charts, exports, narrowing, tables, tags, words
+from crawlmgr.admin import charts, narrowing, tables, tags, words
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Choice, Column, Rows, Table, by, falling
 from crawlmgr.admin.tree import Node, address
 from crawlmgr.admin.views import admin_view, page
+from crawlmgr.archive import archive, reads, warc_files
+from crawlmgr.exports import downloads
 from crawlmgr.models import Page, WarcFile
-from crawlmgr.reads import archive as reads
-from crawlmgr.services import archive, archive_files
 
 
 def _name(file: WarcFile) -> str:
@@ -162,7 +162,7 @@ def archive_page(request: HttpRequest) -> HttpResponseBase:
             "url": url,
             "captures": captures,
             "problem": problem,
-            "downloads": exports.choices(["pages", "links"]),
+            "downloads": downloads.choices(["pages", "links"]),
             "charts": [by_day(datetime.now(UTC))],
         }
 
@@ -218,7 +218,7 @@ def _file(pk: int) -> WarcFile:
 def warc_download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
     """Downloads a WARC file."""
     file = _file(pk)
-    found = archive_files.open_file(file)
+    found = warc_files.open_file(file)
     if found is None:
         raise Http404(_("The file is no longer in the archive folder."))
     name = Path(file.name).name

@@ -16,9 +16,9 @@ import pandas as pd
 import pytest
 
 from crawlmgr import jobs
+from crawlmgr.exports import saved_exports
+from crawlmgr.exports.formats import safe_cell
 from crawlmgr.models import Every, Export, Run, RunState
-from crawlmgr.services import saved_exports
-from crawlmgr.services.export_formats import safe_cell
 from forums.models import Board, Post, Thread
 from tests.crawlmgr.admin.rows import NOW, site
 

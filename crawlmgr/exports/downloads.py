@@ -1,20 +1,30 @@
-"""Downloads of whole tables as CSV, JSON or JSON lines, sent while they are being read from the
-database."""
+"""Downloads: whole tables as CSV, JSON or JSON lines, sent while they are being read from the
+database, and finished files of saved exports, also at a secret address for programs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from http import HTTPStatus
 from urllib.parse import urlencode
 
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import (
+    FileResponse,
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    StreamingHttpResponse,
+)
 from django.urls import reverse
 from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
+from django.views.decorators.http import condition
 
 from crawlmgr.admin.views import admin_view, number
-from crawlmgr.services import export_formats, exports
+from crawlmgr.exports import exports, formats, saved_exports
+from crawlmgr.models import ExportFile
 
 NAMES = {
     "boards": gettext_noop("boards"),
@@ -42,7 +52,7 @@ def choices(
             "name": _(NAMES[table]),
             "formats": [
                 (fmt, f"{reverse('admin:export', args=[table, fmt])}?{urlencode(chosen)}")
-                for fmt in export_formats.TEXTS
+                for fmt in formats.TEXTS
             ],
         }
         for table in tables
@@ -79,4 +89,49 @@ def download(request: HttpRequest, table: str, fmt: str) -> HttpResponse | Strea
         "Content-Disposition": f'attachment; filename="{"-".join(parts)}.{fmt}"',
         "Cache-Control": "no-store",
     }
-    return StreamingHttpResponse(pieces, content_type=export_formats.TYPES[fmt], headers=headers)
+    return StreamingHttpResponse(pieces, content_type=formats.TYPES[fmt], headers=headers)
+
+
+def _sent(file: ExportFile, *, manifest: bool) -> HttpResponseBase:
+    """Returns a response with a finished export file, or with its manifest. Raises Http404 if the
+    file is gone."""
+    try:
+        content, name, kind = saved_exports.opened(file, manifest=manifest)
+    except OSError:
+        raise Http404(_("The file is gone.")) from None
+    return FileResponse(
+        content,
+        as_attachment=True,
+        filename=name,
+        content_type=kind,
+        headers={"Cache-Control": "no-store"},
+    )
+
+
+@admin_view("exports/file/<int:pk>", "export-file")
+def download_file(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """Downloads a finished export file; with `?manifest`, the JSON description of it."""
+    file = ExportFile.objects.filter(pk=pk).first()
+    if file is None:
+        raise Http404(_("There is no such file."))
+    return _sent(file, manifest="manifest" in request.GET)
+
+
+def by_address(request: HttpRequest, secret: str) -> HttpResponseBase:
+    """Sends the newest file (with `?manifest`, its manifest) of the export that the secret belongs
+    to; 304 if the client already has it (`If-None-Match`)."""
+    if request.method not in ("GET", "HEAD"):
+        return HttpResponse(status=HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": "GET, HEAD"})
+    export = saved_exports.by_secret(secret, datetime.now(UTC))
+    if export is None:
+        raise Http404(_("There is no such file."))
+    file = saved_exports.newest(export)
+    if file is None:
+        raise Http404(_("No file has been written yet."))
+    tag = f'"{file.sha256}"'
+    send = condition(etag_func=lambda *_: tag)(
+        lambda _request: _sent(file, manifest="manifest" in request.GET)
+    )
+    # the decorator has no types
+    answer: HttpResponseBase = send(request)  # type: ignore[no-untyped-call]
+    return answer

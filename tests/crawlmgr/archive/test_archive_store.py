@@ -19,17 +19,9 @@ from django.test import Client
 from django_q.models import OrmQ
 
 from crawlmgr import tasks
+from crawlmgr.archive import archive, object_store, offload, warc_files
 from crawlmgr.models import Event, Host, Page, Run, WarcFile
-from crawlmgr.services import (
-    archive,
-    archive_files,
-    archive_moves,
-    backup,
-    hosts,
-    object_store,
-    pruning,
-    queue,
-)
+from crawlmgr.services import backup, hosts, pruning, queue
 from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.warc import iter_records
 from tests.object_store import BUCKET, KEYS, Road, store
@@ -113,17 +105,15 @@ def _bodies() -> list[bytes]:
 
 def test_a_moved_file_reads_as_before(road: Road, tmp_path: Path) -> None:
     file = _written()
-    path, before = archive_files.path_of(file), _bodies()
+    path, before = warc_files.path_of(file), _bodies()
     raw = path.read_bytes()
-    assert archive_moves.waiting() and archive_moves.move(NOW) == archive_moves.Moved(
-        1, len(raw), 0, ""
-    )
+    assert offload.waiting() and offload.move(NOW) == offload.Moved(1, len(raw), 0, "")
     file.refresh_from_db()
     assert (
         file.place.endswith(f"/{file.name}")
         and file.bytes == len(raw)
         and not path.exists()
-        and not archive_moves.waiting()
+        and not offload.waiting()
     )
     assert _bodies() == before and len(set(before)) == 4
     assert archive.check() == {
@@ -133,7 +123,7 @@ def test_a_moved_file_reads_as_before(road: Road, tmp_path: Path) -> None:
         ],
     }
     assert archive.check(quick=True)["ok"]
-    source = archive_files.open_file(file)
+    source = warc_files.open_file(file)
     assert source is not None
     with source:
         assert source.read() == raw
@@ -144,7 +134,7 @@ def test_a_moved_file_reads_as_before(road: Road, tmp_path: Path) -> None:
         for record in iter_records(tmp_path / "out.warc.gz")
         if record.type == "response"
     ] == [b"0 ", b"1 ", b"2 ", b"3 "]
-    copy = archive_files.local(file, tmp_path)
+    copy = warc_files.local(file, tmp_path)
     assert copy is not None and copy.read_bytes() == raw
     Page.objects.update(warc_length=None)
     assert _bodies() == before, "where the index does not tell the length"
@@ -153,30 +143,30 @@ def test_a_moved_file_reads_as_before(road: Road, tmp_path: Path) -> None:
 def test_who_read_the_row_before_the_move_finds_the_file(road: Road) -> None:
     file = _written()
     page = Page.objects.select_related("warc").first()
-    assert page is not None and archive_moves.move(NOW).moved == 1
+    assert page is not None and offload.move(NOW).moved == 1
     record = archive.read_page(page)
     assert record is not None and record.payload[:2] == b"0 "
-    assert archive_files.size(file) == WarcFile.objects.get().bytes
+    assert warc_files.size(file) == WarcFile.objects.get().bytes
     WarcFile.objects.update(place="")  # as seen by a transaction that began before the move
     file.place = ""
-    assert archive_files.size(file) == WarcFile.objects.get().bytes
+    assert warc_files.size(file) == WarcFile.objects.get().bytes
 
 
 @pytest.mark.parametrize("fault", ["refuses", "silent", "cuts request", "cuts answer"])
 def test_a_store_that_fails_loses_nothing(road: Road, fault: str) -> None:
     file = _written()
-    path, before = archive_files.path_of(file), _bodies()
+    path, before = warc_files.path_of(file), _bodies()
     road.fault, road.most = fault, 20_000 if fault == "cuts request" else 30
-    done = archive_moves.move(NOW)
+    done = offload.move(NOW)
     assert road.met and done.moved == 0 and done.trouble
     assert path.exists() and WarcFile.objects.get().place == "" and _bodies() == before
     assert Event.objects.get().code == "store_away"
-    archive_moves.move(NOW)
+    offload.move(NOW)
     assert Event.objects.count() == 1, "told once in a while"
     road.fault = ""
     if fault == "cuts request":
         assert object_store.size(object_store.address_for(file.name)) is None, "no half an object"
-    assert archive_moves.move(NOW).moved == 1
+    assert offload.move(NOW).moved == 1
     assert _bodies() == before and archive.check()["ok"] and not path.exists()
 
 
@@ -188,13 +178,13 @@ def test_a_file_of_many_parts_is_there_when_its_last_part_is(
     object_store._transfer.cache_clear()
     try:
         road.fault, road.most = "cuts request", 4_000_000
-        assert archive_moves.move(NOW).trouble
+        assert offload.move(NOW).trouble
         road.fault = ""
         assert (
             object_store.size(object_store.address_for(file.name)) is None
-            and archive_files.path_of(file).exists()
+            and warc_files.path_of(file).exists()
         )
-        assert archive_moves.move(NOW).moved == 1 and archive.check()["ok"]
+        assert offload.move(NOW).moved == 1 and archive.check()["ok"]
     finally:
         object_store._transfer.cache_clear()
 
@@ -203,14 +193,14 @@ def test_reading_while_the_store_is_away_is_told_and_gives_no_empty_page(
     road: Road, admin_client: Client
 ) -> None:
     _written()
-    archive_moves.move(NOW)
+    offload.move(NOW)
     page = Page.objects.select_related("warc").first()
     assert page is not None
     road.fault, road.most = "cuts answer", 3000
-    with pytest.raises(archive_files.Unreachable):
+    with pytest.raises(warc_files.Unreachable):
         archive.read_page(page)
     road.fault = "refuses"
-    with pytest.raises(archive_files.Unreachable):
+    with pytest.raises(warc_files.Unreachable):
         archive.check()
     admin_client.raise_request_exception = False
     answer = admin_client.get(f"/admin/archive/pages/{page.pk}/")
@@ -222,7 +212,7 @@ def test_reading_while_the_store_is_away_is_told_and_gives_no_empty_page(
 def test_a_move_that_was_killed_is_repeated(road: Road, monkeypatch: pytest.MonkeyPatch) -> None:
     file = _written()
     path, before, put, unlink = (
-        archive_files.path_of(file),
+        warc_files.path_of(file),
         _bodies(),
         object_store.put,
         Path.unlink,
@@ -234,7 +224,7 @@ def test_a_move_that_was_killed_is_repeated(road: Road, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(object_store, "put", killed_after)
     with pytest.raises(SystemExit):
-        archive_moves.move(NOW)
+        offload.move(NOW)
     assert path.exists() and WarcFile.objects.get().place == ""
     monkeypatch.setattr(object_store, "put", put)
 
@@ -243,10 +233,10 @@ def test_a_move_that_was_killed_is_repeated(road: Road, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(Path, "unlink", killed)
     with pytest.raises(SystemExit):
-        archive_moves.move(NOW)
+        offload.move(NOW)
     monkeypatch.setattr(Path, "unlink", unlink)
-    assert path.exists() and WarcFile.objects.get().place and archive_moves.waiting()
-    assert archive_moves.move(NOW).moved == 0 and not path.exists() and not archive_moves.waiting()
+    assert path.exists() and WarcFile.objects.get().place and offload.waiting()
+    assert offload.move(NOW).moved == 0 and not path.exists() and not offload.waiting()
     assert _bodies() == before and archive.check()["ok"]
 
 
@@ -254,7 +244,7 @@ def test_what_does_not_match_its_index_or_is_being_written_stays(
     road: Road, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     damaged, open_ = _written(), archive.Archive(None, NOW)
-    path = archive_files.path_of(damaged)
+    path = warc_files.path_of(damaged)
     path.write_bytes(path.read_bytes()[:70_000])
     url = "http://a.example/open"
     open_.write(
@@ -264,15 +254,15 @@ def test_what_does_not_match_its_index_or_is_being_written_stays(
         NOW,
     )
     monkeypatch.setattr(archive, "LEFT_AFTER_SECONDS", -1.0)
-    assert archive_moves.move(NOW) == archive_moves.Moved(0, 0, 1, "")
+    assert offload.move(NOW) == offload.Moved(0, 0, 1, "")
     told = Event.objects.get()
     assert told.code == "file_damaged" and damaged.name in told.text and path.exists()
-    assert not archive_moves.waiting(), (
+    assert not offload.waiting(), (
         "the damaged one is not looked at again at once, the open one is locked"
     )
     assert open_.writer is not None
     open_.writer.file.close()  # simulates that its process was killed
-    assert archive_moves.move(NOW).moved == 1
+    assert offload.move(NOW).moved == 1
     left = WarcFile.objects.exclude(pk=damaged.pk).get()
     assert (
         left.place
@@ -286,7 +276,7 @@ def test_a_backup_of_a_store_fills_an_empty_machine(
     road: Road, tmp_path: Path, settings: Any
 ) -> None:
     _written()
-    archive_moves.move(NOW)
+    offload.move(NOW)
     before, target = _bodies(), tmp_path / "all.tar"
     columns = [f.attname for f in Page._meta.concrete_fields]
     rows = list(Page.objects.order_by("pk").values_list(*columns))
@@ -308,7 +298,7 @@ def test_a_backup_of_a_store_fills_an_empty_machine(
 
 def test_pruning_deletes_the_object_when_the_store_answers(road: Road, settings: Any) -> None:
     _written()
-    archive_moves.move(NOW)
+    offload.move(NOW)
     place, settings.KEEP_DAYS = WarcFile.objects.get().place, {"archive": 30}
     Run.objects.update(state="finished")
     road.fault = "refuses"
@@ -345,7 +335,7 @@ def test_the_command(road: Road, settings: Any, capsys: pytest.CaptureFixture[st
 
 def test_what_lies_in_the_store_is_gzip_that_others_read(road: Road) -> None:
     file = _written(count=1)
-    archive_moves.move(NOW)
+    offload.move(NOW)
     data = object_store.piece(WarcFile.objects.get().place, 0, WarcFile.objects.get().bytes)
     assert data is not None and gzip.GzipFile(fileobj=BytesIO(data)).read().startswith(b"WARC/1.1")
     assert object_store.piece(WarcFile.objects.get().place, 0, file.bytes + 10**9) is None

@@ -19,12 +19,13 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 
+from crawlmgr.archive import archive
+from crawlmgr.exports import formats, writers
 from crawlmgr.models import Page, Run
-from crawlmgr.services import archive, export_formats, export_writers
 from crawlmgr.web.html import scan
 
 CHUNK = 2000
-FORMATS = export_writers.FORMATS
+FORMATS = writers.FORMATS
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,15 +330,15 @@ def stream(
 ) -> Iterator[bytes]:
     """Returns an iterator over the export in pieces of UTF-8. The call itself raises KeyError for
     an unknown table or a binary format, and UnknownColumn for a column that the table lacks."""
-    if fmt not in export_formats.TEXTS:
+    if fmt not in formats.TEXTS:
         raise KeyError(fmt)
     header, rows = _chosen_rows(table, chosen, shape)
-    return _pieces(export_formats.streamed(fmt, header, rows), fmt, shape)
+    return _pieces(formats.streamed(fmt, header, rows), fmt, shape)
 
 
 def _pieces(texts: Iterator[str], fmt: str, shape: Shape) -> Iterator[bytes]:
     if shape.bom and fmt == "csv":
-        yield export_writers.BOM
+        yield writers.BOM
     for text in texts:
         yield text.encode("utf-8")
 
@@ -363,11 +364,9 @@ def write_file(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     try:
-        writer = export_writers.opened(
-            fmt, folder, table, header, tables()[table].kinds, bom=shape.bom
-        )
+        writer = writers.opened(fmt, folder, table, header, tables()[table].kinds, bom=shape.bom)
         try:
-            while batch := list(islice(rows, export_formats.AT_A_TIME)):
+            while batch := list(islice(rows, formats.AT_A_TIME)):
                 writer.add(batch)
                 count += len(batch)
                 progress(count)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from crawlmgr.services import export_formats, exports
-from crawlmgr.services.export_writers import ParquetWriter
+from crawlmgr.exports import exports, formats
+from crawlmgr.exports.writers import ParquetWriter
 from crawlmgr.web.url import UrlError, host_key
 
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
@@ -101,7 +101,7 @@ class _Lake:
         """Writes all rows; yields how many were read so far. At most about MAX_ROWS rows are kept
         in memory."""
         count = held = 0
-        while batch := list(islice(self.rows, export_formats.AT_A_TIME)):
+        while batch := list(islice(self.rows, formats.AT_A_TIME)):
             for row in batch:
                 self.waiting[self._key(row)].append(row)
             count, held = count + len(batch), held + len(batch)

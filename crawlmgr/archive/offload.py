@@ -12,8 +12,9 @@ from typing import NamedTuple
 from django.conf import settings
 from django.core.cache import cache
 
+from crawlmgr.archive import archive, object_store, warc_files
 from crawlmgr.models import WarcFile
-from crawlmgr.services import archive, archive_files, events, object_store
+from crawlmgr.services import events
 
 log = logging.getLogger("crawlmgr.archive")
 TOLD_AGAIN_SECONDS = {"store_away": 600, "file_damaged": 86_400}
@@ -49,7 +50,7 @@ def move(now: datetime, late: Callable[[], bool] = lambda: False) -> Moved:
         if not _whole(file, now):
             damaged += 1
             continue
-        path, address = archive_files.path_of(file), object_store.address_for(file.name)
+        path, address = warc_files.path_of(file), object_store.address_for(file.name)
         there = path.stat().st_size
         try:
             object_store.put(address, path)
@@ -71,7 +72,7 @@ def _movable() -> Iterator[WarcFile]:
         for file in WarcFile.objects.filter(place="", name__in=_names()).order_by("pk")
     }
     for file in rows.values():
-        path = archive_files.path_of(file)
+        path = warc_files.path_of(file)
         if (
             path.exists()
             and not cache.get(_damaged_key(file))
@@ -105,7 +106,7 @@ def _whole(file: WarcFile, now: datetime) -> bool:
 
 
 def _drop_copy(file: WarcFile) -> None:
-    path = archive_files.path_of(file)
+    path = warc_files.path_of(file)
     try:
         if path.exists() and object_store.size(file.place) == path.stat().st_size:
             path.unlink(missing_ok=True)

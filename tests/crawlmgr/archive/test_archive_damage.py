@@ -13,9 +13,9 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from crawlmgr.archive import archive, warc_files
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Page, WarcFile
-from crawlmgr.services import archive, archive_files
 from crawlmgr.web.warc import PAGE_BYTES
 
 pytestmark = pytest.mark.django_db
@@ -141,7 +141,7 @@ def test_check_tells_where_a_file_of_the_archive_is_damaged(tmp_path: Path) -> N
     list(archive.import_file(source, SYSTEM.now()))
     page = Page.objects.order_by("url")[1]
     assert page.warc is not None and page.warc_offset is not None and page.warc_length is not None
-    path = archive_files.path_of(page.warc)
+    path = warc_files.path_of(page.warc)
     data = bytearray(path.read_bytes())
     data[page.warc_offset + page.warc_length - 6] ^= 1
     path.write_bytes(data)
