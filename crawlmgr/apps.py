@@ -61,7 +61,7 @@ class CrawlmgrConfig(AppConfig):
         # These need the models. Two take effect on import: one registers the system checks, the
         # other makes django-q2 refuse tasks that call functions not on a list.
         from crawlmgr import checks  # noqa: F401
-        from crawlmgr.services import queue, vault  # noqa: F401
+        from crawlmgr.access import vault  # noqa: F401
 
         if settings.KEY_PROBLEM:
             environment.refuse("CRAWLMGR_DATA", vault.loss(settings.KEY_PROBLEM))

@@ -13,6 +13,7 @@ from django.conf import settings as django_settings
 from django.db import transaction
 from django.utils.module_loading import import_string
 
+from crawlmgr.access import vault
 from crawlmgr.archive import archive
 from crawlmgr.clock import SYSTEM, Clock
 from crawlmgr.crawling import (
@@ -27,7 +28,7 @@ from crawlmgr.crawling import (
     pages_together,
 )
 from crawlmgr.models import Run, RunState, Url, UrlState
-from crawlmgr.services import frontier, host_limits, hosts, nodes, runs, slices, vault
+from crawlmgr.services import frontier, host_limits, hosts, nodes, runs, slices
 from crawlmgr.services.fetching import UNREADABLE
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.services.heartbeat import Heartbeat, Interrupted, shutdown

@@ -99,7 +99,7 @@ DISPATCHERS = [
     "crawlmgr.exports.saved_exports.start_due",
     "crawlmgr.services.backups.start_due",
     "crawlmgr.services.backup_jobs.sweep",
-    "crawlmgr.services.alarms.dispatch",
+    "crawlmgr.alarms.alarms.dispatch",
     "crawlmgr.services.deletions.carry_out",
 ]
 # by kind of run: function that computes an item's next start after a change of its working hours;
@@ -136,7 +136,7 @@ DELETABLE = {
     "topic": "focused.services.removals.start_by_key",
     "source": "deepweb.services.removals.start_by_key",
 }
-ALARM_CAUSES = ["crawlmgr.services.alarm_causes.shared", "forums.services.alarm_causes.causes"]
+ALARM_CAUSES = ["crawlmgr.alarms.causes.shared", "forums.services.alarm_causes.causes"]
 WATCHERS = ["crawlmgr.services.hosts.cut_times", "forums.services.silences.watch"]
 STORED_TIMES = {
     # stored times on which later work depends, by table, and the days by which the program's own
@@ -295,14 +295,14 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "/admin/"
 # Failed logins: django-axes counts them by user name and IP address; the login form
-# (crawlmgr.admin.login) asks django-axes and refuses further tries.
+# (crawlmgr.access.login) asks django-axes and refuses further tries.
 AXES_FAILURE_LIMIT = 5
 LOGIN_FAILURES_OF_ADDRESS = (
     30  # failed logins from one IP address, over all user names, after which it is refused
 )
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_CLIENT_IP_CALLABLE = "crawlmgr.admin.login.client_address"
+AXES_CLIENT_IP_CALLABLE = "crawlmgr.access.login.client_address"
 AXES_RESET_ON_SUCCESS = True
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False

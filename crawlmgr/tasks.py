@@ -20,10 +20,12 @@ from django_q.cluster import Sentinel
 from django_q.signals import post_spawn
 
 from crawlmgr import engine, jobs
+from crawlmgr.alarms import alarms
 from crawlmgr.archive import archive, offload
 from crawlmgr.clock import SYSTEM
+from crawlmgr.database import errors, sql
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import alarms, dispatch, nodes, pruning, query_statistics, queue, trouble
+from crawlmgr.services import dispatch, nodes, pruning, queue
 from crawlmgr.supervisor import group, memory_bytes
 from crawlmgr.text import caches
 
@@ -68,9 +70,9 @@ def _tell_of_the_end(guard: Sentinel, process: Any) -> None:
             log.warning(
                 "the end of process %s could not be recorded: %s",
                 process.pid,
-                trouble.one_line(error),
+                errors.one_line(error),
             )
-            trouble.let_go()
+            errors.let_go()
     if process == guard.monitor:
         os._exit(1)
     _reincarnate(guard, process)
@@ -122,9 +124,9 @@ class _Beat:
             nodes.beat(self.node, self.last, self.pages)
             self.pages = 0
         except DatabaseProblem as error:
-            if not trouble.passing(error):
+            if not errors.passing(error):
                 raise
-            trouble.let_go()
+            errors.let_go()
 
 
 def run_slice(run_id: int) -> str:
@@ -137,7 +139,7 @@ def run_slice(run_id: int) -> str:
     if engine.shutdown.is_set():
         queue.run_slice(run_id)
         return "shutdown"
-    kind = trouble.calmly(
+    kind = errors.calmly(
         lambda: Run.objects.filter(pk=run_id).values_list("kind", flat=True).first(), SYSTEM
     )
     if kind in settings.JOBS:
@@ -147,7 +149,7 @@ def run_slice(run_id: int) -> str:
     caches.free_grown()
     beat.give()
     if state == RunState.RUNNING:
-        trouble.calmly(lambda: _go_on(run_id), SYSTEM)
+        errors.calmly(lambda: _go_on(run_id), SYSTEM)
     return state
 
 
@@ -202,11 +204,11 @@ def watch() -> None:
 def prune() -> dict[str, int]:
     """Deletes history that has been kept for long enough, for at most the time of a slice, and
     queues another task for the rest. Returns the number of deleted rows by kind."""
-    done = trouble.calmly(lambda: pruning.prune(SYSTEM.now(), settings.SLICE_SECONDS), SYSTEM)
+    done = errors.calmly(lambda: pruning.prune(SYSTEM.now(), settings.SLICE_SECONDS), SYSTEM)
     if done.left:
         queue.prune()
     else:
-        trouble.calmly(query_statistics.refresh, SYSTEM)
+        errors.calmly(sql.refresh_statistics, SYSTEM)
     return done.rows
 
 

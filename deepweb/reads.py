@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from django.db.models import Count, Q, QuerySet, Sum
 
+from crawlmgr.database.paging import ListPage, fetch_page
 from crawlmgr.models import Run
 from crawlmgr.reads import runs as run_reads
-from crawlmgr.reads.paging import ListPage, fetch_page
 from deepweb.form_types import FormType
 from deepweb.models import Cluster, Form, Harvest, Query, Record, Source
 from deepweb.services import forms as form_services

@@ -13,9 +13,10 @@ from django.db.models import F
 
 from crawlmgr.archive import archive
 from crawlmgr.conf import CrawlSettings
+from crawlmgr.database import sql
 from crawlmgr.engine import Stored
 from crawlmgr.models import Host, Page, Run, RunState, Url, UrlState
-from crawlmgr.services import frontier, hosts, sql
+from crawlmgr.services import frontier, hosts
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.bounds import READ_IN_PART
 from crawlmgr.web.exchange import FetchRequest, FetchResponse

@@ -22,7 +22,7 @@ WALKS = {
     "crawlmgr/archive/archive.py": 1,
     "crawlmgr/services/backup.py": 3,
     "crawlmgr/exports/exports.py": 1,
-    "crawlmgr/services/vault.py": 1,
+    "crawlmgr/access/vault.py": 1,
     "deepweb/crawler.py": 1,
     "deepweb/services/exports.py": 1,
     "forums/reads/__init__.py": 1,

@@ -17,9 +17,9 @@ from django.utils import translation
 from django.utils.translation import gettext
 
 from crawlmgr.admin import help as guide
+from crawlmgr.alarms.causes import RULES
 from crawlmgr.api.base import api
 from crawlmgr.exports import exports, saved_exports
-from crawlmgr.services.alarm_causes import RULES
 from deepweb.services.exports import OF_RECORD
 from focused.strategies import BUILT_IN
 from forums.models import Policy

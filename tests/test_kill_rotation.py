@@ -18,7 +18,7 @@ from tests.site.forum import ForumServer, LocalForum
 from tests.test_kill import Database
 
 CLOSE = (
-    "from crawlmgr.services import archive; from crawlmgr.clock import SYSTEM;"
+    "from crawlmgr.archive import archive; from crawlmgr.clock import SYSTEM;"
     " archive.LEFT_AFTER_SECONDS = 0.0; archive.close_left(SYSTEM.now())"
 )
 INDEX = (

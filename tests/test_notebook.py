@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from crawlmgr.services import tokens
+from crawlmgr.access import tokens
 from forums.models import Board, Post, Thread
 from tests.crawlmgr.admin.rows import site
 

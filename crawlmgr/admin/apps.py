@@ -13,14 +13,16 @@ PAGES = (
     *(
         f"crawlmgr.admin.{name}"
         for name in (
-            *("dashboard", "runs", "hosts", "workers", "queue", "users", "sessions", "tokens"),
-            *("retention", "backups", "palette", "alarms", "tiles", "help", "schedules"),
-            "list_views",
+            *("dashboard", "runs", "hosts", "workers", "queue", "retention", "backups", "palette"),
+            *("tiles", "help", "schedules", "list_views"),
         )
     ),
+    "crawlmgr.access.desk",
+    "crawlmgr.access.sessions",
+    "crawlmgr.alarms.desk",
     "crawlmgr.archive.desk",
-    "crawlmgr.exports.downloads",
     "crawlmgr.exports.desk",
+    "crawlmgr.exports.downloads",
 )
 
 
@@ -48,6 +50,6 @@ def load_pages() -> None:
 def _grant_roles(sender: AppConfig, **signal: Any) -> None:
     """Grants the permissions of the roles after a migration."""
     # needs the models, which can be imported only once the applications are loaded
-    from crawlmgr.admin import roles
+    from crawlmgr.access import roles
 
     roles.grant(sender, **signal)

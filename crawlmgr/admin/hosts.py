@@ -17,10 +17,11 @@ from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Choice, Column, Table, by, falling
 from crawlmgr.admin.tree import Node, address
 from crawlmgr.admin.views import admin_view, page
+from crawlmgr.database import caches
 from crawlmgr.models import Host
 from crawlmgr.reads import hosts as reads
 from crawlmgr.reads import in_flight
-from crawlmgr.services import fetching, hosts, memory
+from crawlmgr.services import fetching, hosts
 from crawlmgr.web import robots
 from crawlmgr.web.url import UrlError, absolute, canonical, host_key
 
@@ -212,7 +213,7 @@ def _with_pace(rows: list[Host], now: datetime) -> list[Host]:
 
 
 def _busiest(now: datetime) -> list[charts.Chart]:
-    series = memory.remembered(BUSIEST, BUSIEST_SECONDS, lambda: reads.busiest(now, HOURS))
+    series = caches.remembered(BUSIEST, BUSIEST_SECONDS, lambda: reads.busiest(now, HOURS))
     found = []
     for key, title, unit in (
         ("requests", _("Requests"), _("requests per hour")),

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 
-from crawlmgr import per_request
 from crawlmgr.admin import errors
+from crawlmgr.database import caches
 
 # Scripts may evaluate expressions because django-unfold ships Alpine's standard build, which
 # compiles template attributes to functions. Alpine's build for strict policies cannot run unfold's
@@ -47,7 +47,7 @@ class ReusedQueriesMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.method not in ("GET", "HEAD"):
             return self.get_response(request)
-        with per_request.reused():
+        with caches.reused():
             return self.get_response(request)
 
 

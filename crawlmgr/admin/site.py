@@ -50,7 +50,7 @@ class DeskSite(UnfoldAdminSite):
     @property
     def login_form(self) -> type[Any]:
         """The class of the login form; imported by name, because it needs the loaded models."""
-        return import_string("crawlmgr.admin.login.LoginForm")
+        return import_string("crawlmgr.access.login.LoginForm")
 
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)

@@ -16,9 +16,9 @@ from django.utils.translation import gettext as _
 
 from crawlmgr.admin.tables import DELETE, Action, Column, Rows, Table
 from crawlmgr.admin.views import page
+from crawlmgr.database.paging import ListPage, Order, fetch_page
 from crawlmgr.exports import formats
 from crawlmgr.models import Deletion, ListView
-from crawlmgr.reads.paging import ListPage, Order, fetch_page
 from crawlmgr.services import deletions
 
 LONGEST_SEARCH = 200

@@ -16,7 +16,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils.html import conditional_escape
 
-from crawlmgr.reads.paging import BY_ID, Order
+from crawlmgr.database.paging import BY_ID, Order
 
 DELETE, UNDO = "delete", "undo"  # values of the form parameter `do`
 Rows = QuerySet[Any]

@@ -19,11 +19,11 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from crawlmgr.access import sealed_settings
 from crawlmgr.admin import help as help_pages
 from crawlmgr.admin import table_tags, words
 from crawlmgr.admin.tree import address, open_item
 from crawlmgr.models import UrlState
-from crawlmgr.services import sealed_settings
 
 register = template.Library()
 register.filter("said", words.say)

@@ -15,8 +15,8 @@ from django.utils.translation import ngettext
 
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tags import number, share
+from crawlmgr.database import caches
 from crawlmgr.reads import hosts as host_reads
-from crawlmgr.services import memory
 
 DAY = timedelta(hours=24)
 TREND_DAYS = 14
@@ -66,7 +66,7 @@ see it."""
 
 def remembered(name: str, make: Callable[[], T]) -> T:
     """Returns the result of `make`, cached under `name` for KEPT_SECONDS."""
-    return memory.remembered(f"tile-{name}", KEPT_SECONDS, make)
+    return caches.remembered(f"tile-{name}", KEPT_SECONDS, make)
 
 
 def last_hours(now: datetime) -> list[host_reads.Hour]:

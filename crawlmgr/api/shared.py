@@ -27,21 +27,11 @@ from crawlmgr.reads import status as status_reads
 from crawlmgr.services import nodes, recurring, runs
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="maximum number of rows per page")]
-
-
 Key = Annotated[int, Query(ge=0, lt=2**63)]
-
-
 # at most this many event streams are served by one web process at once; each occupies a thread
 STREAMS = 4
-
-
 STREAM_SECONDS = 300
-
-
 TICK_SECONDS = 2.0
-
-
 _streams = threading.BoundedSemaphore(STREAMS)
 
 
@@ -145,8 +135,6 @@ RUN_FIELDS = (
     ),
     *("unchanged", "items", "busy", "retries", "waits", "waited_seconds", "result"),
 )
-
-
 HOST_FIELDS = (
     *(
         "id",

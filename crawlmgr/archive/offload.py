@@ -13,8 +13,7 @@ from django.conf import settings
 from django.core.cache import cache
 
 from crawlmgr.archive import archive, object_store, warc_files
-from crawlmgr.models import WarcFile
-from crawlmgr.services import events
+from crawlmgr.models import WarcFile, events
 
 log = logging.getLogger("crawlmgr.archive")
 TOLD_AGAIN_SECONDS = {"store_away": 600, "file_damaged": 86_400}

@@ -9,8 +9,8 @@ from typing import Any
 from django.db.models import Count, QuerySet, Sum
 from django.db.models.functions import TruncDate
 
+from crawlmgr.database.paging import ListPage, fetch_page
 from crawlmgr.models import Page, WarcFile
-from crawlmgr.reads.paging import ListPage, fetch_page
 from crawlmgr.web.url import UrlError, canonical, url_hash
 
 DAYS_SHOWN = 30

@@ -23,21 +23,13 @@ from django.db import transaction
 from crawlmgr.archive import archive
 from crawlmgr.exports import exports, formats, writers
 from crawlmgr.installation import extras
-from crawlmgr.models import ACTIVE, Every, Export, ExportFile, Run, RunState, Timing
-from crawlmgr.services import events, missed, runs, timings
+from crawlmgr.models import ACTIVE, Every, Export, ExportFile, Run, RunState, Timing, events
+from crawlmgr.services import missed, runs, timings
 
 KIND = "export"
-
-
 WARC = "warc"
-
-
 MAX_KEPT = 1000
-
-
 MAX_DAYS = 36_500
-
-
 FORMATS = (*exports.FORMATS, WARC)
 
 
@@ -340,11 +332,7 @@ def tidy(export: int, current: str) -> None:
 
 
 STEP_SECONDS = 5.0
-
-
 KEYS = 100_000  # maximum number of objects exported in one step
-
-
 Pulse = Callable[[], None]
 
 

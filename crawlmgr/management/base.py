@@ -16,8 +16,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error as DatabaseProblem
 from django.db import connection
 
+from crawlmgr.database import errors
 from crawlmgr.management import checkout
-from crawlmgr.services import trouble
 
 PARTLY = 3
 """Exit status of a command that is done in part: something that was seen could not be taken."""
@@ -200,18 +200,18 @@ class SubcommandCommand(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         called: Subcommand = options.pop("called")
         try:
-            with connection.execute_wrapper(trouble.patiently):
+            with connection.execute_wrapper(errors.patiently):
                 result = called.run(options)
         except (KeyboardInterrupt, Stopped) as stop:
             raise CommandError(str(stop) or "Stopped; fetched pages are stored.") from stop
         except DatabaseProblem as error:
-            if trouble.full(error):
+            if errors.full(error):
                 raise CommandError(
-                    f"The disk of the database is full, or refuses it: {trouble.one_line(error)}"
+                    f"The disk of the database is full, or refuses it: {errors.one_line(error)}"
                 ) from error
-            if trouble.passing(error):
+            if errors.passing(error):
                 raise CommandError(
-                    f"The database does not answer: {trouble.one_line(error)}"
+                    f"The database does not answer: {errors.one_line(error)}"
                 ) from error
             raise
         if result.lines and options["json"]:

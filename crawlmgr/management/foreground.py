@@ -16,9 +16,10 @@ from tqdm import tqdm
 
 from crawlmgr import engine, jobs
 from crawlmgr.clock import SYSTEM, Clock
+from crawlmgr.database import errors
 from crawlmgr.management.base import PARTLY, Missing, Stopped, say
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import hosts, nodes, queue, runs, slices, trouble
+from crawlmgr.services import hosts, nodes, queue, runs, slices
 from crawlmgr.services.runs import DISK_LOW
 from crawlmgr.web.guard import check_entries
 from crawlmgr.web.url import UrlError, canonical, host_key
@@ -171,9 +172,9 @@ def _refreshed(run: Run) -> bool:
     try:
         run.refresh_from_db()
     except DatabaseProblem as error:
-        if not trouble.passing(error):
+        if not errors.passing(error):
             raise
-        trouble.let_go()
+        errors.let_go()
         return False
     return True
 

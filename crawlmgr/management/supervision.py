@@ -24,8 +24,9 @@ from django.db import connection, connections
 
 from crawlmgr.child import die_with
 from crawlmgr.clock import SYSTEM
+from crawlmgr.database import errors
 from crawlmgr.management.base import say
-from crawlmgr.services import nodes, queue, trouble
+from crawlmgr.services import nodes, queue
 from crawlmgr.supervisor import AlreadyRunning, Asker, Child, StallDetector, Supervisor, lock
 
 log = logging.getLogger("crawlmgr.supervisor")
@@ -275,7 +276,7 @@ class _Watch:
         return nodes.drained([one.node for one in self.clusters.values()], now)
 
     def _away(self, error: Exception) -> None:
-        text = trouble.one_line(error)
+        text = errors.one_line(error)
         if text != self.told:
             log.warning("the database does not answer: %s", text)
         self.told = text

@@ -1,21 +1,15 @@
 """Database tables (Django models) shared by the three crawlers."""
 
+from crawlmgr.models.access import ApiToken, ListView, TokenRole
 from crawlmgr.models.alarms import Alarm, AlarmChannel, AlarmMessage, ChannelKind, MessageState
-from crawlmgr.models.backups import BackupPlan
-from crawlmgr.models.deletions import Deletion
+from crawlmgr.models.events import Event
 from crawlmgr.models.exports import Every, Export, ExportFile
-from crawlmgr.models.frontier import Url, UrlState
-from crawlmgr.models.holds import Hold
-from crawlmgr.models.hosts import Host, HostHour, RunHost
-from crawlmgr.models.nodes import Event, Node, NodeState
+from crawlmgr.models.frontier import Host, HostHour, RunHost, Url, UrlState
+from crawlmgr.models.nodes import Node, NodeState
 from crawlmgr.models.pages import Page, WarcFile
-from crawlmgr.models.reports import RunTally
-from crawlmgr.models.retention import Retention
-from crawlmgr.models.runs import ACTIVE, TRANSITIONS, Run, RunState
-from crawlmgr.models.settings_history import SettingsChange, SettingsPreset
-from crawlmgr.models.timings import Timing
-from crawlmgr.models.tokens import ApiToken, TokenRole
-from crawlmgr.models.views import ListView
+from crawlmgr.models.runs import ACTIVE, TRANSITIONS, Run, RunState, RunTally
+from crawlmgr.models.schedule import Hold, Timing
+from crawlmgr.models.upkeep import BackupPlan, Deletion, Retention, SettingsChange, SettingsPreset
 
 __all__ = [
     "ACTIVE",

@@ -1,4 +1,4 @@
-"""Tables of worker nodes, and of events for operators."""
+"""Table of worker nodes."""
 
 from __future__ import annotations
 
@@ -49,32 +49,3 @@ class Node(models.Model):
 
     def __str__(self) -> str:
         return self.label or self.name
-
-
-class Event(models.Model):
-    """A message for operators: an error, a warning or a note (`level`), with the run and host that
-    it concerns."""
-
-    class Level(models.IntegerChoices):
-        NOTE = 20, _("note")
-        WARNING = 30, _("warning")
-        ERROR = 40, _("error")
-
-    at = models.DateTimeField(_("time"), db_index=True)
-    level = models.PositiveSmallIntegerField(_("level"), choices=Level.choices)
-    code = models.CharField(_("code"), max_length=60)
-    text = models.CharField(_("text"), max_length=500, blank=True)
-    run = models.ForeignKey(
-        "crawlmgr.Run", models.CASCADE, null=True, blank=True, related_name="events"
-    )
-    host = models.ForeignKey(
-        "crawlmgr.Host", models.SET_NULL, null=True, blank=True, related_name="events"
-    )
-
-    class Meta:
-        verbose_name = _("event")
-        verbose_name_plural = _("events")
-        ordering = ("-id",)
-
-    def __str__(self) -> str:
-        return f"{self.code}: {self.text}"

@@ -1,5 +1,5 @@
 """Table of runs. A run is one execution of a crawl or other job, with its state, lease and
-counters."""
+counters, and with the counts shown in its report."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ class RunState(models.TextChoices):
 
 ACTIVE = (RunState.QUEUED, RunState.RUNNING, RunState.PAUSED)
 _AT_WORK = "SELECT id FROM crawlmgr_run %sWHERE state IN ('queued', 'running', 'paused')"
-
 TRANSITIONS: dict[str, frozenset[str]] = {
     RunState.QUEUED: frozenset(
         {RunState.RUNNING, RunState.PAUSED, RunState.STOPPED, RunState.FAILED}
@@ -149,3 +148,23 @@ class Run(models.Model):
         """True if the run is queued, running or paused; False once it has finished, failed or been
         stopped."""
         return self.state in ACTIVE
+
+
+class RunTally(models.Model):
+    """A count for the report of a run, by `what` and `name`: its responses by status code
+    ("status"; those without one by the code of the failure), its pages by content type ("type"),
+    and its seeds by outcome ("seed"). Updated in the transactions that store the responses."""
+
+    run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="tallies")
+    what = models.CharField(max_length=8)
+    name = models.CharField(max_length=100)
+    number = models.PositiveBigIntegerField(_("number"), default=0)
+    bytes = models.PositiveBigIntegerField(_("bytes"), default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "what", "name"], name="runtally_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.name}"

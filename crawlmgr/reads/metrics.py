@@ -12,9 +12,10 @@ from datetime import datetime
 from django.conf import settings
 from django.db.models import Count, Min, Q, Sum
 
+from crawlmgr.database import caches
 from crawlmgr.models import ACTIVE, Host, Run
 from crawlmgr.reads import status as status_reads
-from crawlmgr.services import memory, queue
+from crawlmgr.services import queue
 
 MAX_ALARMS = 1000
 """Most alarms that are read for counting; the web interface lists only the first few."""
@@ -42,7 +43,7 @@ def _ended() -> dict[tuple[str, ...], int]:
         .values_list("kind", "state")
         .annotate(Count("id"))
     )
-    return memory.remembered(
+    return caches.remembered(
         ENDED, ENDED_SECONDS, lambda: {(kind, state): count for kind, state, count in counted}
     )
 

@@ -13,9 +13,10 @@ from typing import Any
 
 from django.conf import settings
 
+from crawlmgr.database import caches
 from crawlmgr.models import Run, RunHost, RunTally, UrlState
 from crawlmgr.reads import waiting
-from crawlmgr.services import memory, tallies
+from crawlmgr.services import tallies
 
 MAX_HOSTS = 20
 MAX_FULL = 1000
@@ -107,7 +108,7 @@ def outcomes(run: Run) -> list[dict[str, Any]]:
     if stored is None or run.active:
         many = run.requests >= MANY
         stored = (
-            memory.remembered(f"run-outcomes-{run.pk}", COUNTED_SECONDS, count) if many else count()
+            caches.remembered(f"run-outcomes-{run.pk}", COUNTED_SECONDS, count) if many else count()
         )
     return [
         {

@@ -9,8 +9,8 @@ from typing import Any
 from django.db.models import Count, QuerySet
 from django.db.models.functions import TruncDate
 
+from crawlmgr.database.caches import once
 from crawlmgr.models import ACTIVE, Event, Page, Run, RunHost, RunState, Url, UrlState
-from crawlmgr.per_request import once
 
 ENDED = tuple(state for state in RunState if state not in ACTIVE)
 DAYS_SHOWN = 30

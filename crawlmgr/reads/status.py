@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
+from crawlmgr.database.caches import once
 from crawlmgr.models import Event, Hold, Host, Node, NodeState, Page, Run, RunState
-from crawlmgr.per_request import once
 from crawlmgr.reads.runs import all_active
 from crawlmgr.services import standing
 

@@ -29,9 +29,10 @@ from django.db import connection, models, transaction
 from django.utils.module_loading import import_string
 
 from crawlmgr import __version__, environment
+from crawlmgr.access import vault
 from crawlmgr.archive import warc_files
+from crawlmgr.database import upgrade
 from crawlmgr.models import WarcFile
-from crawlmgr.services import oldest, vault
 
 FORMAT = 1
 MANIFEST, SECRET = "manifest.json", "secret.key"
@@ -240,7 +241,7 @@ def restore(source: Path, progress: Progress) -> dict[str, Any]:
         with tarfile.open(source, "r:") as tar:
             progress("checking the backup")
             manifest = _verified(tar, source)
-            oldest.check_backup(
+            upgrade.check_backup(
                 {label: _columns(tar, label) for label in manifest["rows"]}, str(source)
             )
             places = {name: _kept_place(name) for name in manifest["kept"]}
@@ -273,7 +274,7 @@ def restore(source: Path, progress: Progress) -> dict[str, Any]:
                     _put(place, _member(tar, f"kept/{name}"))
                 manifest["unreadable"] = vault.unreadable(_member(tar, SECRET).read().decode())
                 _put(settings.DATA_DIR / SECRET, _member(tar, SECRET))
-    except oldest.TooOld as error:
+    except upgrade.TooOld as error:
         raise BackupRefused(str(error)) from error
     except (OSError, EOFError, tarfile.TarError, ValueError, KeyError, TypeError) as error:
         raise BackupRefused(f"{source} cannot be restored: {error}") from error

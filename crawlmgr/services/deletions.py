@@ -11,8 +11,8 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 
-from crawlmgr.models import Deletion
-from crawlmgr.services import events, runs
+from crawlmgr.models import Deletion, events
+from crawlmgr.services import runs
 
 UNDO = timedelta(minutes=10)
 AGAIN = timedelta(minutes=1)  # delay before the next try if the item is in use

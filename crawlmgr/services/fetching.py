@@ -14,10 +14,12 @@ from django.conf import settings as django_settings
 from django.db.models import F
 
 from crawlmgr import __version__
+from crawlmgr.access import sealed_settings
 from crawlmgr.clock import Clock
 from crawlmgr.conf import CrawlSettings
+from crawlmgr.database import sql
 from crawlmgr.models import Host
-from crawlmgr.services import hosts, sealed_settings, sql
+from crawlmgr.services import hosts
 from crawlmgr.web import robots
 from crawlmgr.web.exchange import (
     EMPTY,

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 from django.db import transaction
 from django.db.models import Count, Min
 
+from crawlmgr.database import sql
 from crawlmgr.models import Host, Run, RunHost, Url, UrlState
-from crawlmgr.services import hosts, sql
+from crawlmgr.services import hosts
 from crawlmgr.services.hosts import OwnPace
 from crawlmgr.web.politeness import LONGEST_PAUSE
 from crawlmgr.web.url import host_key, url_hash

@@ -8,9 +8,9 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from crawlmgr.models import Hold, Run, RunState
-from crawlmgr.per_request import once
-from crawlmgr.services import events, runs
+from crawlmgr.database.caches import once
+from crawlmgr.models import Hold, Run, RunState, events
+from crawlmgr.services import runs
 
 ONLY = 1
 """Primary key of the only row of `Hold`."""

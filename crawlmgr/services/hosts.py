@@ -15,8 +15,8 @@ from django.db import connection, transaction
 from django.db.models import Max, Q
 
 from crawlmgr.conf import CrawlSettings
-from crawlmgr.models import Host
-from crawlmgr.services import events, sql
+from crawlmgr.database import sql
+from crawlmgr.models import Host, events
 from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.politeness import LONGEST_PAUSE, HostState, PacePolicy, after, pace, wished
 

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from crawlmgr.models import Event
-from crawlmgr.services import events
+from crawlmgr.models import Event, events
 
 LATE = timedelta(minutes=10)  # a start that is later than this counts as missed
 MISSED = "schedule_missed"

@@ -15,8 +15,9 @@ from django.db.models import Exists, F, QuerySet
 
 from crawlmgr import __version__, environment
 from crawlmgr.clock import Clock
-from crawlmgr.models import Node, NodeState, Run, RunState
-from crawlmgr.services import events, queue, sql, standing
+from crawlmgr.database import sql
+from crawlmgr.models import Node, NodeState, Run, RunState, events
+from crawlmgr.services import queue, standing
 from crawlmgr.supervisor import alive
 
 HISTORY_MINUTES = 60

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from crawlmgr.database import sql
 from crawlmgr.models import Url, WarcFile
-from crawlmgr.services import sql
 from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.url import url_hash
 from crawlmgr.web.warc import RecordPointer

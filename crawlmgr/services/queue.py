@@ -26,7 +26,8 @@ from django_q.signals import call_hook, pre_enqueue
 from django_q.status import Stat
 from django_q.tasks import async_task
 
-from crawlmgr.services import events, task_check
+from crawlmgr.models import events
+from crawlmgr.services import task_check
 
 log = logging.getLogger("crawlmgr.queue")
 SLICE = "crawlmgr.tasks.run_slice"

@@ -16,8 +16,10 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 
-from crawlmgr.models import TRANSITIONS, Run, RunState, Url, UrlState
-from crawlmgr.services import events, queue, sealed_settings, sql, tallies, vault
+from crawlmgr.access import sealed_settings, vault
+from crawlmgr.database import sql
+from crawlmgr.models import TRANSITIONS, Run, RunState, Url, UrlState, events
+from crawlmgr.services import queue, tallies
 
 log = logging.getLogger("crawlmgr.runs")
 DISK_LOW = "disk_low"

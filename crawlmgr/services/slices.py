@@ -13,8 +13,9 @@ from django.db import transaction
 
 from crawlmgr import logs
 from crawlmgr.clock import Clock
+from crawlmgr.database import errors
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import runs, timings, trouble
+from crawlmgr.services import runs, timings
 
 log = logging.getLogger("crawlmgr.slices")
 LEASED = "leased"
@@ -68,7 +69,7 @@ def work(
             outcome = _attempt(run_id, make, holder, clock, left, lag)
         if isinstance(outcome, str):
             return outcome
-        pause = trouble.pause_seconds(outcome)
+        pause = errors.pause_seconds(outcome)
         clock.sleep(pause)
         if seconds is not None and spent + pause >= seconds:
             return RunState.RUNNING
@@ -79,7 +80,7 @@ def _attempt(
 ) -> str | int:
     """Takes the run's lease and works on the run once. Returns the run's state or LEASED or, if a
     temporary problem ended the work, the number of such endings in a row."""
-    lease = trouble.calmly(
+    lease = errors.calmly(
         lambda: runs.take(run_id, holder, clock.now(), settings.LEASE_SECONDS, lag), clock
     )
     if lease is None:
@@ -113,18 +114,18 @@ def _ended_by(error: Exception, lease: runs.Lease, found: Work | None, clock: Cl
     problem or a full disk. Returns LEASED if another worker holds the run. If the disk is full,
     returns the run's state (PAUSED), or NO_ROOM if even that could not be stored. After a temporary
     problem, returns the number of such problems in a row."""
-    trouble.let_go()
-    text = trouble.one_line(error)
+    errors.let_go()
+    text = errors.one_line(error)
     try:
-        if not trouble.calmly(lambda: runs.holds(lease), clock):
+        if not errors.calmly(lambda: runs.holds(lease), clock):
             # another worker has taken over the run: this worker's write conflicted with one of that
             # worker and was rolled back
             log.warning("another worker now holds the run: %s", text, extra={"event": "lease_lost"})
             return LEASED
-        if trouble.full(error):
+        if errors.full(error):
             return _no_room(lease, text, clock)
-        if trouble.passing(error):
-            times = trouble.calmly(lambda: runs.strained(lease, text, clock.now()), clock)
+        if errors.passing(error):
+            times = errors.calmly(lambda: runs.strained(lease, text, clock.now()), clock)
             log.info(text, extra={"event": "work_done_again", "times": times})
             if times:
                 return times
@@ -143,7 +144,7 @@ def _broke(lease: runs.Lease, text: str, found: Work | None, clock: Clock) -> No
             if runs.broke(lease, text, clock.now()) and found is not None:
                 found.failed(clock.now())
 
-    trouble.calmly(store, clock)
+    errors.calmly(store, clock)
 
 
 def _no_room(lease: runs.Lease, text: str, clock: Clock) -> str:
@@ -156,7 +157,7 @@ def _no_room(lease: runs.Lease, text: str, clock: Clock) -> str:
     except runs.LeaseLost:
         raise
     except Exception as error:
-        if not trouble.full(error):
+        if not errors.full(error):
             raise
         return NO_ROOM
     return RunState.PAUSED

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db.models import Count
 
+from crawlmgr.database import sql
 from crawlmgr.models import Run, Url, UrlState
-from crawlmgr.services import sql
 from crawlmgr.web.exchange import FetchResponse
 
 STATUS, TYPE, SEED = "status", "type", "seed"

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.management import database
+from crawlmgr.database import upgrade
 from crawlmgr.management.base import Result, table
 from deepweb import clustering
 from deepweb.services import clusters
@@ -42,7 +42,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> Result:
-    database.ready()
+    upgrade.ready()
     k: int | None = None
     if options["k"] != "auto":
         if not options["k"].isdecimal() or int(options["k"]) < 1:

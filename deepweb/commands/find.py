@@ -7,7 +7,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.management import database, foreground
+from crawlmgr.database import upgrade
+from crawlmgr.management import foreground
 from crawlmgr.management.arguments import add_web_arguments
 from crawlmgr.management.base import Result, table
 from crawlmgr.models import Run, Url
@@ -33,7 +34,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> Result:
-    database.ready()
+    upgrade.ready()
     settings = foreground.web_settings(options, options["urls"])
     run = look(
         options["urls"], options["depth"], options["pages"], settings, by_nodes=options["by_nodes"]

@@ -10,7 +10,8 @@ from django.db.models import Q
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.conf import CrawlSettings
-from crawlmgr.management import database, foreground
+from crawlmgr.database import upgrade
+from crawlmgr.management import foreground
 from crawlmgr.management.base import Result, table
 from crawlmgr.models import Run
 from deepweb.commands import find
@@ -20,7 +21,7 @@ from deepweb.services.harvest_options import HarvestOptions
 
 
 def run(options: dict[str, Any]) -> Result:
-    database.ready()
+    upgrade.ready()
     harvest_options = _harvest_options(options)
     chosen = _chosen(options)
     settings = foreground.web_settings(

@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db import transaction
 
-from crawlmgr.models import Timing
-from crawlmgr.services import due, events, recurring, timings
+from crawlmgr.models import Timing, events
+from crawlmgr.services import due, recurring, timings
 from deepweb.models import Form, Harvest
 from deepweb.services import harvests
 

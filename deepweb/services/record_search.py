@@ -8,7 +8,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import QuerySet
 
-from crawlmgr.services import sql
+from crawlmgr.database import sql
 from deepweb.models import Record
 
 MAX_WORDS = 8

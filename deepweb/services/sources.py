@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 
 from django.db import transaction
 
+from crawlmgr.access import sealed_settings
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Run
-from crawlmgr.services import runs, sealed_settings
+from crawlmgr.services import runs
 from crawlmgr.web.url import UrlError, canonical, url_hash
 from deepweb.models import Source
 from deepweb.services import removals

@@ -20,7 +20,7 @@ from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Choice, Column, Rows, Table
 from crawlmgr.admin.tree import address
 from crawlmgr.admin.views import admin_view, number, page
-from crawlmgr.reads.paging import Order
+from crawlmgr.database.paging import Order
 from focused import reads
 from focused.admin import charts, titles
 from focused.admin.runs import find as find_run

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.management import database
+from crawlmgr.database import upgrade
 from crawlmgr.management.base import Result, say
 from focused.files import ONTOLOGY_SUFFIXES, read_named_documents, read_ontology, topic_from_files
 from focused.ontology import MAX_CONCEPTS, Ontology
@@ -47,7 +47,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> Result:
-    database.ready()
+    upgrade.ready()
     try:
         read_keywords(options["keywords"])
         if options["ontology"] and options["ontology"].suffix.lower() not in ONTOLOGY_SUFFIXES:

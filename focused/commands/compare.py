@@ -11,8 +11,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from crawlmgr.database import upgrade
 from crawlmgr.exports.formats import safe_cell
-from crawlmgr.management import database
 from crawlmgr.management.base import Result, missing_parts, say, table
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
@@ -107,7 +107,7 @@ def _entry(text: str, further: dict[str, str]) -> Entry:
 
 def _topic(options: dict[str, Any]) -> Topic:
     if options["seeds"] is None:
-        database.ready()
+        upgrade.ready()
         stored = StoredTopic.objects.filter(name=options["name"]).first()
         if stored is None:
             raise ValueError(

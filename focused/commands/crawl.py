@@ -11,7 +11,8 @@ from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.conf import CrawlSettings
-from crawlmgr.management import database, foreground
+from crawlmgr.database import upgrade
+from crawlmgr.management import foreground
 from crawlmgr.management.arguments import add_web_arguments
 from crawlmgr.management.base import Result
 from crawlmgr.models import Run
@@ -78,7 +79,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> Result:
-    database.ready()
+    upgrade.ready()
     began = time.monotonic()
     run = foreground.work(_begin(options), options["name"], by_nodes=options["by_nodes"])
     row = TopicRun.objects.get(pk=run.pk)

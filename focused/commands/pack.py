@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 
 from crawlmgr.archive import archive
 from crawlmgr.clock import SYSTEM
-from crawlmgr.management import database
+from crawlmgr.database import upgrade
 from crawlmgr.management.base import Result, missing_parts, say, table
 from crawlmgr.models import Run
 from crawlmgr.text.tokens import Tokenizer
@@ -90,7 +90,7 @@ def _files(options: dict[str, Any], folder: Path) -> list[Path]:
     is in the archive."""
     if options["run"] is None:
         return list(options["archive"])
-    database.ready()
+    upgrade.ready()
     if not Run.objects.filter(pk=options["run"]).exists():
         raise ValueError(f"there is no run {options['run']}")
     target = folder / "pages.warc.gz"

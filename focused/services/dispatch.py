@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db import transaction
 
-from crawlmgr.models import Run, Timing
-from crawlmgr.services import due, events, recurring, timings
+from crawlmgr.models import Run, Timing, events
+from crawlmgr.services import due, recurring, timings
 from focused.models import Topic
 from focused.services import topics
 

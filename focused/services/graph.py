@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import connection
 
-from crawlmgr.services import sql
+from crawlmgr.database import sql
 from crawlmgr.web.url import host_key, url_hash
 from focused.graph import LOOKED_AT, Node, OutLink, State
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from django.db import transaction
 
-from crawlmgr.services import memory
+from crawlmgr.database import caches
 from focused.judge import Feedback, Rows
 from focused.models import TopicPage, TopicRun
 from focused.pages import hashed
@@ -122,7 +122,7 @@ def shown(run: TopicRun, marked: bool, most: int) -> Shown:
     newest = fetched.order_by("-number").values_list("pk", flat=True).first()
     state = json.dumps([run.pk, newest, sorted(marks.items()), run.definition], sort_keys=True)
     key = f"verdict-{hashlib.sha256(state.encode()).hexdigest()}"
-    judged, counts = memory.remembered(key, KEPT_SECONDS, lambda: _summary(verdict(run)))
+    judged, counts = caches.remembered(key, KEPT_SECONDS, lambda: _summary(verdict(run)))
     chosen = [(pk, score) for pk, score in judged if (pk in marks) == marked][:most]
     pages = TopicPage.objects.in_bulk([pk for pk, _worth in chosen])
     return Shown([Judged(pages[pk], score) for pk, score in chosen if pk in pages], *counts)

@@ -17,7 +17,8 @@ import deflate
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from crawlmgr.services import events, sql
+from crawlmgr.database import sql
+from crawlmgr.models import events
 from crawlmgr.web.traps import counter_shape
 from crawlmgr.web.url import url_hash
 from focused.canonical import given, same_page

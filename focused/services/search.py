@@ -13,8 +13,8 @@ from typing import NamedTuple
 from django.db import connection
 from django.db.models import QuerySet
 
-from crawlmgr.services import sql
-from crawlmgr.services.walking import in_parts
+from crawlmgr.database import sql
+from crawlmgr.database.sql import in_parts
 from crawlmgr.text.tokens import Tokenizer
 from focused.models import TopicPage, TopicRun
 from focused.services.pages import Arrival

@@ -17,10 +17,10 @@ from django.utils.module_loading import import_string
 
 from crawlmgr.archive import archive
 from crawlmgr.conf import CrawlSettings
+from crawlmgr.database.sql import in_parts
 from crawlmgr.engine import Interrupted
 from crawlmgr.models import Page as StoredPage
 from crawlmgr.models import Run, Url, UrlState
-from crawlmgr.services.walking import in_parts
 from crawlmgr.text.tfidf import Idf
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.traps import Counters

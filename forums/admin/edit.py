@@ -14,9 +14,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from crawlmgr.access import sealed_settings
 from crawlmgr.admin.views import OPEN_PRIVATE, admin_view, back, numbers, opens_nothing, page
 from crawlmgr.conf import CrawlSettings
-from crawlmgr.services import sealed_settings
 from crawlmgr.web.url import canonical, host_key
 from forums import reads
 from forums.admin import tabs

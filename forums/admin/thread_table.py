@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from crawlmgr.admin import narrowing, tables, tags
 from crawlmgr.admin.tables import Choice, Column, Rows, Table, falling
 from crawlmgr.admin.tree import address
-from crawlmgr.reads.paging import Order
+from crawlmgr.database.paging import Order
 from forums.models import Post, Site, Thread
 
 # a search for words in title and author covers the newest threads of a list up to this number, no

@@ -26,7 +26,7 @@ from django.utils.translation import gettext_lazy
 from crawlmgr.admin.charts import COLOURS, NEW, Chart, Series, chart
 from crawlmgr.admin.tags import duration
 from crawlmgr.admin.views import Trail, admin_view, back, page, post_view
-from crawlmgr.services import memory
+from crawlmgr.database import caches
 from forums import tuning
 from forums.admin import policies, tabs
 from forums.admin.simulations import BINS
@@ -601,7 +601,7 @@ def _replayed(request: HttpRequest, plan: Plan, known: reads.Known, pk: int, now
     ]
     text = json.dumps([pk, settings, weights, f"{now:%Y%m%d%H}"])
     key = f"forum-replay-{hashlib.sha256(text.encode()).hexdigest()}"
-    found = memory.remembered(key, REPLAY_SECONDS, lambda: _replay(plan, known, now))
+    found = caches.remembered(key, REPLAY_SECONDS, lambda: _replay(plan, known, now))
     if not found["problem"]:  # names are not cached: the next user may read another language
         rows = [{**row, "name": policies.name(str(row["policy"]))} for row in found["rows"]]
         found = {**found, "rows": rows, "compared": _compared(found)}

@@ -7,7 +7,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.management import database, foreground
+from crawlmgr.database import upgrade
+from crawlmgr.management import foreground
 from crawlmgr.management.arguments import add_web_arguments
 from crawlmgr.management.base import PARTLY, Result, table
 from crawlmgr.models import Run
@@ -26,7 +27,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> Result:
-    database.ready()
+    upgrade.ready()
     settings = foreground.web_settings(options, [options["url"]])
     try:
         run = _begin(options, settings)

@@ -11,7 +11,8 @@ from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.conf import CrawlSettings
-from crawlmgr.management import database, foreground
+from crawlmgr.database import upgrade
+from crawlmgr.management import foreground
 from crawlmgr.management.base import Missing, Result, table
 from crawlmgr.models import Run
 from forums.commands.site_numbers import no_site
@@ -21,7 +22,7 @@ from forums.services import sites
 
 
 def run(options: dict[str, Any]) -> Result:
-    database.ready()
+    upgrade.ready()
     began = time.monotonic()
     try:
         run = _begin(options)

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.management import database
+from crawlmgr.database import upgrade
 from crawlmgr.management.base import Result, say, table
 from forums.commands.site_numbers import no_site
 from forums.models import Basis, BoardDay, Plan, PlanDay, Policy, Site
@@ -56,7 +56,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> Result:
-    database.ready()
+    upgrade.ready()
     now = SYSTEM.now()
     names = ("policy", "visits_per_day", "theta", "history_days")
     values = {name: options[name] for name in names if options[name] is not None}

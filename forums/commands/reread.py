@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.management import database, foreground
+from crawlmgr.database import upgrade
+from crawlmgr.management import foreground
 from crawlmgr.management.base import Result
 from crawlmgr.models import Run
 from forums.commands.site_numbers import no_site
@@ -19,7 +20,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> Result:
-    database.ready()
+    upgrade.ready()
     site = Site.objects.filter(pk=options["site"]).first()
     if site is None:
         raise no_site(options["site"])

@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.db.models import Case, Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum, When
 
+from crawlmgr.database.paging import ListPage, Order, fetch_page
 from crawlmgr.models import Run, RunState
 from crawlmgr.reads import runs as run_reads
-from crawlmgr.reads.paging import ListPage, Order, fetch_page
 from crawlmgr.reads.status import all_paused
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
 from forums.reads import upcoming

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import Count
 
-from crawlmgr.reads.paging import ListPage, fetch_page
+from crawlmgr.database.paging import ListPage, fetch_page
 from forums.models import EventLog, Simulation
 
 LOGS_SHOWN = 100

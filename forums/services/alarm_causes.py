@@ -10,8 +10,8 @@ from math import inf
 from django.db.models import Count, Min, Q
 from django.utils.translation import gettext_noop
 
-from crawlmgr.services.alarm_causes import Cause, dropped
-from crawlmgr.services.memory import remembered
+from crawlmgr.alarms.causes import Cause, dropped
+from crawlmgr.database.caches import remembered
 from forums.models import Board, Doubt, Site
 from forums.reads import delays
 from forums.services import plans

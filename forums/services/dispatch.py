@@ -11,8 +11,8 @@ import numpy as np
 from django.db import transaction
 from django.db.models import Min, Q
 
-from crawlmgr.models import Run, Timing
-from crawlmgr.services import events, runs
+from crawlmgr.models import Run, Timing, events
+from crawlmgr.services import runs
 from forums.models import (
     Basis,
     Board,

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from crawlmgr.access import vault
 from crawlmgr.archive import archive
-from crawlmgr.models import Page, Run, Url
-from crawlmgr.services import events, vault
+from crawlmgr.models import Page, Run, Url, events
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.document.forms import submission
 from crawlmgr.web.exchange import FetchRequest, FetchResponse, Hop

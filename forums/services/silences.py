@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Max, Q
 
-from crawlmgr.services import events
+from crawlmgr.models import events
 from forums.models import Site
 from forums.reads import silences
 from forums.silence import Drop

@@ -13,9 +13,10 @@ from django.conf import settings as conf
 from django.db import transaction
 from django.db.models import Q
 
+from crawlmgr.access import sealed_settings, vault
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Page, Run
-from crawlmgr.services import hosts, runs, sealed_settings, vault
+from crawlmgr.services import hosts, runs
 from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from forums.discovery import Explorer
 from forums.models import DEFAULT_INTERVAL_SECONDS, Board, Site

@@ -11,8 +11,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Max
 
-from crawlmgr.models import Event
-from crawlmgr.services import events
+from crawlmgr.models import Event, events
 from crawlmgr.web.budget import OVER_BUDGET
 from forums.discovery import SiteModel
 from forums.models import Origin, Site, StructureVersion

@@ -12,8 +12,7 @@ from django.db.models import F
 
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Stored
-from crawlmgr.models import Run, Url, UrlState
-from crawlmgr.services import events
+from crawlmgr.models import Run, Url, UrlState, events
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.url import url_hash

@@ -12,12 +12,12 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import translation
 
-from crawlmgr.admin.tokens import operations
+from crawlmgr.access import tokens
+from crawlmgr.access.desk import operations
 from crawlmgr.api import shared
 from crawlmgr.api.base import api, limit
 from crawlmgr.exports import exports
 from crawlmgr.models import ApiToken, Event, Run, RunState
-from crawlmgr.services import tokens
 from forums.models import Plan, Post
 from tests.crawlmgr.admin.rows import user, world
 

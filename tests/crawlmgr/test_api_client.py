@@ -14,9 +14,10 @@ import pytest
 from django.test import Client
 
 from crawlmgr import engine
+from crawlmgr.access import tokens
 from crawlmgr.api.base import api
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import hosts, tokens
+from crawlmgr.services import hosts
 from forums.models import Post
 from tests.site.forum import ForumServer, LocalForum
 

@@ -17,8 +17,8 @@ from crawlmgr import engine
 from crawlmgr.clock import ManualClock
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.crawling import Stored
-from crawlmgr.models import Event, Run, RunState, Url
-from crawlmgr.services import events, frontier, runs
+from crawlmgr.models import Event, Run, RunState, Url, events
+from crawlmgr.services import frontier, runs
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web import window
 from crawlmgr.web.exchange import FetchRequest, FetchResponse

@@ -30,11 +30,15 @@ SINGLE = {
     "crawlmgr.storing": ENGINE,
     "crawlmgr.jobs": ENGINE,
     "crawlmgr": PURE,
+    "crawlmgr.access.login": ADMIN,
+    "crawlmgr.access.roles": ADMIN,
+    "crawlmgr.access.sessions": ADMIN,
+    "crawlmgr.alarms.delivery": PURE,
     "crawlmgr.services": SERVICES,
 }
 # Folders of `crawlmgr` that hold what belongs to one noun: its services and reads, and in these
 # modules its views.
-NOUNS = {"archive", "exports"}
+NOUNS = {"access", "alarms", "archive", "database", "exports"}
 VIEWS = {"desk", "downloads"}
 # Settings, app configurations and checks: Django loads them itself; modules of every layer but PURE
 # may import them.
@@ -60,7 +64,7 @@ SOCKET_MODULES = {
 }
 SOCKET_LIBRARIES = {"requests", "urllib3", "httpx", "aiohttp"}
 OPENS_SOCKETS = {
-    "crawlmgr.web.deliver",
+    "crawlmgr.alarms.delivery",
     "crawlmgr.web.direct",
     "crawlmgr.web.fetch",
     "crawlmgr.web.wire",

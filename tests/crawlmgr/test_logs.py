@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlmgr import logs
-from crawlmgr.services import vault
+from crawlmgr.access import vault
 from crawlmgr.services.fetching import log_answer
 from crawlmgr.web.exchange import FetchResponse
 from tests.serving import ROOT, manage

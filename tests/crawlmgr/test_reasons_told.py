@@ -24,11 +24,13 @@ from django.db import OperationalError, connection, transaction
 from django.test import Client
 
 from crawlmgr import engine
+from crawlmgr.access import tokens
 from crawlmgr.archive import archive
 from crawlmgr.clock import SYSTEM
+from crawlmgr.database import errors
 from crawlmgr.management import foreground, supervision
 from crawlmgr.models import Hold, Host, Run, RunState, Url, UrlState
-from crawlmgr.services import dispatch, runs, slices, tokens, trouble
+from crawlmgr.services import dispatch, runs, slices
 from crawlmgr.web.warc import WarcWriter
 from crawlmgr.web.wire import describe
 from tests.crawlmgr.test_in_flight import Plain, begun, sites
@@ -317,7 +319,7 @@ def test_a_lock_inside_a_transaction_is_not_waited_for() -> None:
     if connection.vendor != "sqlite":
         pytest.skip("of SQLite")
     with pytest.raises(OperationalError), transaction.atomic():
-        trouble.patiently(locked, "SELECT 1", (), False, {})
+        errors.patiently(locked, "SELECT 1", (), False, {})
     assert len(calls) == 1
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from crawlmgr.access import sealed_settings
 from crawlmgr.models import Event, Run
-from crawlmgr.services import hosts, sealed_settings
+from crawlmgr.services import hosts
 from forums.discovery import SiteModel
 from forums.discovery.model import Layout, PageNumbering
 from forums.models import Board, Origin, Site, StructureVersion

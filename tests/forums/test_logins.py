@@ -10,9 +10,10 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
+from crawlmgr.access import vault
 from crawlmgr.archive import archive
 from crawlmgr.models import Event, Host, Page, Run, Url, WarcFile
-from crawlmgr.services import hosts, vault
+from crawlmgr.services import hosts
 from forums.models import LoginState, Site, SiteLogin, Thread, Visit
 from forums.services import logins
 from tests.crawlmgr.admin.rows import user

@@ -10,9 +10,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from crawlmgr.access import tokens
 from crawlmgr.models import Event, Run
 from crawlmgr.reads import status
-from crawlmgr.services import holds, tokens
+from crawlmgr.services import holds
 from forums import reads
 from forums.models import Board, Site, Visit
 from forums.reads import today

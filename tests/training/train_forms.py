@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 import deepweb
-from crawlmgr.management import database
+from crawlmgr.database import upgrade
 from crawlmgr.management.base import Result, say, table
 from deepweb.form_types import FormType
 from deepweb.jsonl import LinesError
@@ -32,7 +32,7 @@ def run(options: dict[str, Any]) -> Result:
     try:
         examples = read_examples(options["file"])
         if options["corrected"]:
-            database.ready()
+            upgrade.ready()
             examples += corrected_examples()
         more = [example for file in options["more"] for example in read_examples(file)]
         learned, rules = measure(

@@ -17,6 +17,7 @@ import sys
 import tempfile
 from contextlib import redirect_stderr, redirect_stdout
 from datetime import date, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -76,11 +77,16 @@ def _plain(value: Any) -> Any:
     return value.total_seconds() if isinstance(value, timedelta) else value
 
 
+def _module(*names: str) -> Any:
+    """Returns the first of these modules that this version has: the last name is of v0.1.0."""
+    name = next(name for name in names if Path(*name.split(".")).with_suffix(".py").exists())
+    return import_module(name)
+
+
 def exports() -> dict[str, Any]:
     """Columns, number of rows and digest of each table as CSV and JSON. The columns are those named
     by the environment variable `COLUMNS_OF` (JSON), because later versions may add some."""
-    from crawlmgr.exports.exports import tables
-
+    tables = _module("crawlmgr.exports.exports", "crawlmgr.services.exports").tables
     columns = json.loads(os.environ.get("COLUMNS_OF", "{}"))
     told = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -100,11 +106,14 @@ def exports() -> dict[str, Any]:
 def secrets() -> dict[str, Any]:
     """What is stored encrypted, decrypted."""
     from crawlmgr.models import AlarmChannel
-    from crawlmgr.services import sealed_settings, vault
     from deepweb.models import Source
     from focused.models import Topic
     from forums.models import Site, SiteLogin
 
+    sealed_settings, vault = (
+        _module(f"crawlmgr.access.{name}", f"crawlmgr.services.{name}")
+        for name in ("sealed_settings", "vault")
+    )
     settings = {
         "forums": [one.settings for one in Site.objects.order_by("pk")],
         "topics": [one.settings for one in Topic.objects.order_by("pk")],
@@ -124,8 +133,7 @@ def access(at: datetime) -> dict[str, Any]:
     """Who gets in: users with their password, roles and permissions, and the API token."""
     from django.contrib.auth import get_user_model
 
-    from crawlmgr.services import tokens
-
+    tokens = _module("crawlmgr.access.tokens", "crawlmgr.services.tokens")
     users = get_user_model().objects.order_by("pk")
     token = tokens.find(os.environ["API_TOKEN"], at)
     return {

@@ -31,9 +31,9 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from crawlmgr.management import database
-from crawlmgr.services import backup, oldest
-from crawlmgr.services.oldest import OURS
+from crawlmgr.database import upgrade
+from crawlmgr.database.upgrade import OURS
+from crawlmgr.services import backup
 from tests.serving import ROOT, Serve, manage
 
 V010 = Path(__file__).parent / "v0.1.0"
@@ -279,9 +279,9 @@ def test_one_app_of_before_is_enough(db: None, app: str) -> None:
     recorder = MigrationRecorder(connection)
     for row in recorder.migration_qs.filter(app=app):
         recorder.record_unapplied(app, row.name)
-    oldest.check_database()  # interrupted before this app's first migration: nothing is older
+    upgrade.check_database()  # interrupted before this app's first migration: nothing is older
     recorder.record_applied(app, "0001_initial")
-    for start in (database.ready, database.ready_for_nodes, lambda: call_command("migrate")):
+    for start in (upgrade.ready, upgrade.ready_for_nodes, lambda: call_command("migrate")):
         with pytest.raises(CommandError, match=f"^The database is {TOO_OLD}"):
             start()
 

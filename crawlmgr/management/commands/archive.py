@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from crawlmgr.archive import archive, offload
 from crawlmgr.clock import SYSTEM
-from crawlmgr.management import database
+from crawlmgr.database import upgrade
 from crawlmgr.management.base import (
     Result,
     Subcommand,
@@ -45,7 +45,7 @@ class Import(Subcommand):
         parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
 
     def run(self, options: dict[str, Any]) -> Result:
-        database.ready()
+        upgrade.ready()
         done: list[dict[str, Any]] = []
         refused: list[str] = []
         lines: list[str] = []
@@ -77,7 +77,7 @@ class Export(Subcommand):
         parser.add_argument("--out", type=Path, required=True, metavar="FILE.warc.gz")
 
     def run(self, options: dict[str, Any]) -> Result:
-        database.ready()
+        upgrade.ready()
         if not Run.objects.filter(pk=options["run"]).exists():
             raise CommandError(f"There is no run {options['run']}.")
         try:
@@ -107,7 +107,7 @@ class Check(Subcommand):
         )
 
     def run(self, options: dict[str, Any]) -> Result:
-        database.ready()
+        upgrade.ready()
         report = archive.check(quick=options["quick"])
         rows = [
             (f["file"], f["records"], f["pages"], f["problem"] or "ok") for f in report["files"]
@@ -129,7 +129,7 @@ class Move(Subcommand):
     help = "move closed WARC files of this machine into the object store"
 
     def run(self, options: dict[str, Any]) -> Result:
-        database.ready()
+        upgrade.ready()
         if not settings.ARCHIVE_STORE:
             raise CommandError(
                 "No store is set: name one with CRAWLMGR_ARCHIVE_STORE=s3://bucket/folder."

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.management import database
+from crawlmgr.database import upgrade
 from crawlmgr.management.base import say, write_json
 from crawlmgr.services import backup
 
@@ -31,7 +31,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        database.ready()
+        upgrade.ready()
         try:
             made = backup.write(options["file"].absolute(), SYSTEM.now(), say)
         except backup.BackupRefused as refused:

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.management import database
+from crawlmgr.database import upgrade
 from crawlmgr.management.base import table, write_json
 from crawlmgr.services import backups, runs
 
@@ -39,7 +39,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        database.ready()
+        upgrade.ready()
         now, every, keep = SYSTEM.now(), options["every"], options["keep"]
         try:
             if every is not None or keep is not None:

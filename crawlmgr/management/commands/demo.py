@@ -18,12 +18,12 @@ from django.urls import reverse
 from django.utils.module_loading import import_string
 
 from crawlmgr.clock import SYSTEM
+from crawlmgr.database import upgrade
 from crawlmgr.demo.database import Database
 from crawlmgr.demo.forum import Forum
 from crawlmgr.demo.forum_pages import ForumPages
 from crawlmgr.demo.site import Pages, Website
 from crawlmgr.demo.topic_web import TopicWeb
-from crawlmgr.management import database
 from crawlmgr.management.base import Stopped, say, write_json
 from crawlmgr.management.commands.serve import served_at
 from crawlmgr.management.demonstration import CLOCK, Part, Served, own_runs
@@ -61,7 +61,7 @@ class Command(BaseCommand):
         run_system_checks()
         with only_one("demo"), _signals():
             try:
-                database.ready()
+                upgrade.ready()
                 parts: dict[str, Part] = {
                     name: import_string(dotted)() for name, dotted in settings.DEMOS.items()
                 }

@@ -11,8 +11,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from crawlmgr.clock import SYSTEM
+from crawlmgr.database import upgrade
 from crawlmgr.exports import exports, formats, partitions
-from crawlmgr.management import database
 from crawlmgr.management.arguments import key, moment, names
 from crawlmgr.management.base import say, write_json
 
@@ -53,7 +53,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        database.ready()
+        upgrade.ready()
         exports.spare_memory()
         name, fmt = options["table"], options["format"]
         chosen = exports.Filter(options["site"], options["run"], options["since"])

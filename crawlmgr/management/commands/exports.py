@@ -8,9 +8,10 @@ from django.core.management.base import CommandError
 from django.urls import reverse
 
 from crawlmgr.clock import SYSTEM
+from crawlmgr.database import upgrade
 from crawlmgr.exports import exports, saved_exports, writers
 from crawlmgr.installation import extras
-from crawlmgr.management import database, foreground
+from crawlmgr.management import foreground
 from crawlmgr.management.arguments import key, moment, names
 from crawlmgr.management.base import Result, Subcommand, SubcommandCommand, table
 from crawlmgr.models import Every, Export
@@ -66,7 +67,7 @@ class Add(Subcommand):
         )
 
     def run(self, options: dict[str, Any]) -> Result:
-        database.ready()
+        upgrade.ready()
         if extra := writers.lacking(options["format"]):
             raise extras.Missing(extra)
         now = SYSTEM.now()
@@ -101,7 +102,7 @@ class List(Subcommand):
     help = "list the saved exports with their files"
 
     def run(self, options: dict[str, Any]) -> Result:
-        database.ready()
+        upgrade.ready()
         found = [saved_exports.document(export) for export in Export.objects.order_by("pk")]
         newest = [one["files"][0]["name"] if one["files"] else None for one in found]
         names = ("id", "name", "table", "format", "every_hours")
@@ -123,7 +124,7 @@ class Write(Subcommand):
         parser.add_argument("export", type=key, help="its number")
 
     def run(self, options: dict[str, Any]) -> Result:
-        database.ready()
+        upgrade.ready()
         export = find(options["export"])
         try:
             written = saved_exports.start(export, now=SYSTEM.now(), start=False)
@@ -148,7 +149,7 @@ class Address(Subcommand):
         parser.add_argument("--close", action="store_true", help="withdraw the address")
 
     def run(self, options: dict[str, Any]) -> Result:
-        database.ready()
+        upgrade.ready()
         export = find(options["export"])
         if options["close"]:
             saved_exports.close_address(export, SYSTEM.now())
@@ -169,7 +170,7 @@ class Remove(Subcommand):
         parser.add_argument("export", type=key, help="its number")
 
     def run(self, options: dict[str, Any]) -> Result:
-        database.ready()
+        upgrade.ready()
         export = find(options["export"])
         try:
             saved_exports.remove(export, SYSTEM.now())

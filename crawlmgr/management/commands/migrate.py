@@ -7,10 +7,10 @@ from typing import Any
 
 from django.core.management.commands import migrate
 
-from crawlmgr.management import database
+from crawlmgr.database import upgrade
 
 
 class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
-        database.refuse_too_old()
+        upgrade.refuse_too_old()
         super().handle(*args, **options)

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error as DatabaseProblem
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.management import database
+from crawlmgr.database import upgrade
 from crawlmgr.management.base import say, table, write_json
 from crawlmgr.management.supervision import (
     cluster,
@@ -95,7 +95,7 @@ class Command(BaseCommand):
             )
         try:
             if options["action"] == "list":
-                database.ready_for_nodes()
+                upgrade.ready_for_nodes()
                 self._list(options["json"])
             elif options["node"]:
                 self._request(options["node"], STATES[options["action"]])
@@ -108,7 +108,7 @@ class Command(BaseCommand):
 
     def _work(self, name: str, queues: list[str]) -> None:
         own = [name] if len(queues) == 1 else [f"{name}-{one}" for one in queues]
-        database.ready_for_nodes()
+        upgrade.ready_for_nodes()
         in_subprocess(run_system_checks)
         with only_one(f"node-{name}"):
             try:

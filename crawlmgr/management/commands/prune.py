@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.management import database
+from crawlmgr.database import upgrade
 from crawlmgr.management.base import table, write_json
 from crawlmgr.services import pruning
 
@@ -31,7 +31,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        database.ready()
+        upgrade.ready()
         now = SYSTEM.now()
         kinds = [
             {name: value for name, value in one._asdict().items() if name != "more"}

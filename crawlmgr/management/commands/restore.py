@@ -7,10 +7,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from crawlmgr.management import database
+from crawlmgr.access import vault
+from crawlmgr.database import upgrade
 from crawlmgr.management.base import PARTLY, say, write_json
 from crawlmgr.management.supervision import only_one
-from crawlmgr.services import backup, vault
+from crawlmgr.services import backup
 
 
 class Command(BaseCommand):
@@ -28,7 +29,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         with only_one("serve"):
-            database.ready()
+            upgrade.ready()
             try:
                 manifest = backup.restore(options["file"], say)
             except backup.BackupRefused as refused:

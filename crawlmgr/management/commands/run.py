@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.management import database
+from crawlmgr.database import upgrade
 from crawlmgr.management.arguments import key
 from crawlmgr.management.base import Imported, Result, Subcommand, SubcommandCommand, table
 from crawlmgr.models import Run
@@ -71,7 +71,7 @@ class List(Subcommand):
         )
 
     def run(self, options: dict[str, Any]) -> Result:
-        database.ready()
+        upgrade.ready()
         now = SYSTEM.now()
         rows = [_row(one, now) for one in [*runs.active(), *runs.ended(options["ended"])]]
         return Result(
@@ -93,7 +93,7 @@ class Report(Imported):
         parser.add_argument("run", type=key, help="its number")
 
     def run(self, options: dict[str, Any]) -> Result:
-        database.ready()
+        upgrade.ready()
         found = Run.objects.filter(pk=options["run"]).first()
         if found is None:
             raise CommandError(f"there is no run {options['run']}")

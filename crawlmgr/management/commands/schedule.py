@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from django.utils.module_loading import import_string
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.management import database
+from crawlmgr.database import upgrade
 from crawlmgr.management.arguments import key
 from crawlmgr.management.base import Result, Subcommand, SubcommandCommand, table
 from crawlmgr.services import holds, recurring, timings
@@ -27,7 +27,7 @@ class List(Subcommand):
     help = "list all scheduled items: interval, next start, working hours"
 
     def run(self, options: dict[str, Any]) -> Result:
-        database.ready()
+        upgrade.ready()
         found = recurring.documents(SYSTEM.now(), MAX_ITEMS)
         header = ("kind", "target", "name", "every (s)", "next", "hours")
         columns = ("kind", "target", "name", "interval_seconds", "next", "hours")
@@ -59,7 +59,7 @@ class Hours(Subcommand):
         )
 
     def run(self, options: dict[str, Any]) -> Result:
-        database.ready()
+        upgrade.ready()
         kind, target, now = options["kind"], options["target"], SYSTEM.now()
         given = {"hours": options["hours"], "timezone": options["timezone"]}
         given["jitter_seconds"] = None if options["jitter"] is None else 60 * options["jitter"]
@@ -93,7 +93,7 @@ class Every(Subcommand):
         parser.add_argument("hours", type=int, help="hours between two starts; 0: only on request")
 
     def run(self, options: dict[str, Any]) -> Result:
-        database.ready()
+        upgrade.ready()
         kind, target, hours = options["kind"], options["target"], options["hours"]
         try:
             import_string(settings.REPEATED[kind])(target, hours * 3600 or None, SYSTEM.now())
@@ -113,7 +113,7 @@ class Pause(Subcommand):
         parser.add_argument("--off", action="store_true", help="resume all crawling")
 
     def run(self, options: dict[str, Any]) -> Result:
-        database.ready()
+        upgrade.ready()
         number = (holds.resume_all if options["off"] else holds.pause_all)(SYSTEM.now())
         return Result(
             {"paused": not options["off"], "runs": number},

@@ -19,7 +19,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error as DatabaseProblem
 
 from crawlmgr import environment
-from crawlmgr.management import database
+from crawlmgr.access import vault
+from crawlmgr.database import upgrade
 from crawlmgr.management.base import say
 from crawlmgr.management.supervision import (
     PROGRAM,
@@ -30,7 +31,7 @@ from crawlmgr.management.supervision import (
     run_system_checks,
     supervise,
 )
-from crawlmgr.services import demonstration, nodes, queue, vault
+from crawlmgr.services import demonstration, nodes, queue
 from crawlmgr.supervisor import Asker, Child, listen
 
 ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
@@ -123,7 +124,7 @@ class Command(BaseCommand):
         """Creates tables, static files, schedules and the first administrator; returns a line that
         tells how to log in."""
         try:
-            database.migrate()
+            upgrade.migrate()
             call_command("collectstatic", interactive=False, verbosity=0)
             queue.make_schedules()
             if names := vault.unreadable():

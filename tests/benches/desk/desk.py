@@ -25,9 +25,9 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from crawlmgr.admin.site import desk_site
+from crawlmgr.database import sql
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
-from crawlmgr.services import query_statistics
 from tests.benches import child
 from tests.benches.desk import rows as desk_rows
 from tests.benches.desk.bulk import BIG, SHARE, Sizes
@@ -240,7 +240,7 @@ def serve(sizes: dict[str, int], only: str) -> None:
     left_out: dict[str, str] = {}
     made = _filled(sizes)
     # statistics for the query planner, which `serve` and workers update too
-    query_statistics.refresh()
+    sql.refresh_statistics()
     for label, address, why in places(made):
         if only not in label:
             continue

@@ -22,7 +22,7 @@ import numpy as np
 
 from crawlmgr import engine
 from crawlmgr.clock import SYSTEM
-from crawlmgr.management import database
+from crawlmgr.database import upgrade
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
 from deepweb.models import Form, Harvest, Query, Record
@@ -292,7 +292,7 @@ def harvested(url: str, options: dict[str, Any]) -> dict[str, Any]:
 def serve() -> None:
     """Reads lines of JSON {"url", "options"} from standard input, and writes one line of JSON with
     the result for each."""
-    database.ready()
+    upgrade.ready()
     for line in sys.stdin:
         wanted = json.loads(line)
         result = harvested(wanted["url"], wanted["options"])

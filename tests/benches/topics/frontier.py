@@ -16,9 +16,10 @@ from django.core.management.base import CommandError
 from django.db import transaction
 
 from crawlmgr.clock import SYSTEM
+from crawlmgr.database import sql
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
-from crawlmgr.services import runs, sql
+from crawlmgr.services import runs
 from crawlmgr.text.tokens import Tokenizer
 from focused.graph import MemoryGraph
 from focused.loop import Walk

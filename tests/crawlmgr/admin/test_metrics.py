@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
-from crawlmgr.admin import roles
+from crawlmgr.access import roles
 from crawlmgr.models import Host, Run, RunState
 from crawlmgr.services import nodes
 

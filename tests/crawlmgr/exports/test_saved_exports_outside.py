@@ -17,8 +17,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from crawlmgr import jobs
+from crawlmgr.access import tokens
 from crawlmgr.models import Export, Run, RunState
-from crawlmgr.services import tokens
 from forums.models import Post
 from tests.crawlmgr.admin.rows import user, world
 

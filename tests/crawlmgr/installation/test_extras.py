@@ -13,13 +13,12 @@ from django.test import Client
 from django.utils import timezone
 
 from crawlmgr import environment
+from crawlmgr.alarms import channels, delivery
 from crawlmgr.api import shared
 from crawlmgr.archive import object_store
 from crawlmgr.installation import extras, files
 from crawlmgr.management import program
 from crawlmgr.models import AlarmChannel, Export
-from crawlmgr.services import alarm_channels
-from crawlmgr.web import deliver
 
 MODULES = [(extra, module) for extra, one in extras.EXTRAS.items() for module in one.modules]
 CHANNELS = "/admin/alarms/channels/new/"
@@ -33,7 +32,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setitem(sys.modules, name, None)
     for _extra, module in MODULES:
         monkeypatch.setitem(sys.modules, module, None)
-    deliver._apprise.cache_clear()
+    delivery._apprise.cache_clear()
 
 
 @pytest.fixture
@@ -138,7 +137,7 @@ def test_the_form_of_a_chat_channel_says_what_to_install(desk: Client) -> None:
     assert "pip install crawlmgr[chat]" in desk.get(f"{CHANNELS}?kind=chat").content.decode()
     assert "not installed here" not in desk.get(f"{CHANNELS}?kind=webhook").content.decode()
     with pytest.raises(ValueError, match=r"crawlmgr\[chat\]"):
-        alarm_channels.add("room", "chat", {"url": "ntfy://host.example/room"}, now=timezone.now())
+        channels.add("room", "chat", {"url": "ntfy://host.example/room"}, now=timezone.now())
     assert not AlarmChannel.objects.exists()
 
 

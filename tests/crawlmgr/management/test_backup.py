@@ -14,7 +14,7 @@ from tests.serving import manage
 
 ADD = (
     "from django.contrib.auth import get_user_model;"
-    " get_user_model().objects.create_superuser('admin', '', 'word');from crawlmgr.services import"
+    " get_user_model().objects.create_superuser('admin', '', 'word');from crawlmgr.models import"
     " events; from crawlmgr.clock import SYSTEM; events.warn('told', 'x', now=SYSTEM.now())"
 )
 
@@ -44,7 +44,7 @@ def test_from_one_installation_into_another(installed: dict[str, str], tmp_path:
 
 
 SEAL = (
-    "from crawlmgr.services import vault; from crawlmgr.models import AlarmChannel;"
+    "from crawlmgr.access import vault; from crawlmgr.models import AlarmChannel;"
     "from crawlmgr.clock import SYSTEM;"
     "AlarmChannel.objects.create(name='duty', kind='mail', created=SYSTEM.now(),"
     " sealed=vault.seal({'password': 'x'}))"

@@ -9,9 +9,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from crawlmgr.database.paging import fetch_page
 from crawlmgr.models import Run
 from crawlmgr.reads import runs, status
-from crawlmgr.reads.paging import fetch_page
 from deepweb import reads as deepweb_reads
 from focused import reads as focused_reads
 from forums import reads as forum_reads

@@ -23,9 +23,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django_q.models import Schedule
 
+from crawlmgr.access import vault
 from crawlmgr.archive import warc_files
 from crawlmgr.models import AlarmChannel, Event, Host, Node, Page, Run, WarcFile
-from crawlmgr.services import backup, hosts, queue, vault
+from crawlmgr.services import backup, hosts, queue
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = datetime(2026, 5, 1, 12, 30, tzinfo=UTC)

@@ -19,7 +19,7 @@ from django.utils import timezone
 from django_q.models import OrmQ
 
 from crawlmgr.clock import SYSTEM, ManualClock
-from crawlmgr.management import database
+from crawlmgr.database import upgrade
 from crawlmgr.models import Event, Node, NodeState, Run, RunState
 from crawlmgr.services import nodes, pruning, queue, runs
 
@@ -325,7 +325,7 @@ def test_the_node_command_steers_a_node(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_no_node_changes_tables_under_others_nor_uses_newer_ones(settings: Any) -> None:
     recorder = MigrationRecorder(connection)
-    database.ready_for_nodes()
+    upgrade.ready_for_nodes()
     recorder.record_applied("forums", "9999_of_tomorrow")
     with pytest.raises(
         CommandError,
@@ -341,9 +341,9 @@ def test_no_node_changes_tables_under_others_nor_uses_newer_ones(settings: Any) 
     _node(now=now - timedelta(minutes=1))
     nodes.beat("north", now)
     with pytest.raises(CommandError, match=r"older than this program.*drain"):
-        database.ready_for_nodes()
+        upgrade.ready_for_nodes()
     recorder.record_applied(*newest)
-    database.ready_for_nodes()
+    upgrade.ready_for_nodes()
 
 
 @pytest.mark.django_db(

@@ -20,7 +20,8 @@ from django_q.models import OrmQ, Schedule
 from django_q.signing import SignedPackage
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.services import queue, queue_rows, trouble
+from crawlmgr.database import errors
+from crawlmgr.services import queue, queue_rows
 
 pytestmark = pytest.mark.django_db
 Capture = Callable[..., AbstractContextManager[Any]]
@@ -207,7 +208,7 @@ def test_nodes_that_start_together_make_each_schedule_once() -> None:
             ready.wait(60)
             # Threads share the tests' in-memory database, where a locked table raises an error at
             # once instead of a wait.
-            trouble.calmly(queue.make_schedules, SYSTEM)
+            errors.calmly(queue.make_schedules, SYSTEM)
         except Exception as error:
             failures.append(error)
         finally:

@@ -23,14 +23,14 @@ POSTS = 40_000
 QUIET: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 ALARM = """
 from datetime import datetime, UTC
-from crawlmgr.services import alarm_causes, alarm_channels, alarms
-alarm_channels.add("hook", "webhook", {"url": "http://127.0.0.1:PORT/hook"}, \
+from crawlmgr.alarms import alarms, causes, channels
+channels.add("hook", "webhook", {"url": "http://127.0.0.1:PORT/hook"}, \
 now=datetime.now(UTC), allow_private=True)
-alarm_causes.all_causes = lambda now: {"disk": alarm_causes.Cause("disk", "disk", "full")}
+causes.all_causes = lambda now: {"disk": causes.Cause("disk", "disk", "full")}
 alarms.watch(datetime.now(UTC))
 """
 SEND = (
-    "from datetime import datetime, UTC, timedelta; from crawlmgr.services import alarms; LATER;"
+    "from datetime import datetime, UTC, timedelta; from crawlmgr.alarms import alarms; LATER;"
     " alarms.send(lambda: at)"
 )
 

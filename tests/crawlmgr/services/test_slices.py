@@ -16,8 +16,9 @@ from django.db import IntegrityError, InterfaceError, OperationalError
 from crawlmgr import engine, jobs
 from crawlmgr.clock import ManualClock
 from crawlmgr.conf import CrawlSettings
+from crawlmgr.database import errors as trouble
 from crawlmgr.models import Event, Run, RunState
-from crawlmgr.services import runs, slices, trouble
+from crawlmgr.services import runs, slices
 from crawlmgr.services.frontier import NewUrl
 
 pytestmark = pytest.mark.django_db(transaction=True)

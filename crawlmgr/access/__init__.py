@@ -1,0 +1,1 @@
+"""Access: users, roles, logins, tokens of the API, and the encryption of secrets."""

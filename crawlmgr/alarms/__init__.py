@@ -1,0 +1,1 @@
+"""Alarms: the problems that they report, the channels that they are sent to, and their pages."""

@@ -1,0 +1,1 @@
+"""The database: SQL, errors, paging of long lists, cached queries, and upgrades of its tables."""

@@ -1,0 +1,13 @@
+"""Fixture for all tests of this folder: texts of the web interface are in English, whatever language an earlier
+request used."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.utils import translation
+
+
+@pytest.fixture(autouse=True)
+def english() -> Iterator[None]:
+    with translation.override("en"):
+        yield
