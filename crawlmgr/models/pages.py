@@ -1,4 +1,4 @@
-"""Tables of fetched pages and of the WARC files that contain them."""
+"""Tables of fetched pages, and of the WARC files that contain them."""
 
 from __future__ import annotations
 

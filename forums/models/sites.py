@@ -1,4 +1,4 @@
-"""Sites, boards, threads, posts and the visits that found them."""
+"""Tables of sites, boards, threads, posts and the visits that found them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Fixture for all tests of this folder: texts of the web interface are in English, whatever language an earlier
-request used."""
+"""Texts of the web interface are in English in all tests of this folder, whatever language an
+earlier request used."""
 
 from collections.abc import Iterator
 
