@@ -1,8 +1,8 @@
 """Clustering of form pages in two word spaces, after the deep-web paper: weights by eq. (1),
 similarity by eq. (3) as a dot product, k-means, and the paper's own algorithm as printed.
 
-scikit-learn is imported inside the functions that use it: every worker and web page imports this
-module, but few cluster anything.
+scipy and scikit-learn are imported inside the functions that use them: every worker and web page
+imports this module, but few cluster anything.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from deepweb.page_words import FormPageWords
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 C1, C2 = 1.2, 1.0
 """Weights of page and form in eq. (3), as set in the deep-web paper."""
@@ -50,6 +52,8 @@ class Space:
 
         If the space was made of a single page, the template is unknown, and ln(N / n_i) is replaced
         by 1. Words that are not in the space are left out."""
+        from scipy import sparse  # half a second to load, see above
+
         idf = (
             np.log(self.documents / self.frequencies)
             if self.documents > 1
@@ -118,6 +122,7 @@ def joined(spaces: TwoSpaces, c1: float = C1, c2: float = C2) -> sparse.csr_matr
     first part of the row is not zero.
     """
     # a second to load, see above
+    from scipy import sparse
     from sklearn.preprocessing import normalize
 
     whole = c1 + c2
@@ -232,6 +237,8 @@ def _cosines(sums: np.ndarray, row: np.ndarray, length: float) -> np.ndarray:
 
 
 def _means(rows: sparse.csr_matrix, labels: np.ndarray, k: int) -> np.ndarray:
+    from scipy import sparse
+
     member = sparse.csr_matrix(
         (np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(k, len(labels))
     )

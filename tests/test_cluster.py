@@ -145,7 +145,9 @@ def test_all_three_crawlers_on_two_nodes(
         sites.served(),
     ):
         assert one.json("node", "list")["nodes"] == []
-        alone = manage(one.environment, "forum", "add", sites.urls["forum"], *OWN)
+        alone = manage(
+            one.environment, "forum", "add", sites.urls["forum"], "--timezone", "UTC", *OWN
+        )
         assert alone.returncode == 1 and "No worker node is running" in alone.stderr
         one.start(*NODES)
         wanted = prepared(one, sites, tmp_path)

@@ -6,16 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from django.db import transaction
-from scipy import sparse
 
 from deepweb import clustering
 from deepweb.form_types import FormType
 from deepweb.models import Cluster, Form
 from deepweb.page_words import FormPageWords
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 TERMS = 20
 NAME_TERMS = 3
@@ -73,6 +75,8 @@ def cluster(
     else:
         found = clustering.kmeans(rows, k, seed)
         silhouette_score = clustering.silhouette(rows, found.labels, seed)
+    from scipy import sparse  # half a second to load, and few processes cluster
+
     how = {"method": method, "k": k, "c1": c1, "c2": c2, "silhouette": silhouette_score}
     heaviest = _heaviest(
         forms, found.labels, sparse.hstack(spaces).tocsr(), [*words[0].words, *words[1].words]

@@ -1,17 +1,13 @@
 """The texts of the web interface in the language of a test, looked up by their English source
-text."""
+text. A long journey runs in one language, half of them in each; shorter tests look at the same
+pages in both."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-import pytest
 from django.utils import translation
-
-LANGUAGES = ["en", pytest.param("zh-hans", marks=pytest.mark.slow)]
-"""Long journeys run in English only under `make test`; shorter tests look at the same pages in both
-languages."""
 
 PLACE = re.compile(r"%\((\w+)\)s")
 

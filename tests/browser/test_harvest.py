@@ -12,7 +12,6 @@ import pytest
 
 from tests.benches.forms.kinds import BY_NAME, small
 from tests.benches.forms.web import FormServer, FormSite
-from tests.browser.said import LANGUAGES
 from tests.browser.test_journey import CHROMIUM, desk, login, page
 
 __all__ = ["desk", "page"]
@@ -82,15 +81,10 @@ def fits(page: Any) -> None:
         assert page.evaluate(width_used) <= width
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
 def test_from_an_address_to_the_export_of_its_records(
-    page: Any, desk: str, server: FormServer, language: str
+    page: Any, desk: str, server: FormServer
 ) -> None:
     login(page, desk)
-    if language != "en":
-        page.click(".desk-side [x-on\\:click='openUserLinks = !openUserLinks']")
-        page.click("text=简体中文")
-        page.wait_for_selector(f"html[lang={language}]")
     found_form(page, desk, server)
 
     role = page.locator("form[action*='/role/']", has=page.locator("input[name=name][value=q]"))

@@ -311,7 +311,7 @@ def test_joined_threads_keep_posts_marks_and_counts(odd: OddForum) -> None:
         key="i9999",
         post_id="9999",
         author="eve",
-        posted=AT,
+        posted=AT - timedelta(days=900),  # in an hour of its own
         text="more",
         precision_seconds=1,
         position=9,

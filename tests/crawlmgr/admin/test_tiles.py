@@ -151,13 +151,14 @@ def test_crawls_harvests_and_hosts(board: Board) -> None:
 
 
 def test_of_a_long_topic_crawl_only_the_pages_of_the_last_day_count() -> None:
-    Topic.objects.create(name="T", added=NOW)
+    now = datetime.now(UTC)  # the desk's own clock counts the day
+    Topic.objects.create(name="T", added=now)
     run = Run.objects.create(
         kind="topic",
         label="x",
         state="running",
-        created=NOW,
-        started=NOW - timedelta(days=3),
+        created=now,
+        started=now - timedelta(days=3),
         fetched=70,
         items=35,
     )
@@ -171,16 +172,16 @@ def test_of_a_long_topic_crawl_only_the_pages_of_the_last_day_count() -> None:
             url_hash=number,
             relevant=number % 2 == 1,
             relevant_so_far=(number + 1) // 2,
-            at=NOW - timedelta(hours=70.5 - number),
+            at=now - timedelta(hours=70.5 - number),
         )
         for number in range(70)
     )
-    assert reads.fetched_since(run, NOW - timedelta(days=1)) == (23, 12)
-    assert reads.fetched_since(run, NOW - timedelta(days=9)) == (70, 35)
-    assert reads.fetched_since(run, NOW) == (0, 0)
+    assert reads.fetched_since(run, now - timedelta(days=1)) == (23, 12)
+    assert reads.fetched_since(run, now - timedelta(days=9)) == (70, 35)
+    assert reads.fetched_since(run, now) == (0, 0)
     assert _shown()["Pages on topic in 24 h"][0] == "12"
     TopicPage.objects.all().delete()
-    assert reads.fetched_since(run, NOW - timedelta(days=1)) == (0, 0)
+    assert reads.fetched_since(run, now - timedelta(days=1)) == (0, 0)
 
 
 def test_an_empty_desk_has_no_head_and_who_may_see_nothing_none() -> None:
