@@ -13,10 +13,12 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 
 from crawlmgr.access import sealed_settings, vault
+from crawlmgr.clock import SYSTEM
 from crawlmgr.database import sql
 from crawlmgr.models import TRANSITIONS, Run, RunState, Url, UrlState, events
 from crawlmgr.services import queue, tallies
@@ -110,9 +112,9 @@ def create(
     start: bool = True,
     scheduled: bool = False,
 ) -> Run:
-    """Creates a run and, with `start`, queues its first slice. Secrets among the crawl settings in
-    `parameters` are stored encrypted. Raises Busy if an active run has the same non-empty
-    `exclusive` key."""
+    """Creates a run and, with `start`, queues its first slice; without it, the caller works on the
+    run (see `_kept_until`). Secrets among the crawl settings in `parameters` are stored encrypted.
+    Raises Busy if an active run has the same non-empty `exclusive` key."""
     if "settings" in parameters:
         parameters = {**parameters, "settings": sealed_settings.sealed(parameters["settings"])}
     try:
@@ -126,6 +128,7 @@ def create(
                 created=now,
                 created_by=user,
                 scheduled=scheduled,
+                waiting_until=_kept_until(start),
             )
     except IntegrityError:
         other = Run.objects.filter(
@@ -152,6 +155,13 @@ def create(
 
 def _sources(target: str) -> list[str]:
     return [state for state, targets in TRANSITIONS.items() if target in targets]
+
+
+def _kept_until(start: bool) -> datetime | None:
+    """Returns until when the dispatcher leaves a new run to its caller, which is about to take its
+    lease if it does not `start` the run by a queued slice. By the real time, as the dispatcher's,
+    because a caller may replay an earlier day."""
+    return None if start else SYSTEM.now() + timedelta(seconds=settings.LEASE_SECONDS)
 
 
 def _idle(now: datetime) -> Q:
@@ -213,7 +223,7 @@ def resume(run_id: int, now: datetime, *, start: bool = True) -> Run:
                 detail="",
                 finished=None,
                 waiting_for="",
-                waiting_until=None,
+                waiting_until=_kept_until(start),
                 breaks=0,
                 strains=0,
             )

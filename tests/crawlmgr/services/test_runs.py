@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.conf import settings
 
-from crawlmgr.clock import ManualClock
+from crawlmgr.clock import SYSTEM, ManualClock
 from crawlmgr.management import foreground
 from crawlmgr.models import TRANSITIONS, Event, Run, RunState
 from crawlmgr.services import runs
@@ -152,8 +153,21 @@ def test_progress_forgives_earlier_breaks() -> None:
         assert not runs.broke(lease, "x", NOW)
 
 
+def test_the_dispatcher_leaves_a_run_to_its_caller_until_that_should_have_taken_it() -> None:
+    now = SYSTEM.now()
+    yesterday = now - timedelta(days=1)  # of a demonstration's clock
+    run = runs.create("forum", "a forum", parameters={}, now=yesterday, start=False)
+    late = now + timedelta(seconds=settings.LEASE_SECONDS + 5)
+    assert runs.ready(now) == [] and runs.ready(late) == [run.pk]
+    assert runs.take(run.pk, "the caller", yesterday, 30) is not None
+    Run.objects.filter(pk=run.pk).update(state=RunState.PAUSED, lease_until=None)
+    runs.resume(run.pk, yesterday, start=False)
+    assert runs.ready(now) == [] and runs.ready(late) == [run.pk]
+
+
 def test_ready_names_runs_without_a_worker_whose_wait_is_over() -> None:
     fresh, held, waiting, over, paused = (make() for _ in range(5))
+    Run.objects.filter(pk=fresh.pk).update(waiting_until=None)
     runs.take(held.pk, "a", NOW, 30)
     for run, until in ((waiting, NOW + timedelta(minutes=5)), (over, NOW - timedelta(seconds=1))):
         lease = runs.take(run.pk, "a", NOW, 30)

@@ -22,7 +22,7 @@ AHEAD = timedelta(days=400)
 
 def a_run(**values: object) -> Run:
     run = runs.create("topic", "a run", parameters={}, now=SYSTEM.now(), start=False)
-    Run.objects.filter(pk=run.pk).update(**values)
+    Run.objects.filter(pk=run.pk).update(**{"waiting_until": None, **values})
     return run
 
 
