@@ -1,8 +1,8 @@
-"""Starts programs of this project from one prepared process that has loaded the libraries already,
-which is most of what a start costs: it forks for each program, so that tests which start many
-processes need a fraction of the CPU.
+"""Starts programs of this project from one prepared process that has loaded the libraries and the
+project's pure modules already, which is most of what a start costs: it forks for each program, so
+that tests which start many processes need a fraction of the CPU.
 
-The prepared process loads nothing of the project and no settings. A forked program therefore reads
+The prepared process loads no settings and nothing that reads them. A forked program therefore reads
 its environment and its settings as any other; it differs in having no command line of its own in
 /proc and in the seed of its hashes. What needs these, a copy of the project at another place or
 options of Python is started as a process of its own (`subprocess`).
@@ -18,6 +18,7 @@ import gc
 import importlib
 import json
 import os
+import re
 import runpy
 import select
 import signal
@@ -41,12 +42,41 @@ LIBRARIES = (
     " prometheus_client pydantic markdown gunicorn.app.base whitenoise.storage"
 ).split()
 """Libraries that programs of the project load and that need no settings of Django."""
+PACKAGES = ("crawlmgr", "deepweb", "focused", "forums")
+IMPORT = re.compile(r"^\s*(?:from|import) ([\w.]+)( import (?:\([^)]*\)|.*))?", re.M)
+SETTINGS = re.compile(r"(django|ninja|unfold|import_export)|.*\b(__main__|settings|migrations)\b")
+"""Modules that need settings of Django, or do something when they are loaded."""
 PLACE = "CRAWLMGR_TEST_PREPARED"
 """Environment variable with the folder of the prepared process's socket, the same for all processes
 of a test run."""
 LONGEST = 1_000_000  # bytes of a request
 _one_at_a_time = threading.Lock()
 _mine: list[subprocess.Popen[bytes]] = []  # the prepared process, where this process started it
+
+
+def pure_modules() -> list[str]:
+    """Returns the names of the project's modules that import nothing of Django or its extensions,
+    neither themselves nor through others."""
+    paths = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+    }
+    needs: dict[str, set[str]] = {}
+    for name, path in paths.items():
+        parents = name.split(".")
+        needs[name] = {".".join(parents[:depth]) for depth in range(1, len(parents))}
+        for module, names in IMPORT.findall(path.read_text(encoding="utf-8")):
+            members = re.findall(r"\w+", names.partition(" import ")[2])
+            needs[name] |= {module, *(f"{module}.{member}" for member in members)}
+    left = {
+        name
+        for name, wanted in needs.items()
+        if not any(SETTINGS.match(one) for one in {name, *wanted})
+    }
+    while unfit := {name for name in left if (needs[name] & paths.keys()) - left}:
+        left -= unfit
+    return sorted(left)
 
 
 class Prepared(subprocess.Popen[Any]):
@@ -241,7 +271,7 @@ def _end(status: int) -> None:
 
 def main() -> None:
     starter = _Starter(socket.socket(fileno=int(sys.argv[1])))
-    for name in LIBRARIES:
+    for name in (*LIBRARIES, *pure_modules()):
         importlib.import_module(name)
     gc.collect()
     gc.freeze()  # so that collections in the forked processes do not copy these pages

@@ -1,5 +1,5 @@
 """Programs forked from the prepared process behave as those that are started anew: streams,
-environment, folder, session and exit status; nothing of the project is loaded before."""
+environment, folder, session and exit status; nothing that reads settings is loaded before."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tests.prepared import Prepared
 
 TELLS = """
 import json, os, sys
-ours = {"crawlmgr", "forums", "focused", "deepweb"}
-loaded = sorted({name.split(".")[0] for name in sys.modules} & ours)
+reading = {"crawlmgr.settings", "crawlmgr.models", "crawlmgr.engine", "forums.models"}
+loaded = sorted(reading & set(sys.modules))
 from django.conf import settings
-print(json.dumps([loaded, settings.configured, "numpy" in sys.modules, sys.argv[1:], os.getcwd(),
+print(json.dumps([loaded, settings.configured, "crawlmgr.web.url" in sys.modules, sys.argv[1:], os.getcwd(),
     dict(os.environ), os.getpid() == os.getsid(0), sys.stdin.read()]))
 """
 ENDS = {
