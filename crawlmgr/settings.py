@@ -85,12 +85,12 @@ JOBS = {  # for each kind of run that sends no web requests: the class that carr
     "forum-reread": "forums.services.rereads.RereadJob",
     "forum-removal": "forums.services.removals.SiteRemoval",
     "topic-removal": "focused.services.removals.TopicRemoval",
-    "deepweb-removal": "deepweb.services.removals.SourceRemoval",
+    "deepweb-removal": "deepweb.forms.sources.SourceRemoval",
 }
 CRAWL_DISPATCHERS = [
     "forums.services.dispatch.start_due",
     "focused.services.dispatch.start_due",
-    "deepweb.services.dispatch.start_due",
+    "deepweb.harvests.start_due",
 ]
 """Dotted names of functions that start due crawls; they are not called while all crawling is
 paused."""
@@ -109,7 +109,7 @@ TIMED = {
     "topic": "focused.services.dispatch.retime",
     "export": "crawlmgr.exports.saved_exports.retime",
     "backup": "crawlmgr.services.backups.retime",
-    "deepweb-harvest": "deepweb.services.dispatch.retime",
+    "deepweb-harvest": "deepweb.harvests.retime",
 }
 # functions that return scheduled items; called with the time and the maximum number of items
 RECURRING = [
@@ -117,7 +117,7 @@ RECURRING = [
     "crawlmgr.services.backups.entries",
     "forums.reads.recurring.entries",
     "focused.services.dispatch.entries",
-    "deepweb.services.dispatch.entries",
+    "deepweb.harvests.entries",
 ]
 # For each kind of run, the function that sets how often an item is started. It is called with the
 # item's key, the interval in seconds (None: no schedule) and the current time.
@@ -125,7 +125,7 @@ REPEATED = {
     "export": "crawlmgr.exports.saved_exports.repeat",
     "backup": "crawlmgr.services.backups.repeat",
     "topic": "focused.services.dispatch.repeat_by_key",
-    "deepweb-harvest": "deepweb.services.dispatch.repeat_by_key",
+    "deepweb-harvest": "deepweb.harvests.repeat_by_key",
 }
 # For each kind of item that can be deleted from a list of the web interface: the function that
 # deletes one item. It is called with the item's primary key, the time and the user, and does
@@ -134,7 +134,7 @@ DELETABLE = {
     "forum": "forums.services.removals.start_by_key",
     "export": "crawlmgr.exports.saved_exports.remove_by_key",
     "topic": "focused.services.removals.start_by_key",
-    "source": "deepweb.services.removals.start_by_key",
+    "source": "deepweb.forms.sources.start_removal_by_key",
 }
 ALARM_CAUSES = ["crawlmgr.alarms.causes.shared", "forums.services.alarm_causes.causes"]
 WATCHERS = ["crawlmgr.services.hosts.cut_times", "forums.services.silences.watch"]
@@ -159,7 +159,7 @@ DEMOS = {  # parts of the command `demo`, in the order in which they are added
 EXPORTS = [
     "crawlmgr.exports.exports.TABLES",
     "forums.services.exports.TABLES",
-    "deepweb.services.exports.TABLES",
+    "deepweb.exports.TABLES",
 ]
 # functions that rebuild tables computed from others; such tables are left out of backups and
 # rebuilt after a restore

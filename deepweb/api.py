@@ -14,8 +14,9 @@ from ninja.errors import HttpError
 from crawlmgr.api import api, changes
 from crawlmgr.api.base import page_of
 from crawlmgr.api.shared import Key, Limit, Page, run_document
+from deepweb import harvests
+from deepweb.forms import sources
 from deepweb.models import Form, Source
-from deepweb.services import harvests, sources
 
 router = Router(tags=["search forms"])
 FIELDS = ("id", "url", "name", "pages", "records", "created", "looked_at")

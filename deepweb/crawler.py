@@ -19,17 +19,19 @@ from crawlmgr.web.bounds import READ_IN_PART, exceeds
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.html import page_title
 from crawlmgr.web.url import host_key
-from deepweb.finder import PageForms, links_to_follow, read_page, shape
-from deepweb.form_types import FormType
-from deepweb.links_to_forms import LinkScorer
+from deepweb import harvests, reads
+from deepweb.answers import storing
+from deepweb.answers.page import Answer, Context, read_answer, read_detail
+from deepweb.choice.terms import bindings
+from deepweb.forms import clusters, sources
+from deepweb.forms import stored as forms
+from deepweb.forms.finder import LinkScorer, PageForms, links_to_follow, read_page, shape
+from deepweb.forms.types import FormType
+from deepweb.harvest_session import HarvestOptions, HarvestSession
 from deepweb.models import Form, Harvest, Query, Source
-from deepweb.reading import Answer, Context, read_answer, read_detail
 from deepweb.search_forms import Form as PageForm
 from deepweb.search_forms import read_forms
-from deepweb.services import answers, clusters, figures, forms, harvests, records, sizing, sources
-from deepweb.services.harvest_options import HarvestOptions
-from deepweb.services.harvest_session import HarvestSession
-from deepweb.terms import bindings
+from deepweb.size import estimate
 
 
 class _PageRead(NamedTuple):
@@ -233,7 +235,7 @@ class HarvestCrawler:
         row = Query.objects.get(pk=item.payload["query"])
         known = Context(
             form=session.form,
-            bound=bindings(answers.terms_of(row)),
+            bound=bindings(storing.terms_of(row)),
             number=int(item.payload["page"]),
             page_size=int(session.state.get("page_size", 0)),
             page_template=session.page_template,
@@ -251,10 +253,10 @@ class HarvestCrawler:
             harvests.count_detail_requests(session, max(1, item.attempts) + len(response.redirects))
         if isinstance(reading, _Opening):
             self.opening.discard(item.pk)
-            return answers.reopened(session, item, response, reading.forms, now)
+            return storing.reopened(session, item, response, reading.forms, now)
         if isinstance(reading, dict):
             return self._store_detail(session, item, response, reading, now)
-        stored = answers.store_page(run, self._all(run), session, item, response, reading, now)
+        stored = storing.store_page(run, self._all(run), session, item, response, reading, now)
         stored.title = page_title(response.text)
         if reading.is_cut and not stored.reason:
             stored.reason = READ_IN_PART
@@ -268,7 +270,7 @@ class HarvestCrawler:
         fields: dict[str, str],
         now: datetime,
     ) -> Stored:
-        if not fields or not records.add_detail(item.payload["record"], fields, now):
+        if not fields or not storing.add_detail(item.payload["record"], fields, now):
             return Stored(
                 state=UrlState.FAILED,
                 reason=f"http_{response.status}" if response.status != 200 else "no_fields",
@@ -281,14 +283,14 @@ class HarvestCrawler:
     def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
         if item.kind == "detail":
             harvests.count_detail_requests(
-                self._session(run, item), item.attempts - reason.startswith(answers.UNSENT)
+                self._session(run, item), item.attempts - reason.startswith(storing.UNSENT)
             )
             return Stored()
-        return answers.failed(run, self._all(run), self._session(run, item), item, reason, now)
+        return storing.failed(run, self._all(run), self._session(run, item), item, reason, now)
 
     def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str:
         sessions = self._all(run)
-        links = [link for stored in answers.close_lost(run, sessions, now) for link in stored.links]
+        links = [link for stored in storing.close_lost(run, sessions, now) for link in stored.links]
         links += (
             []
             if links
@@ -304,9 +306,9 @@ class HarvestCrawler:
 
     def _sum_up(self, run: Run, sessions: Sequence[HarvestSession]) -> None:
         for session in sessions:
-            sizing.size_up(session)
+            estimate.size_up(session)
             harvests.save(session)
-        Run.objects.filter(pk=run.pk).update(result=figures.result_of(run))
+        Run.objects.filter(pk=run.pk).update(result=reads.result_of(run))
 
     def ended(self, run: Run, state: str, now: datetime) -> None:
         """Stores the results of a harvest that was stopped or failed before its end."""

@@ -7,10 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from deepweb.field_roles import FieldRole
-from deepweb.form_words import concepts_in
+from deepweb.forms.field_roles import FieldRole, concepts_in
+from deepweb.forms.templates import choices_of, range_ends
 from deepweb.search_forms import Form, FormField
-from deepweb.templates_informative import choices_of, range_ends
 
 ASKED_ROLES = (
     FieldRole.QUERY,

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from deepweb.form_types import FormType
+from deepweb.forms.types import FormType
 
 
 class FormTypes(models.TextChoices):

@@ -14,7 +14,7 @@ from lxml.html import HtmlElement
 from crawlmgr.web.document.forms import BUTTONS, Submission
 from crawlmgr.web.pagination import find_pages
 from crawlmgr.web.pagination_words import page_direction, page_number
-from deepweb.field_roles import FieldRole
+from deepweb.forms.field_roles import FieldRole
 from deepweb.search_forms import Form, FormField, forms_of_tree
 from deepweb.submission import fill
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
-from urllib.parse import parse_qsl, urlsplit
+from typing import NamedTuple
+from urllib.parse import parse_qsl, urljoin, urlsplit, urlunsplit
 
 from lxml.html import HtmlElement
 
@@ -26,17 +28,156 @@ from crawlmgr.web.document.forms import (
 )
 from crawlmgr.web.document.tree import parse
 from crawlmgr.web.encoding import decode
-from deepweb.big_forms import parts_of
-from deepweb.element_text import squeezed, visible_text
-from deepweb.field_roles import FieldRole, role_of
-from deepweb.form_place import around_of, headings_above
-from deepweb.script_forms import ScriptRequest, is_scripted, request_of
+from deepweb.forms.field_roles import FieldRole, concepts_in, role_of
+from deepweb.forms.surroundings import around_of, headings_above, squeezed, visible_text
+
+_NOT_FILLED = frozenset(("hidden", "submit", "image", "button", "reset"))
+
+
+def parts_of(form: HtmlElement) -> list[HtmlElement]:
+    """Returns the parts of a form of ASP.NET: for each button, the smallest element around it that
+    contains something to fill in. Empty for other forms, if there are fewer than two parts, if a
+    part is the whole form, or if one contains another.
+    """
+    if not any(
+        (control.get("name") or "").startswith("__VIEWSTATE") for control in form.iter("input")
+    ):
+        return []
+    parts: dict[HtmlElement, None] = {}
+    for button in form.iter("input", "button"):
+        if (button.get("type") or "submit").lower() not in ("submit", "image"):
+            continue
+        around = next((p for p in button.iterancestors() if p is form or _fillable(p)), form)
+        if around is form:
+            return []
+        parts[around] = None
+    nested = any(above in parts for part in parts for above in part.iterancestors())
+    return list(parts) if len(parts) > 1 and not nested else []
+
+
+def _fillable(element: HtmlElement) -> bool:
+    typed = (control for control in element.iter("input", "select", "textarea"))
+    return any((c.get("type") or "text").lower() not in _NOT_FILLED for c in typed)
+
+
+MAX_SCRIPT = 400_000
+
+
+_CALL = r"(?:fetch|get|getJSON|ajax|open|request|axios)\(\s*(?:(['\"])(?:GET|get)\1\s*,\s*)?"
+
+
+_JOINED = re.compile(
+    _CALL
+    + (
+        r"(?P<quote>['\"`])(?P<url>[^'\"`\s]{1,300}?[?&](?P<name>"
+        r"[\w.\[\]-]{1,40})=)(?:(?P=quote)\s*(?:\+|\.concat)|\$\{)"
+    )
+)
+
+
+_OBJECT = re.compile(
+    _CALL + r"(?P<quote>['\"`])(?P<url>[^'\"`\s$]{1,300})(?P=quote)\s*,\s*\{\s*"
+    r"(?:(?:params|data)\s*:\s*\{)?\s*"
+    r"['\"]?(?P<name>[\w.-]{1,40})['\"]?\s*:"
+)
+
+
+_HANDLED = re.compile(r"preventDefault|return\s+false|onsubmit", re.I)
+
+
+_BRIEF = frozenset(
+    (
+        "q",
+        "s",
+        "k",
+        "w",
+        "kw",
+        "term",
+        "terms",
+        "words",
+        "text",
+        "query",
+        "search",
+        "keyword",
+        "keywords",
+    )
+)
+
+
+class ScriptRequest(NamedTuple):
+    """The request that a script sends: its address without parameters, the name of the parameter
+    for the words, and fixed parameters."""
+
+    action: str
+    name: str
+    fixed: tuple[tuple[str, str], ...] = ()
+
+
+def is_scripted(form: HtmlElement) -> bool:
+    """Tells whether a form has no address of its own and is submitted by a script."""
+    action = (form.get("action") or "").strip().lower()
+    if action and not action.startswith(("javascript:", "#")):
+        return False
+    if form.get("onsubmit") or action:
+        return True
+    return (form.get("method") or "").lower() != "post" and any(
+        _HANDLED.search(text) for text in _scripts(form)
+    )
+
+
+def request_of(root: HtmlElement, base_url: str) -> ScriptRequest | None:
+    """Returns the search request that a script of the page sends to the page's own site; None if no
+    address is written there as a plain string."""
+    for text in _scripts(root):
+        for pattern in (_JOINED, _OBJECT):
+            for match in pattern.finditer(text):
+                name = match["name"]
+                try:
+                    parts = urlsplit(urljoin(base_url, match["url"]))
+                except ValueError:
+                    continue
+                if parts.hostname != urlsplit(base_url).hostname or not _is_search(
+                    name, parts.path
+                ):
+                    continue
+                fixed = tuple(
+                    (key, value)
+                    for key, value in parse_qsl(parts.query)
+                    if key != name and "$" not in value
+                )
+                return ScriptRequest(
+                    urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")), name, fixed
+                )
+    return None
+
+
+def _scripts(element: HtmlElement) -> Iterator[str]:
+    root = element.getroottree().getroot()
+    for script in root.iter("script"):
+        text = script.text or ""
+        if text and not script.get("src") and "json" not in (script.get("type") or ""):
+            yield text[:MAX_SCRIPT]
+
+
+def _is_search(name: str, path: str) -> bool:
+    return name.lower() in _BRIEF or "search" in concepts_in(name) or "search" in concepts_in(path)
+
 
 _MAX_LABEL = 120
+
+
 _MAX_TEXT = 4_000
+
+
 _MAX_FORMS = 200
+
+
 _UNSEEN = {"script", "style", "noscript", "template", "option", "head"}
+
+
 _DIGITS = re.compile(r"\d+")
+
+
 _TOKEN = re.compile(r"[0-9a-f]{16,}|\d{6,}", re.I)
 
 

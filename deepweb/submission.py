@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from crawlmgr.web.document.forms import Submission, default_button, entries, submission
-from deepweb.classifier import Verdict
-from deepweb.field_roles import FieldRole
-from deepweb.form_types import FormType
+from deepweb.forms.classifier import Verdict
+from deepweb.forms.field_roles import FieldRole
+from deepweb.forms.types import FormType
 from deepweb.search_forms import Form, FormField
 
 POST_CONFIDENCE = 0.8

@@ -24,7 +24,7 @@ WALKS = {
     "crawlmgr/exports/exports.py": 1,
     "crawlmgr/access/vault.py": 1,
     "deepweb/crawler.py": 1,
-    "deepweb/services/exports.py": 1,
+    "deepweb/exports.py": 1,
     "forums/reads/__init__.py": 1,
     "forums/reads/delays.py": 2,
     "forums/reads/patterns.py": 1,

@@ -20,7 +20,7 @@ from crawlmgr.admin import help as guide
 from crawlmgr.alarms.causes import RULES
 from crawlmgr.api.base import api
 from crawlmgr.exports import exports, saved_exports
-from deepweb.services.exports import OF_RECORD
+from deepweb.exports import OF_RECORD
 from focused.strategies import BUILT_IN
 from forums.models import Policy
 from tests.crawlmgr.admin.rows import user

@@ -15,7 +15,7 @@ from crawlmgr import engine
 from crawlmgr.admin.runs import story
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Event, Run, RunState
-from deepweb.services import sources
+from deepweb.forms import sources
 from focused.services import topics
 from forums.models import Site, Visit
 from forums.services import sites

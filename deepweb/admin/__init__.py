@@ -2,30 +2,6 @@
 admin. Django imports this package when it searches the applications for admin modules.
 """
 
-from deepweb.admin import (
-    asking,
-    clusters,
-    harvests,
-    pages,
-    palette,
-    panels,
-    records,
-    runs,
-    schedules,
-    sources,
-    tiles,
-)
+from deepweb.admin import clusters, forms, harvests, panels, records, sources
 
-__all__ = [
-    "asking",
-    "clusters",
-    "harvests",
-    "pages",
-    "palette",
-    "panels",
-    "records",
-    "runs",
-    "schedules",
-    "sources",
-    "tiles",
-]
+__all__ = ["clusters", "forms", "harvests", "panels", "records", "sources"]

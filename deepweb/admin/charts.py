@@ -25,7 +25,7 @@ def harvest_curve(harvest: Harvest) -> Chart:
     """Makes a chart of the number of records found against the number of requests sent; if the
     database's size was estimated, also of the upper and lower bound of the coverage (records found
     divided by the size)."""
-    points = reads.curve(harvest)
+    points = reads.coverage_curve(harvest)
     step = max(1, len(points) // MAX_POINTS)
     points = points[::step]
     x = [requests for requests, _records, _new in points]
@@ -76,7 +76,7 @@ def harvest_curve(harvest: Harvest) -> Chart:
 def new_by_query(harvest: Harvest) -> Chart:
     """Makes a bar chart of the numbers of new records that the harvest's last queries brought, one
     bar per query."""
-    points = reads.curve(harvest)[-MAX_POINTS:]
+    points = reads.coverage_curve(harvest)[-MAX_POINTS:]
     series = [
         Series(
             _("new records"),

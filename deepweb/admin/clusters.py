@@ -10,11 +10,11 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_view
-from deepweb import clustering, reads
+from deepweb import harvests, reads
 from deepweb.admin import charts
+from deepweb.forms import clustering, clusters
+from deepweb.harvest_session import POLICIES
 from deepweb.models import Cluster
-from deepweb.services import clusters, harvests
-from deepweb.services.harvest_options import POLICIES
 
 MAX_SHARE = 100.0
 

@@ -9,8 +9,7 @@ from django.core.management.base import CommandError
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
 from crawlmgr.management.base import Result, table
-from deepweb import clustering
-from deepweb.services import clusters
+from deepweb.forms import clustering, clusters
 
 
 def add_arguments(parser: Any) -> None:

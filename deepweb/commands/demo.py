@@ -15,8 +15,9 @@ from crawlmgr.management.base import say
 from crawlmgr.management.demonstration import DeskPage, Served
 from crawlmgr.models import Run
 from crawlmgr.services.demonstration import MARK
+from deepweb import harvests, reads
+from deepweb.forms import sources
 from deepweb.models import Form, Harvest, Source
-from deepweb.services import figures, harvests, sources
 
 NAME = "Museum of instruments (demo)"
 WISHES = {
@@ -56,7 +57,7 @@ class DeepwebDemo:
             raise CommandError(f"No search form was found at {source.url}.")
         ended = Harvest.objects.filter(form=form, ended=True).order_by("-pk").first()
         run = ended.run if ended is not None else self._harvest(source, form)
-        found = run.result or figures.result_of(run)
+        found = run.result or reads.result_of(run)
         source.refresh_from_db()
         names = ("queries", "valid", "probes", "estimated_total", "coverage", "stopped_by")
         return {

@@ -12,8 +12,8 @@ from crawlmgr.management import foreground
 from crawlmgr.management.arguments import add_web_arguments
 from crawlmgr.management.base import Result, table
 from crawlmgr.models import Run, Url
+from deepweb.forms import sources
 from deepweb.models import Form
-from deepweb.services import sources
 
 
 def add_arguments(parser: Any) -> None:

@@ -14,10 +14,11 @@ from crawlmgr.database import upgrade
 from crawlmgr.management import foreground
 from crawlmgr.management.base import Result, table
 from crawlmgr.models import Run
+from deepweb import harvests, reads
 from deepweb.commands import find
+from deepweb.forms import stored
+from deepweb.harvest_session import HarvestOptions
 from deepweb.models import Cluster, Form
-from deepweb.services import figures, forms, harvests
-from deepweb.services.harvest_options import HarvestOptions
 
 
 def run(options: dict[str, Any]) -> Result:
@@ -29,11 +30,11 @@ def run(options: dict[str, Any]) -> Result:
     )
     if options["release"]:
         for form in chosen:
-            forms.release(form, True)
+            stored.release(form, True)
             form.released = True
     run = _begin(chosen, harvest_options, settings, by_nodes=options["by_nodes"])
     run = foreground.work(run, f"harvest of {chosen[0].source.name}", by_nodes=options["by_nodes"])
-    unasked = figures.nothing_was_asked(run)
+    unasked = reads.nothing_was_asked(run)
     if unasked:
         raise CommandError(unasked)
     if not run.fetched and run.failed + run.refused:
@@ -41,7 +42,7 @@ def run(options: dict[str, Any]) -> Result:
     document = {
         "run": run.pk,
         "state": run.state,
-        **(run.result or figures.result_of(run)),
+        **(run.result or reads.result_of(run)),
         "run_requests": run.requests,
     }
     return Result(document, _text(document), missing=foreground.unfinished(run))

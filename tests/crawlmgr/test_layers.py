@@ -52,6 +52,18 @@ DJANGO_GROUND = {
 }
 # Files and folders of a crawler that may use Django; the other ones are in the layer PURE.
 CRAWLER_DJANGO = {"crawler", "discovery_crawler", "services", "reads"}
+# Modules beside pure ones in the folder of a noun that may use Django, too.
+CRAWLER_MODULES = {
+    "deepweb.answers.storing",
+    "deepweb.choice.next_query",
+    "deepweb.exports",
+    "deepweb.forms.clusters",
+    "deepweb.forms.sources",
+    "deepweb.forms.stored",
+    "deepweb.harvest_session",
+    "deepweb.harvests",
+    "deepweb.size.estimate",
+}
 
 SOCKET_MODULES = {
     "socket",
@@ -182,7 +194,8 @@ def layer(name: str) -> int | None:
         return ADMIN if parts[-1] in VIEWS else SERVICES
     if parts[0] == "crawlmgr":
         return SERVICES if second in ("services", "reads") else PURE
-    return CRAWLER if second in CRAWLER_DJANGO or not second else PURE
+    django = second in CRAWLER_DJANGO or not second or name in CRAWLER_MODULES
+    return CRAWLER if django else PURE
 
 
 def _ours(name: str) -> bool:
@@ -478,6 +491,7 @@ def test_no_bare_except() -> None:
     ],
 )
 def test_layers_are_told_apart(name: str, expected: int | None) -> None:
+    assert known() >= CRAWLER_MODULES
     assert layer(name) == expected
 
 

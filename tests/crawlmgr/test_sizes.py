@@ -23,7 +23,6 @@ PACKAGES: dict[str, int] = {
     "crawlmgr/admin": 35,
     "crawlmgr/services": 31,
     "crawlmgr/web": 27,
-    "deepweb": 52,
     "focused": 27,
     "focused/strategies": 23,
     "forums": 39,

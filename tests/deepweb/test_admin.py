@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from crawlmgr.models import Run
-from deepweb.form_json import form_to_json
+from deepweb.forms.stored import form_to_json
 from deepweb.models import Cluster, Form, Harvest, Query, Record, Source
 from deepweb.search_forms import read_forms
 from tests.crawlmgr.admin.rows import tight

@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from deepweb.classifier import load_model
+from deepweb.forms.classifier import load_model
 from tests.deepweb.forms_by_hand import PAGES
 
 LINES = [

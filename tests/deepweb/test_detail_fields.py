@@ -1,7 +1,7 @@
 """Fields of detail pages, and of lists with unusual markup (such as an issue tracker's)."""
 
-from deepweb.reading import Context, read_answer, read_detail
-from deepweb.result_list import PageTemplate
+from deepweb.answers.page import Context, read_answer, read_detail
+from deepweb.answers.result_list import PageTemplate
 from deepweb.search_forms import read_forms
 
 

@@ -63,9 +63,7 @@ def test_a_field_found_while_the_export_is_written_waits_for_the_next(
         add(source, 100 + len(calls), Later="a new field")
         return columns
 
-    monkeypatch.setattr(
-        "deepweb.services.exports.TABLES", {"records": replace(table, found=during)}
-    )
+    monkeypatch.setattr("deepweb.exports.TABLES", {"records": replace(table, found=during)})
     path = tmp_path / "records"
     manifest = exports.write_file("records", path, fmt=fmt, chosen=exports.Filter(), now=NOW)
     text = path.read_text(encoding="utf-8")

@@ -9,8 +9,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
+from deepweb import reads
 from deepweb.models import COUNTED, Form, Harvest, Query, QueryState, Record
-from deepweb.services import figures
 from tests.crawlmgr.admin.rows import tight
 from tests.deepweb.test_admin import client
 from tests.deepweb.test_harvest import found, harvest, the_form
@@ -141,4 +141,4 @@ def test_what_can_not_be_asked_at_all_is_said_and_ends_with_status_one() -> None
                 "deepweb", "harvest", str(form.pk), "--allow-private", "--delay", "0", "--json"
             )
         assert ended.value.returncode == 1 and str(ended.value) == "not asked: robots"
-        assert figures.nothing_was_asked(Harvest.objects.get().run) == "not asked: robots"
+        assert reads.nothing_was_asked(Harvest.objects.get().run) == "not asked: robots"

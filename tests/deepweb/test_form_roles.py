@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-from deepweb.field_roles import FieldRole
+from deepweb.answers.retrieved import Choice, Retrieved, Term
+from deepweb.choice.required import Parts, parts_of
+from deepweb.choice.template_search import slots_of
 from deepweb.form_roles import asks_for_something_else, only_orders_a_list, with_roles
-from deepweb.parts import Parts, parts_of
+from deepweb.forms.field_roles import FieldRole
+from deepweb.forms.templates import inputs_of, query_input
 from deepweb.search_forms import Form, read_forms
-from deepweb.seen import Choice, Seen, Term
-from deepweb.template_search import slots_of
-from deepweb.templates_informative import inputs_of, query_input
 
 
 def form(inside: str, told: dict[str, str] | None = None) -> Form:
@@ -213,12 +213,12 @@ def test_the_word_of_a_person_holds() -> None:
 def test_a_word_is_repeated_in_another_part_only_when_many_records_are_known(
     records: int, expected: str
 ) -> None:
-    parts, overall = Parts([(Term("g", "a"),), (Term("g", "b"),)], lambda term: ""), Seen()
+    parts, overall = Parts([(Term("g", "a"),), (Term("g", "b"),)], lambda term: ""), Retrieved()
 
     class Never:
         doubtful: frozenset[str] = frozenset()
 
-        def best(self, seen: Seen) -> tuple[Choice | None, float]:
+        def best(self, seen: Retrieved) -> tuple[Choice | None, float]:
             return None, 0.0
 
     for word in ("red", "time"):
@@ -234,12 +234,12 @@ def test_a_word_is_repeated_in_another_part_only_when_many_records_are_known(
 
 
 def test_each_part_is_asked_by_what_words_bring_there() -> None:
-    parts, overall = Parts([(Term("g", "a"),), (Term("g", "b"),)], lambda term: ""), Seen()
+    parts, overall = Parts([(Term("g", "a"),), (Term("g", "b"),)], lambda term: ""), Retrieved()
 
     class Never:
         doubtful: frozenset[str] = frozenset()
 
-        def best(self, seen: Seen) -> tuple[Choice | None, float]:
+        def best(self, seen: Retrieved) -> tuple[Choice | None, float]:
             return None, 0.0
 
     def take(word: str, part: str, records: range, words: list[str]) -> None:

@@ -7,8 +7,9 @@ import pytest
 
 from crawlmgr import engine
 from crawlmgr.services import hosts
+from deepweb import harvests
+from deepweb.forms import sources, stored
 from deepweb.models import Form, Harvest, Query, QueryState, Record
-from deepweb.services import forms, harvests, sources
 from tests.benches.forms.harvest_forms import oracle
 from tests.benches.forms.kinds import BY_NAME, KINDS, small
 from tests.benches.forms.web import FormServer, FormSite
@@ -35,7 +36,7 @@ def harvested(
         engine.run_slice(look.pk)
         form = Form.objects.get(type="search")
         if form.method == "post":
-            forms.release(form, True)
+            stored.release(form, True)
             form.refresh_from_db()
         wishes = {"queries": queries, "probes": 0, "details": 0, "stop_rules": False}
         run = harvests.start([form], wishes, now=now(), settings=OPEN, begin=False)

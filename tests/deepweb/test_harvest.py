@@ -16,8 +16,10 @@ from django.core.management import call_command
 from crawlmgr import engine
 from crawlmgr.models import Run, RunState, Url, UrlState
 from crawlmgr.services import hosts, runs
+from deepweb import harvests, reads
+from deepweb.forms import clusters, sources, stored
 from deepweb.models import Cluster, Form, Harvest, Query, QueryState, Record, Source
-from deepweb.services import clusters, figures, forms, harvests, probing, sources
+from deepweb.size import estimate
 from tests.site.search import SearchServer, SearchSite
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -243,7 +245,7 @@ def test_a_post_form_waits_for_its_release_and_is_then_asked_with_token_and_sess
         with pytest.raises(harvests.Refused) as refused:
             harvests.start([form], {}, now=now(), settings=OPEN, begin=False)
         assert refused.value.code == "post_not_released" and not server.site.posts
-        forms.release(form, True)
+        stored.release(form, True)
         form.refresh_from_db()
         run = harvest(form)
         assert numbers() == set(server.site.all), run.result
@@ -259,13 +261,13 @@ def test_forms_that_are_no_search_forms_are_never_sent() -> None:
     with SearchServer(SearchSite(books=60)) as server:
         found(server)
         for form in Form.objects.exclude(type="search"):
-            forms.release(form, True)
+            stored.release(form, True)
             with pytest.raises(harvests.Refused):
                 harvests.start([form], {}, now=now(), settings=OPEN, begin=False)
         for form in Form.objects.filter(
             type__in=("login", "registration", "newsletter", "contact")
         ):
-            forms.correct(
+            stored.correct(
                 form, "search", None, now()
             )  # not even if a user says that it is a search form
             form.refresh_from_db()
@@ -283,7 +285,7 @@ def test_a_corrected_type_holds() -> None:
     with SearchServer(SearchSite()) as server:
         found(server)
         form = the_form()
-        forms.correct(form, "other", None, now())
+        stored.correct(form, "other", None, now())
         form.refresh_from_db()
         assert (form.kind, form.searchable) == ("other", False)
         found(server)
@@ -291,7 +293,7 @@ def test_a_corrected_type_holds() -> None:
         assert form.kind == "other"
         with pytest.raises(harvests.Refused):
             harvests.start([form], {}, now=now(), settings=OPEN, begin=False)
-        forms.correct(form, "", None, now())
+        stored.correct(form, "", None, now())
         form.refresh_from_db()
         assert (form.kind, form.searchable) == ("search", True)
 
@@ -364,9 +366,8 @@ def test_robots_txt_is_obeyed() -> None:
             }
         )
         harvest(Form.objects.get(pk=form.pk))
-        assert (
-            Harvest.objects.get().stopped_by == "not asked: robots"
-            and figures.nothing_was_asked(Run.objects.latest("pk"))
+        assert Harvest.objects.get().stopped_by == "not asked: robots" and reads.nothing_was_asked(
+            Run.objects.latest("pk")
         )
         assert not any("private/search" in line for line in server.site.log)
 
@@ -458,13 +459,13 @@ def test_a_harvest_of_many_forms_waits_for_a_run_that_asks_one_of_them() -> None
     ):
         for server in (one, other):
             found(server)
-        forms = list(Form.objects.filter(type="search").order_by("pk"))
-        assert len(forms) == 2
-        alone = harvests.start(forms[1:], {}, now=now(), settings=OPEN, begin=False)
+        stored = list(Form.objects.filter(type="search").order_by("pk"))
+        assert len(stored) == 2
+        alone = harvests.start(stored[1:], {}, now=now(), settings=OPEN, begin=False)
         with pytest.raises(runs.Busy) as refused:
-            harvests.start(forms, {}, now=now(), settings=OPEN, begin=False)
+            harvests.start(stored, {}, now=now(), settings=OPEN, begin=False)
         assert refused.value.run == alone
-        harvests.start(forms[:1], {}, now=now(), settings=OPEN, begin=False)
+        harvests.start(stored[:1], {}, now=now(), settings=OPEN, begin=False)
 
 
 def test_the_key_of_a_run_over_many_things_tells_all_of_them() -> None:
@@ -478,9 +479,9 @@ def test_a_harvest_ends_when_the_wished_share_of_the_database_is_reached(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(harvests, "COVERAGE_FROM", 4)
-    monkeypatch.setattr(probing, "FROM_QUERIES", 4)
+    monkeypatch.setattr(estimate, "FROM_QUERIES", 4)
     monkeypatch.setattr(
-        probing, "A_QUERY", 8
+        estimate, "A_QUERY", 8
     )  # more probes than usual, since some words are from a field that is not searched
     with SearchServer(SearchSite(books=250, layout="bare", a_page=40)) as server:
         found(server)
@@ -523,7 +524,7 @@ def test_a_run_over_several_sites_has_the_exceptions_of_each_and_no_more() -> No
 def test_answers_and_pages_read_in_part_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with SearchServer(SearchSite()) as server:
         found(server)
-        monkeypatch.setattr("deepweb.reading.exceeds", lambda html: True)
+        monkeypatch.setattr("deepweb.answers.page.exceeds", lambda html: True)
         run = harvest(the_form(), queries=2)
         assert Record.objects.exists()
         assert Url.objects.filter(run=run, reason="read_in_part").exists()

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from crawlmgr.web.url import registered_domain
-from deepweb.classifier import can_be_asked, shipped_model
+from deepweb.commands.classify import read_lines
 from deepweb.form_roles import asks_for_something_else
-from deepweb.form_types import FormType
-from deepweb.jsonl import read_lines
+from deepweb.forms.classifier import can_be_asked, shipped_model
+from deepweb.forms.types import FormType
 from deepweb.submission import SURE
 from tests.benches.forms import forms as bench
 from tests.deepweb import labelled_pages

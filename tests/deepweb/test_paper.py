@@ -9,14 +9,12 @@ import pytest
 from django.urls import reverse
 
 from crawlmgr.services import hosts
+from deepweb.answers.retrieved import Term
+from deepweb.choice.next_query import paid_words, policy_of
+from deepweb.forms import clusters
+from deepweb.forms.clustering import TITLE
+from deepweb.harvest_session import HarvestOptions, HarvestSession
 from deepweb.models import Cluster, Form, Harvest, Query, QueryKind
-from deepweb.page_words import TITLE
-from deepweb.seen import Term
-from deepweb.services import clusters
-from deepweb.services.harvest_options import HarvestOptions
-from deepweb.services.harvest_session import HarvestSession
-from deepweb.services.next_query import paid_words
-from deepweb.services.policies import policy_of
 from tests.deepweb.test_admin import client
 from tests.deepweb.test_harvest import found, harvest, the_form
 from tests.site.search import SearchServer, SearchSite

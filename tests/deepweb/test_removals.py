@@ -14,8 +14,9 @@ from crawlmgr import engine, jobs
 from crawlmgr.models import Run, RunState
 from crawlmgr.services import hosts, runs
 from crawlmgr.services import removals as leaving
+from deepweb import harvests
+from deepweb.forms import sources
 from deepweb.models import Form, Harvest, Query, Record, Source
-from deepweb.services import harvests, removals, sources
 from tests.deepweb.test_harvest import OPEN, found, harvest, now, the_form
 from tests.site.search import SearchServer, SearchSite
 
@@ -99,7 +100,7 @@ def test_a_large_site_is_deleted_by_a_run_batch_by_batch(monkeypatch: pytest.Mon
         kept = Source.objects.create(
             url="http://other.example/", key_hash=1, name="other", created=now()
         )
-        made = removals.start(source, now())
+        made = sources.start_removal(source, now())
         assert made is not None and Record.objects.exists()
         for busy in (
             lambda: harvests.start([form], {}, now=now(), begin=False),

@@ -7,8 +7,7 @@ import lxml.html
 import pytest
 
 from deepweb.paging import next_page
-from deepweb.script_forms import ScriptRequest
-from deepweb.search_forms import Form, read_forms
+from deepweb.search_forms import Form, ScriptRequest, read_forms
 from deepweb.submission import fill
 
 BOX = '<form id=f onsubmit="return go()"><input id=w name=w><button>Search</button></form>'

@@ -4,8 +4,7 @@ pages."""
 import pytest
 
 from crawlmgr.web.document.forms import Option
-from deepweb.field_roles import FieldRole, role_of
-from deepweb.form_words import concepts_in
+from deepweb.forms.field_roles import FieldRole, concepts_in, role_of
 from deepweb.search_forms import Form, read_forms
 from tests.growth import FACTOR, MAX_RATIO, growth
 

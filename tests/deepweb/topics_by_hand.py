@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from deepweb.page_words import FormPageWords
+from deepweb.forms.clustering import FormPageWords
 
 
 def planted(

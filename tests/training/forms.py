@@ -15,14 +15,12 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from crawlmgr.web.url import registered_domain
-from deepweb.classifier import WORD_NORM, FormModel
-from deepweb.form_features import counts, word_features
-from deepweb.form_place import Surroundings, about_forms
-from deepweb.form_rules import rule_type
-from deepweb.form_types import FormType
-from deepweb.jsonl import read_lines
+from deepweb.choice.terms import language_of
+from deepweb.commands.classify import read_lines
+from deepweb.forms.classifier import WORD_NORM, FormModel, counts, rule_type, word_features
+from deepweb.forms.surroundings import Surroundings, about_forms
+from deepweb.forms.types import FormType
 from deepweb.search_forms import Form, parse_page, read_forms
-from deepweb.terms import language_of
 
 MIN_DOMAINS = 2
 """A word is used only if forms of at least this many domains contain it."""

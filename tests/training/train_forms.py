@@ -11,10 +11,10 @@ from django.core.management.base import CommandError
 import deepweb
 from crawlmgr.database import upgrade
 from crawlmgr.management.base import Result, say, table
-from deepweb.form_types import FormType
-from deepweb.jsonl import LinesError
+from deepweb.commands.classify import LinesError
+from deepweb.forms.stored import described_form
+from deepweb.forms.types import FormType
 from deepweb.models import Form
-from deepweb.services.forms import described_form
 from tests.training.forms import (
     Example,
     Scores,

@@ -145,12 +145,12 @@ def access(at: datetime) -> dict[str, Any]:
 
 def found() -> dict[str, Any]:
     """What both searches find."""
+    from deepweb.answers import storing
     from deepweb.models import Record
-    from deepweb.services import record_search
     from focused.services import search
 
     pages = search.find(search.read_query(WORD), topic=1)
-    records = record_search.narrowed(Record.objects.order_by("pk"), WORD)
+    records = storing.narrowed(Record.objects.order_by("pk"), WORD)
     return {"pages": sorted(pages.pages), "records": list(records.values_list("pk", flat=True))}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from crawlmgr.management.arguments import add_web_arguments
 from crawlmgr.management.base import Imported, SubcommandCommand
-from deepweb.services.harvest_options import POLICIES
+from deepweb.harvest_session import POLICIES
 
 
 class Train(Imported):

@@ -4,7 +4,7 @@ records."""
 from __future__ import annotations
 
 from crawlmgr.models import Run
-from deepweb.form_json import form_to_json
+from deepweb.forms.stored import form_to_json
 from deepweb.models import Cluster, Form, Harvest, Query, Record, Source
 from deepweb.search_forms import read_forms
 from tests.benches.desk.bulk import Sizes, Sql, insert

@@ -17,7 +17,7 @@ from typing import Any
 
 from crawlmgr.management.base import table as plain_table
 from deepweb.form_roles import asks_for_something_else, only_orders_a_list
-from deepweb.form_types import FormType
+from deepweb.forms.types import FormType
 from deepweb.submission import SURE
 from tests.training.forms import (
     Example,

@@ -19,8 +19,8 @@ from django.core.management.base import CommandError
 
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
-from deepweb.seen import Term
-from deepweb.terms import WordMode, words_of
+from deepweb.answers.retrieved import Term
+from deepweb.choice.terms import WordMode, words_of
 from tests.benches.forms import harvest_forms
 from tests.benches.forms.hidden_database import BOX, HiddenDatabase, greedy_oracle
 

@@ -25,10 +25,11 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
+from deepweb import harvests
+from deepweb.answers.retrieved import Term
+from deepweb.choice.terms import bindings
+from deepweb.forms import sources, stored
 from deepweb.models import Form, Harvest, Query, Record
-from deepweb.seen import Term
-from deepweb.services import forms, harvests, sources
-from deepweb.terms import bindings
 from tests.benches import child
 from tests.benches.forms.hidden_database import best_spans, greedy_cover
 from tests.benches.forms.kinds import BY_NAME, KINDS, Kind, small
@@ -252,7 +253,7 @@ def harvested(url: str, options: dict[str, Any]) -> dict[str, Any]:
     if chosen is None:
         return {**told, "failed": "no form"}
     if chosen.method == "post":
-        forms.release(chosen, True)
+        stored.release(chosen, True)
         chosen.refresh_from_db()
     try:
         run = harvests.start([chosen], options, now=SYSTEM.now(), settings=SETTINGS, begin=False)

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 from scipy import sparse
 
-from deepweb.seen import Query, Term
+from deepweb.answers.retrieved import Query, Term
 
 BOX = "q"
 

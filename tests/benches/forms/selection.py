@@ -12,11 +12,19 @@ import numpy as np
 
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
-from deepweb.coverage import captures, chao1, chapman, lu_li
-from deepweb.paper_policy import PaperPolicy
-from deepweb.seen import Choice, Seen, Term
-from deepweb.selection import FrequencyPolicy, FreshPolicy, Policy
-from deepweb.size_probes import ProbeAnswer, ProbedRecord, estimate_size, plan_probes
+from deepweb.answers.retrieved import Choice, Retrieved, Term
+from deepweb.choice.paper_policy import PaperPolicy
+from deepweb.choice.words import FrequencyPolicy, FreshPolicy, Policy
+from deepweb.size.coverage import (
+    ProbeAnswer,
+    ProbedRecord,
+    captures,
+    chao1,
+    chapman,
+    estimate_size,
+    lu_li,
+    plan_probes,
+)
 from tests.benches.forms.hidden_database import (
     HiddenDatabase,
     greedy_oracle,
@@ -75,7 +83,7 @@ class RandomPolicy:
     ) -> None:
         self._seeds, self._rng, self._refused = list(seeds), rng, refused
 
-    def next(self, seen: Seen) -> Choice | None:
+    def next(self, seen: Retrieved) -> Choice | None:
         """Returns the first seed word not queried yet; if all were, a random seen word not queried
         yet; None if none is left."""
         for seed in self._seeds:
@@ -88,11 +96,11 @@ class RandomPolicy:
         return None
 
 
-def harvest(database: HiddenDatabase, policy: Policy, queries: int) -> tuple[Seen, list[int]]:
-    """Runs `queries` queries chosen by a policy on a database. Returns what they showed (`Seen`),
-    and the number of records found after each.
+def harvest(database: HiddenDatabase, policy: Policy, queries: int) -> tuple[Retrieved, list[int]]:
+    """Runs `queries` queries chosen by a policy on a database. Returns what they found
+    (`Retrieved`) and the number of records after each.
     """
-    seen, curve = Seen(), []
+    seen, curve = Retrieved(), []
     for _ in range(queries):
         choice = policy.next(seen)
         if choice is None:

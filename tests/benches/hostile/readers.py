@@ -12,11 +12,11 @@ from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.html import scan
 from crawlmgr.web.robots import from_response
 from crawlmgr.web.sitemap import parse_sitemap
-from deepweb.finder import read_page as read_forms_page
-from deepweb.reading import Context, read_answer, read_detail
-from deepweb.result_list import PageTemplate
+from deepweb.answers.page import Context, read_answer, read_detail
+from deepweb.answers.result_list import PageTemplate
+from deepweb.forms.finder import read_page as read_forms_page
+from deepweb.forms.stored import classified
 from deepweb.search_forms import read_forms
-from deepweb.services.forms import classified
 from focused.lexicon import topic_lexicon
 from focused.parse import Parser
 from focused.relevance import Relevance

@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 from crawlmgr import engine
 from crawlmgr.clock import SYSTEM
 from crawlmgr.demo.topic_web import TopicWeb
+from deepweb import harvests
+from deepweb.forms import sources
 from deepweb.models import Form
-from deepweb.services import harvests, sources
 from focused.services import topics
 from forums.services import sites
 

@@ -21,8 +21,8 @@ from crawlmgr.exports import exports
 from crawlmgr.models import Event, Run
 from crawlmgr.services import fetching, runs
 from crawlmgr.web.exchange import FetchRequest
+from deepweb.forms import sources
 from deepweb.models import Source
-from deepweb.services import sources
 from focused.models import Topic
 from focused.services import topics
 from forums.crawler import ForumCrawler

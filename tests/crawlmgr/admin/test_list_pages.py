@@ -16,8 +16,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from crawlmgr.models import Deletion, Host, Run, WarcFile
+from deepweb.forms import sources
 from deepweb.models import Source
-from deepweb.services import sources
 from focused.models import Topic, TopicRun
 from forums.models import Board, Site, Thread
 from tests.benches.desk import rows as desk_rows

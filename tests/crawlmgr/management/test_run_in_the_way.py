@@ -13,8 +13,9 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.management import foreground
 from crawlmgr.models import Run, RunState
 from crawlmgr.services import runs
+from deepweb import harvests
+from deepweb.forms import sources
 from deepweb.models import Cluster, Form
-from deepweb.services import harvests, sources
 from focused.models import Topic
 from focused.services import topics
 from forums.services import sites

@@ -17,8 +17,8 @@ from crawlmgr.exports import saved_exports
 from crawlmgr.models import Event, Export, Hold, Run, RunState, Timing
 from crawlmgr.services import dispatch, holds, queue, recurring, timings
 from crawlmgr.services.recurring import Recurring
+from deepweb import harvests as harvest_dispatch
 from deepweb.models import Form
-from deepweb.services import dispatch as harvest_dispatch
 from focused.services import dispatch as topic_dispatch
 from focused.services import topics
 from forums.reads import recurring as forum_reads

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deepweb.classifier import Verdict
-from deepweb.form_types import FormType
+from deepweb.forms.classifier import Verdict
+from deepweb.forms.types import FormType
 from deepweb.search_forms import read_forms
 from deepweb.submission import fill, refusal
 from forums.login import login_form

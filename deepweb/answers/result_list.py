@@ -1,0 +1,488 @@
+"""Reads the records on a result page. The layout of a site's result list is learned from one page
+and used to read the other pages."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
+
+from crawlmgr.web.outline import Outline
+from crawlmgr.web.pagination_words import page_direction, page_number
+from crawlmgr.web.records import Record, records_around
+from crawlmgr.web.url import UrlError, canonical
+from deepweb.answers.record_fields import fields_of_rows
+
+_BESIDE = frozenset(("nav", "footer", "aside", "header"))
+_ENDS = frozenset(("header", "footer"))
+_ITEMS = frozenset(("article", "li", "td", "dd"))
+"""Elements that are records: a header or footer inside them belongs to the record, not to the page.
+"""
+_MAX_GROUPS = 8
+_MAX_COLUMNS = 100  # all further columns of a table row count as one
+_MIN_LEARNED = 2
+_LONGEST = 200
+_SESSION = re.compile(
+    r"^(?:s|sid|sess|session|sessid|session_?id|php_?sess_?id|jsessionid|aspsessionid\w*|cfid"
+    r"|cftoken|oscsid|zenid)$",
+    re.I,
+)
+_SESSION_LENGTH = 8
+_WORDS = re.compile(r"\w+")
+_COUNTED = 4
+_RANK = re.compile(r"^(?:pos|position|rank|idx|index|i|n|nr|num|order|result|row)$", re.I)
+_ECHOED = 3
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+
+
+QueryValues = Sequence[tuple[str, str]]
+"""The values of a query as (name of the input, value); sites repeat them in their links."""
+
+
+class FoundRecord(NamedTuple):
+    """One record as shown in a result list. `url` is the address of its detail page, "" if it has
+    none; `fields` are its values by name."""
+
+    url: str
+    fields: Mapping[str, str]
+
+    @property
+    def key(self) -> str:
+        """Identity of the record across pages: the address of its detail page, or else a digest of
+        all its words, in which field names do not count.
+        """
+        if self.url:
+            return self.url
+        own_words = "\n".join(sorted(_WORDS.findall("\n".join(self.fields.values()))))
+        return "text:" + hashlib.blake2b(own_words.encode(), digest_size=16).hexdigest()
+
+    @property
+    def text(self) -> str:
+        """All texts of the record except addresses."""
+        return "\n".join(
+            value for value in self.fields.values() if not value.startswith(("http://", "https://"))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ListShape:
+    """The layout of a site's result list. `top` is the tag path of a record's element, `link` that
+    of its link, "" if records have no links.
+
+    `flat`: a record consists of several sibling elements, so that only its link shows where it
+    begins. `is_data`: the list is JSON data, and `top` is the path of names that leads to it.
+    `ranks` are those parameters of record links that only number the records of a list.
+    """
+
+    top: str
+    link: str = ""
+    flat: bool = False
+    is_data: bool = False
+    ranks: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class PageTemplate(NamedTuple):
+    """The page template of a site's result pages, learned from answers to nonsense queries: the
+    link addresses and lines of text that pages without any record contain too."""
+
+    links: frozenset[str] = frozenset()
+    lines: frozenset[str] = frozenset()
+
+
+class ResultList(NamedTuple):
+    """The distinct records of one page in order, and the layout by which they were read. If nothing
+    was found, the layout is the one known before, None if there was none."""
+
+    records: tuple[FoundRecord, ...]
+    shape: ListShape | None
+
+
+class _Anchor(NamedTuple):
+    node: int
+    url: str
+    path: str
+    text: str
+
+
+def learn_page_template(page: Outline, url: str, echo: QueryValues) -> PageTemplate:
+    """Returns the links and lines of `page`, which contains no record, as the page template; `echo`
+    are the values of the query, which its links may repeat."""
+    links = {address for node in range(len(page)) if (address := _address(page, node, url, echo))}
+    return PageTemplate(frozenset(links), frozenset(page_lines(page)))
+
+
+def page_lines(page: Outline) -> list[str]:
+    """Returns the displayed lines of text of a page, in order."""
+    lines: dict[int, list[str]] = defaultdict(list)
+    for piece in page.pieces:
+        lines[piece.line].append(piece.text)
+    return [" ".join(parts) for _, parts in sorted(lines.items())]
+
+
+def read_results(
+    page: Outline,
+    url: str,
+    echo: QueryValues,
+    page_template: PageTemplate,
+    shape: ListShape | None = None,
+) -> ResultList:
+    """Returns the records of the page at `url`, the answer to a query with the values `echo`.
+
+    With a `shape` they are read at that layout's position. Without one, or if no record is found
+    there, the layout is learned from the page: links that are not in the page template
+    (`page_template`) and repeat at one tag path mark records; if there are none, similar sibling
+    elements are the records.
+    """
+    anchors = _anchors(page, url, echo, page_template)
+    if shape is not None:
+        tops = _by_shape(page, anchors, shape, page_template)
+        if tops:
+            return _read(page, tops, anchors, shape)
+    learned = _learn_by_links(page, anchors) or _learn_by_rows(page, page_template)
+    if learned is None:
+        return ResultList((), shape)
+    tops, found = learned
+    return _read(page, tops, anchors, found)
+
+
+def _read(
+    page: Outline, tops: Sequence[Record], anchors: Sequence[_Anchor], shape: ListShape
+) -> ResultList:
+    found: dict[str, FoundRecord] = {}
+    by_node = [anchor for anchor in anchors if anchor.path == shape.link] if shape.link else []
+    places = [anchor.node for anchor in by_node]
+    ranks = _ranks([anchor.url for anchor in by_node])
+    shape = replace(shape, ranks=tuple(sorted({*shape.ranks, *ranks}))) if ranks else shape
+    for record, fields in zip(tops, fields_of_rows(page, tops), strict=True):
+        if not fields:
+            continue
+        firsts = [at for node in record if (at := _first_in(page, places, node)) is not None]
+        own = by_node[min(firsts)].url if firsts else ""
+        made = FoundRecord(_without(own, shape.ranks), fields)
+        found.setdefault(made.key, made)
+    return ResultList(tuple(found.values()), shape)
+
+
+def _first_in(page: Outline, places: Sequence[int], node: int) -> int | None:
+    """Returns the index in `places` (ascending node numbers) of the first that is inside the
+    sub-tree of `node`; None if there is none."""
+    at = bisect_left(places, node)
+    return at if at < len(places) and page.contains(node, places[at]) else None
+
+
+def _ranks(urls: Sequence[str]) -> set[str]:
+    """Returns the names of the query parameters that only number the addresses `urls` in order (1,
+    2, 3 …): without them the addresses still differ."""
+    different = list(dict.fromkeys(urls))
+    if len(different) < _COUNTED:
+        return set()
+    pairs = [dict(parse_qsl(urlsplit(url).query)) for url in different]
+    found = []
+    for name in pairs[0]:
+        values = [own.get(name, "") for own in pairs]
+        if not all(value.isdecimal() and len(value) < 9 for value in values):
+            continue
+        if all(
+            int(after) - int(before) == 1 for before, after in zip(values, values[1:], strict=False)
+        ):
+            found.append(name)
+    for names in (found, [name for name in found if _RANK.match(name)]):
+        if len({_without(url, names) for url in different}) == len(different):
+            return set(names)
+    return set()
+
+
+def _without(url: str, names: Sequence[str]) -> str:
+    """Returns an address without its query parameters of these names."""
+    parts = urlsplit(url)
+    kept = [
+        (name, value)
+        for name, value in parse_qsl(parts.query, keep_blank_values=True)
+        if name not in names
+    ]
+    return (
+        urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(kept), ""))
+        if names and parts.query
+        else url
+    )
+
+
+def _path(page: Outline, node: int, columns: bool = True) -> str:
+    parts = []
+    while node >= 0:
+        part = page.shapes[node]
+        if columns and page.tags[node] in ("td", "th"):
+            part += f"#{_column(page, node)}"
+        parts.append(part)
+        node = page.parents[node]
+    return "/".join(reversed(parts))
+
+
+def _column(page: Outline, node: int) -> int:
+    row = page.parents[node]
+    cells = page.children(row, _MAX_COLUMNS) if row >= 0 else [node]
+    return cells.index(node) if node in cells else _MAX_COLUMNS
+
+
+def _address(page: Outline, node: int, url: str, echo: QueryValues) -> str:
+    """Returns the address of a link, without session ids and without parameters that only repeat
+    the query (`echo`); "" if the node is not a link to a page."""
+    if page.tags[node] != "a":
+        return ""
+    href = (page.elements[node].get("href") or "").strip()
+    if not href or href.startswith(("#", "javascript:", "mailto:", "tel:", "data:")):
+        return ""
+    try:
+        address = canonical(urljoin(url, href))
+    except (UrlError, ValueError):
+        return ""
+    parts = urlsplit(address)
+    in_query = {(name, value.casefold()) for name, value in echo}
+    words = {
+        value.casefold()
+        for _, value in echo
+        if len(value) >= _ECHOED and not value.isdecimal() or not value.isascii()
+    }
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    kept = [
+        (name, value)
+        for name, value in pairs
+        if (name, value.casefold()) not in in_query
+        and value.casefold() not in words
+        and not _is_session(name, value)
+    ]
+    return (
+        urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(kept), ""))
+        if len(kept) < len(pairs)
+        else address
+    )
+
+
+def _is_session(name: str, value: str) -> bool:
+    """Tells whether an address parameter is a session id, which would give one record a different
+    address in each answer."""
+    return (
+        bool(_SESSION.match(name))
+        and len(value) >= _SESSION_LENGTH
+        and any(letter.isdigit() for letter in value)
+    )
+
+
+def _anchors(
+    page: Outline, url: str, echo: QueryValues, page_template: PageTemplate
+) -> list[_Anchor]:
+    """Returns the links of a page that may lead to records: links that are neither in the page
+    template (`page_template`) nor in navigation, and do not lead to another view or page of this
+    list. `echo` are the values of the query.
+    """
+    own = urlsplit(url)
+    beside = _nodes_in(page, _BESIDE)
+    found = []
+    for node in range(len(page)):
+        if page.tags[node] != "a" or beside[node]:
+            continue
+        address = _address(page, node, url, echo)
+        if not address or address in page_template.links:
+            continue
+        parts = urlsplit(address)
+        text = page.text(node)[:_LONGEST]
+        if (
+            parts.path == own.path
+            and parts.netloc == own.netloc
+            and _is_same_list(parts.query, own.query)
+        ):
+            continue
+        if page_direction(text) or parts.path == own.path and page_number(text) is not None:
+            continue
+        found.append(_Anchor(node, address, _path(page, node), text))
+    return found
+
+
+def _is_same_list(query: str, own: str) -> bool:
+    """Tells whether an address with the same path as this page probably shows the same list: its
+    query string has a parameter that the page's own query string `own` has too, or one of the two
+    query strings is empty."""
+    theirs, mine = dict(parse_qsl(query)), dict(parse_qsl(own))
+    if not theirs:
+        return True
+    shared = set(theirs) & set(mine)
+    return bool(shared) or not mine
+
+
+def _nodes_in(page: Outline, tags: frozenset[str]) -> list[bool]:
+    inside = [False] * len(page)
+    for node in range(len(page)):
+        parent = page.parents[node]
+        own = page.tags[node] in tags and not (
+            page.tags[node] in _ENDS and any(page.tags[p] in _ITEMS for p in _parents(page, parent))
+        )
+        inside[node] = own or (parent >= 0 and inside[parent])
+    return inside
+
+
+def _learn_by_links(
+    page: Outline, anchors: Sequence[_Anchor]
+) -> tuple[list[Record], ListShape] | None:
+    """Returns the records and the layout of a page, learned from its links: links with the same tag
+    path form a group, and the group that most likely marks the records (`_score`) is taken. None if
+    no group has two different addresses.
+    """
+    groups: dict[str, list[_Anchor]] = defaultdict(list)
+    for anchor in anchors:
+        groups[anchor.path].append(anchor)
+    ranked = sorted(groups.values(), key=lambda group: -len({anchor.url for anchor in group}))[
+        :_MAX_GROUPS
+    ]
+    best: tuple[float, list[Record], ListShape] | None = None
+    for group in ranked:
+        if len({anchor.url for anchor in group}) < _MIN_LEARNED:
+            break
+        pairs = records_around(page, [(anchor.node, anchor.url) for anchor in group])
+        records = [record for _, record in pairs]
+        score = _score(page, group, records)
+        if best is None or score > best[0]:
+            best = score, records, _shape_of(page, records, group[0].path)
+    return (best[1], best[2]) if best else None
+
+
+def _score(page: Outline, group: Sequence[_Anchor], records: Sequence[Record]) -> float:
+    """Scores how likely the links `group` are the records' own links: by the number of `records`
+    that they delimit, how similar these are in structure, how much text they and the links have,
+    and whether the links are in headings.
+    """
+    urls = len({anchor.url for anchor in group})
+    heading = any(
+        page.tags[parent] in _HEADINGS
+        for anchor in group[:3]
+        for parent in _parents(page, anchor.node)
+    )
+    words = sum(len(anchor.text) for anchor in group) / len(group)
+    text = sum(sum(page.text_length(node) for node in record) for record in records) / max(
+        1, len(records)
+    )
+    alike = Counter(tuple(page.shapes[node] for node in record) for record in records).most_common(
+        1
+    )
+    even = alike[0][1] / len(records) if alike else 0.0
+    return (
+        len(records) * (0.5 + even)
+        + 0.3 * min(urls, len(records)) * heading
+        + min(words, 80) / 80
+        + min(text, 400) / 100
+    )
+
+
+def _parents(page: Outline, node: int) -> Iterable[int]:
+    while node >= 0:
+        yield node
+        node = page.parents[node]
+
+
+def _shape_of(page: Outline, records: Sequence[Record], link: str) -> ListShape:
+    paths = Counter(_path(page, record[0], columns=False) for record in records)
+    return ListShape(paths.most_common(1)[0][0], link, any(len(record) > 1 for record in records))
+
+
+def _learn_by_rows(
+    page: Outline, page_template: PageTemplate
+) -> tuple[list[Record], ListShape] | None:
+    """Returns the records and the layout of a page without links to records: the set of similar
+    sibling elements with most text that is not in the page template; of sets with about as much
+    text, the outermost. None if there is none.
+    """
+    beside = _nodes_in(page, _BESIDE | {"form"})
+    old = _old_lines(page, page_template)
+    new = [0] * len(page)
+    for piece in page.pieces:
+        if piece.line not in old and not beside[piece.node]:
+            for node in _parents(page, piece.node):
+                new[node] += len(piece.text)
+    best: tuple[int, list[int]] | None = None
+    for parent in range(len(page)):
+        if new[parent] == 0 or best is not None and new[parent] < 0.8 * best[0]:
+            continue
+        groups: dict[str, list[int]] = defaultdict(list)
+        for child in page.children(parent):
+            if new[child] and page.tags[child] not in ("thead", "td", "th", "option", "p", "br"):
+                groups[page.shapes[child]].append(child)
+        for shape_nodes in groups.values():
+            lines = sum(new[node] for node in shape_nodes)
+            if (
+                len(shape_nodes) >= _MIN_LEARNED
+                and _are_alike(page, shape_nodes)
+                and (best is None or lines > 1.25 * best[0])
+            ):
+                best = lines, shape_nodes
+    if best is None:
+        return None
+    records: list[Record] = [(node,) for node in best[1] if not _is_header(page, node)]
+    return (records, _shape_of(page, records, "")) if records else None
+
+
+def _old_lines(page: Outline, page_template: PageTemplate) -> frozenset[int]:
+    """Returns the numbers of the lines of `page` that belong to the page template
+    (`page_template`)."""
+    lines: dict[int, list[str]] = defaultdict(list)
+    for piece in page.pieces:
+        lines[piece.line].append(piece.text)
+    return frozenset(
+        number for number, parts in lines.items() if " ".join(parts) in page_template.lines
+    )
+
+
+def _are_alike(page: Outline, nodes: Sequence[int]) -> bool:
+    """Tells whether sibling elements have similar structure: of the first twelve, consecutive ones
+    share on average at least half of their inner elements' tags and classes."""
+    sets = [frozenset(page.shapes[node + 1 : page.ends[node]]) for node in nodes[:12]]
+    shared = [
+        len(a & b) / max(1, len(a | b)) if a or b else 1.0
+        for a, b in zip(sets, sets[1:], strict=False)
+    ]
+    return sum(shared) >= 0.5 * len(shared)
+
+
+def _is_header(page: Outline, node: int) -> bool:
+    cells = page.children(node)
+    return (
+        page.tags[node] == "tr" and bool(cells) and all(page.tags[cell] == "th" for cell in cells)
+    )
+
+
+def _by_shape(
+    page: Outline, anchors: Sequence[_Anchor], shape: ListShape, page_template: PageTemplate
+) -> list[Record]:
+    if shape.flat:
+        own = [(anchor.node, anchor.url) for anchor in anchors if anchor.path == shape.link]
+        return [
+            record
+            for _, record in records_around(
+                page, own, lambda node: _path(page, node, False) == shape.top
+            )
+        ]
+    last = shape.top.rpartition("/")[2]
+    old = _old_lines(page, page_template)
+    linked = sorted(anchor.node for anchor in anchors if anchor.path == shape.link)
+    found: list[Record] = []
+    for node in range(len(page)):
+        if (
+            page.shapes[node] != last
+            or _path(page, node, columns=False) != shape.top
+            or _is_header(page, node)
+        ):
+            continue
+        inside = page.pieces[page.piece_from[node] : page.piece_to[node]]
+        if (
+            _first_in(page, linked, node) is not None
+            or not shape.link
+            and any(piece.line not in old for piece in inside)
+        ):
+            found.append((node,))
+    return found

@@ -1,0 +1,1 @@
+"""The choice of the next query: words, values and ranges of inputs, opening queries."""

@@ -1,0 +1,1 @@
+"""Search forms of pages: found, read, typed, clustered by subject, stored."""

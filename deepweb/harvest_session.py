@@ -1,0 +1,423 @@
+"""The state of a harvest in memory: the answers so far, and what they show about the site. It is
+rebuilt from the stored queries, so that a kill loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from deepweb.answers.result_list import ListShape, PageTemplate
+from deepweb.answers.retrieved import Choice, Logged, QueryLog, Retrieved, Term, cut_at
+from deepweb.answers.totals import NoResultPages, Stated, learn_no_result_pages
+from deepweb.choice.matching import InsideWords, SearchedColumns, how_words_combine, looks_inside
+from deepweb.choice.opening import FillPlan, forget_what_was_shown, looks_inside_values, ways_of
+from deepweb.choice.required import Parts, parts_of
+from deepweb.choice.template_search import RangePlaces, Slot, slots_of
+from deepweb.choice.terms import Asking, WordMode, asking_of
+from deepweb.form_roles import with_roles
+from deepweb.forms import stored
+from deepweb.forms.field_roles import FieldRole
+from deepweb.models import COUNTED, Harvest, Query, QueryKind, QueryState, Record
+
+POLICIES = ("fresh", "frequency", "paper")
+
+
+_MINIMUMS = {
+    **{"queries": 1, "requests": 1, "probes": 0, "details": 0, "max_pages": 1},
+    **{"paper_seeds": 1, "per_round": 1, "rounds": 1, "min_candidates": 1},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HarvestOptions:
+    """Options of a harvest run; None for a number means no limit. `from_mapping` reads a run's
+    parameters and refuses invalid ones.
+    """
+
+    policy: str = "fresh"
+    queries: int = 100
+    requests: int | None = None
+    seed_terms: tuple[str, ...] = ()
+    stop_rules: bool = True
+    min_gain: float = 0.01
+    paper_seeds: int = 5
+    per_round: int = 5
+    rounds: int = 5
+    min_candidates: int = 5
+    too_common: float = 0.9
+    too_rare: float = 0.05
+    coverage: float | None = None
+    probes: int = 240
+    details: int | None = 1000
+    max_pages: int = 200
+    random_seed: int = 1
+    fixed: tuple[tuple[tuple[str, str], ...], ...] = ()
+
+    @classmethod
+    def from_mapping(cls, given: Mapping[str, Any]) -> HarvestOptions:
+        """Makes the options from a run's parameters, ignoring other keys. Raises ValueError with a
+        one-line message for an unknown policy or a number out of range.
+        """
+        names = set(cls.__dataclass_fields__)
+        values = {
+            name: value
+            for name, value in given.items()
+            if name in names and (value is not None or name == "details")
+        }
+        if values.get("policy", "fresh") not in POLICIES:
+            raise ValueError(f"{values['policy']} is no policy; there are {', '.join(POLICIES)}")
+        for name, low in _MINIMUMS.items():
+            value = values.get(name)
+            if value is not None and (not isinstance(value, int) or value < low):
+                raise ValueError(f"{name}: {value!r} is no whole number of at least {low}")
+        for name in ("too_common", "too_rare"):
+            value = values.get(name)
+            if value is not None and not (isinstance(value, (int, float)) and 0 <= value <= 1):
+                raise ValueError(f"{name}: {value!r} is no share of at least 0 and of at most 1")
+        share = values.get("coverage")
+        if share is not None and not (isinstance(share, (int, float)) and 0 < share <= 1):
+            raise ValueError(f"coverage: {share!r} is no share above 0 and of at most 1")
+        values["seed_terms"] = tuple(values.get("seed_terms", ()))
+        values["fixed"] = tuple(
+            tuple((str(n), str(v)) for n, v in query) for query in values.get("fixed", ())
+        )
+        return cls(**values)
+
+    def of_paper(self) -> dict[str, Any]:
+        """Returns the options of the deep-web paper's method as keyword arguments of its policy
+        (`PaperPolicy`)."""
+        return {
+            "per_round": self.per_round,
+            "max_rounds": self.rounds,
+            "min_candidates": self.min_candidates,
+            "too_common": self.too_common,
+            "too_rare": self.too_rare,
+            "stop_rule": self.stop_rules,
+        }
+
+
+_CHUNK = 900
+
+
+def finished_queries(harvest: Harvest) -> list[Query]:
+    """Returns the answered queries of a harvest in the order in which they were sent."""
+    return list(
+        Query.objects.filter(harvest=harvest).exclude(state=QueryState.SENT).order_by("number")
+    )
+
+
+def is_counted(row: Query) -> bool:
+    """Tells whether a query was sent to find records, not to calibrate or to estimate the size of
+    the database."""
+    return row.kind in COUNTED
+
+
+def logged(row: Query) -> Logged:
+    """Converts a stored query to a value that does not depend on the database."""
+    query = tuple(Term(name, value) for name, value in row.terms)
+    stated = tuple(Stated(*each) for each in row.stated)
+    choice = Choice(query, row.predicted, row.bucket)
+    return Logged(
+        row.number, choice, list(row.found), row.overflowed, row.partial, stated, row.total
+    )
+
+
+class ListedRecords:
+    """The fields of records, by record id, as lists of results showed them. `columns` are the names
+    of all fields, in the order in which they were first seen.
+    """
+
+    def __init__(self) -> None:
+        self.fields: dict[int, dict[str, str]] = {}
+        self.columns: dict[str, None] = {}
+
+    def load(self, keys: Sequence[int] | set[int]) -> None:
+        """Loads the records with these ids that are not loaded yet."""
+        missing = sorted(set(keys) - set(self.fields))
+        for start in range(0, len(missing), _CHUNK):
+            for pk, listed in Record.objects.filter(
+                pk__in=missing[start : start + _CHUNK]
+            ).values_list("pk", "listed"):
+                self.fields[pk] = listed
+                self.columns.update(dict.fromkeys(listed))
+
+
+NONSENSE = 2
+
+
+INPUT_TRIES = 3
+
+
+CUT_UNKNOWN_BEFORE = 4
+
+
+TELLING_ANSWERS = 12
+
+
+class HarvestSession:
+    """One harvest in progress. `state` is stored with the harvest after each answer; everything
+    else is rebuilt from the log of stored queries.
+    """
+
+    def __init__(self, harvest: Harvest, options: HarvestOptions) -> None:
+        self.harvest, self.options = harvest, options
+        self.state: dict[str, Any] = dict(harvest.state)
+        self.form = stored.page_form(harvest.form)
+        self.is_open = False
+        self._shown = ListedRecords()
+        self.known: set[int] = set()
+        self.searched = SearchedColumns(self.state.setdefault("said_in", {}))
+        self.seen, self.asking = Retrieved(), Asking("")
+        self.slots: list[Slot] = []
+        self.parts = Parts((), self._column)
+        self.inside: InsideWords | None = None
+        self.ways = ways_of(self.form, stored.PERSONAL)
+        self.places, self.log = RangePlaces(), QueryLog()
+        self.where: dict[Term, str] = {}
+        self._load()
+
+    def _load(self) -> None:
+        rows = finished_queries(self.harvest)
+        self.known = {pk for row in rows for pk in row.found}
+        self._shown.load(self.known)
+        self.log.entries += [logged(row) for row in rows if is_counted(row)]
+        self._rebuild()
+
+    @property
+    def listed(self) -> dict[int, dict[str, str]]:
+        """The fields of all records found, as lists of results showed them, by record id."""
+        return self._shown.fields
+
+    @property
+    def columns(self) -> dict[str, None]:
+        """The names of all fields that records have, in the order in which they were first seen
+        (the dictionary's values are not used).
+        """
+        return self._shown.columns
+
+    def _asking(self) -> Asking:
+        mode = WordMode(self.state.get("mode") or WordMode.WORDS)
+        unsearched = self.searched.missing(self.columns)
+        return asking_of(
+            self.form, tuple(self.columns), mode, self.barred_inputs(), unsearched, self.way.box
+        )
+
+    @property
+    def way(self) -> FillPlan:
+        """The way of submitting the form that is in use: which text box takes the words, and which
+        other inputs are always set. Either it is still being tried, or it has already returned
+        records.
+        """
+        return self.ways[min(int(self.state.get("way", 0)), len(self.ways) - 1)]
+
+    def proved(self) -> dict[str, str]:
+        """Returns the roles of fields, by name, that are certain once a query in the text box has
+        found records: QUERY for the box, REQUIRED for the inputs that every query sets. Empty
+        before that.
+        """
+        if not self.way.box or not any(
+            entry.found and entry.choice.query[0].input == self.way.box for entry in self.log
+        ):
+            return {}
+        return {
+            self.way.box: FieldRole.QUERY.value,
+            **dict.fromkeys(self.way.required, FieldRole.REQUIRED.value),
+        }
+
+    def _note_searched(self, entry: Logged) -> None:
+        """Updates what is known about which record fields the text box searches. Only complete
+        answers to one word are used, since such an answer contains every record that has the word
+        in a searched field."""
+        query = self.parts.without(entry.choice.query)
+        if (
+            not entry.is_whole
+            or len(query) != 1
+            or query[0].input != self.asking.box
+            or not query[0].value
+        ):
+            return
+        if self.limit is not None and len(entry.found) >= self.limit:
+            return
+        whole = not entry.found or self.limit is not None or len(self.log) >= CUT_UNKNOWN_BEFORE
+        listed = {pk: self.listed[pk] for pk in self._known_beside(entry) if pk in self.listed}
+        self.searched.note(
+            listed, set(entry.found), query[0].value.casefold(), self.asking.mode, whole=whole
+        )
+
+    def _known_beside(self, entry: Logged) -> set[int]:
+        """Returns the ids of the known records that the query `entry` could have found: those found
+        by queries with the same required choices, or all known ones if it sets none."""
+        part = {term for term in entry.choice.query if term.input in self.parts.names}
+        return (
+            {pk for other in self.log if part <= set(other.choice.query) for pk in other.found}
+            if part
+            else self.known
+        )
+
+    def barred_inputs(self) -> frozenset[str]:
+        """Returns the names of the inputs, except text boxes, that are no longer queried because
+        three queries of them alone returned no record."""
+        boxes = {way.box for way in self.ways}
+        asked: Counter[str] = Counter()
+        useful = set()
+        for entry in self.log:
+            name = entry.choice.query[0].input
+            if len(entry.choice.query) == 1 and name not in boxes:
+                asked[name] += 1
+                if entry.found:
+                    useful.add(name)
+        return frozenset(
+            name for name, times in asked.items() if times >= INPUT_TRIES and name not in useful
+        )
+
+    def columns_of_inputs(self) -> set[str]:
+        """Returns the names of the record fields whose values can be typed into inputs of the form
+        other than the text box for words."""
+        return {column for columns in self.asking.columns.values() for column in columns}
+
+    def _rebuild(self) -> None:
+        """Computes the state derived from the query log again. Called when the way of submitting
+        the form, or the set of record fields, has changed.
+        """
+        self.form = with_roles(
+            self.form, dict.fromkeys(self.way.required, FieldRole.REQUIRED.value) | self._box_role()
+        )
+        self.asking, self.where = self._asking(), {}
+        self.slots = slots_of(self.form, self.asking.box)
+        parts = parts_of(self.form) if self.asking.box else ()
+        self.parts = Parts(parts, self._column, is_filter=self.way.is_filter)
+        anywhere = looks_inside_values(self.form, self.way) or self.state.get("inside", False)
+        self.inside = InsideWords(self.asking.box, parts) if anywhere and self.asking.box else None
+        self.seen = Retrieved(self._column)
+        terms = {
+            pk: self._terms(pk) for entry in self.log for pk in entry.found if pk in self.listed
+        }
+        for entry in self.log:
+            found: list[tuple[int, Sequence[Term]]] = [
+                (pk, terms[pk]) for pk in entry.found if pk in terms
+            ]
+            self._see(entry, found)
+
+    def _box_role(self) -> dict[str, str]:
+        return {self.way.box: FieldRole.QUERY.value} if self.way.box else {}
+
+    def _see(self, entry: Logged, found: list[tuple[int, Sequence[Term]]]) -> None:
+        self.seen.add(entry.choice, found, entry.overflowed, entry.partial)
+        if self.parts:
+            whole = [(pk, self._terms(pk)) for pk, _ in found]
+            self.parts.add(entry.choice, whole, entry.overflowed, entry.partial)
+
+    def _terms(self, pk: int) -> list[Term]:
+        return self.asking.terms(self.listed[pk], where=self.where)
+
+    def _column(self, term: Term) -> str:
+        return self.where.get(term, "")
+
+    # --- processing of answers
+    def add_answer(self, row: Query) -> dict[int, tuple[int | None, bool]]:
+        """Adds a finished query to the log. Returns, by query number, what is now known about this
+        and earlier queries: the total number of results (None if unknown), and whether the answer
+        was truncated. Empty for probes and nonsense queries, which are not logged."""
+        self._shown.load(row.found)
+        self.known.update(row.found)
+        if not is_counted(row):
+            return {}
+        entry = logged(row)
+        self.log.entries.append(entry)
+        if row.kind == QueryKind.TRIAL and entry.choice.query[0].value:
+            self._tried(bool(row.found))
+        self._note_searched(entry)
+        turned = self.inside is None and looks_inside(
+            self.log.entries[-TELLING_ANSWERS:], self.listed, self.asking.box
+        )
+        if turned:
+            self.state["inside"] = True
+        if turned or self._asking() != self.asking:
+            self._rebuild()
+        else:
+            self._see(
+                entry,
+                [(pk, self._terms(pk) if not self.seen.has(pk) else ()) for pk in entry.found],
+            )
+        told = self.log.settle(self.seen)
+        self._note_joins(self.log[len(self.log) - 1])
+        return told
+
+    def _note_joins(self, entry: Logged) -> None:
+        """Finds out how the site combines words (all of them, any of them, ...) from the records
+        that a query of two words in the text box returned; other queries are ignored.
+        """
+        query = entry.choice.query
+        if len(query) != 2 or {term.input for term in query} != {self.asking.box}:
+            return
+        found = [self.listed[pk] for pk in entry.found if pk in self.listed]
+        words = [term.value for term in query]
+        self.state["joins"] = how_words_combine(
+            words, found, self.asking.mode, fewer=self.log.is_fewer(entry)
+        )
+
+    @property
+    def limit(self) -> int | None:
+        """The number of records at which the site truncates its answers; None as long as there is
+        no evidence of a limit."""
+        return cut_at(self.seen.outcomes, self.log.totals)
+
+    @property
+    def page_template(self) -> PageTemplate:
+        """The links and text lines that answers to nonsense queries show. Such answers have no
+        results, so these are parts of every page (menus, footers), not records.
+        """
+        known = self.state.get("furniture", {})
+        return PageTemplate(frozenset(known.get("links", ())), frozenset(known.get("lines", ())))
+
+    @property
+    def shape(self) -> ListShape | None:
+        """The layout of the site's lists of results, None until it is learned from a list."""
+        known = self.state.get("shape")
+        return ListShape(**{**known, "ranks": tuple(known.get("ranks", ()))}) if known else None
+
+    @property
+    def finds_nothing(self) -> bool:
+        """Whether the form's calibration queries, sent first to learn what a page without results
+        looks like, can be expected to find no record. True for nonsense words and for the ends of a
+        range, False for choices of a select input.
+        """
+        return bool(self.asking.box) or not any(slot.values for slot in self.slots)
+
+    @property
+    def nothing(self) -> NoResultPages | None:
+        """What pages without results look like, learned from the answers to nonsense queries; None
+        before there are two of them, or if the calibration queries may find records.
+        """
+        said = self.state.get("nonsense", []) if self.finds_nothing else []
+        return (
+            learn_no_result_pages([(text, words) for text, words in said])
+            if len(said) >= NONSENSE
+            else None
+        )
+
+    # --- information for the choice of the next query
+    def asked_terms(self) -> set[Term]:
+        """Returns all terms (pairs of input and value) that were queried, alone or combined."""
+        return {term for entry in self.log for term in entry.choice.query}
+
+    def switch_way(self) -> bool:
+        """Switches to the next way of submitting the form, because no word returned a record by the
+        present one. Returns False if there is no further way.
+        """
+        number = int(self.state.get("way", 0)) + 1
+        if number >= len(self.ways):
+            return False
+        self.state["way"], self.state["way_from"] = number, len(self.log)
+        forget_what_was_shown(self.state if self.way.required else {})
+        self.form = stored.page_form(self.harvest.form)
+        self._rebuild()
+        return True
+
+    def _tried(self, found: bool) -> None:
+        tried = self.state.get("tried", [])
+        if found and tried and not self.state.get("mode"):
+            self.state["mode"] = tried[-1]

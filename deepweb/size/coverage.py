@@ -1,0 +1,577 @@
+"""Size and coverage of a hidden database by capture-recapture, that is from how many records were
+returned more than once, to queries or to random probes; and rules for ending a harvest."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from deepweb.answers.retrieved import Outcome, Retrieved, Term
+
+MIN_PROBES = 20
+
+
+MIN_RECAPTURED = 8
+
+
+LU_LI_EXPONENT = 1.1
+
+
+WINDOW = 10
+
+
+class Captures(NamedTuple):
+    """How often records were returned: the number D of distinct records, the number n of returns in
+    all, and the numbers of records returned exactly once (f1) and exactly twice (f2)."""
+
+    distinct: int
+    returned: int
+    once: int
+    twice: int
+
+    @property
+    def overlap_rate(self) -> float:
+        """The overlap rate n / D, how often a distinct record was returned on average; at least 1
+        (1 if nothing was returned)."""
+        return self.returned / self.distinct if self.distinct else 1.0
+
+    @property
+    def good_turing(self) -> float:
+        """The Good-Turing estimate 1 - f1 / n, in [0, 1], of the share of known records among those
+        that further answers will return; 0 if nothing was returned."""
+        return 1 - self.once / self.returned if self.returned else 0.0
+
+
+def captures(times: Sequence[int]) -> Captures:
+    """Computes the counts in `Captures` from `times`, which holds for each distinct record how
+    often it was returned."""
+    spread = Counter(times)
+    return Captures(len(times), sum(times), spread[1], spread[2])
+
+
+def chapman(first: int, second: int, both: int) -> float:
+    """Returns Chapman's estimate of the database size from two independent samples of n1 (`first`)
+    and n2 (`second`) records that have m (`both`) in common: (n1 + 1)(n2 + 1) / (m + 1) - 1."""
+    return (first + 1) * (second + 1) / (both + 1) - 1
+
+
+def chao1(seen: Captures) -> float:
+    """Returns Chao1, a lower bound of the database size: D + f1 (f1 - 1) / (2 (f2 + 1)), with the
+    symbols of `Captures`."""
+    return seen.distinct + seen.once * (seen.once - 1) / (2 * (seen.twice + 1))
+
+
+def chao1_interval(seen: Captures, z: float = 1.96) -> tuple[float, float]:
+    """Returns the log-normal interval (low, high) of Chao1 (Chao 1987), by default the 95 %
+    interval: from D + T/C to D + T C, with T = Chao1 - D, C = exp(z sqrt(ln(1 + var/T²))), and var
+    the variance of Chao1."""
+    unseen = chao1(seen) - seen.distinct
+    if unseen <= 0:
+        return float(seen.distinct), float(seen.distinct)
+    f1, f2 = seen.once, seen.twice
+    if f2:
+        ratio = f1 / f2
+        variance = f2 * (ratio**2 / 2 + ratio**3 + ratio**4 / 4)
+    else:
+        variance = f1 * (f1 - 1) / 2 + f1 * (2 * f1 - 1) ** 2 / 4 - f1**4 / (4 * chao1(seen))
+    factor = math.exp(z * math.sqrt(math.log1p(max(0.0, variance) / unseen**2)))
+    return seen.distinct + unseen / factor, seen.distinct + unseen * factor
+
+
+def lu_li(seen: Captures) -> float | None:
+    """Returns Lu and Li's estimate of the database size, D / (1 - OR^-1.1) with OR as in
+    `Captures.overlap_rate`, whose exponent was fitted on real collections with uneven records; None
+    if no record was returned twice.
+    """
+    rate = seen.overlap_rate
+    return seen.distinct / (1 - rate**-LU_LI_EXPONENT) if rate > 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """The answer to one random word that was chosen without regard to its expected yield: the keys
+    of the records returned, and whether the site left some matching records out (`overflowed`)."""
+
+    records: frozenset[Hashable]
+    overflowed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The size of the database as an interval from `low` to `high`, or the code `reason` why there
+    is none. `low` is at least the number of seen records. `probes` is the number of answers used;
+    `chapman`, `chao1` and `lu_li` are the results of single estimators, kept for display."""
+
+    low: float | None
+    high: float | None
+    reason: str
+    probes: int
+    chapman: float | None = None
+    chao1: float | None = None
+    lu_li: float | None = None
+
+    @property
+    def known(self) -> bool:
+        """Tells whether the size is known, that is, whether there is an interval."""
+        return self.low is not None and self.high is not None
+
+    def coverage(self, records: int) -> tuple[float, float] | None:
+        """Returns the share of the database that `records` records make up, as an interval in [0,
+        1]; None if the size is unknown."""
+        if self.low is None or self.high is None:
+            return None
+        return min(1.0, records / max(self.high, 1.0)), min(1.0, records / max(self.low, 1.0))
+
+
+def estimate(probes: Sequence[Probe], records_seen: int) -> Estimate:
+    """Estimates the database size from random probes. The interval spans Chao1 with its 95 %
+    interval and the estimate of Lu and Li.
+
+    Only complete answers are used: truncated ones show which records rank first, not how many there
+    are. With fewer than 20 of them, or fewer than 8 records that several returned, there is no
+    interval, but the reason "too_few_probes" or "too_few_recaptured". Otherwise the result also has
+    Chapman's estimate, from the answers at even and at odd positions.
+    """
+    whole = [probe.records for probe in probes if not probe.overflowed and probe.records]
+    times: Counter[Hashable] = Counter(record for records in whole for record in records)
+    seen = captures(list(times.values()))
+    odd, even = frozenset().union(*whole[::2]), frozenset().union(*whole[1::2])
+    upper = lu_li(seen)
+    if len(whole) < MIN_PROBES:
+        return Estimate(None, None, "too_few_probes", len(whole))
+    if seen.distinct - seen.once < MIN_RECAPTURED or upper is None:
+        return Estimate(None, None, "too_few_recaptured", len(whole))
+    lower = chao1(seen)
+    bounds = sorted((lower, upper, *chao1_interval(seen)))
+    low, high = max(bounds[0], float(records_seen)), max(bounds[-1], float(records_seen))
+    return Estimate(
+        low, high, "", len(whole), chapman(len(odd), len(even), len(odd & even)), lower, upper
+    )
+
+
+class StopRules(NamedTuple):
+    """Optional limits that end a harvest (None: not used): numbers of queries and of records;
+    `min_gain`, the least number of new records for each record returned over the last ten queries;
+    `coverage`, the share of the database harvested; `good_turing`, the estimated share of known
+    records in further answers (`Captures.good_turing`).
+    """
+
+    queries: int | None = None
+    records: int | None = None
+    min_gain: float | None = 0.01
+    coverage: float | None = 0.95
+    good_turing: float | None = 0.95
+
+
+def stopped_by(
+    outcomes: Sequence[Outcome],
+    times: Sequence[int],
+    rules: StopRules,
+    size: Estimate | None = None,
+) -> str | None:
+    """Returns the name of the first rule that ends a harvest: "queries", "records", "coverage"
+    (tested with the lower bound of the share harvested, by `size`), "gain" or "good_turing"; None
+    if no rule does.
+
+    `times` holds the number of returns of each record. "gain" and "good_turing" need ten queries.
+    "good_turing" applies only if at most a tenth of the answers were truncated: truncated answers
+    repeat records, which would look complete.
+    """
+    seen = captures(times)
+    if rules.queries is not None and len(outcomes) >= rules.queries:
+        return "queries"
+    if rules.records is not None and seen.distinct >= rules.records:
+        return "records"
+    if (
+        rules.coverage is not None
+        and size is not None
+        and (share := size.coverage(seen.distinct)) is not None
+        and share[0] >= rules.coverage
+    ):
+        return "coverage"
+    last = outcomes[-WINDOW:]
+    if len(last) == WINDOW:
+        returned, new = (
+            sum(outcome.returned for outcome in last),
+            sum(outcome.new for outcome in last),
+        )
+        if rules.min_gain is not None and new <= rules.min_gain * returned:
+            return "gain"
+        cut = sum(not outcome.is_whole for outcome in outcomes)
+        if (
+            rules.good_turing is not None
+            and cut * 10 <= len(outcomes)
+            and seen.good_turing >= rules.good_turing
+        ):
+            return "good_turing"
+    return None
+
+
+MAX_RATIO = 1.6
+
+
+"""If the upper bound of a size interval is more than this multiple of the lower bound, the interval
+is rejected as "too_wide".
+"""
+
+
+_SEEN_AT_LEAST = (4, 3, 2)
+
+
+_WELL_BELOW = 0.7
+
+
+_OUTSIDE = 0.05
+
+
+_WORDS_A_PROBE = 5
+
+
+_UNDERSTOOD = 0.9
+
+
+_MAX_CUT = 0.5
+
+
+_MAX_OUTSIDE = 0.5
+
+
+_BEYOND_CUT = 1.6
+
+
+_PRIOR_PROBES = 2.0
+
+
+_MIN_DEGREE = 0.25
+
+
+_FEW = 10
+
+
+_TOKENS = re.compile(r"[^\W_]+")
+
+
+_Z = 1.96
+
+
+_MODEL_ERROR = 0.04
+
+
+"""Error of the model as a share of the size: seen records may not represent unseen ones, least of
+all those that no word of the pool finds."""
+
+
+class ProbedRecord(NamedTuple):
+    """A record that a probe returned: its key, the terms read from it, and all its text (lower
+    case)."""
+
+    key: Hashable
+    terms: frozenset[Term]
+    text: str
+
+
+class ProbeAnswer(NamedTuple):
+    """The records that the probe `term` returned, and whether the site left some matching records
+    out (`overflowed`).
+
+    `whole` is 0 if `records` are all returned records. Otherwise `whole` is the number of returned
+    records, and `records` is a random sample of them: those whose text is known.
+    """
+
+    term: Term
+    records: Sequence[ProbedRecord]
+    overflowed: bool
+    whole: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProbePlan:
+    """Probe words: `drawn` from `pool` without repetition, with probability proportional to weight.
+    `pool` maps each word to its weight, the number of seen records that contain it.
+
+    `outside` is the share of the seen records that contain no word of the pool, so that no probe
+    can find them.
+    """
+
+    drawn: tuple[Term, ...]
+    pool: Mapping[Term, int]
+    outside: float
+
+    def inclusion(self) -> Mapping[Term, float]:
+        """Returns for each word of the pool the probability that it is drawn: proportional to its
+        weight, at most 1."""
+        terms = list(self.pool)
+        chances = _inclusion(
+            np.array([self.pool[term] for term in terms], dtype=float), len(self.drawn)
+        )
+        return dict(zip(terms, chances.tolist(), strict=True))
+
+
+def plan_probes(
+    seen: Retrieved,
+    scale: float | np.ndarray,
+    limit: int | None,
+    rng: np.random.Generator,
+    count: int,
+) -> ProbePlan | None:
+    """Draws `count` different random words from a pool, weighted by the number of seen records that
+    contain them; None if the pool has fewer. Words of similar weight are drawn in proportion.
+
+    The pool holds the words of at least four seen records, because counts of fewer are too noisy,
+    and of at most 0.7 `limit` records in all, so that answers are hardly ever truncated. If these
+    are fewer than five words per drawn word, or more than 5 % of the seen records contain none of
+    them, words of three or two records are added.
+
+    `scale` is the ratio of all records that match a word to the seen ones among them: one number,
+    or an array indexed by term. `limit` is the number of records at which the site truncates its
+    answers, None if there is no limit.
+    """
+    frequency = seen.frequency
+    most = np.inf if limit is None else _WELL_BELOW * limit
+    best: ProbePlan | None = None
+    for least in _SEEN_AT_LEAST:
+        inside = (frequency >= least) & (frequency * scale <= most)
+        places = np.flatnonzero(inside)
+        if len(places) < count:
+            continue
+        reached = sum(bool(inside[seen.terms_at(record)].any()) for record in range(seen.records))
+        drawn = places[_systematic(frequency[places].astype(float), count, rng)]
+        best = ProbePlan(
+            drawn=tuple(seen.term(int(place)) for place in rng.permutation(drawn)),
+            pool={seen.term(int(place)): int(frequency[place]) for place in places},
+            outside=1 - reached / max(1, seen.records),
+        )
+        if len(places) >= _WORDS_A_PROBE * count and best.outside <= _OUTSIDE:
+            break
+    return best
+
+
+def _inclusion(weights: np.ndarray, count: int) -> np.ndarray:
+    """Returns the probabilities of being drawn, parallel to `weights`: proportional to them, none
+    above 1, with the sum `count`."""
+    chances = np.zeros(len(weights))
+    certain = np.zeros(len(weights), dtype=bool)
+    while True:
+        rest = weights[~certain].sum()
+        chances[~certain] = (count - certain.sum()) * weights[~certain] / rest if rest else 0.0
+        chances[certain] = 1.0
+        over = (chances >= 1.0) & ~certain
+        if not over.any():
+            return chances
+        certain |= over
+
+
+def _systematic(weights: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Draws `count` different indices of `weights`, with the probabilities of `_inclusion`: at
+    equal steps along their cumulative sum, from a random start.
+    """
+    order = np.lexsort((rng.random(len(weights)), weights))
+    reached = np.cumsum(_inclusion(weights, count)[order])
+    steps = np.minimum(np.arange(count) + rng.random(), reached[-1] * (1 - 1e-12))
+    drawn: np.ndarray = order[
+        np.unique(np.searchsorted(reached, steps, side="right").clip(0, len(order) - 1))
+    ]
+    return drawn
+
+
+def estimate_size(
+    plan: ProbePlan,
+    answers: Sequence[ProbeAnswer],
+    records_seen: int,
+    counts: Mapping[Term, int] | None = None,
+) -> Estimate:
+    """Estimates the database size with a 95 % interval: N = sum over the probes q of (1 / pi_q) *
+    sum over the records that q returned of 1 / degree. pi_q is the probability that q was drawn
+    (`ProbePlan.inclusion`), degree the number of pool words that find the record. `counts`: number
+    of records of a sample that contain each word of the pool (default: its weight there).
+
+    A word finds a record if it is among its terms, or also a word or phrase of its text, or also
+    inside a word: the narrowest of these rules that explains at least 90 % of the returned records.
+    Truncated answers contribute 0; therefore a word counts in a degree with the probability that
+    its answer is complete.
+
+    The result is that of `coverage.estimate` with fewer than ten complete answers, if no rule fits
+    (other fields are searched), if more than half of the answers were truncated, or if the pool
+    reaches less than half of the records. An interval that is too wide or below the records seen is
+    replaced by a reason."""
+    whole = [answer for answer in answers if not answer.overflowed]
+    rough = _rough(answers, records_seen)
+    if len(whole) < _FEW:
+        return _narrow(rough, "too_few_probes")
+    degree = _degree(
+        plan,
+        [answer for answer in answers if answer.records],
+        _chances(plan, answers, counts or plan.pool),
+    )
+    if degree is None:
+        return _narrow(rough, "answers_not_understood")
+    if len(whole) < (1 - _MAX_CUT) * len(answers):
+        return _narrow(rough, "too_many_cut")
+    if plan.outside > _MAX_OUTSIDE:
+        return _narrow(rough, "too_few_words")
+    middle, spread = (part / (1 - plan.outside) for part in _total(plan, answers, degree))
+    error = math.hypot(spread, middle * (_MODEL_ERROR + plan.outside / 2))
+    # On a logarithmic scale the interval cannot go below zero, and it is asymmetric as heavy tails
+    # require.
+    factor = math.exp(_Z * math.sqrt(math.log1p((error / middle) ** 2))) if middle > 0 else math.inf
+    if middle * factor < records_seen:
+        return Estimate(
+            None, None, "below_records_seen", len(answers), rough.chapman, rough.chao1, rough.lu_li
+        )
+    low, high = max(middle / factor, float(records_seen)), middle * factor
+    sized = Estimate(low, high, "", len(answers), rough.chapman, rough.chao1, rough.lu_li)
+    return _narrow(sized, "too_wide")
+
+
+def _rough(answers: Sequence[ProbeAnswer], records_seen: int) -> Estimate:
+    """Returns the result of `coverage.estimate`, but without an interval if both Chao1 and Lu-Li
+    are below the number of seen records, or if not all records of every probe are known."""
+    sized = estimate(
+        [Probe(frozenset(r.key for r in a.records), a.overflowed) for a in answers], records_seen
+    )
+    reason = ""
+    if sized.known and max(sized.chao1 or 0.0, sized.lu_li or 0.0) < records_seen:
+        reason = "below_records_seen"
+    elif sized.known and any(
+        answer.overflowed or answer.whole > len(answer.records) for answer in answers
+    ):
+        reason = "too_many_cut"
+    return replace(sized, low=None, high=None, reason=reason) if reason else sized
+
+
+def _total(
+    plan: ProbePlan, answers: Sequence[ProbeAnswer], degree: Callable[[ProbedRecord], float]
+) -> tuple[float, float]:
+    """Returns the estimated number of records that contain at least one word of the probe pool (see
+    `estimate_size`), and its standard error. `degree` returns the number of pool words that find a
+    record. The error assumes that words are drawn with repetition, which makes it slightly too
+    large. Words that are drawn with certainty contribute no error if all planned probes were
+    answered."""
+    chances = plan.inclusion()
+    asked = len(answers) / len(plan.drawn)
+    values = np.array(
+        [_value(answer, degree) / (chances[answer.term] * asked) for answer in answers]
+    )
+    chance = np.array([chances[answer.term] < 1 or asked < 1 for answer in answers])
+    drawn = values[chance]
+    spread = drawn.std(ddof=1) * math.sqrt(len(drawn)) if len(drawn) > 1 else 0.0
+    return float(values.sum()), float(spread)
+
+
+def _value(answer: ProbeAnswer, degree: Callable[[ProbedRecord], float]) -> float:
+    if answer.overflowed:
+        return 0.0
+    shares = sum(1 / max(_MIN_DEGREE, degree(record)) for record in answer.records)
+    if answer.whole and answer.records:
+        shares *= answer.whole / len(answer.records)
+    return shares
+
+
+def _chances(
+    plan: ProbePlan, answers: Sequence[ProbeAnswer], counts: Mapping[Term, int]
+) -> dict[Term, float]:
+    """Returns, for each word of the probe pool, the probability that its answer is complete.
+    counts: number of records of a sample that contain each word.
+
+    Words with similar counts form a class. Its probability is the share of complete answers,
+    weighted by matches (words with more matches find more records), and shrunk towards the share of
+    all answers. A truncated answer's matches are estimated as the word's count times the mean ratio
+    of both in complete answers.
+    """
+    whole = [(a.whole or len(a.records), counts[a.term]) for a in answers if not a.overflowed]
+    ratio = sum(size for size, _ in whole) / max(1, sum(count for _, count in whole))
+    sums: dict[int, list[float]] = {}
+    for answer in answers:
+        size = float(answer.whole or len(answer.records))
+        if answer.overflowed:
+            size = max(_BEYOND_CUT * size, ratio * counts[answer.term])
+        pair = sums.setdefault(_count_class(counts[answer.term]), [0.0, 0.0])
+        pair[0] += 0.0 if answer.overflowed else size
+        pair[1] += size
+    kept, everything = (sum(pair[place] for pair in sums.values()) for place in (0, 1))
+    overall = kept / everything if everything else 1.0
+    prior = _PRIOR_PROBES * everything / max(1, len(answers))
+    shares = {
+        name: (pair[0] + prior * overall) / (pair[1] + prior) if prior else 1.0
+        for name, pair in sums.items()
+    }
+    return {term: shares.get(_count_class(counts[term]), overall) for term in plan.pool}
+
+
+def _count_class(count: int) -> int:
+    return count if count <= 4 else 4 + int(math.log2(count / 4) * 2)
+
+
+def _degree(
+    plan: ProbePlan, answers: Sequence[ProbeAnswer], chances: Mapping[Term, float]
+) -> Callable[[ProbedRecord], float] | None:
+    records = [(answer.term, record) for answer in answers for record in answer.records]
+    if not records:
+        return None
+    finders = _Finders(plan.pool)
+    for found in (finders.by_terms, finders.alone, finders.within):
+        if sum(term in found(record) for term, record in records) >= _UNDERSTOOD * len(records):
+            return lambda record: sum(chances.get(term, 0.0) for term in found(record))
+    return None
+
+
+class _Finders:
+    """Determines which words of the probe pool match a record, by three definitions: among its
+    terms (`by_terms`), also as words in its text (`alone`), or also as substrings of its text
+    (`within`)."""
+
+    def __init__(self, pool: Iterable[Term]) -> None:
+        self._pool = frozenset(pool)
+        self._low = [(term.value.casefold(), term) for term in self._pool]
+        self._by_first: dict[str, list[tuple[str, Term]]] = {}
+        for value, term in self._low:
+            if words := _TOKENS.findall(value):
+                self._by_first.setdefault(words[0], []).append((f" {' '.join(words)} ", term))
+        self._known: dict[tuple[str, Hashable], frozenset[Term]] = {}
+
+    def by_terms(self, record: ProbedRecord) -> frozenset[Term]:
+        """Returns the words of the probe pool that are among the record's terms."""
+        return self._pool & record.terms
+
+    def alone(self, record: ProbedRecord) -> frozenset[Term]:
+        """Returns the words of the probe pool that are among the record's terms, or that occur in
+        its text as separate words or phrases."""
+        key = ("alone", record.key)
+        if key not in self._known:
+            words = _TOKENS.findall(record.text)
+            said = f" {' '.join(words)} "
+            near = (pair for word in set(words) for pair in self._by_first.get(word, ()))
+            self._known[key] = self.by_terms(record) | {
+                term for value, term in near if value in said
+            }
+        return self._known[key]
+
+    def within(self, record: ProbedRecord) -> frozenset[Term]:
+        """Returns the words of the probe pool that are among the record's terms, or that are
+        substrings of its text."""
+        key = ("within", record.key)
+        if key not in self._known:
+            self._known[key] = self.by_terms(record) | {
+                term for value, term in self._low if value in record.text
+            }
+        return self._known[key]
+
+
+def _narrow(sized: Estimate, reason: str) -> Estimate:
+    """Returns the estimate `sized` if its interval is narrow enough (`MAX_RATIO`); otherwise an
+    estimate without interval, with the reason of `sized` or, if it has none, `reason`."""
+    if (
+        sized.low is not None
+        and sized.high is not None
+        and sized.high <= MAX_RATIO * max(sized.low, 1.0)
+    ):
+        return sized
+    return Estimate(
+        None, None, sized.reason or reason, sized.probes, sized.chapman, sized.chao1, sized.lu_li
+    )

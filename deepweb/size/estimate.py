@@ -1,0 +1,287 @@
+"""Estimate of the size of a harvested database from its random probes, which are drawn here. If
+lists of results show too little of a record, its detail page is used as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from deepweb.answers.retrieved import Choice, Term
+from deepweb.choice.matching import hits_of
+from deepweb.choice.next_query import Ask
+from deepweb.choice.words import FreshPolicy
+from deepweb.harvest_session import HarvestSession
+from deepweb.models import QueryKind, Record
+from deepweb.size.coverage import (
+    Estimate,
+    ProbeAnswer,
+    ProbedRecord,
+    ProbePlan,
+    estimate_size,
+    plan_probes,
+)
+
+FROM_QUERIES = 20
+
+
+A_QUERY = 2.5
+
+
+PAGES = 6
+
+
+SAMPLE = 5
+
+
+FIRST_PROBES = 40
+
+
+CUT_PROBES = 0.6
+
+
+REACH_LOST = 0.2
+
+
+MAX_PLANS = 3
+
+
+SCALE_UP = 2.0
+
+
+def next_probe(session: HarvestSession) -> Ask | None:
+    """Returns the next random probe, and plans the probes if necessary. None if all planned probes
+    were sent, the harvest has made fewer than 20 queries or found no records, its option `probes`
+    is 0, or it knows too few words for a plan.
+    """
+    counted = len(session.log)
+    if session.options.probes == 0 or counted < FROM_QUERIES or not session.seen.records:
+        return None
+    if "plan" not in session.state or _is_cut_too_often(session):
+        _plan_probes(
+            session, min(session.options.probes, max(FROM_QUERIES, int(A_QUERY * counted)))
+        )
+    known = session.state["plan"]
+    if known is None:
+        return None
+    asked = {tuple(probe["term"]) for probe in session.state.get("probes", [])}
+    for term in known["drawn"]:
+        if tuple(term) not in asked:
+            return Ask(QueryKind.PROBE, Choice((Term(*term),)))
+    return None
+
+
+def _is_cut_too_often(session: HarvestSession) -> bool:
+    """Tells whether a new plan with rarer words is needed: more than 60 % of at least 40 answers to
+    probes were truncated, and there were fewer than three plans."""
+    probes = session.state.get("probes", [])
+    cut = sum(bool(probe["overflowed"]) for probe in probes)
+    return (
+        session.state.get("plan") is not None
+        and len(probes) >= FIRST_PROBES
+        and cut > CUT_PROBES * len(probes)
+        and session.state.get("plans", 1) < MAX_PLANS
+    )
+
+
+def _plan_probes(session: HarvestSession, count: int) -> None:
+    """Draws the `count` words of a probe plan, or half as many if there are too few. Each further
+    plan has rarer words. It replaces the present plan only if it can be made and if the share of
+    seen records that contain none of its words is at most 0.2 larger than with the present plan."""
+    number = int(session.state.get("plans", 0)) + 1
+    rng = np.random.default_rng([session.options.random_seed, number])
+    scale = FreshPolicy((), session.limit).scales(session.seen)[session.seen.kinds] * SCALE_UP ** (
+        number - 1
+    )
+    most = PAGES * max(1, int(session.state.get("page_size", 0)))
+    limit = most if session.limit is None else min(session.limit, most)
+    plan = plan_probes(session.seen, scale, limit, rng, count) or plan_probes(
+        session.seen, scale, limit, rng, max(1, count // 2)
+    )
+    earlier = session.state.get("plan")
+    if earlier is not None and (plan is None or plan.outside > earlier["outside"] + REACH_LOST):
+        session.state["plans"] = MAX_PLANS
+        return
+    session.state["plans"] = number
+    session.state["probes"] = []
+    session.state["plan"] = None if plan is None else _plan_to_json(plan)
+
+
+def _plan_to_json(plan: ProbePlan) -> dict[str, Any]:
+    pool = [[term.input, term.value, weight] for term, weight in plan.pool.items()]
+    return {"drawn": [list(term) for term in plan.drawn], "pool": pool, "outside": plan.outside}
+
+
+def plan_from_json(known: Mapping[str, Any]) -> ProbePlan:
+    """Returns the probe plan from a harvest's stored state."""
+    pool = {Term(name, value): weight for name, value, weight in known["pool"]}
+    return ProbePlan(tuple(Term(*term) for term in known["drawn"]), pool, known["outside"])
+
+
+MANY = 100_000
+
+
+ENOUGH_WHOLE = 50
+
+
+CHUNK = 900
+
+
+MISSED = 0.1
+
+
+VOICES = 3
+
+
+ADDRESSES = ("http://", "https://")
+
+
+def size_up(session: HarvestSession) -> None:
+    """Estimates the size of the database from the harvest's probes and sets it in the harvest; if
+    that is not possible, sets the reason.
+    """
+    harvest, size = session.harvest, size_of(session)
+    if size is None:
+        harvest.unknown = (
+            "no_records"
+            if not session.known
+            else "too_few_words"
+            if "plan" in session.state
+            else "no_probes"
+        )
+    else:
+        harvest.low, harvest.high, harvest.unknown = size.low, size.high, size.reason[:40]
+
+
+def size_of(session: HarvestSession) -> Estimate | None:
+    """Returns the estimated size of the database, from the probes answered so far; None before the
+    first probe."""
+    plan = session.state.get("plan")
+    probes = {tuple(probe["term"]): probe for probe in session.state.get("probes", [])}
+    if not plan or not probes:
+        return None
+    drawn = [probes[tuple(term)] for term in plan["drawn"] if tuple(term) in probes]
+    sampled = any("sample" in probe for probe in drawn)
+    fields = _fields(
+        {pk for probe in drawn for pk in (probe.get("sample", []) if sampled else probe["found"])}
+    )
+    answers = _answers(session, drawn, sampled, _known_records(session, fields))
+    drawn_from = plan_from_json(plan)
+    others = _whole_others(session, fields) if sampled else {}
+    if len(others) < ENOUGH_WHOLE:
+        return estimate_size(drawn_from, answers, session.harvest.records)
+    counts = _counts(drawn_from, others.values())
+    missed = sum(not _finds(drawn_from, record) for record in others.values())
+    drawn_from = replace(drawn_from, outside=missed / len(others))
+    return estimate_size(drawn_from, answers, session.harvest.records, counts)
+
+
+def _answers(
+    session: HarvestSession, drawn: Sequence[Any], sampled: bool, known: Mapping[int, ProbedRecord]
+) -> list[ProbeAnswer]:
+    answers = []
+    for probe in drawn:
+        chosen = probe.get("sample", []) if sampled else probe["found"]
+        shown = [known[pk] for pk in chosen if pk in known]
+        whole = len(probe["found"]) if sampled else 0
+        answers.append(ProbeAnswer(Term(*probe["term"]), shown, bool(probe["overflowed"]), whole))
+    return answers
+
+
+def _whole_others(session: HarvestSession, sampled: Mapping[int, Any]) -> dict[int, ProbedRecord]:
+    """Returns, by id, the known records whose detail pages were read and that no probe returned.
+    The keys of `sampled` are the ids of the records of probes.
+
+    If lists show too little of a record, these other records are used to estimate how often a word
+    occurs in the database, and which share of the records no word of the probe plan finds."""
+    ids = session.harvest.form.found_records.filter(detail_at__isnull=False).values_list(
+        "pk", flat=True
+    )
+    return _known_records(
+        session, _fields({pk for pk in ids if pk not in sampled and pk in session.known})
+    )
+
+
+def _counts(plan: ProbePlan, records: Iterable[ProbedRecord]) -> dict[Term, int]:
+    texts = [(record.text, record.terms) for record in records]
+    low = {term: term.value.casefold() for term in plan.pool}
+    return {
+        term: sum(value in text or term in terms for text, terms in texts)
+        for term, value in low.items()
+    }
+
+
+def _finds(plan: ProbePlan, record: ProbedRecord) -> bool:
+    return any(term.value.casefold() in record.text or term in record.terms for term in plan.pool)
+
+
+def _fields(ids: set[int]) -> dict[int, dict[str, Any]]:
+    found: dict[int, dict[str, Any]] = {}
+    wanted = sorted(ids)
+    for begin in range(0, len(wanted), CHUNK):
+        found.update(
+            Record.objects.filter(pk__in=wanted[begin : begin + CHUNK]).values_list("pk", "fields")
+        )
+    return found
+
+
+def _known_records(
+    session: HarvestSession, fields: Mapping[int, Mapping[str, Any]]
+) -> dict[int, ProbedRecord]:
+    """Converts records, given as fields by id, to the input of the size estimate: the terms of each
+    record, and the text of those of its fields that the form searches. Returns them by id.
+    """
+    searched = _searched_columns(session, fields)
+    known = {}
+    for pk, own in fields.items():
+        told = {
+            name: str(value)
+            for name, value in own.items()
+            if name in searched or name in session.columns_of_inputs()
+        }
+        text = "\n".join(
+            value
+            for name, value in told.items()
+            if name in searched and not value.startswith(ADDRESSES)
+        )
+        known[pk] = ProbedRecord(pk, frozenset(session.asking.terms(told, MANY)), text.casefold())
+    return known
+
+
+def _searched_columns(session: HarvestSession, fields: Mapping[int, Mapping[str, Any]]) -> set[str]:
+    """Returns the names of the record fields that the text box searches: of the records with a
+    queried word in this field, the complete answers to single words contain at least 90 %. An
+    answer counts with at most three found and three missed records. `fields` are the complete
+    fields of records, by id."""
+    counts: dict[str, list[int]] = {}
+    for term, found in _whole_answers(session):
+        for name, (hits, misses) in hits_of(
+            fields, found, term.value.casefold(), session.asking.mode
+        ).items():
+            pair = counts.setdefault(name, [0, 0])
+            pair[0] += min(hits, VOICES)
+            pair[1] += min(misses, VOICES)
+    return {
+        name
+        for name, (hits, misses) in counts.items()
+        if hits and misses <= MISSED * (hits + misses)
+    }
+
+
+def _whole_answers(session: HarvestSession) -> list[tuple[Term, set[int]]]:
+    limit, box = session.limit, session.asking.box
+    asked = [(entry.choice.query, entry.found, not entry.is_whole) for entry in session.log]
+    asked += [
+        ((Term(*probe["term"]),), probe["found"], probe["overflowed"])
+        for probe in session.state.get("probes", [])
+    ]
+    return [
+        (query[0], set(found))
+        for query, found, cut in asked
+        if len(query) == 1
+        and query[0].input == box
+        and not cut
+        and (limit is None or len(found) < limit)
+    ]

@@ -1,0 +1,191 @@
+"""Size estimates: formulas by hand, intervals that contain the true size, refusals to estimate; and
+the rules that end a harvest."""
+
+import math
+
+import numpy as np
+import pytest
+
+from deepweb.answers.retrieved import Outcome, Retrieved, Term
+from deepweb.choice.words import FreshPolicy
+from deepweb.size.coverage import (
+    Captures,
+    Estimate,
+    Probe,
+    ProbeAnswer,
+    ProbedRecord,
+    StopRules,
+    captures,
+    chao1,
+    chao1_interval,
+    chapman,
+    estimate,
+    estimate_size,
+    lu_li,
+    plan_probes,
+    stopped_by,
+)
+from tests.benches.forms.hidden_database import BOX, HiddenDatabase, middling_terms, synthetic
+
+
+def test_formulas_by_hand():
+    seen = captures([1, 1, 1, 2, 2, 5])
+    assert seen == Captures(6, 12, 3, 2)
+    assert seen.overlap_rate == 2 and seen.good_turing == 0.75
+    assert chao1(seen) == 6 + 3 * 2 / (2 * 3)
+    assert lu_li(seen) == pytest.approx(6 / (1 - 2**-1.1))
+    assert chapman(100, 80, 20) == pytest.approx(101 * 81 / 21 - 1)
+    assert (
+        lu_li(captures([1, 1])) is None
+        and chao1(captures([])) == 0
+        and captures([]).overlap_rate == 1
+    )
+
+
+def test_chao1_interval_holds_its_estimate_and_uniform_truth():
+    rng = np.random.default_rng(1)
+    hits = 0
+    for _ in range(40):
+        times = np.bincount(rng.integers(0, 500, size=600))
+        seen = captures(times[times > 0].tolist())
+        low, high = chao1_interval(seen)
+        assert seen.distinct <= low <= chao1(seen) <= high
+        hits += low <= 500 <= high
+    assert hits >= 34
+    assert chao1_interval(captures([2, 2])) == (2, 2)
+    low, high = chao1_interval(captures([1, 1, 1]))
+    assert 3 <= low < high and math.isfinite(high)
+
+
+def test_the_interval_needs_uncut_probes_and_recaptures():
+    probes = [Probe(frozenset(range(n, n + 6)), False) for n in range(30)]
+    size = estimate(probes, 20)
+    assert size.known and size.low <= size.chao1 <= size.lu_li <= size.high and size.probes == 30
+    assert (size.low, size.chapman) == (pytest.approx(35, abs=0.01), pytest.approx(35, abs=0.1))
+    assert estimate(probes, 34).low >= 34
+    assert estimate(probes[:10], 5).reason == "too_few_probes"
+    assert estimate([Probe(probe.records, True) for probe in probes], 5).reason == "too_few_probes"
+    apart = [Probe(frozenset({n}), False) for n in range(30)]
+    assert (
+        estimate(apart, 5).reason == "too_few_recaptured" and estimate(apart, 5).coverage(5) is None
+    )
+    seven = [
+        Probe(probe.records | set(range(7)), probe.overflowed) if n < 2 else probe
+        for n, probe in enumerate(apart)
+    ]
+    eight = [
+        Probe(probe.records | set(range(-1, 7)), probe.overflowed) if n < 2 else probe
+        for n, probe in enumerate(apart)
+    ]
+    assert estimate(seven, 5).reason == "too_few_recaptured" and estimate(eight, 5).known, (
+        "records that several answers returned"
+    )
+    assert Estimate(100.0, 200.0, "", 30).coverage(50) == (0.25, 0.5)
+
+
+@pytest.fixture(scope="module")
+def database():
+    return synthetic(
+        np.random.default_rng(3),
+        documents=4_000,
+        vocabulary=4_000,
+        topics=6,
+        limit=60,
+        mean_length=60,
+    )
+
+
+def sized(
+    database,
+    random_seed,
+    queries=60,
+    probes=50,
+    text=lambda terms: "",
+    terms=lambda terms: frozenset(terms),
+    seeds=(),
+):
+    rng = np.random.default_rng(random_seed)
+    policy = FreshPolicy(
+        seeds or middling_terms(database, rng, 5), database.limit, database.refused
+    )
+    seen = Retrieved()
+    for _ in range(queries):
+        if (choice := policy.next(seen)) is None:
+            break
+        answer, cut = database.ask(choice.query)
+        seen.add(choice, answer, cut)
+    plan = plan_probes(seen, policy.scale(seen), database.limit, rng, probes)
+    answers = []
+    for term in plan.drawn:
+        shown, cut = database.ask((term,))
+        answers.append(
+            ProbeAnswer(
+                term, [ProbedRecord(key, terms(found), text(found)) for key, found in shown], cut
+            )
+        )
+    return estimate_size(plan, answers, seen.records), seen
+
+
+def test_probes_find_the_true_size_in_a_narrow_interval_although_answers_are_cut(database):
+    estimates = [sized(database, seed)[0] for seed in range(10)]
+    assert all(size.known and size.high <= 1.6 * size.low for size in estimates)
+    assert sum(size.low <= len(database) <= size.high for size in estimates) >= 8
+
+
+def test_a_site_that_matches_parts_of_words_is_recognised():
+    # Query "w1" also finds "w12". A record's terms are its first three words: they do not explain
+    # all answers.
+    rng = np.random.default_rng(4)
+    texts = [" ".join(f"w{word}" for word in rng.integers(0, 400, size=6)) for _ in range(1_500)]
+    words = [Term(BOX, f"w{word}") for word in range(400)]
+    found = [tuple(word for word in words if word.value in text) for text in texts]
+    text_of = dict(zip(found, texts, strict=True))
+    size, _ = sized(
+        HiddenDatabase(found, limit=200),
+        random_seed=1,
+        queries=12,
+        probes=60,
+        text=text_of.__getitem__,
+        terms=lambda terms: frozenset(Term(BOX, word) for word in text_of[terms].split()[:3]),
+        seeds=words[200:205],
+    )
+    assert size.known and size.low <= len(texts) <= size.high
+
+
+def test_answers_that_nothing_explains_are_not_estimated(database):
+    size, seen = sized(database, 1, terms=lambda found: frozenset())
+    assert (
+        not size.known
+        and size.reason == "answers_not_understood"
+        and size.coverage(seen.records) is None
+    )
+    assert plan_probes(Retrieved(), 1.0, 60, np.random.default_rng(1), 10) is None
+    assert sized(database, 1, probes=5)[0].reason == "too_few_probes"
+
+
+def outcomes(*pairs, cut=False):
+    return [
+        Outcome((Term(BOX, f"w{n}"),), returned, new, cut)
+        for n, (returned, new) in enumerate(pairs)
+    ]
+
+
+def test_stop_rules():
+    rules = StopRules(queries=30, records=1_000, min_gain=0.01, coverage=0.9, good_turing=0.95)
+    going = outcomes(*[(50, 20)] * 12)
+    assert stopped_by(going, [1] * 240, rules) is None
+    assert stopped_by(going * 3, [1] * 240, rules) == "queries"
+    assert stopped_by(going, [1] * 1_000, rules) == "records"
+    assert stopped_by(going, [1] * 240, rules, Estimate(240.0, 260.0, "", 30)) == "coverage"
+    assert stopped_by(going, [1] * 240, rules, Estimate(240.0, 300.0, "", 30)) is None
+    assert stopped_by(going, [1] * 240, rules, Estimate(None, None, "too_wide", 30)) is None
+    dry = outcomes(*[(50, 30)] * 5, *[(100, 1)] * 10)
+    assert stopped_by(dry, [1] * 240, rules) == "gain"
+    assert stopped_by(dry[:14], [1] * 240, rules) is None
+    assert stopped_by(outcomes(*[(0, 0)] * 10), [], rules) == "gain"
+    assert stopped_by(going, [9] * 240, rules) == "good_turing"
+    assert stopped_by(outcomes(*[(50, 20)] * 12, cut=True), [9] * 240, rules) is None
+    assert (
+        stopped_by(dry, [9] * 240, StopRules(min_gain=None, coverage=None, good_turing=None))
+        is None
+    )
