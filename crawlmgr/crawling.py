@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
 from crawlmgr.conf import CrawlSettings
+from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Run, Url, UrlState
-from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 
 

@@ -27,14 +27,15 @@ from crawlmgr.crawling import (
     own_end_reason,
     pages_together,
 )
+from crawlmgr.frontier import fetching, frontier, hosts
+from crawlmgr.frontier.frontier import NewUrl
+from crawlmgr.frontier.in_flight_pool import Arrivals, InFlightPool, Landed
 from crawlmgr.models import Run, RunState, Url, UrlState
-from crawlmgr.services import frontier, host_limits, hosts, nodes, runs, slices
-from crawlmgr.services.fetching import UNREADABLE
-from crawlmgr.services.frontier import NewUrl
-from crawlmgr.services.heartbeat import Heartbeat, Interrupted, shutdown
-from crawlmgr.services.line import Arrivals, Landed, Line
+from crawlmgr.runs import runs, slices
+from crawlmgr.runs.slices import Heartbeat, Interrupted, shutdown
 from crawlmgr.storing import Found, Held, Outcomes, Storing, ended
 from crawlmgr.web.window import calm_collector, switch_rarely
+from crawlmgr.workers import nodes
 
 __all__ = [
     "Crawler",
@@ -150,11 +151,11 @@ class _Slice:
         except Interrupted:
             return self._leave()
         try:
-            self.line = Line(self.settings, self.clock)
+            self.pool = InFlightPool(self.settings, self.clock)
         except vault.Unreadable as error:
             return self._end(RunState.FAILED, "secrets_unreadable", str(error))
         self.storing = Storing(
-            self.run, self.crawler, self.lease, self.clock, self.settings, self.line
+            self.run, self.crawler, self.lease, self.clock, self.settings, self.pool
         )
         if self.seconds is not None:
             self.until = self.clock.now() + timedelta(seconds=self.seconds)
@@ -172,7 +173,7 @@ class _Slice:
         except archive.DiskLow as error:
             return self._end(RunState.PAUSED, runs.DISK_LOW, str(error))
         finally:
-            self.line.close()
+            self.pool.close()
             self.storing.close()
 
     def _begin(self) -> None:
@@ -223,17 +224,17 @@ class _Slice:
         """Waits some seconds for requests in flight, then breaks off those not finished, and
         releases the addresses of those not sent. A request that was broken off because time is over
         counts as a try that was too slow, one that was broken off on request does not."""
-        began, flying = time.monotonic(), len(self.line)
+        began, flying = time.monotonic(), len(self.pool)
         self.closing = True
-        while self.line and time.monotonic() - began < self._patience_seconds(flying):
+        while self.pool and time.monotonic() - began < self._patience_seconds(flying):
             self._collect_responses(0.1)
             self.heartbeat.beat(self.clock.now())
         if not self.heartbeat.asked:
-            self._handle(self.line.break_off())
+            self._handle(self.pool.break_off())
         self._store()
         with transaction.atomic():
             self._release_ahead()
-            frontier.release_many(self.line.close())
+            frontier.release_many(self.pool.close())
             self.storing.count(self.clock.now(), {})
 
     def _patience_seconds(self, flying: int) -> float:
@@ -242,9 +243,9 @@ class _Slice:
         now, limit = self.clock.now(), self.heartbeat.limit
         if self.heartbeat.asked or self._run_is_over(now):
             return HASTY_DRAIN_SECONDS
-        if self.line.on_last_try and (limit is None or now < limit):
+        if self.pool.on_last_try and (limit is None or now < limit):
             return math.inf
-        return SHORT_DRAIN_SECONDS if 8 * len(self.line) <= flying else DRAIN_SECONDS
+        return SHORT_DRAIN_SECONDS if 8 * len(self.pool) <= flying else DRAIN_SECONDS
 
     def _release_ahead(self) -> None:
         items, self.ahead = self.ahead, []
@@ -252,15 +253,15 @@ class _Slice:
 
     @property
     def _free(self) -> int:
-        return self.settings.in_flight - len(self.line)
+        return self.settings.in_flight - len(self.pool)
 
     def _claim(self, now: datetime) -> list[Url]:
         """Claims and returns the addresses that may be requested now, and a few to request next; []
         if no request may be sent."""
         # a request that must be the only one of its run may be in flight (see
         # `crawling.alone_kinds`)
-        alone = self.alone and any(item.kind in self.alone for item in self.line.items())
-        if self.closing or self._leaving(now) or self.line.full or alone:
+        alone = self.alone and any(item.kind in self.alone for item in self.pool.items())
+        if self.closing or self._leaving(now) or self.pool.full or alone:
             return []
         most = max(0, self._free - len(self.ahead))
         stock = (
@@ -279,23 +280,23 @@ class _Slice:
             node=nodes.own_name(),
             spare=spare,
             early_seconds=EARLY_SECONDS,
-            last=self.line.shares.resting(now),
+            last=self.pool.shares.resting(now),
         )
-        self.line.shares.begun([item.host_id for item in items], now)
+        self.pool.shares.begun([item.host_id for item in items], now)
         return items
 
     def _step(self) -> str:
         """Makes one round of claiming, requesting and handling responses; returns the run's state
         if the slice ends, else ""."""
         pause = CLAIM_EVERY_SECONDS if self._free > 0 else PATIENT_GATHER_SECONDS
-        if not self.ahead and (not self.line or time.monotonic() - self.looked >= pause):
+        if not self.ahead and (not self.pool or time.monotonic() - self.looked >= pause):
             self.ahead = self._claim(self.clock.now())
             self.looked = time.monotonic()
         launched = self._launch_next()
         if launched and self.waiting_until is not None:
             self.waiting_until = None
             runs.waited(self.lease)
-        if self.line or self.held:
+        if self.pool or self.held:
             self.idle_rounds = 0
             self._collect_responses(pause)
             return ""
@@ -308,10 +309,10 @@ class _Slice:
         """
         if not self.ahead or self.closing:
             return False
-        free = self._free if not self.line.full else 0
+        free = self._free if not self.pool.full else 0
         go: list[Url] = []
         stay: list[Url] = []
-        self.line.web.meet(item.host_id for item in self.ahead)
+        self.pool.web.meet(item.host_id for item in self.ahead)
         for item in self.ahead:
             can_wait = not self._has_pause(item)
             (stay if can_wait and len(go) >= free else go).append(item)
@@ -326,31 +327,31 @@ class _Slice:
         """Tells whether an address may have to wait before its request, since its claim or its
         host's crawl delay says so."""
         return (
-            item.due_at is not None or hosts.effective_delay(self.line.web.host(item.host_id)) > 0
+            item.due_at is not None or hosts.effective_delay(self.pool.web.host(item.host_id)) > 0
         )
 
     def _launch(self, items: Sequence[Url]) -> None:
         """For each claimed address: sends its request, or first requests robots.txt, or ends it as
         refused, or releases it."""
         refused: list[tuple[Url, UrlState, str]] = []
-        self.line.web.meet(item.host_id for item in items)
+        self.pool.web.meet(item.host_id for item in items)
         for place, item in enumerate(items):
-            host = self.line.web.host(item.host_id)
+            host = self.pool.web.host(item.host_id)
             if item.payload.get("once") and item.attempts > 1:
                 refused.append((item, UrlState.FAILED, "sent_once"))
             elif self.storing.limit.full(item.host_id):
-                refused.append((item, UrlState.REFUSED, host_limits.REASON))
-            elif not self.line.is_free(item.host_id) or not self.storing.limit.has_capacity(
+                refused.append((item, UrlState.REFUSED, hosts.REASON))
+            elif not self.pool.is_free(item.host_id) or not self.storing.limit.has_capacity(
                 item.host_id
             ):
                 frontier.release(item, attempt=False)
-            elif (verdict := self.line.web.verdict(item.url, host, item.payload)) is None:
-                self.line.ask_robots(item)
+            elif (verdict := self.pool.web.verdict(item.url, host, item.payload)) is None:
+                self.pool.ask_robots(item)
             elif not verdict[0]:
                 refused.append((item, UrlState.REFUSED, verdict[1]))
             else:
                 self.storing.limit.sent(item.host_id)
-                self.line.send(item, self.crawler.request(self.run, item))
+                self.pool.send(item, self.crawler.request(self.run, item))
             if item.kind in self.alone:
                 frontier.release_many(items[place + 1 :])
                 break
@@ -362,13 +363,13 @@ class _Slice:
         pages if they have waited long enough. Requests addresses whose host's robots.txt has
         arrived."""
         self._store_if_time()
-        if not self.line:
+        if not self.pool:
             return
         wait = min(seconds, self._seconds_to_hold())
         gather = min(
             SHORT_GATHER_SECONDS if self.ahead else GATHER_SECONDS, self._seconds_to_hold()
         )
-        self._handle(self.line.land(wait, self.together - len(self.held), gather))
+        self._handle(self.pool.land(wait, self.together - len(self.held), gather))
 
     def _handle(self, arrivals: Arrivals) -> None:
         """Parses responses and handles the other results of requests."""
@@ -380,7 +381,7 @@ class _Slice:
         for item, reason in arrivals.refused:
             self._hold(ended(item, UrlState.REFUSED, reason))
         for item in arrivals.again:
-            self._hold(ended(item, None, UNREADABLE))
+            self._hold(ended(item, None, fetching.UNREADABLE))
         if arrivals.known:
             self._continue_after_robots(arrivals.known)
         self._launch_next()
@@ -395,7 +396,7 @@ class _Slice:
         soon = (
             landed is not None
             and not landed.response.ok
-            and self.line.web.host(landed.item.host_id).connections > 1
+            and self.pool.web.host(landed.item.host_id).connections > 1
         )
         self.held.add(Held(found, landed), soon=soon)
 
@@ -408,7 +409,7 @@ class _Slice:
         PATIENT_GATHER_SECONDS without any."""
         if not self.held:
             return PATIENT_GATHER_SECONDS
-        if len(self.held) >= self.together or not self.line or self.held.size_bytes >= PART_BYTES:
+        if len(self.held) >= self.together or not self.pool or self.held.size_bytes >= PART_BYTES:
             return 0.0
         wanted = self._free > 0 and not self.ahead
         soon = self.held.soon or (wanted and not all(map(self._has_pause, self.held.items())))
@@ -435,7 +436,7 @@ class _Slice:
         back: list[Url] = []
         for item in known:
             item.attempts = min(item.attempts, 1)
-            host = self.line.web.host(item.host_id)
+            host = self.pool.web.host(item.host_id)
             (
                 back if hosts.effective_delay(host) or host.failures or self._leaving(now) else free
             ).append(item)

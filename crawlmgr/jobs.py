@@ -13,8 +13,9 @@ from django.utils.module_loading import import_string
 
 from crawlmgr.clock import SYSTEM, Clock
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import nodes, runs, slices
-from crawlmgr.services.heartbeat import LIMIT_SHARE, Heartbeat, Interrupted
+from crawlmgr.runs import runs, slices
+from crawlmgr.runs.slices import LIMIT_SHARE, Heartbeat, Interrupted
+from crawlmgr.workers import nodes
 
 Pulse = Callable[[], None]
 

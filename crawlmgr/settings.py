@@ -78,7 +78,7 @@ CRAWLERS = {
 }
 JOBS = {  # for each kind of run that sends no web requests: the class that carries out such runs
     "export": "crawlmgr.exports.saved_exports.ExportJob",
-    "backup": "crawlmgr.services.backup_jobs.BackupJob",
+    "backup": "crawlmgr.upkeep.backups.BackupJob",
     "simulation": "forums.services.simulations.SimulationJob",
     "topic-texts": "focused.services.readings.TextsJob",
     "topic-compare": "focused.services.comparisons.ComparisonJob",
@@ -97,10 +97,10 @@ paused."""
 DISPATCHERS = [
     *CRAWL_DISPATCHERS,
     "crawlmgr.exports.saved_exports.start_due",
-    "crawlmgr.services.backups.start_due",
-    "crawlmgr.services.backup_jobs.sweep",
+    "crawlmgr.upkeep.backups.start_due",
+    "crawlmgr.upkeep.backups.sweep",
     "crawlmgr.alarms.alarms.dispatch",
-    "crawlmgr.services.deletions.carry_out",
+    "crawlmgr.upkeep.removals.carry_out",
 ]
 # by kind of run: function that computes an item's next start after a change of its working hours;
 # called with the item's key, the hours and the time
@@ -108,13 +108,13 @@ TIMED = {
     "forum": "forums.services.dispatch.retime",
     "topic": "focused.services.dispatch.retime",
     "export": "crawlmgr.exports.saved_exports.retime",
-    "backup": "crawlmgr.services.backups.retime",
+    "backup": "crawlmgr.upkeep.backups.retime",
     "deepweb-harvest": "deepweb.harvests.retime",
 }
 # functions that return scheduled items; called with the time and the maximum number of items
 RECURRING = [
-    "crawlmgr.services.recurring.own",
-    "crawlmgr.services.backups.entries",
+    "crawlmgr.schedule.recurring.own",
+    "crawlmgr.upkeep.backups.entries",
     "forums.reads.recurring.entries",
     "focused.services.dispatch.entries",
     "deepweb.harvests.entries",
@@ -123,7 +123,7 @@ RECURRING = [
 # item's key, the interval in seconds (None: no schedule) and the current time.
 REPEATED = {
     "export": "crawlmgr.exports.saved_exports.repeat",
-    "backup": "crawlmgr.services.backups.repeat",
+    "backup": "crawlmgr.upkeep.backups.repeat",
     "topic": "focused.services.dispatch.repeat_by_key",
     "deepweb-harvest": "deepweb.harvests.repeat_by_key",
 }
@@ -137,7 +137,7 @@ DELETABLE = {
     "source": "deepweb.forms.sources.start_removal_by_key",
 }
 ALARM_CAUSES = ["crawlmgr.alarms.causes.shared", "forums.services.alarm_causes.causes"]
-WATCHERS = ["crawlmgr.services.hosts.cut_times", "forums.services.silences.watch"]
+WATCHERS = ["crawlmgr.frontier.hosts.cut_times", "forums.services.silences.watch"]
 STORED_TIMES = {
     # stored times on which later work depends, by table, and the days by which the program's own
     # rules can put them ahead of the present: a later one comes from a clock that was wrong
@@ -189,7 +189,7 @@ TOPIC_STORE_STAGES = [
 BROKER_URL = environment.broker(
     "CRAWLMGR_BROKER_URL"
 )  # address of Redis or Valkey; "" keeps the queue of tasks in the database
-QUEUE_STORE = "crawlmgr.services.queue_redis" if BROKER_URL else "crawlmgr.services.queue_rows"
+QUEUE_STORE = "crawlmgr.workers.queue_redis" if BROKER_URL else "crawlmgr.workers.queue_rows"
 Q_CLUSTER: dict[str, Any] = {
     "name": "crawl",
     "label": _("Queue"),

@@ -18,15 +18,96 @@ from crawlmgr.archive import archive
 from crawlmgr.clock import Clock
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.crawling import Crawler, Stored, paces_new_hosts
+from crawlmgr.database import sql
+from crawlmgr.frontier import frontier, hosts
+from crawlmgr.frontier.fetching import PRODUCT
+from crawlmgr.frontier.frontier import NewUrl
+from crawlmgr.frontier.in_flight_pool import InFlightPool, Landed
 from crawlmgr.models import Host, Run, Url, UrlState, WarcFile
-from crawlmgr.services import frontier, host_limits, hosts, pages, runs, tallies
-from crawlmgr.services.fetching import PRODUCT
-from crawlmgr.services.frontier import NewUrl
-from crawlmgr.services.line import Landed, Line
+from crawlmgr.runs import runs
 from crawlmgr.web.exchange import Failure, FetchResponse
 from crawlmgr.web.robots_meta import directives
-from crawlmgr.web.url import host_key
+from crawlmgr.web.url import host_key, url_hash
 from crawlmgr.web.warc import RecordPointer
+
+_VALUES = (
+    *(
+        "host_id",
+        "url",
+        "url_hash",
+        "final_url",
+        "status",
+        "failure",
+        "content_type",
+        "encoding",
+        "title",
+        "etag",
+    ),
+    *(
+        "last_modified",
+        "digest",
+        "received_bytes",
+        "elapsed_seconds",
+        "cut",
+        "fetched_at",
+        "depth",
+        "relevance",
+    ),
+    *("warc_id", "warc_offset", "warc_length", "revisit"),
+)
+_PAGE = (
+    # fixed names
+    f"INSERT INTO crawlmgr_page (run_id, key_hash, {', '.join(_VALUES)})"  # noqa: S608
+    f" VALUES ({', '.join(['%s'] * (len(_VALUES) + 2))}) ON CONFLICT (run_id, key_hash)"
+    f" DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _VALUES)}"
+)
+
+
+def page_row(
+    run_id: int,
+    item: Url,
+    response: FetchResponse,
+    written: tuple[WarcFile, RecordPointer] | None,
+    now: datetime,
+    *,
+    title: str,
+    relevance: float | None,
+) -> tuple[Any, ...]:
+    """Returns the values of one page's row in the form that `add` takes. `written` is the WARC file
+    and the position in it; None if the page was not archived."""
+    file, pointer = written if written else (None, None)
+    values = (
+        *(item.host_id, item.url, url_hash(item.url), response.url, response.status),
+        *(response.failure.value if response.failure else "", response.content_type[:100]),
+        *(
+            response.encoding[:40] if response.body else "",
+            title[:500],
+            (response.header("etag") or "")[:300],
+        ),
+        *(
+            (response.header("last-modified") or "")[:100],
+            pointer.digest if pointer else "",
+            response.received_bytes,
+        ),
+        *(
+            response.elapsed_seconds,
+            response.cut or "",
+            now,
+            item.depth,
+            relevance,
+            file.pk if file else None,
+        ),
+        *(pointer.offset if pointer else None, pointer.length if pointer else None),
+        bool(pointer and pointer.type == "revisit"),
+    )
+    return (run_id, item.key_hash, *values)
+
+
+def add_pages(rows: Sequence[tuple[Any, ...]]) -> None:
+    """Writes rows of pages; a row for an address of which the run already has one replaces it."""
+    if rows:
+        sql.execute_many(_PAGE, rows)
+
 
 PASSING = frozenset(
     {
@@ -130,23 +211,23 @@ class Storing:
         lease: runs.Lease,
         clock: Clock,
         settings: CrawlSettings,
-        line: Line,
+        pool: InFlightPool,
     ) -> None:
-        self.run, self.crawler, self.lease, self.clock, self.settings, self.line = (
+        self.run, self.crawler, self.lease, self.clock, self.settings, self.pool = (
             run,
             crawler,
             lease,
             clock,
             settings,
-            line,
+            pool,
         )
         self.archive = archive.Archive(run.pk, clock.now())
         self.pace = hosts.OwnPace(settings) if paces_new_hosts(crawler) else None
         self.wanted = ""
-        self.limit = host_limits.HostLimit(run.pk, settings.pages_per_host)
+        self.limit = hosts.HostLimit(run.pk, settings.pages_per_host)
         self._full = self.limit.full_hosts()
         self._seeds = run.kind in django_settings.RUNS_WITH_SEEDS
-        self._tally = tallies.Tally(seeds=self._seeds)
+        self._tally = runs.Tally(seeds=self._seeds)
         # addresses whose final state is to be written in the current transaction
         self._ended: list[tuple[Url, UrlState, str]] = []
 
@@ -197,7 +278,7 @@ class Storing:
         counts: Counter[str] = Counter()
         links: list[tuple[NewUrl, int | None]] = []
         rows: list[tuple[Any, ...]] = []
-        self._ended, self._tally = [], tallies.Tally(seeds=self._seeds)
+        self._ended, self._tally = [], runs.Tally(seeds=self._seeds)
         with transaction.atomic():
             for one in found:
                 stored = self._store(one, now, counts, rows)
@@ -205,7 +286,7 @@ class Storing:
                 links += [(link, parent) for link in stored.links]
             self.count(now, counts)
             self._end(now)
-            pages.add(rows)
+            add_pages(rows)
             self._tally.write(self.run.pk)
             frontier.add_many(self.run.pk, links, now, pace=self.pace)
             self._settle_limit(found, now)
@@ -214,7 +295,7 @@ class Storing:
             ahead = claim(now)
         for one in found:
             if one.landed is not None:
-                self.line.done(one.landed)
+                self.pool.done(one.landed)
         return ahead
 
     def _store(
@@ -234,7 +315,7 @@ class Storing:
         self._tally.ended(item, UrlState(stored.state), stored.reason)
         self._ended.append((item, stored.state, stored.reason))
         rows.append(
-            pages.row(
+            page_row(
                 self.run.pk,
                 item,
                 response,
@@ -280,9 +361,9 @@ class Storing:
             if one.landed is not None and self.limit.ended(
                 _item(one).host_id, page=isinstance(one, _Page)
             ):
-                host = self.line.web.host(_item(one).host_id)
+                host = self.pool.web.host(_item(one).host_id)
                 self._full[host.key] = host.pk
-                frontier.drop(self.run.pk, now, host_limits.REASON, host=host)
+                frontier.drop(self.run.pk, now, hosts.REASON, host=host)
 
     def drop_full_hosts(self, links: Iterable[NewUrl], now: datetime) -> None:
         """Drops from the frontier the waiting addresses on the hosts of `links` that have reached
@@ -293,12 +374,12 @@ class Storing:
             else ()
         )
         for pk in sorted(added):
-            frontier.drop(self.run.pk, now, host_limits.REASON, host=Host(pk=pk))
+            frontier.drop(self.run.pk, now, hosts.REASON, host=Host(pk=pk))
 
     def count(self, now: datetime, deltas: dict[str, int]) -> None:
         """Adds `deltas`, and the requests sent since the last call, to the run's counters. Raises
         LeaseLost if another worker has taken the run."""
-        requests, self.line.web.requests = self.line.web.requests, 0
+        requests, self.pool.web.requests = self.pool.web.requests, 0
         self.wanted = runs.count(self.lease, now, {**deltas, "requests": requests})
 
     def _settle(self, found: Sequence[Found], now: datetime) -> None:
@@ -310,7 +391,7 @@ class Storing:
         for one in sorted(found, key=lambda one: _item(one).host_id):
             if one.landed is None or not one.landed.response.requests:
                 continue
-            host, response = self.line.web.host(_item(one).host_id), one.landed.response
+            host, response = self.pool.web.host(_item(one).host_id), one.landed.response
             hosts.settle(host, response, one.landed.at, one.landed.flight.sent_at, hours)
             given_up = (
                 isinstance(one, _NoPage)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -25,9 +25,29 @@ from crawlmgr.archive import archive, offload
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import errors, sql
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import dispatch, nodes, pruning, queue
-from crawlmgr.supervisor import group, memory_bytes
+from crawlmgr.runs import runs
+from crawlmgr.schedule import crawl_pause
 from crawlmgr.text import caches
+from crawlmgr.upkeep import pruning
+from crawlmgr.workers import nodes, queue
+from crawlmgr.workers.supervisor import group, memory_bytes
+
+
+def dispatch(now: datetime) -> dict[str, int]:
+    """Executes one round of the dispatcher. Calls all functions in settings.DISPATCHERS; while all
+    crawling is paused, those that start crawls are left out. Runs that were paused for want of room
+    on the disk are resumed once there is room. Then queues the runs that could
+    continue but are held by no worker, because their first slice was lost, their lease expired or
+    their wait is over. Returns {"started": number of runs started, "queued": number of runs
+    queued}."""
+    held = settings.CRAWL_DISPATCHERS if crawl_pause.current() is not None else ()
+    if not held:
+        runs.resume_for_room(now, archive.takes_files)
+    started = sum(import_string(name)(now) for name in settings.DISPATCHERS if name not in held)
+    waiting = runs.ready(now)
+    queue.requeue(waiting, now)
+    return {"started": started, "queued": len(waiting)}
+
 
 log = logging.getLogger("crawlmgr.tasks")
 BEAT_SECONDS = 2.0
@@ -42,7 +62,7 @@ RECYCLED = -2
 @receiver(post_spawn)
 def listen_for_the_end(**_: Any) -> None:
     """Installs a handler of SIGUSR1 in every new worker process: the signal, which
-    crawlmgr.supervisor sends, ends the current slice after the current page."""
+    crawlmgr.workers.supervisor sends, ends the current slice after the current page."""
     signal.signal(signal.SIGUSR1, lambda *_: engine.shutdown.set())
 
 
@@ -168,7 +188,7 @@ def tick(node: str) -> None:
     if weighed:
         nodes.measured(node, now, memory_bytes(group(os.getpgrp())))
     if nodes.tick(node, now):
-        dispatch.dispatch(now)
+        dispatch(now)
     if cache.add(f"left-files-{quote(node)}", 1, LEFT_FILES_SECONDS):
         archive.close_left(now)
     if settings.ARCHIVE_STORE and offload.waiting():
@@ -191,7 +211,7 @@ def move_archive(node: str) -> int:
 def dispatch_due() -> None:
     """Runs the dispatcher, which starts what is due; called on a schedule in worker clusters
     without supervisor."""
-    dispatch.dispatch(SYSTEM.now())
+    dispatch(SYSTEM.now())
 
 
 def watch() -> None:

@@ -7,15 +7,15 @@ from django.views.generic import RedirectView
 
 from crawlmgr import api
 from crawlmgr.admin.apps import load_pages
-from crawlmgr.admin.metrics import healthz, metrics
 from crawlmgr.exports.downloads import by_address
+from crawlmgr.workers.metrics import healthz, metrics_page
 
 load_pages()
 api.load()
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("healthz", healthz),
-    path("metrics", metrics),
+    path("metrics", metrics_page),
     path("exports/<str:secret>", by_address, name="export-address"),
     path("i18n/", include("django.conf.urls.i18n")),
     path("api/v1/", api.api.urls),

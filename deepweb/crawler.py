@@ -12,9 +12,9 @@ from django.db.models import F
 
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Stored
+from crawlmgr.frontier import frontier, hosts
+from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Run, Url, UrlState
-from crawlmgr.services import frontier, hosts
-from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.bounds import READ_IN_PART, exceeds
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.html import page_title

@@ -12,9 +12,10 @@ from django.db import transaction
 from django.db.models import F
 
 from crawlmgr.conf import CrawlSettings
+from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import ACTIVE, Run, Timing, events
-from crawlmgr.services import due, recurring, runs, timings
-from crawlmgr.services.frontier import NewUrl
+from crawlmgr.runs import runs
+from crawlmgr.schedule import due, recurring, timings
 from crawlmgr.web.document.forms import Submission
 from deepweb.answers.page import needs_session
 from deepweb.answers.retrieved import Term

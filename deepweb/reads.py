@@ -12,7 +12,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 
 from crawlmgr.database.paging import ListPage, fetch_page
 from crawlmgr.models import Run
-from crawlmgr.reads import runs as run_reads
+from crawlmgr.runs import run_reads
 from deepweb.forms import stored as form_services
 from deepweb.forms.types import FormType
 from deepweb.models import (

@@ -15,9 +15,9 @@ from crawlmgr.archive import archive
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.database import sql
 from crawlmgr.engine import Stored
+from crawlmgr.frontier import frontier, hosts
+from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Host, Page, Run, RunState, Url, UrlState
-from crawlmgr.services import frontier, hosts
-from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.bounds import READ_IN_PART
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.url import host_key, url_hash

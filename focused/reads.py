@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
 
 from crawlmgr.models import Page, Run, Url, UrlState, WarcFile
-from crawlmgr.reads import runs as run_reads
+from crawlmgr.runs import run_reads
 from crawlmgr.web.url import UrlError, canonical, url_hash
 from focused.models import Comparison, Seed, Topic, TopicPage, TopicRun
 from focused.scope import Scope

@@ -14,7 +14,7 @@ from crawlmgr.api import api, changes
 from crawlmgr.api.base import page_of
 from crawlmgr.api.shared import Key, Limit, Page, run_document
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import runs
+from crawlmgr.runs import runs
 from forums.models import Board, Plan, Site
 from forums.reads import upcoming
 from forums.reads.standing import standing

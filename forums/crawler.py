@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Stored
+from crawlmgr.frontier import fetching, hosts
+from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Page, Run, RunState, Url, UrlState
-from crawlmgr.services import fetching, hosts
-from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.robots_meta import PageDirectives, directives
 from crawlmgr.web.url import host_key, url_hash

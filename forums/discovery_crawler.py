@@ -11,9 +11,9 @@ from typing import Any
 from crawlmgr.archive import archive
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Stored
+from crawlmgr.frontier import hosts
+from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Page, Run, Url
-from crawlmgr.services import hosts
-from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.html import page_title
 from crawlmgr.web.url import host_key, url_hash

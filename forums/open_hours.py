@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from crawlmgr import windows
+from crawlmgr.schedule import opening_hours
 from forums import planning
 from forums.events import Floats, Ints
 from forums.intensity import DAY_HOURS
@@ -26,7 +26,7 @@ WHOLE_DAY: Spans = ((0.0, DAY_HOURS),)
 MINUTES = 1440
 
 
-def spans(window: windows.Window | None, day: date, zone: ZoneInfo) -> Spans:
+def spans(window: opening_hours.Window | None, day: date, zone: ZoneInfo) -> Spans:
     """Returns the open hours of a day on the clock of `zone`, as pairs (begin, end) in hours; () if
     the site is closed all day. A site without working hours (window None) is open all day.
 
@@ -40,7 +40,7 @@ def spans(window: windows.Window | None, day: date, zone: ZoneInfo) -> Spans:
         for step in (0, 1)
     )
     scale = DAY_HOURS / (end - start).total_seconds()
-    parts = windows.between(window, start, end)
+    parts = opening_hours.between(window, start, end)
     return tuple(
         ((first - start).total_seconds() * scale, (last - start).total_seconds() * scale)
         for first, last in parts

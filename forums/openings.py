@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlmgr import windows
+from crawlmgr.schedule import opening_hours
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -27,10 +27,10 @@ class Openings:
     ends: Floats
 
     @classmethod
-    def of(cls, window: windows.Window, since: float, until: float) -> Openings:
+    def of(cls, window: opening_hours.Window, since: float, until: float) -> Openings:
         """Returns the working hours that `window` defines between two moments (epoch seconds)."""
         first, last = (datetime.fromtimestamp(at, UTC) for at in (since, until))
-        parts = windows.between(window, first, last)
+        parts = opening_hours.between(window, first, last)
         return cls(
             np.array([one.timestamp() for one, _end in parts]),
             np.array([end.timestamp() for _start, end in parts]),

@@ -135,7 +135,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
     from django.db import OperationalError, connection, transaction
     from django.test import TransactionTestCase
 
-    from crawlmgr.services import hosts
+    from crawlmgr.frontier import hosts
     from focused.apps import _empty_search
 
     def rows(table: str) -> list[tuple[object, ...]]:

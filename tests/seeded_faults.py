@@ -35,8 +35,8 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (
             *(
                 "tests/crawlmgr/test_engine.py",
-                "tests/crawlmgr/test_in_flight.py",
-                "tests/crawlmgr/test_in_flight_again.py",
+                "tests/crawlmgr/frontier/test_in_flight_pool.py",
+                "tests/crawlmgr/frontier/test_in_flight_again.py",
             ),
             *("tests/focused/test_crawl.py", "tests/test_cursors.py"),
         ),

@@ -18,7 +18,7 @@ import pytest
 import redis
 
 from crawlmgr.demo.topic_web import TopicWeb
-from crawlmgr.services import backup
+from crawlmgr.upkeep import backup_file
 from tests.benches.soak.sites import Sites, number
 from tests.nodes import Cluster, cluster, database_server
 from tests.object_store import BUCKET, KEYS, store
@@ -242,7 +242,7 @@ def same_rows(one: Cluster, other: Cluster, counted: dict[str, int]) -> None:
         psycopg.connect(one.environment["DATABASE_URL"]) as old,
         psycopg.connect(other.environment["DATABASE_URL"]) as new,
     ):
-        for name in (model._meta.db_table for model in backup.tables()):
+        for name in (model._meta.db_table for model in backup_file.tables()):
             columns = {
                 column
                 for (column,) in old.execute(

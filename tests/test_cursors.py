@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # calls of `iterator()` by file; none of them writes to the database while its rows are read
 WALKS = {
     "crawlmgr/archive/archive.py": 1,
-    "crawlmgr/services/backup.py": 3,
+    "crawlmgr/upkeep/backup_file.py": 3,
     "crawlmgr/exports/exports.py": 1,
     "crawlmgr/access/vault.py": 1,
     "deepweb/crawler.py": 1,

@@ -15,7 +15,7 @@ import pytest
 
 from crawlmgr import __version__
 from crawlmgr.api import api
-from crawlmgr.services.fetching import user_agent
+from crawlmgr.frontier.fetching import user_agent
 from focused.graph import MemoryGraph
 from focused.loop import crawl
 from focused.relevance import Relevance

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from crawlmgr import engine
-from crawlmgr.admin.runs import story
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Event, Run, RunState
+from crawlmgr.runs.desk import story
 from deepweb.forms import sources
 from focused.services import topics
 from forums.models import Site, Visit

@@ -10,19 +10,14 @@ from django.db.models.signals import post_migrate
 from django.utils.module_loading import autodiscover_modules
 
 PAGES = (
+    *(f"crawlmgr.admin.{name}" for name in ("dashboard", "palette", "tiles", "help", "list_views")),
+    *(f"crawlmgr.access.{name}" for name in ("desk", "sessions")),
+    *(f"crawlmgr.exports.{name}" for name in ("desk", "downloads")),
+    *(f"crawlmgr.workers.{name}" for name in ("desk", "queue_desk")),
     *(
-        f"crawlmgr.admin.{name}"
-        for name in (
-            *("dashboard", "runs", "hosts", "workers", "queue", "retention", "backups", "palette"),
-            *("tiles", "help", "schedules", "list_views"),
-        )
+        f"crawlmgr.{noun}.desk"
+        for noun in ("alarms", "archive", "frontier", "runs", "schedule", "upkeep")
     ),
-    "crawlmgr.access.desk",
-    "crawlmgr.access.sessions",
-    "crawlmgr.alarms.desk",
-    "crawlmgr.archive.desk",
-    "crawlmgr.exports.desk",
-    "crawlmgr.exports.downloads",
 )
 
 

@@ -15,10 +15,12 @@ from crawlmgr.admin import charts, tiles, tour, words
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import OPEN_PRIVATE, admin_view, back, page, post_view
-from crawlmgr.reads import in_flight
-from crawlmgr.reads import runs as run_reads
-from crawlmgr.reads import status as status_reads
-from crawlmgr.services import demonstration, holds, queue
+from crawlmgr.frontier import host_reads
+from crawlmgr.runs import run_reads
+from crawlmgr.schedule import crawl_pause
+from crawlmgr.upkeep import demonstration
+from crawlmgr.workers import queue
+from crawlmgr.workers import status as status_reads
 
 RUNS_SHOWN = 8
 MIN_ENDED = 4  # as many ended runs as active ones are listed, but at least this number
@@ -138,7 +140,7 @@ def alarms(request: HttpRequest, now: datetime) -> list[dict[str, Any]]:
     """
     may = request.user.has_perm("crawlmgr.change_run")
     lines: list[dict[str, Any]] = []
-    if (hold := holds.current()) is not None:
+    if (hold := crawl_pause.current()) is not None:
         lines.append(
             {
                 "text": _("All crawling is paused:"),
@@ -193,7 +195,7 @@ def status(request: HttpRequest) -> HttpResponse:
         "count": state.workers
     }
     pages = ngettext("%(count)s page a minute", "%(count)s pages a minute", state.pages_a_minute)
-    flying = in_flight.total(now)
+    flying = host_reads.in_flight_total(now)
     requests = ngettext("%(count)s request in flight", "%(count)s requests in flight", flying)
     body = {
         "light": light,

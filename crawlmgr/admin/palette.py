@@ -19,7 +19,7 @@ from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tree import Node, address
 from crawlmgr.admin.views import admin_view, number
 from crawlmgr.models import Run
-from crawlmgr.reads import runs as run_reads
+from crawlmgr.runs import run_reads
 
 MAX_SHOWN = 24
 MAX_OF_A_KIND = 8

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from crawlmgr.admin.views import back
 from crawlmgr.models import Run
-from crawlmgr.services import runs
+from crawlmgr.runs import runs
 
 
 def away(

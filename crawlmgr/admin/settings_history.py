@@ -14,7 +14,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from crawlmgr.models import SettingsChange
-from crawlmgr.services import settings_history
+from crawlmgr.upkeep import settings_history
 
 Name = Callable[[tuple[str, ...], Mapping[str, Any]], str]
 """Function that returns a setting's name from its path in the settings and all values around it."""

@@ -16,7 +16,8 @@ from django.utils.translation import ngettext
 
 from crawlmgr.admin.tables import DELETE, UNDO, Rows, Table
 from crawlmgr.admin.views import numbers
-from crawlmgr.services import deletions, runs
+from crawlmgr.runs import runs
+from crawlmgr.upkeep import removals
 
 MAX_DELETED = 500
 MAX_TICKED = 500
@@ -52,13 +53,13 @@ def delete(request: HttpRequest, table: Table, rows: Rows, name: str, usual: str
     if not any(one.do == DELETE and request.user.has_perm(one.permission) for one in table.actions):
         raise PermissionDenied
     if request.POST.get("do") == UNDO:
-        count = deletions.undo(table.deletes)
+        count = removals.undo(table.deletes)
         success_text = ngettext("%(count)s restored.", "%(count)s restored.", count)
         messages.success(request, success_text % {"count": count})
         return to_list(request, usual)
     ticked = numbers(request.POST.getlist("row"))[:MAX_DELETED]
     names = dict(rows.filter(pk__in=ticked).values_list("pk", name))
-    count = deletions.ask(table.deletes, names, datetime.now(UTC), request.user)
+    count = removals.ask(table.deletes, names, datetime.now(UTC), request.user)
     success_text = ngettext(
         "%(count)s deleted; Undo restores it.", "%(count)s deleted; Undo restores them.", count
     )

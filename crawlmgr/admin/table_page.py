@@ -19,7 +19,7 @@ from crawlmgr.admin.views import page
 from crawlmgr.database.paging import ListPage, Order, fetch_page
 from crawlmgr.exports import formats
 from crawlmgr.models import Deletion, ListView
-from crawlmgr.services import deletions
+from crawlmgr.upkeep import removals
 
 LONGEST_SEARCH = 200
 
@@ -274,7 +274,7 @@ def table_page(
     `views.page`."""
     asked = Asked(table, request, zone)
     if table.deletes:
-        rows = rows.exclude(pk__in=deletions.pending(table.deletes).values("target"))
+        rows = rows.exclude(pk__in=removals.pending(table.deletes).values("target"))
     form = request.GET.get("as", "")
     if form in formats.TEXTS:
         return _file(table, asked, rows, prepare, form)
@@ -283,7 +283,7 @@ def table_page(
         return render(request, "desk/table_rows.html", {"table": shown})
     shown.views = list(ListView.objects.filter(user_id=request.user.pk, list=table.name))
     if table.deletes:
-        shown.gone = list(deletions.pending(table.deletes)[:MAX_GONE])
+        shown.gone = list(removals.pending(table.deletes)[:MAX_GONE])
         shown.may_undo = any(one.do == DELETE for one in shown.actions)
     shown.count = _counted(shown.slice, asked, rows)
     found = context() if callable(context) else context

@@ -16,7 +16,7 @@ from django.utils.translation import ngettext
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tags import number, share
 from crawlmgr.database import caches
-from crawlmgr.reads import hosts as host_reads
+from crawlmgr.frontier import host_reads
 
 DAY = timedelta(hours=24)
 TREND_DAYS = 14

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from crawlmgr.admin import errors, tour
 from crawlmgr.admin.site import desk_site
-from crawlmgr.services import runs
+from crawlmgr.runs import runs
 
 View = Callable[..., HttpResponseBase]
 Trail = Sequence[tuple[str, str]]

@@ -11,10 +11,11 @@ from django.utils.translation import gettext_noop, ngettext
 
 from crawlmgr.installation import extras
 from crawlmgr.models import Event, UrlState
-from crawlmgr.services import backups, missed, timings
-from crawlmgr.services.reason_words import SAID as SAID
-from crawlmgr.services.reason_words import say as say
-from crawlmgr.windows import DAY_NAMES
+from crawlmgr.runs.reason_words import SAID as SAID
+from crawlmgr.runs.reason_words import say as say
+from crawlmgr.schedule import due, timings
+from crawlmgr.schedule.opening_hours import DAY_NAMES
+from crawlmgr.upkeep import backups
 
 KINDS = {
     "backup": gettext_noop("backup"),
@@ -62,7 +63,7 @@ def ended(kind: str, code: str) -> str:
 
 def happened(event: Event) -> str:
     """Returns the details of an event as text."""
-    told = missed.read(event)
+    told = due.read_missed(event)
     if told is None:
         code, _space, detail = event.text.partition(" ")
         return f"{say(code)}: {say(detail)}" if detail and code in SAID else say(event.text)
@@ -101,7 +102,7 @@ def waits(waiting_for: str) -> str:
 
 def pause(cause: str, amount: float) -> str:
     """Returns a sentence on why a host may not be requested yet. `cause` and `amount` are those of
-    `crawlmgr.reads.hosts.PauseCause`."""
+    `crawlmgr.frontier.host_reads.PauseCause`."""
     if cause == "retry_after":
         return _("The host asked us to wait (Retry-After).")
     if cause == "failures":

@@ -21,7 +21,9 @@ from crawlmgr.access import vault
 from crawlmgr.alarms import causes as alarm_causes
 from crawlmgr.alarms import channels, delivery
 from crawlmgr.models import Alarm, AlarmChannel, AlarmMessage, MessageState
-from crawlmgr.services import pruning, queue, reason_words
+from crawlmgr.runs import reason_words
+from crawlmgr.upkeep import pruning
+from crawlmgr.workers import queue
 
 log = logging.getLogger("crawlmgr.alarms")
 EVERY_SECONDS = 30  # all causes are checked at most once in this many seconds

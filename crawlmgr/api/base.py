@@ -17,7 +17,7 @@ from ninja.throttling import AuthRateThrottle
 from crawlmgr import __version__
 from crawlmgr.access import tokens
 from crawlmgr.models import ApiToken, TokenRole
-from crawlmgr.services import runs
+from crawlmgr.runs import runs
 
 DESCRIPTION = (
     "Reads everything that the desk shows, and starts, pauses, stops, tunes and exports as its"

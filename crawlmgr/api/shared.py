@@ -21,10 +21,12 @@ from pydantic import AwareDatetime
 from crawlmgr.api.base import api, changes, page_of
 from crawlmgr.exports import exports, saved_exports, writers
 from crawlmgr.exports import formats as export_formats
+from crawlmgr.frontier import host_reads
 from crawlmgr.models import Event, Every, Export, Host, Run
-from crawlmgr.reads import in_flight, reports, waiting
-from crawlmgr.reads import status as status_reads
-from crawlmgr.services import nodes, recurring, runs
+from crawlmgr.runs import reports, runs
+from crawlmgr.schedule import recurring
+from crawlmgr.workers import nodes
+from crawlmgr.workers import status as status_reads
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="maximum number of rows per page")]
 Key = Annotated[int, Query(ge=0, lt=2**63)]
@@ -76,7 +78,7 @@ def state(now: datetime) -> dict[str, Any]:
         "workers": found.workers,
         "silent_nodes": found.silent,
         "pages_a_minute": found.pages_a_minute,
-        "in_flight": in_flight.total(now),
+        "in_flight": host_reads.in_flight_total(now),
         "runs": {
             "running": found.running,
             "waiting": found.waiting,
@@ -162,7 +164,7 @@ HOST_FIELDS = (
 def run_document(pk: int) -> dict[str, Any]:
     """Returns a run as the API shows it, by its database key. Raises Run.DoesNotExist if there is
     none."""
-    return waiting.with_waits([Run.objects.values(*RUN_FIELDS).get(pk=pk)], _now())[0]
+    return reports.with_waits([Run.objects.values(*RUN_FIELDS).get(pk=pk)], _now())[0]
 
 
 @api.get(
@@ -183,7 +185,7 @@ def run_list(
     rows = rows.filter(kind=kind) if kind else rows
     rows = rows.filter(state=state) if state else rows
     rows = rows if before is None else rows.filter(pk__lt=before)
-    found = waiting.with_waits(list(rows.values(*RUN_FIELDS)[:limit]), _now())
+    found = reports.with_waits(list(rows.values(*RUN_FIELDS)[:limit]), _now())
     return page_of(found, limit, [row["id"] for row in found])
 
 

@@ -22,9 +22,9 @@ from django.db import transaction
 
 from crawlmgr.archive import warc_files
 from crawlmgr.database.sql import in_parts
+from crawlmgr.frontier import hosts
 from crawlmgr.locks import is_held
 from crawlmgr.models import Page, WarcFile
-from crawlmgr.services import hosts
 from crawlmgr.web.exchange import Failure, FetchResponse, Hop
 from crawlmgr.web.headers import PLAIN_HEADERS
 from crawlmgr.web.html import page_title

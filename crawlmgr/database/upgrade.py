@@ -20,7 +20,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import sql
-from crawlmgr.services import standing
+from crawlmgr.workers import ranking
 
 OURS = ("crawlmgr", "forums", "focused", "deepweb")
 FIRST = "0100_initial"
@@ -185,7 +185,7 @@ def _others_live() -> bool:
     with connection.cursor() as cursor:
         if "crawlmgr_node" not in connection.introspection.table_names(cursor):
             return False  # an earlier migration was interrupted before it created this table
-        recent = standing.lost_before(SYSTEM.now())
+        recent = ranking.lost_before(SYSTEM.now())
         cursor.execute(
             "SELECT COUNT(*) FROM crawlmgr_node WHERE heartbeat > %s AND heartbeat >= started",
             [recent],

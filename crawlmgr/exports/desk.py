@@ -19,7 +19,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from crawlmgr.admin import hours, narrowing, runs, table_actions, tables, tags, words
+from crawlmgr.admin import narrowing, table_actions, tables, tags, words
 from crawlmgr.admin.selects import NamedField
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
@@ -29,6 +29,8 @@ from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_v
 from crawlmgr.exports import exports, saved_exports, writers
 from crawlmgr.exports.downloads import NAMES
 from crawlmgr.models import ACTIVE, Every, Export, ExportFile, Run, RunState
+from crawlmgr.runs import desk as runs
+from crawlmgr.schedule import desk
 
 MAX_TICKED = 500
 
@@ -531,7 +533,7 @@ def branch(request: HttpRequest, item: str) -> Node | None:
 desk_site.add_branch(62, branch)
 
 
-hours.TIMED[saved_exports.KIND] = hours.Timed(
+desk.TIMED[saved_exports.KIND] = desk.Timed(
     gettext_lazy("Export"),
     "admin:export-page",
     "crawlmgr.view_run",

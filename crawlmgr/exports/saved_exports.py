@@ -24,7 +24,9 @@ from crawlmgr.archive import archive
 from crawlmgr.exports import exports, formats, writers
 from crawlmgr.installation import extras
 from crawlmgr.models import ACTIVE, Every, Export, ExportFile, Run, RunState, Timing, events
-from crawlmgr.services import missed, runs, timings
+from crawlmgr.runs import runs
+from crawlmgr.schedule import due as missed
+from crawlmgr.schedule import timings
 
 KIND = "export"
 WARC = "warc"
@@ -189,7 +191,7 @@ def _start_due(export: Export, hours: Timing | None, now: datetime) -> bool:
         next_at=held or following
     ):
         return False
-    missed.record(export.name, export.next_at, export.every_hours * 3600, now)
+    missed.record_missed(export.name, export.next_at, export.every_hours * 3600, now)
     if held:
         return False
     try:

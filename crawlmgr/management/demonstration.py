@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from crawlmgr.clock import SYSTEM, Clock, PastClock
 from crawlmgr.management import foreground
 from crawlmgr.models import ACTIVE, Run
-from crawlmgr.services import runs
-from crawlmgr.services.demonstration import MARK
+from crawlmgr.runs import runs
+from crawlmgr.upkeep.demonstration import MARK
 
 CLOCK = PastClock()
 """The clock of the demonstration's forum; set back to the previous day, it makes that day pass in a

@@ -17,12 +17,14 @@ from tqdm import tqdm
 from crawlmgr import engine, jobs
 from crawlmgr.clock import SYSTEM, Clock
 from crawlmgr.database import errors
+from crawlmgr.frontier import hosts
 from crawlmgr.management.base import PARTLY, Missing, Stopped, say
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import hosts, nodes, queue, runs, slices
-from crawlmgr.services.runs import DISK_LOW
+from crawlmgr.runs import runs, slices
+from crawlmgr.runs.runs import DISK_LOW
 from crawlmgr.web.guard import check_entries
 from crawlmgr.web.url import UrlError, canonical, host_key
+from crawlmgr.workers import nodes, queue
 
 NODES_SECONDS = 0.5
 """Seconds between two checks of a run that worker nodes work on."""

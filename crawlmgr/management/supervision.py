@@ -22,14 +22,21 @@ from django.core.management.base import CommandError
 from django.db import Error as DatabaseProblem
 from django.db import connection, connections
 
-from crawlmgr.child import die_with
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import errors
 from crawlmgr.management.base import say
-from crawlmgr.services import nodes, queue
-from crawlmgr.supervisor import AlreadyRunning, Asker, Child, StallDetector, Supervisor, lock
+from crawlmgr.workers import nodes, queue
+from crawlmgr.workers.child import die_with
+from crawlmgr.workers.supervisor import (
+    AlreadyRunning,
+    Asker,
+    Child,
+    StallDetector,
+    Supervisor,
+    lock,
+)
 
-log = logging.getLogger("crawlmgr.supervisor")
+log = logging.getLogger("crawlmgr.workers.supervisor")
 GRACE_SECONDS = 5.0
 WEB = "web server"
 PROGRAM = "crawlmgr.management.program"  # the module that runs every command

@@ -59,7 +59,7 @@ class Run(models.Model):
     count the slices since the last progress that were ended by a program error and by a temporary
     database problem. Of the runs with the same non-empty `exclusive`, only one can be active.
     `scheduled`: started by a schedule, and therefore restricted to the working hours of its target
-    (see crawlmgr.services.timings).
+    (see crawlmgr.schedule.timings).
     """
 
     kind = models.CharField(_("kind"), max_length=32)

@@ -10,7 +10,8 @@ from django.utils.translation import gettext_lazy as _
 class Timing(models.Model):
     """The working hours in which runs of an item (`kind` of run and `target`) may start and
     continue, and the maximum random shift of each start. `hours` is in the format of
-    `crawlmgr.windows`, "" for any time. An item without a row may start at any time, without shift.
+    `crawlmgr.schedule.opening_hours`, "" for any time. An item without a row may start at any
+    time, without shift.
     """
 
     kind = models.CharField(max_length=32)

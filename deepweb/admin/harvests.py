@@ -12,14 +12,15 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import hours, narrowing, tables, tags, words
-from crawlmgr.admin.run_table import SHOWN
+from crawlmgr.admin import narrowing, tables, tags, words
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Choice, Column, Table, falling
 from crawlmgr.admin.tree import address
 from crawlmgr.admin.views import admin_view, attempt, back, number, post_view
 from crawlmgr.exports import desk, downloads
 from crawlmgr.models import RunState
+from crawlmgr.runs.desk import SHOWN
+from crawlmgr.schedule import desk as hours
 from deepweb import harvests, reads
 from deepweb.models import Form, Harvest, Source
 

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop, ngettext
 
 from crawlmgr.admin import removals as removal_views
-from crawlmgr.admin import runs, words
+from crawlmgr.admin import words
 from crawlmgr.admin.palette import KINDS as PALETTE_KINDS
 from crawlmgr.admin.palette import Item, Kind, Verb
 from crawlmgr.admin.site import Beginning, Step, desk_site
@@ -22,8 +22,8 @@ from crawlmgr.admin.tags import number
 from crawlmgr.admin.tiles import DAY, Tile, remembered
 from crawlmgr.admin.tree import Node, address
 from crawlmgr.models import Run
-from crawlmgr.reads import runs as run_reads
-from crawlmgr.services.demonstration import MARK
+from crawlmgr.runs import desk, run_reads
+from crawlmgr.upkeep.demonstration import MARK
 from deepweb import harvests, reads
 from deepweb.forms import sources
 from deepweb.models import Harvest, Query, QueryKind, Source
@@ -118,10 +118,10 @@ def find_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]
 
 
 for _kind, _detail in zip(KINDS, (find_detail, harvest_detail), strict=True):
-    runs.details[_kind] = _detail
+    desk.details[_kind] = _detail
 
 
-runs.details[sources.REMOVAL] = removal_views.detail
+desk.details[sources.REMOVAL] = removal_views.detail
 
 
 SOURCES_SHOWN = 8

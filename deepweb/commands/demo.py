@@ -14,7 +14,7 @@ from crawlmgr.management import demonstration
 from crawlmgr.management.base import say
 from crawlmgr.management.demonstration import DeskPage, Served
 from crawlmgr.models import Run
-from crawlmgr.services.demonstration import MARK
+from crawlmgr.upkeep.demonstration import MARK
 from deepweb import harvests, reads
 from deepweb.forms import sources
 from deepweb.models import Form, Harvest, Source

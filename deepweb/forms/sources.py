@@ -16,9 +16,10 @@ from django.db.models import Q
 from crawlmgr.access import sealed_settings
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import ACTIVE, Run
-from crawlmgr.services import removals as deletions
-from crawlmgr.services import runs, timings
-from crawlmgr.services.removals import Part, Removal
+from crawlmgr.runs import runs
+from crawlmgr.schedule import timings
+from crawlmgr.upkeep import removals as deletions
+from crawlmgr.upkeep.removals import Part, Removal
 from crawlmgr.web.url import UrlError, canonical, url_hash
 from deepweb.models import Form, Harvest, Query, Record, Source
 

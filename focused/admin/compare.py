@@ -15,11 +15,11 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin import runs as run_views
 from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_view
 from crawlmgr.exports.formats import safe_cell
 from crawlmgr.models import Run
-from crawlmgr.services import settings_history
+from crawlmgr.runs import desk as run_views
+from crawlmgr.upkeep import settings_history
 from focused import reads
 from focused.admin import charts
 from focused.admin.crawl import strategies

@@ -18,7 +18,7 @@ from crawlmgr.admin import settings_history as control
 from crawlmgr.admin.settings_history import lines
 from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
 from crawlmgr.models import Run
-from crawlmgr.services import settings_history
+from crawlmgr.upkeep import settings_history
 from focused import reads
 from focused.admin import fields, titles
 from focused.admin.topics import find, trail

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from crawlmgr.admin.site import Beginning, Step, desk_site
 from crawlmgr.admin.tree import Node, address
-from crawlmgr.services.demonstration import MARK
+from crawlmgr.upkeep.demonstration import MARK
 from focused import reads
 from focused.models import TopicRun
 

@@ -13,13 +13,13 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import removals as removal_views
-from crawlmgr.admin import runs as run_views
 from crawlmgr.admin import words
 from crawlmgr.admin.charts import Chart
 from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
 from crawlmgr.exports import downloads
 from crawlmgr.models import Run
-from crawlmgr.reads import runs as run_reads
+from crawlmgr.runs import desk as run_views
+from crawlmgr.runs import run_reads
 from focused import reads
 from focused.admin import charts, fields
 from focused.admin.add import tell_bad_lines

@@ -8,9 +8,9 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import hours
 from crawlmgr.admin.tree import address
 from crawlmgr.admin.views import attempt, back, post_view
+from crawlmgr.schedule import desk
 from focused.admin.topics import find
 from focused.models import Topic
 from focused.services import dispatch
@@ -33,7 +33,7 @@ def _timed(pk: int) -> tuple[str, str, str] | None:
     return (name, address("admin:topic", pk), f"topic:{pk}") if name is not None else None
 
 
-hours.TIMED["topic"] = hours.Timed(
+desk.TIMED["topic"] = desk.Timed(
     gettext_lazy("Topic"),
     "admin:topic",
     "focused.view_topic",

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tags import number, share
 from crawlmgr.admin.tiles import DAY, Tile, remembered
-from crawlmgr.reads import runs
+from crawlmgr.runs import run_reads
 from focused import reads
 from focused.models import Topic
 
@@ -20,7 +20,7 @@ from focused.models import Topic
 def _sums(now: datetime) -> tuple[int, int]:
     """Returns the numbers of pages and of relevant pages that all topic crawls fetched within the
     last day."""
-    found = [reads.fetched_since(run, now - DAY) for run in runs.lately("topic", now - DAY)]
+    found = [reads.fetched_since(run, now - DAY) for run in run_reads.lately("topic", now - DAY)]
     return sum(pages for pages, _relevant in found), sum(relevant for _pages, relevant in found)
 
 

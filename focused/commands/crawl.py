@@ -12,11 +12,11 @@ from django.core.management.base import CommandError
 from crawlmgr.clock import SYSTEM
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.database import upgrade
+from crawlmgr.frontier import frontier
 from crawlmgr.management import foreground
 from crawlmgr.management.arguments import add_web_arguments
 from crawlmgr.management.base import Result
 from crawlmgr.models import Run
-from crawlmgr.services import frontier
 from focused.models import Topic, TopicRun
 from focused.options import GRAPHS, SOURCES, RunOptions
 from focused.parameters import read_settings

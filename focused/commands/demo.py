@@ -15,7 +15,7 @@ from crawlmgr.management import demonstration
 from crawlmgr.management.base import say
 from crawlmgr.management.demonstration import DeskPage, Served
 from crawlmgr.models import RunState
-from crawlmgr.services.demonstration import MARK
+from crawlmgr.upkeep.demonstration import MARK
 from focused.models import Topic, TopicRun
 from focused.services import topics
 

@@ -19,7 +19,7 @@ from django.db import transaction
 from crawlmgr.archive import warc_files as stored
 from crawlmgr.jobs import Pulse, StepTooLong
 from crawlmgr.models import Run, RunState, WarcFile
-from crawlmgr.services import runs
+from crawlmgr.runs import runs
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
 from focused.archive import Archive

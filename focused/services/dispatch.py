@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 
 from crawlmgr.models import Run, Timing, events
-from crawlmgr.services import due, recurring, timings
+from crawlmgr.schedule import due, recurring, timings
 from focused.models import Topic
 from focused.services import topics
 

@@ -17,7 +17,7 @@ from django.db.models import QuerySet, Sum
 
 from crawlmgr.jobs import Pulse
 from crawlmgr.models import Run
-from crawlmgr.services import runs
+from crawlmgr.runs import runs
 from crawlmgr.text.keywords import keywords, merge, stem_of
 from crawlmgr.text.tokens import wording
 from focused.lexicon import WORDS_A_PAGE

@@ -9,8 +9,9 @@ from typing import Any
 from django.db.models import QuerySet
 
 from crawlmgr.models import ACTIVE, Run
-from crawlmgr.services import removals, settings_history, timings
-from crawlmgr.services.removals import Part, Removal
+from crawlmgr.schedule import timings
+from crawlmgr.upkeep import removals, settings_history
+from crawlmgr.upkeep.removals import Part, Removal
 from focused.models import GraphNode, Topic, TopicPage
 from focused.services import search
 

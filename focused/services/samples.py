@@ -14,10 +14,11 @@ from crawlmgr.archive import archive
 from crawlmgr.clock import SYSTEM
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Stored
+from crawlmgr.frontier import hosts
+from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Page as StoredPage
 from crawlmgr.models import Run, RunState, Url, UrlState
-from crawlmgr.services import hosts, runs
-from crawlmgr.services.frontier import NewUrl
+from crawlmgr.runs import runs
 from crawlmgr.text.tokens import Tokenizer, wording
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.html import scan

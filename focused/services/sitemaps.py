@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Url
-from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web import robots
 from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.sitemap import parse_sitemap

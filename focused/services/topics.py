@@ -13,7 +13,7 @@ from django.db import transaction
 from crawlmgr.access import sealed_settings
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Run
-from crawlmgr.services import runs
+from crawlmgr.runs import runs
 from crawlmgr.web.url import canonical, host_key, url_hash
 from focused.judge import VERSION
 from focused.models import SampleDocument, Seed, TopicPage, TopicRun

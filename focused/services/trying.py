@@ -10,7 +10,7 @@ from datetime import datetime
 from crawlmgr.archive import archive
 from crawlmgr.clock import SYSTEM
 from crawlmgr.conf import CrawlSettings
-from crawlmgr.services import fetching, hosts
+from crawlmgr.frontier import fetching, hosts
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.exchange import FetchRequest
 from crawlmgr.web.url import UrlError, canonical, host_key

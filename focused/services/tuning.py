@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from crawlmgr.services import settings_history
+from crawlmgr.upkeep import settings_history
 from focused import reads
 from focused.laboratory import PATENT_WEIGHTS
 from focused.models import Comparison, Topic

@@ -17,11 +17,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
 from crawlmgr.admin import words
-from crawlmgr.admin.runs import story
 from crawlmgr.admin.views import admin_view, attempt, back, opens_nothing, page
 from crawlmgr.models import Run, RunState
-from crawlmgr.reads import runs as run_reads
-from crawlmgr.services import runs
+from crawlmgr.runs import run_reads, runs
+from crawlmgr.runs.desk import story
 from crawlmgr.web.url import UrlError, canonical, host_key
 from forums.admin.doubt_words import unread
 from forums.models import DEFAULT_INTERVAL_SECONDS

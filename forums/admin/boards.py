@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from crawlmgr.admin.table_page import OF_PAGES, table_page
 from crawlmgr.admin.views import admin_view, page
-from crawlmgr.reads.status import all_paused
+from crawlmgr.workers.status import all_paused
 from forums import reads
 from forums.admin import charts
 from forums.admin.add import INTERVALS

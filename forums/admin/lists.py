@@ -22,7 +22,7 @@ from crawlmgr.admin.tables import Action, Choice, Column, Rows, Table, by, falli
 from crawlmgr.admin.tree import address
 from crawlmgr.admin.views import admin_view, number, numbers, post_view
 from crawlmgr.exports import downloads
-from crawlmgr.services import runs
+from crawlmgr.runs import runs
 from forums import reads
 from forums.admin import thread_table
 from forums.admin.add import INTERVALS

@@ -15,8 +15,8 @@ from django.utils.translation import gettext_lazy
 from crawlmgr.admin.site import Beginning, Step, desk_site
 from crawlmgr.admin.tree import Node, address
 from crawlmgr.admin.views import admin_view, numbers
-from crawlmgr.reads.status import all_paused
-from crawlmgr.services.demonstration import MARK
+from crawlmgr.upkeep.demonstration import MARK
+from crawlmgr.workers.status import all_paused
 from forums import reads
 from forums.models import Board, Plan, Site, Visit
 from forums.reads import silences, upcoming

@@ -10,8 +10,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import removals as removal_views
-from crawlmgr.admin import runs
 from crawlmgr.models import Run
+from crawlmgr.runs import desk
 from forums import reads
 from forums.models import Site
 from forums.services import removals
@@ -39,6 +39,6 @@ def discovery_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str,
     }
 
 
-runs.details["forum"] = visit_detail
-runs.details[removals.KIND] = removal_views.detail
-runs.details["forum-discovery"] = discovery_detail
+desk.details["forum"] = visit_detail
+desk.details[removals.KIND] = removal_views.detail
+desk.details["forum-discovery"] = discovery_detail

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import hours
 from crawlmgr.admin.tree import address
 from crawlmgr.exports import desk
+from crawlmgr.schedule import desk as hours
 from forums.models import Site
 from forums.reads import recurring
 

@@ -20,14 +20,14 @@ from django.utils.functional import lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from crawlmgr.admin import runs as run_views
 from crawlmgr.admin import tags
 from crawlmgr.admin.charts import COLOURS, Chart, Series, chart
 from crawlmgr.admin.selects import LongSelect
 from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
 from crawlmgr.exports.formats import safe_cell
 from crawlmgr.models import Run
-from crawlmgr.services import runs
+from crawlmgr.runs import desk as run_views
+from crawlmgr.runs import runs
 from forums import fetch_simulation, simulate
 from forums.admin import policies
 from forums.bounds import MAX_THETA, MIN_THETA, USUAL_THETA

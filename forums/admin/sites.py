@@ -16,7 +16,7 @@ from crawlmgr.admin import removals as removal_views
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.views import admin_view, attempt, back, number, numbers, page, post_view
 from crawlmgr.exports import downloads
-from crawlmgr.reads.status import all_paused
+from crawlmgr.workers.status import all_paused
 from forums import reads
 from forums.admin import charts, doubt_words, plan_words, policies, tabs
 from forums.admin.add import INTERVALS

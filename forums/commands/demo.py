@@ -16,7 +16,7 @@ from crawlmgr.management import demonstration, foreground
 from crawlmgr.management.base import say
 from crawlmgr.management.demonstration import CLOCK, DeskPage, Served
 from crawlmgr.models import Run
-from crawlmgr.services.demonstration import MARK, note_replay
+from crawlmgr.upkeep.demonstration import MARK, note_replay
 from forums.models import Plan, PlannedVisit, Site, Visit
 from forums.services import loops, plan_days, plans, sites
 

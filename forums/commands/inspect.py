@@ -13,9 +13,9 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
+from crawlmgr.frontier.fetching import user_agent
 from crawlmgr.management import foreground
 from crawlmgr.management.base import Result, table
-from crawlmgr.services.fetching import user_agent
 from crawlmgr.text.dates import DateContext, find_time
 from crawlmgr.text.dates_zones import page_clock
 from crawlmgr.web.encoding import decode

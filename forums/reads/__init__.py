@@ -13,8 +13,8 @@ from django.db.models import Case, Count, F, Max, Min, OuterRef, Q, QuerySet, Su
 
 from crawlmgr.database.paging import ListPage, Order, fetch_page
 from crawlmgr.models import Run, RunState
-from crawlmgr.reads import runs as run_reads
-from crawlmgr.reads.status import all_paused
+from crawlmgr.runs import run_reads
+from crawlmgr.workers.status import all_paused
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
 from forums.reads import upcoming
 from forums.reads.upcoming import ALL_PAUSED, LATE, VISIT_PAUSED, Due, due

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from crawlmgr.models import Host, Node, Run
-from crawlmgr.services import standing
+from crawlmgr.workers import ranking
 from forums import reads
 from forums.models import Board
 
@@ -37,7 +37,7 @@ def why_late(board: Board, now: datetime) -> list[Why]:
     prevents the visit, the only reason is NO_TURN: the dispatcher, which runs every minute, has not
     started it yet."""
     found: list[Why] = []
-    if not Node.objects.filter(standing.are_alive(now)).exists():
+    if not Node.objects.filter(ranking.are_alive(now)).exists():
         found.append(Why(NO_WORKER))
     host = Host.objects.defer("robots_text").get(pk=board.site.host_id)
     if host.retry_after_until is not None and host.retry_after_until > now:

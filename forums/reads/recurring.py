@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from django.db.models import Count, Max, Min, Q
 from django.db.models.functions import TruncDate
 
-from crawlmgr.services.recurring import Recurring, Starts
+from crawlmgr.schedule.recurring import Recurring, Starts
 from forums import reads
 from forums.models import Board, Plan, PlannedVisit, Policy, Site
 from forums.reads.upcoming import VISIT_PAUSED

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from django.db.models import CharField, Count, F, QuerySet, Sum
 from django.db.models.functions import Cast, Substr
 
-from crawlmgr.reads.status import all_paused
+from crawlmgr.workers.status import all_paused
 from forums import reads
 from forums.models import Board, Visit
 from forums.reads.upcoming import LATE

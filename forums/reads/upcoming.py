@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from crawlmgr.models import RunState
-from crawlmgr.reads.runs import at_work
-from crawlmgr.reads.status import all_paused
+from crawlmgr.runs.run_reads import at_work
+from crawlmgr.workers.status import all_paused
 from forums.models import Board
 
 LATE = timedelta(minutes=10)

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Min, Q
 
 from crawlmgr.models import Run, Timing, events
-from crawlmgr.services import runs
+from crawlmgr.runs import runs
 from forums.models import (
     Basis,
     Board,

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 
-from crawlmgr import windows
 from crawlmgr.models import Timing
-from crawlmgr.services import timings
+from crawlmgr.schedule import opening_hours, timings
 from forums.models import Board, Plan, PlannedVisit
 from forums.openings import Openings
 
@@ -18,7 +17,7 @@ KIND = "forum"
 BEFORE, AFTER = timedelta(days=2), timedelta(days=11)
 
 
-def of_sites(site_ids: Collection[int]) -> dict[int, windows.Window]:
+def of_sites(site_ids: Collection[int]) -> dict[int, opening_hours.Window]:
     """Returns the working hours of these sites, without sites that have none."""
     found = {pk: timings.window(row) for pk, row in timings.of_many(KIND, site_ids).items()}
     return {pk: window for pk, window in found.items() if window is not None}
@@ -27,7 +26,9 @@ def of_sites(site_ids: Collection[int]) -> dict[int, windows.Window]:
 def closed(site_ids: Collection[int], now: datetime) -> dict[int, datetime]:
     """Returns the sites among these that are outside their working hours now, and when each one's
     next hours begin."""
-    found = {pk: windows.next_allowed(window, now) for pk, window in of_sites(site_ids).items()}
+    found = {
+        pk: opening_hours.next_allowed(window, now) for pk, window in of_sites(site_ids).items()
+    }
     return {pk: at for pk, at in found.items() if at > now}
 
 
@@ -52,7 +53,7 @@ def retime(site_id: int, hours: Timing, now: datetime) -> None:
         "id", "next_visit", "next_until"
     ):
         due = max(board.next_visit or now, now)
-        at = windows.next_allowed(window, due)
+        at = opening_hours.next_allowed(window, due)
         if at != due:
             Board.objects.filter(pk=board.pk).update(next_visit=at, next_until=None)
 

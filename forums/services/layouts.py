@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from crawlmgr.archive import archive
+from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Page, Run, Url, events
-from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.url import url_hash
 from forums import agreement
 from forums.discovery import Explorer, ExplorerSettings, FetchedPage, LayoutChange, SiteModel

@@ -9,8 +9,8 @@ from typing import Any
 
 from crawlmgr.access import vault
 from crawlmgr.archive import archive
+from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Page, Run, Url, events
-from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.document.forms import submission
 from crawlmgr.web.exchange import FetchRequest, FetchResponse, Hop
 from crawlmgr.web.url import UrlError, canonical, host_key, url_hash

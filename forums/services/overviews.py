@@ -15,8 +15,8 @@ from django.db.models import Avg, Count, F
 
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Stored
+from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Run, Url, UrlState
-from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web import robots
 from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.sitemap import parse_sitemap

@@ -13,7 +13,7 @@ import numpy as np
 from django.db import transaction
 
 from crawlmgr.conf import CrawlSettings
-from crawlmgr.windows import Window, next_allowed
+from crawlmgr.schedule.opening_hours import Window, next_allowed
 from forums import open_hours, planning, tuning
 from forums.adaptive import AdaptiveLoop
 from forums.events import Floats, Ints, LocalClock

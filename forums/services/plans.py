@@ -13,7 +13,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Q
 
-from crawlmgr.services import timings
+from crawlmgr.schedule import timings
 from forums import reads
 from forums.bounds import checked_importance
 from forums.models import (

@@ -10,8 +10,9 @@ from django.db.models import QuerySet
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import ACTIVE, Run
-from crawlmgr.services import removals, timings
-from crawlmgr.services.removals import Part, Removal
+from crawlmgr.schedule import timings
+from crawlmgr.upkeep import removals
+from crawlmgr.upkeep.removals import Part, Removal
 from forums.models import BoardDay, BoardHour, PlannedVisit, Post, Site, Thread, Visit
 from forums.services import structures
 

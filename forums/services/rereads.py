@@ -14,7 +14,7 @@ from django.db.models import Count, Max, QuerySet
 
 from crawlmgr.archive import archive
 from crawlmgr.models import ACTIVE, Page, Run
-from crawlmgr.services import runs
+from crawlmgr.runs import runs
 from forums.discovery.pagers import followed
 from forums.models import Site, Thread
 from forums.reading import PageKind, PageReading, PostRecord, ThreadRecord, read_page, thread_key

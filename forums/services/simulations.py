@@ -15,7 +15,7 @@ from django.db.models import F
 
 from crawlmgr.jobs import Pulse, StepTooLong
 from crawlmgr.models import Run
-from crawlmgr.services import runs
+from crawlmgr.runs import runs
 from forums import fetch_simulation, simulate
 from forums.events import Events, EventsError
 from forums.models import EventLog, Simulation, SimulationKind

@@ -15,8 +15,9 @@ from django.db.models import Q
 
 from crawlmgr.access import sealed_settings, vault
 from crawlmgr.conf import CrawlSettings
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Page, Run
-from crawlmgr.services import hosts, runs
+from crawlmgr.runs import runs
 from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from forums.discovery import Explorer
 from forums.models import DEFAULT_INTERVAL_SECONDS, Board, Site

@@ -12,8 +12,8 @@ from django.db.models import F
 
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Stored
+from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Run, Url, UrlState, events
-from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.url import url_hash
 from forums import incremental

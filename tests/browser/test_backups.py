@@ -32,11 +32,11 @@ TOLD = """
 import json
 import django
 django.setup()
-from crawlmgr.services import backup
+from crawlmgr.upkeep import backup_file
 print(json.dumps({
     one._meta.label: [list(map(repr, row)) for row in \
 one._base_manager.order_by("pk").values_list(*(f.attname for f in one._meta.concrete_fields))]
-    for one in backup.tables()
+    for one in backup_file.tables()
 }))
 """
 MOVING = {"auth.User", "crawlmgr.BackupPlan", "crawlmgr.Event", "crawlmgr.Node", "crawlmgr.Run"}

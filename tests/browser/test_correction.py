@@ -11,7 +11,7 @@ import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
 
-from crawlmgr.services import hosts
+from crawlmgr.frontier import hosts
 from forums.models import Site
 from tests.browser.test_journey import CHROMIUM, PASSWORD, login, page
 from tests.forums.test_crawl import read_once

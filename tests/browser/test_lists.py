@@ -12,7 +12,7 @@ import pytest
 from django.conf import LazySettings, settings
 
 from crawlmgr.models import Export, Run
-from crawlmgr.services import backups
+from crawlmgr.upkeep import backups
 from deepweb.models import Source
 from focused.services import topics
 from tests.benches.desk import search_rows as search_sites

@@ -16,8 +16,8 @@ from django.test import Client
 from crawlmgr import engine
 from crawlmgr.access import tokens
 from crawlmgr.api.base import api
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import hosts
 from forums.models import Post
 from tests.site.forum import ForumServer, LocalForum
 

@@ -17,9 +17,10 @@ from crawlmgr import engine
 from crawlmgr.clock import ManualClock
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.crawling import Stored
+from crawlmgr.frontier import frontier
+from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Event, Run, RunState, Url, events
-from crawlmgr.services import frontier, runs
-from crawlmgr.services.frontier import NewUrl
+from crawlmgr.runs import runs
 from crawlmgr.web import window
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from tests.site.server import LocalSite

@@ -12,7 +12,7 @@ from django.conf import LazySettings
 
 from crawlmgr import engine, jobs, tasks
 from crawlmgr.models import Event, Run, RunState
-from crawlmgr.services import runs
+from crawlmgr.runs import runs
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

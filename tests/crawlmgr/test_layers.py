@@ -34,12 +34,18 @@ SINGLE = {
     "crawlmgr.access.roles": ADMIN,
     "crawlmgr.access.sessions": ADMIN,
     "crawlmgr.alarms.delivery": PURE,
-    "crawlmgr.services": SERVICES,
+    "crawlmgr.schedule.opening_hours": PURE,
+    "crawlmgr.workers.child": PURE,
+    "crawlmgr.workers.supervisor": PURE,
+    "crawlmgr.workers.work_sharing": PURE,
 }
 # Folders of `crawlmgr` that hold what belongs to one noun: its services and reads, and in these
 # modules its views.
-NOUNS = {"access", "alarms", "archive", "database", "exports"}
-VIEWS = {"desk", "downloads"}
+NOUNS = {
+    *("access", "alarms", "archive", "database", "exports", "frontier", "runs", "schedule"),
+    *("upkeep", "workers"),
+}
+VIEWS = {"desk", "downloads", "metrics", "node_desk", "queue_desk"}
 # Settings, app configurations and checks: Django loads them itself; modules of every layer but PURE
 # may import them.
 DJANGO_GROUND = {
@@ -82,7 +88,7 @@ OPENS_SOCKETS = {
     "crawlmgr.web.wire",
 }
 LISTENS = {  # modules that pass a listening socket to the web server, or listen themselves
-    "crawlmgr.supervisor",
+    "crawlmgr.workers.supervisor",
     "crawlmgr.management.commands.serve",
     "crawlmgr.demo.site",
 }
@@ -99,10 +105,9 @@ KNOWS_FASTWARC = {
     "crawlmgr.web.warc.stream",
 }
 KNOWS_DJANGO_Q = {
-    *(f"crawlmgr.services.queue{part}" for part in ("", "_rows", "_redis")),
+    *(f"crawlmgr.workers.queue{part}" for part in ("", "_desk", "_redis", "_rows")),
     "crawlmgr.apps",
     "crawlmgr.tasks",
-    "crawlmgr.admin.queue",
 }
 
 
@@ -190,10 +195,8 @@ def layer(name: str) -> int | None:
         return ENTRY
     if second == "models":
         return MODELS
-    if parts[0] == "crawlmgr" and second in NOUNS:
-        return ADMIN if parts[-1] in VIEWS else SERVICES
     if parts[0] == "crawlmgr":
-        return SERVICES if second in ("services", "reads") else PURE
+        return (ADMIN if parts[-1] in VIEWS else SERVICES) if second in NOUNS else PURE
     django = second in CRAWLER_DJANGO or not second or name in CRAWLER_MODULES
     return CRAWLER if django else PURE
 
@@ -304,7 +307,7 @@ def test_listeners_never_connect() -> None:
     for name in LISTENS & known():
         module = next(module for module in modules() if module.name == name)
         tree = module.tree
-        if name == "crawlmgr.supervisor":
+        if name == "crawlmgr.workers.supervisor":
             body = [node for node in tree.body if getattr(node, "name", "") != "Asker"]
             tree = ast.Module(body, [])
         calls = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
@@ -476,8 +479,7 @@ def test_no_bare_except() -> None:
     [
         ("crawlmgr.web.url", PURE),
         ("crawlmgr.conf", PURE),
-        ("crawlmgr.services.runs", SERVICES),
-        ("crawlmgr.reads", SERVICES),
+        ("crawlmgr.runs.runs", SERVICES),
         ("crawlmgr.archive.reads", SERVICES),
         ("crawlmgr.archive.desk", ADMIN),
         ("crawlmgr.models.runs", MODELS),
@@ -498,7 +500,7 @@ def test_layers_are_told_apart(name: str, expected: int | None) -> None:
 def test_imports_run_in_no_circle() -> None:
     """Imports inside functions and for type checkers only are counted too. Names in settings are
     not, by which a module calls what it does not know; one of these closes a circle: QUEUE_STORE
-    names `queue_rows` or `queue_redis`, which `services.queue` calls and which import it."""
+    names `queue_rows` or `queue_redis`, which `workers.queue` calls and which import it."""
     graph: dict[str, set[str]] = {name: set() for name in known()}
     for one in imports():
         if one.target in graph and one.target != one.module.name:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from crawlmgr import logs
 from crawlmgr.access import vault
-from crawlmgr.services.fetching import log_answer
+from crawlmgr.frontier.fetching import log_answer
 from crawlmgr.web.exchange import FetchResponse
 from tests.serving import ROOT, manage
 from tests.site.forum import ForumServer, LocalForum

@@ -15,8 +15,8 @@ from django.conf import LazySettings
 from crawlmgr import engine
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Host, Run, RunState, Url, UrlState
-from crawlmgr.services import runs
-from tests.crawlmgr.test_in_flight import Noting, Plain, begun, sites
+from crawlmgr.runs import runs
+from tests.crawlmgr.frontier.test_in_flight_pool import Noting, Plain, begun, sites
 from tests.site.server import LocalSite, Reply, Request
 
 __all__ = ["sites"]  # fixture imported from another test module

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def fresh_hosts() -> None:
-    from crawlmgr.services import hosts
+    from crawlmgr.frontier import hosts
 
     hosts.forget()
 

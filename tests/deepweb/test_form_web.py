@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from crawlmgr import engine
-from crawlmgr.services import hosts
+from crawlmgr.frontier import hosts
 from deepweb import harvests
 from deepweb.forms import sources, stored
 from deepweb.models import Form, Harvest, Query, QueryState, Record

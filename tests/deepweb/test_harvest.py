@@ -14,8 +14,9 @@ import pytest
 from django.core.management import call_command
 
 from crawlmgr import engine
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState, Url, UrlState
-from crawlmgr.services import hosts, runs
+from crawlmgr.runs import runs
 from deepweb import harvests, reads
 from deepweb.forms import clusters, sources, stored
 from deepweb.models import Cluster, Form, Harvest, Query, QueryState, Record, Source

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from django.urls import reverse
 
-from crawlmgr.services import hosts
+from crawlmgr.frontier import hosts
 from deepweb.answers.retrieved import Term
 from deepweb.choice.next_query import paid_words, policy_of
 from deepweb.forms import clusters

@@ -11,9 +11,10 @@ import pytest
 from django.db import IntegrityError, connection
 
 from crawlmgr import engine, jobs
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import hosts, runs
-from crawlmgr.services import removals as leaving
+from crawlmgr.runs import runs
+from crawlmgr.upkeep import removals as leaving
 from deepweb import harvests
 from deepweb.forms import sources
 from deepweb.models import Form, Harvest, Query, Record, Source

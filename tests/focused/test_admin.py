@@ -14,8 +14,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from crawlmgr import engine, jobs
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import hosts
 from focused.models import Comparison, Topic, TopicPage, TopicRun
 from focused.services import dispatch as topic_dispatch
 from focused.services import sessions, topics

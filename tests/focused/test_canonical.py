@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from crawlmgr.services import hosts
+from crawlmgr.frontier import hosts
 from focused.canonical import given, same_page
 from focused.models import TopicPage, TopicRun
 from focused.pages import Content

@@ -15,8 +15,8 @@ from django.core.management import CommandError, call_command
 
 from crawlmgr.archive import archive
 from crawlmgr.clock import SYSTEM
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Page, Run
-from crawlmgr.services import hosts
 from focused.management.commands import topic as command
 from focused.models import Topic
 from focused.services import sessions, topics

@@ -12,8 +12,9 @@ from django.conf import LazySettings
 
 from crawlmgr import engine
 from crawlmgr.clock import ManualClock
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Page, Run, RunState, Url, UrlState
-from crawlmgr.services import hosts, runs
+from crawlmgr.runs import runs
 from focused.crawler import TopicCrawler
 from focused.graph import Node
 from focused.models import GraphNode, Topic, TopicPage, TopicRun

@@ -11,8 +11,8 @@ import pytest
 from django.db import connection
 
 from crawlmgr import engine
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Event, Page, Run, RunHost
-from crawlmgr.services import hosts
 from focused import parse
 from focused.models import GraphNode, Topic, TopicPage, TopicRun
 from focused.options import RunOptions

@@ -15,7 +15,7 @@ from django.core.management import CommandError, call_command
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from crawlmgr.services import hosts
+from crawlmgr.frontier import hosts
 from crawlmgr.text.tokens import Tokenizer
 from focused import packing
 from focused.evaluate import targets

@@ -13,9 +13,11 @@ from django.core.management import call_command
 from django.db import connection
 
 from crawlmgr import engine, jobs
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import backup, hosts, runs
-from crawlmgr.services import removals as leaving
+from crawlmgr.runs import runs
+from crawlmgr.upkeep import backup_file
+from crawlmgr.upkeep import removals as leaving
 from focused.models import Topic, TopicPage
 from focused.services import removals, search, topics
 from tests.site.server import LocalSite
@@ -142,12 +144,12 @@ def test_a_flushed_database_leaves_no_words_and_a_restored_one_finds_them_again(
 ) -> None:
     settings.DATA_DIR = tmp_path
     (tmp_path / "secret.key").write_text("s" * 60)
-    backup.write(tmp_path / "all.tar", datetime.now(UTC), lambda _: None)
+    backup_file.write(tmp_path / "all.tar", datetime.now(UTC), lambda _: None)
     call_command("flush", interactive=False, verbosity=0)
     with connection.cursor() as cursor:
         cursor.execute("SELECT COUNT(*) FROM focused_pagetext")
         assert cursor.fetchone() == (0,)
-    backup.restore(tmp_path / "all.tar", lambda _: None)
+    backup_file.restore(tmp_path / "all.tar", lambda _: None)
     assert titles("抓取網頁", run) == {"网页", "網頁"} and titles("crawler -soup", run) == {
         "Frontier"
     }

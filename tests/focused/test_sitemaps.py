@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, Url, UrlState
-from crawlmgr.services import hosts
 from focused import listed
 from focused.models import Topic, TopicPage, TopicRun
 from focused.options import PAGES_PER_HOST

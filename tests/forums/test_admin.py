@@ -10,8 +10,8 @@ import pytest
 from django.conf import LazySettings
 from django.test import Client
 
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Hold, Run
-from crawlmgr.services import hosts
 from forums.models import Board, Post, Site, Thread
 from tests.crawlmgr.admin.rows import EVIL, NOW, SOON, site, user
 

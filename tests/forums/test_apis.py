@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from crawlmgr import jobs
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import hosts
 from forums.corrections import with_selector
 from forums.models import Post, Site, Thread
 from forums.reading import PageKind

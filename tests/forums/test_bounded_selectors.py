@@ -17,8 +17,8 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Page
-from crawlmgr.services import hosts
 from crawlmgr.web.document.tree import parse
 from crawlmgr.web.parameters import UrlRules, keeps
 from focused.scope import Scope

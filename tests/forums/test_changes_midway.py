@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from crawlmgr import jobs
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Event, RunState
-from crawlmgr.services import hosts
 from forums.models import Post, Site, Thread
 from forums.services import rereads, sites
 from tests.forums.test_crawl import crawl, now, read_once, stored, sums

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from django.test import Client
 
-from crawlmgr.services import hosts
+from crawlmgr.frontier import hosts
 from forums.models import Origin, Site, StructureVersion, Thread
 from tests.crawlmgr.admin.rows import user
 from tests.forums.test_crawl import added, crawl, read_once

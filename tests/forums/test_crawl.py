@@ -11,8 +11,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from crawlmgr import engine
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Event, Page, Run, RunState, Url
-from crawlmgr.services import hosts, runs
+from crawlmgr.runs import runs
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
 from forums.services import sites
 from tests.forums import kept

@@ -13,10 +13,11 @@ from django.core.management import CommandError, call_command
 
 from crawlmgr import engine
 from crawlmgr.clock import SYSTEM
+from crawlmgr.frontier import hosts
 from crawlmgr.management import foreground
 from crawlmgr.management.base import Stopped
 from crawlmgr.models import Host, Run, RunState
-from crawlmgr.services import hosts, runs
+from crawlmgr.runs import runs
 from forums.models import Board, Post, Site, Visit
 from forums.services import sites
 from tests.forums.test_crawl import added, stored

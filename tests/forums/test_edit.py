@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 
 from crawlmgr.access import sealed_settings
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Event, Run
-from crawlmgr.services import hosts
 from forums.discovery import SiteModel
 from forums.discovery.model import Layout, PageNumbering
 from forums.models import Board, Origin, Site, StructureVersion

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from crawlmgr import engine, storing
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Host, Run, RunState, Url
-from crawlmgr.services import hosts
 from crawlmgr.web.url import canonical, host_key, url_hash
 from forums.models import Board, Post, Site, Thread, Visit
 from forums.services import sites

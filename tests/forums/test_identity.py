@@ -13,7 +13,7 @@ import pytest
 from django.db.models import F
 
 from crawlmgr import engine
-from crawlmgr.services import hosts
+from crawlmgr.frontier import hosts
 from crawlmgr.web.url import without_session
 from forums.incremental import differs, signature
 from forums.models import Alias, Board, BoardHour, Post, Site, Thread

@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from crawlmgr import engine
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Event, Run, RunState
-from crawlmgr.services import hosts, runs
+from crawlmgr.runs import runs
 from forums.discovery import LayoutChange
 from forums.models import Board, Origin, Post, Site, StructureVersion, Thread, Visit
 from forums.services import layouts, sites, structures

@@ -12,8 +12,8 @@ from django.test import Client
 
 from crawlmgr.access import vault
 from crawlmgr.archive import archive
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Event, Host, Page, Run, Url, WarcFile
-from crawlmgr.services import hosts
 from forums.models import LoginState, Site, SiteLogin, Thread, Visit
 from forums.services import logins
 from tests.crawlmgr.admin.rows import user

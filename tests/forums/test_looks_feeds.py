@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from crawlmgr import engine
+from crawlmgr.frontier import hosts
 from crawlmgr.models import RunState
-from crawlmgr.services import hosts
 from forums.models import Board, Look, OverviewSource, Site, Thread, Visit
 from forums.services import overviews, sites
 from tests.forums.test_crawl import OPEN, added, crawl, now, stored

@@ -9,8 +9,8 @@ import pytest
 from django.db.models import Min
 
 from crawlmgr import engine
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import hosts
 from forums.models import Look, OverviewSource, Site, Visit
 from forums.services import overviews, sites
 from tests.forums.test_crawl import added, crawl, now

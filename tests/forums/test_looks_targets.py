@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from crawlmgr import engine
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import hosts
 from forums.models import Look, OverviewSource, Post, Site, Visit
 from forums.services import loops, overviews, plan_days, plans, sites
 

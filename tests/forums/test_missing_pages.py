@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.core.management import CommandError, call_command
 
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Event, Run
-from crawlmgr.services import hosts
 from forums.models import Board, Thread, Visit
 from tests.forums.test_crawl import added, crawl, now, stored
 from tests.site.forum import LOGIN_FORM, ForumServer, ForumThread, LocalForum

@@ -12,9 +12,8 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlmgr import windows
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import timings
+from crawlmgr.schedule import opening_hours, timings
 from forums import open_hours, planning
 from forums.events import Sites
 from forums.models import Board, Plan, PlanDay, PlannedVisit
@@ -122,7 +121,7 @@ def test_a_cycle_of_days_goes_on_over_open_days_only() -> None:
 @pytest.mark.parametrize("visits", [5, 45])
 def test_the_loop_spends_its_budget_inside_the_hours(hours: str, visits: int) -> None:
     loop = loop_of(np.array([30.0, 8.0, 1.0]), visits)
-    window = windows.parse(hours, UTC_ZONE)
+    window = opening_hours.parse(hours, UTC_ZONE)
     assert window is not None
     opening = Openings.of(window, START - 5 * DAY, START + 9 * DAY)
     loop.sites = Sites(loop.sites.site, loop.sites.clocks, (opening,))
@@ -136,7 +135,7 @@ def test_the_loop_spends_its_budget_inside_the_hours(hours: str, visits: int) ->
 
 def test_the_outlook_keeps_inside_the_hours_of_each_site() -> None:
     loop = loop_of(np.full(4, 20.0), 60, zones=("UTC", "Asia/Shanghai"))
-    window = windows.parse("09:00-12:00", UTC_ZONE)
+    window = opening_hours.parse("09:00-12:00", UTC_ZONE)
     assert window is not None
     opening = Openings.of(window, START - DAY, START + 3 * DAY)
     loop.sites = Sites(loop.sites.site, loop.sites.clocks, (opening, None))
@@ -151,12 +150,12 @@ def test_the_outlook_keeps_inside_the_hours_of_each_site() -> None:
 
 
 def test_openings_are_those_of_the_window() -> None:
-    window = windows.parse("tue 22:00-06:00", UTC_ZONE)
+    window = opening_hours.parse("tue 22:00-06:00", UTC_ZONE)
     assert window is not None
     opening = Openings.of(window, START, START + 8 * DAY)
     times = START + np.arange(0, 8 * 24) * HOUR
     assert opening.at(times).tolist() == [
-        windows.is_open(window, datetime.fromtimestamp(at, UTC)) for at in times.tolist()
+        opening_hours.is_open(window, datetime.fromtimestamp(at, UTC)) for at in times.tolist()
     ]
     assert opening.next(START) == START + 46 * HOUR and opening.around(START + 47 * HOUR) == (
         START + 46 * HOUR,
@@ -169,7 +168,9 @@ def test_openings_are_those_of_the_window() -> None:
 # ------------------------------------------------------------------------------------------
 
 
-def _with_hours(policy: str, hours: dict[str, str], visits: int = 24) -> tuple[int, windows.Window]:
+def _with_hours(
+    policy: str, hours: dict[str, str], visits: int = 24
+) -> tuple[int, opening_hours.Window]:
     site = make_site()
     fill(site)
     plans.save(site.pk, {"policy": policy, "visits_per_day": visits}, now=NOW)
@@ -188,8 +189,8 @@ def test_a_plan_shows_times_inside_the_hours_only(policy: str) -> None:
     plan_days.replan(plan, NOW)
     times = list(PlannedVisit.objects.values_list("at", flat=True))
     tomorrow = [at for at in times if at.date() == NOW.date() + timedelta(days=1)]
-    assert len(tomorrow) == 24 and all(windows.is_open(window, at) for at in times)
-    assert all(windows.is_open(window, board.next_visit) for board in Board.objects.all())
+    assert len(tomorrow) == 24 and all(opening_hours.is_open(window, at) for at in times)
+    assert all(opening_hours.is_open(window, board.next_visit) for board in Board.objects.all())
 
 
 @pytest.mark.django_db
@@ -212,12 +213,14 @@ def test_a_plan_with_days_off_says_nothing_of_them() -> None:
 def test_the_live_loop_visits_inside_the_hours_and_its_pages_say_so() -> None:
     site, window = _with_hours("adaptive", {"hours": "07:00-09:00", "timezone": "UTC"}, visits=12)
     made = follow_day(NOW, 4, 120)
-    assert made and all(windows.is_open(window, at) for at, _board in made)
+    assert made and all(opening_hours.is_open(window, at) for at, _board in made)
     later = NOW + timedelta(hours=4)
     plan = Plan.objects.get(site=site)
     expected = outlooks.expected(plan, later + timedelta(days=2)).visits
-    assert expected and all(windows.is_open(window, one.at) for one in expected if one.at > later)
-    assert all(one.first >= later or windows.is_open(window, one.first) for one in expected)
+    assert expected and all(
+        opening_hours.is_open(window, one.at) for one in expected if one.at > later
+    )
+    assert all(one.first >= later or opening_hours.is_open(window, one.first) for one in expected)
     assert Run.objects.filter(scheduled=True).count() == Run.objects.count()
 
 

@@ -11,8 +11,8 @@ import pytest
 from django.db import connection
 
 from crawlmgr import engine
+from crawlmgr.frontier import hosts
 from crawlmgr.models import RunState
-from crawlmgr.services import hosts
 from forums.models import Board, Post, ReplyModel, Site, Thread, Visit
 from forums.services import predictions, sites
 from tests.forums.planned import NOW, make_site

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from crawlmgr import engine
+from crawlmgr.frontier import hosts
 from crawlmgr.models import RunState
-from crawlmgr.services import hosts
 from forums.models import Post, Site, Thread
 from forums.services import sites
 from tests.site.forum import ForumServer, LocalForum

@@ -11,9 +11,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from crawlmgr import jobs
+from crawlmgr.frontier import frontier, hosts
+from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Event, Host, Page, Run, RunState, Url
-from crawlmgr.services import frontier, hosts, removals, runs
-from crawlmgr.services.frontier import NewUrl
+from crawlmgr.runs import runs
+from crawlmgr.upkeep import removals
 from crawlmgr.web.url import url_hash
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
 from forums.services import removals as forum_removals

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 import numpy as np
 import pytest
 
-from crawlmgr.services import hosts
+from crawlmgr.frontier import hosts
 from forums.events import Events, from_rows
 from tests.benches.forums.replay_days import replay
 

@@ -10,8 +10,9 @@ import pytest
 from django.db.models import F
 
 from crawlmgr import engine, jobs
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import hosts, runs
+from crawlmgr.runs import runs
 from forums.models import Board, Doubt, Post, Site, Thread
 from forums.reading import PageKind
 from forums.reading.rules import NOTHING, KindRules, SiteRules

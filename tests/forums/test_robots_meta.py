@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Page
-from crawlmgr.services import hosts
 from forums.models import Post, Site, Thread, Visit
 from tests.forums.test_crawl import added, crawl, stored
 from tests.site.forum import ForumServer, LocalForum

@@ -16,7 +16,7 @@ from django.conf import LazySettings
 from crawlmgr import jobs
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Host, Run, RunState
-from crawlmgr.services import runs
+from crawlmgr.runs import runs
 from forums import simulate
 from forums.events import EventsError, read_events
 from forums.models import Board, EventLog, Post, Simulation, Site, Thread

@@ -9,8 +9,8 @@ from urllib.parse import unquote
 import pytest
 
 from crawlmgr import engine
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import hosts
 from forums.discovery import Explorer, ExplorerSettings, FetchedPage
 from forums.models import Post, Visit
 from forums.services import sites

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from crawlmgr.access import tokens
 from crawlmgr.models import Event, Run
-from crawlmgr.reads import status
-from crawlmgr.services import holds
+from crawlmgr.schedule import crawl_pause
+from crawlmgr.workers import status
 from forums import reads
 from forums.models import Board, Site, Visit
 from forums.reads import today
@@ -169,14 +169,14 @@ def test_no_page_promises_a_visit_that_a_pause_holds_back(
     elif why == "left_out":
         Board.objects.update(enabled=False)
     else:
-        holds.pause_all(NOW)
+        crawl_pause.pause_all(NOW)
     assert {where: found for where, found in _said(client, forum).items() if found} == {}
 
 
 def test_boards_are_not_late_while_all_crawling_is_paused(forum: Site) -> None:
     Board.objects.update(next_visit=NOW - timedelta(hours=3))
     assert (today.late(NOW), reads.with_freshness([forum], NOW)[0].overdue) == (1, 1)
-    holds.pause_all(NOW)
+    crawl_pause.pause_all(NOW)
     assert (today.late(NOW), reads.with_freshness([forum], NOW)[0].overdue) == (0, 0)
 
 

@@ -33,7 +33,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from crawlmgr.database import upgrade
 from crawlmgr.database.upgrade import OURS
-from crawlmgr.services import backup
+from crawlmgr.upkeep import backup_file
 from tests.serving import ROOT, Serve, manage
 
 V010 = Path(__file__).parent / "v0.1.0"
@@ -306,5 +306,5 @@ def test_a_backup_of_before_is_refused(db: None, v010: Path, tmp_path: Path, cha
                 data = gzip.compress("".join(f"{json.dumps(line)}\n" for line in lines).encode())
             member.size = len(data)
             target.addfile(member, io.BytesIO(data))
-    with pytest.raises(backup.BackupRefused, match=rf"before\.tar is {TOO_OLD}"):
-        backup.restore(file, lambda _step: None)
+    with pytest.raises(backup_file.BackupRefused, match=rf"before\.tar is {TOO_OLD}"):
+        backup_file.restore(file, lambda _step: None)

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
 from crawlmgr.management.base import say, write_json
-from crawlmgr.services import backup
+from crawlmgr.upkeep import backup_file
 
 
 class Command(BaseCommand):
@@ -33,8 +33,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         upgrade.ready()
         try:
-            made = backup.write(options["file"].absolute(), SYSTEM.now(), say)
-        except backup.BackupRefused as refused:
+            made = backup_file.write(options["file"].absolute(), SYSTEM.now(), say)
+        except backup_file.BackupRefused as refused:
             raise CommandError(str(refused)) from refused
         if options["json"]:
             write_json(made)

@@ -9,7 +9,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
 from crawlmgr.management.base import table, write_json
-from crawlmgr.services import backups, runs
+from crawlmgr.runs import runs
+from crawlmgr.upkeep import backups
 
 
 class Command(BaseCommand):

@@ -15,7 +15,7 @@ from crawlmgr.management import foreground
 from crawlmgr.management.arguments import key, moment, names
 from crawlmgr.management.base import Result, Subcommand, SubcommandCommand, table
 from crawlmgr.models import Every, Export
-from crawlmgr.services import runs
+from crawlmgr.runs import runs
 
 
 def find(number: int) -> Export:

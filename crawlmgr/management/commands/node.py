@@ -22,7 +22,7 @@ from crawlmgr.management.supervision import (
     supervise,
 )
 from crawlmgr.models import Node, NodeState
-from crawlmgr.services import nodes, queue
+from crawlmgr.workers import nodes, queue
 
 
 def queue_names(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
 from crawlmgr.management.base import table, write_json
-from crawlmgr.services import pruning
+from crawlmgr.upkeep import pruning
 
 
 class Command(BaseCommand):

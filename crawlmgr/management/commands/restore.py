@@ -11,7 +11,7 @@ from crawlmgr.access import vault
 from crawlmgr.database import upgrade
 from crawlmgr.management.base import PARTLY, say, write_json
 from crawlmgr.management.supervision import only_one
-from crawlmgr.services import backup
+from crawlmgr.upkeep import backup_file
 
 
 class Command(BaseCommand):
@@ -31,8 +31,8 @@ class Command(BaseCommand):
         with only_one("serve"):
             upgrade.ready()
             try:
-                manifest = backup.restore(options["file"], say)
-            except backup.BackupRefused as refused:
+                manifest = backup_file.restore(options["file"], say)
+            except backup_file.BackupRefused as refused:
                 raise CommandError(str(refused)) from refused
         lost = manifest.pop("unreadable")
         if options["json"]:

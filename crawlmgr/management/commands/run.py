@@ -13,7 +13,7 @@ from crawlmgr.database import upgrade
 from crawlmgr.management.arguments import key
 from crawlmgr.management.base import Imported, Result, Subcommand, SubcommandCommand, table
 from crawlmgr.models import Run
-from crawlmgr.reads import runs, waiting
+from crawlmgr.runs import reports, run_reads
 
 FIELDS = (
     "id",
@@ -31,7 +31,7 @@ FIELDS = (
 
 def _row(found: Run, now: datetime) -> dict[str, Any]:
     """Returns the fields of a run that the list shows."""
-    waits = waiting.of(found, now).columns()
+    waits = reports.waits_of(found, now).columns()
     return {name: waits[name] if name in waits else getattr(found, name) for name in FIELDS}
 
 
@@ -73,7 +73,7 @@ class List(Subcommand):
     def run(self, options: dict[str, Any]) -> Result:
         upgrade.ready()
         now = SYSTEM.now()
-        rows = [_row(one, now) for one in [*runs.active(), *runs.ended(options["ended"])]]
+        rows = [_row(one, now) for one in [*run_reads.active(), *run_reads.ended(options["ended"])]]
         return Result(
             {"runs": rows}, table(FIELDS, [[_text(row[name]) for name in FIELDS] for row in rows])
         )
@@ -87,7 +87,7 @@ class Report(Imported):
         "report of a run: status codes, content types, hosts, outcomes of its addresses, and why it"
         " ended"
     )
-    module = "crawlmgr.reads.reports"
+    module = "crawlmgr.runs.reports"
 
     def add_arguments(self, parser: Any) -> None:
         parser.add_argument("run", type=key, help="its number")

@@ -13,7 +13,7 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
 from crawlmgr.management.arguments import key
 from crawlmgr.management.base import Result, Subcommand, SubcommandCommand, table
-from crawlmgr.services import holds, recurring, timings
+from crawlmgr.schedule import crawl_pause, recurring, timings
 
 MAX_ITEMS = 1000
 
@@ -114,7 +114,7 @@ class Pause(Subcommand):
 
     def run(self, options: dict[str, Any]) -> Result:
         upgrade.ready()
-        number = (holds.resume_all if options["off"] else holds.pause_all)(SYSTEM.now())
+        number = (crawl_pause.resume_all if options["off"] else crawl_pause.pause_all)(SYSTEM.now())
         return Result(
             {"paused": not options["off"], "runs": number},
             f"{'Resumed' if options['off'] else 'Paused'}: {number} runs.",

@@ -31,8 +31,9 @@ from crawlmgr.management.supervision import (
     run_system_checks,
     supervise,
 )
-from crawlmgr.services import demonstration, nodes, queue
-from crawlmgr.supervisor import Asker, Child, listen
+from crawlmgr.upkeep import demonstration
+from crawlmgr.workers import nodes, queue
+from crawlmgr.workers.supervisor import Asker, Child, listen
 
 ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
 WEB_PROCESSES, WEB_THREADS = 2, 8

@@ -42,7 +42,7 @@ def ours(address: str, pages: int, _items: str) -> dict[str, float]:
     from crawlmgr import engine
     from crawlmgr.clock import SYSTEM
     from crawlmgr.models import Page
-    from crawlmgr.services import runs
+    from crawlmgr.runs import runs
     from tests.benches.fetching.following import FollowAll
 
     call_command("migrate", verbosity=0, interactive=False)

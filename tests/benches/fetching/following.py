@@ -7,8 +7,8 @@ from datetime import datetime
 
 from crawlmgr import engine
 from crawlmgr.conf import CrawlSettings
+from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Run, Url
-from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.html import PageScan, scan
 from crawlmgr.web.url import canonical

@@ -248,7 +248,7 @@ def ours(
     from django.core.management import call_command  # what Scrapy's process does not load
 
     from crawlmgr.clock import SYSTEM
-    from crawlmgr.services import runs
+    from crawlmgr.runs import runs
 
     call_command("migrate", verbosity=0, interactive=False)
     parameters = {

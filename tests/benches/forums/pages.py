@@ -15,10 +15,11 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from crawlmgr.frontier import hosts
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
 from crawlmgr.models import Run
-from crawlmgr.services import hosts, runs
+from crawlmgr.runs import runs
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
 from tests.benches.child import answer_of
 

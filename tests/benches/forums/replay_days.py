@@ -12,8 +12,8 @@ from django.db.models import Q
 
 from crawlmgr import engine
 from crawlmgr.clock import ManualClock
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import hosts
 from crawlmgr.web.url import canonical, host_key, url_hash
 from forums.bounds import USUAL_THETA
 from forums.delay import event_delays

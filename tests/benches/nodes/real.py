@@ -24,10 +24,10 @@ from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.engine import Stored
+from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.management.base import say
 from crawlmgr.models import Run, Url
-from crawlmgr.services import runs
-from crawlmgr.services.frontier import NewUrl
+from crawlmgr.runs import runs
 from crawlmgr.web import fetch
 from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.html import PageScan

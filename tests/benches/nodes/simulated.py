@@ -1,5 +1,5 @@
 """Simulation of many nodes on a virtual clock: `bench nodes --simulate` uses it to test the
-dispatcher of `crawlmgr.shares`."""
+dispatcher of `crawlmgr.workers.work_sharing`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
 
-from crawlmgr.shares import HORIZON_MINUTES, Dispatcher, filled, trailing, weight
+from crawlmgr.workers.work_sharing import HORIZON_MINUTES, Dispatcher, filled, trailing, weight
 
 BEAT_SECONDS = 5.0
 ANSWER_SECONDS = 0.1
@@ -20,7 +20,7 @@ LEASE_SECONDS = 90.0
 
 class Policy(Protocol):
     """A rule that chooses the node for the next task. Its methods are those of
-    `crawlmgr.shares.Dispatcher`, the rule that the program itself uses."""
+    `crawlmgr.workers.work_sharing.Dispatcher`, the rule that the program itself uses."""
 
     def join(self, name: str, weight: float, in_hand: float = 0.0) -> None: ...
 
@@ -82,7 +82,7 @@ class RoundRobin:
 class LargestCredit(Dispatcher):
     """The dispatcher with another rule, used only in this benchmark: the next task goes to the node
     with the largest free capacity, W H - (tasks held), with weight W and horizon H as in
-    `crawlmgr.shares`."""
+    `crawlmgr.workers.work_sharing`."""
 
     def rank(self, name: str) -> tuple[float, float]:
         node = self._nodes[name]

@@ -17,7 +17,7 @@ import requests
 from django.conf import settings
 
 from crawlmgr.management.base import table as text_table
-from crawlmgr.supervisor import memory_bytes
+from crawlmgr.workers.supervisor import memory_bytes
 from tests.benches.soak.place import TIMES, Place
 
 # number of requests before the first memory measurement, after which each process has loaded

@@ -19,7 +19,7 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.database import sql
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
-from crawlmgr.services import runs
+from crawlmgr.runs import runs
 from crawlmgr.text.tokens import Tokenizer
 from focused.graph import MemoryGraph
 from focused.loop import Walk

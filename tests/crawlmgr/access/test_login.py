@@ -20,7 +20,7 @@ from django.utils import timezone
 from crawlmgr.access.login import client_address
 from crawlmgr.management.commands.serve import Command
 from crawlmgr.models import Event
-from crawlmgr.services import pruning
+from crawlmgr.upkeep import pruning
 from tests.crawlmgr.admin.rows import user
 from tests.serving import ROOT
 

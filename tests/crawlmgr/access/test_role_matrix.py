@@ -21,7 +21,8 @@ from django.utils import timezone
 from django_q.models import OrmQ, Schedule, Task
 
 import crawlmgr.urls  # noqa: F401 - views register themselves when the URLs are loaded
-from crawlmgr.services import backup, queue
+from crawlmgr.upkeep import backup_file
+from crawlmgr.workers import queue
 from tests.crawlmgr.admin.rows import user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
@@ -346,7 +347,7 @@ def _is_bound(rank: int, level: str) -> bool:
 
 
 def _counts() -> dict[str, int]:
-    tables = [*backup.tables(), OrmQ, Schedule, Task]
+    tables = [*backup_file.tables(), OrmQ, Schedule, Task]
     return {table._meta.label: table._base_manager.count() for table in tables}
 
 

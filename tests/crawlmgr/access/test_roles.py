@@ -13,7 +13,7 @@ from django.utils import timezone
 from django_q.models import OrmQ, Schedule, Task
 
 from crawlmgr.models import Run
-from crawlmgr.services import queue, queue_rows
+from crawlmgr.workers import queue, queue_rows
 from tests.crawlmgr.admin.rows import NOW, site, user
 
 pytestmark = pytest.mark.django_db

@@ -18,8 +18,9 @@ from crawlmgr.archive import archive
 from crawlmgr.clock import SYSTEM
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.exports import exports
+from crawlmgr.frontier import fetching
 from crawlmgr.models import Event, Run
-from crawlmgr.services import fetching, runs
+from crawlmgr.runs import runs
 from crawlmgr.web.exchange import FetchRequest
 from deepweb.forms import sources
 from deepweb.models import Source

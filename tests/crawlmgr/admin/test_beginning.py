@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from crawlmgr.services import demonstration
+from crawlmgr.upkeep import demonstration
 from tests.crawlmgr.admin.rows import user, world
 
 pytestmark = pytest.mark.django_db

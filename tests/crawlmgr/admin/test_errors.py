@@ -69,8 +69,8 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Exception
         def raising(*_args: Any, **_more: Any) -> Any:
             raise make()
 
-        monkeypatch.setattr("crawlmgr.reads.runs.listed", raising)
-        monkeypatch.setattr("crawlmgr.reads.status.status", raising)
+        monkeypatch.setattr("crawlmgr.runs.run_reads.listed", raising)
+        monkeypatch.setattr("crawlmgr.workers.status.status", raising)
 
     return fail
 
@@ -113,7 +113,9 @@ def test_the_page_itself_asks_the_database_for_nothing(monkeypatch: pytest.Monke
 def test_what_was_sent_is_not_sent_again_by_itself(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crawlmgr.reads.runs.get", lambda *_: (_ for _ in ()).throw(AWAY[0][0]()))
+    monkeypatch.setattr(
+        "crawlmgr.runs.run_reads.get", lambda *_: (_ for _ in ()).throw(AWAY[0][0]())
+    )
     answer = client.post(
         "/admin/runs/1/pause/",
         headers={"Host": "testserver", "Referer": "http://testserver/admin/runs/?x=1"},
@@ -155,7 +157,7 @@ def test_scripts_get_json(client: Client, failing: Any) -> None:
 
 def test_a_monitor_gets_a_line(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "crawlmgr.reads.metrics.metrics", lambda _: (_ for _ in ()).throw(AWAY[0][0]())
+        "crawlmgr.workers.metrics.metrics", lambda _: (_ for _ in ()).throw(AWAY[0][0]())
     )
     client.force_login(User.objects.get(username="operator"))
     answer = client.get(

@@ -11,7 +11,7 @@ from django.contrib import admin
 from django.test import Client
 
 from crawlmgr.models import Run
-from crawlmgr.services import demonstration
+from crawlmgr.upkeep import demonstration
 from deepweb.models import Form, Harvest, Source
 from focused.models import Topic
 from focused.services import topics

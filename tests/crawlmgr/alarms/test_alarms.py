@@ -17,7 +17,7 @@ from crawlmgr.alarms import alarms, channels, delivery
 from crawlmgr.alarms import causes as alarm_causes
 from crawlmgr.alarms.causes import Cause
 from crawlmgr.models import Alarm, AlarmChannel, AlarmMessage, MessageState
-from crawlmgr.services import queue
+from crawlmgr.workers import queue
 from tests.sinks import Sink, mail_sink, web_sink
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -20,10 +20,12 @@ from django_q.models import OrmQ
 
 from crawlmgr import tasks
 from crawlmgr.archive import archive, object_store, offload, warc_files
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Event, Host, Page, Run, WarcFile
-from crawlmgr.services import backup, hosts, pruning, queue
+from crawlmgr.upkeep import backup_file, pruning
 from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.warc import iter_records
+from crawlmgr.workers import queue
 from tests.object_store import BUCKET, KEYS, Road, store
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -280,14 +282,14 @@ def test_a_backup_of_a_store_fills_an_empty_machine(
     before, target = _bodies(), tmp_path / "all.tar"
     columns = [f.attname for f in Page._meta.concrete_fields]
     rows = list(Page.objects.order_by("pk").values_list(*columns))
-    assert list(backup.write(target, NOW, lambda name: None)["files"]) == [
+    assert list(backup_file.write(target, NOW, lambda name: None)["files"]) == [
         WarcFile.objects.get().name
     ]
     call_command("flush", verbosity=0, interactive=False)
     shutil.rmtree(settings.ARCHIVE_DIR)
     settings.ARCHIVE_DIR.mkdir()
     settings.ARCHIVE_STORE = ""
-    backup.restore(target, lambda name: None)
+    backup_file.restore(target, lambda name: None)
     assert (
         WarcFile.objects.get().place == ""
         and list(Page.objects.order_by("pk").values_list(*columns)) == rows

@@ -21,7 +21,7 @@ from crawlmgr import jobs
 from crawlmgr.archive import archive
 from crawlmgr.exports import exports, saved_exports, writers
 from crawlmgr.models import Every, Export, ExportFile, Run, RunState
-from crawlmgr.services import runs
+from crawlmgr.runs import runs
 from forums.models import Post
 from tests.crawlmgr.admin.rows import NOW, world
 

@@ -22,11 +22,11 @@ from crawlmgr.demo.database import Database
 from crawlmgr.demo.forum import BOARDS, Forum
 from crawlmgr.demo.site import Website
 from crawlmgr.demo.topic_web import CLUSTER_PAGES, CLUSTERS
+from crawlmgr.frontier import hosts
 from crawlmgr.management import demonstration
 from crawlmgr.management.base import Stopped
 from crawlmgr.management.commands import demo as command
 from crawlmgr.models import Host, Page, Run
-from crawlmgr.services import hosts
 from deepweb.commands import demo as deepweb_demo
 from deepweb.models import Form, Harvest, Query, Record, Source
 from focused.commands import demo as focused_demo

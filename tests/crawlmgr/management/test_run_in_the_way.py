@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import foreground
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import runs
+from crawlmgr.runs import runs
 from deepweb import harvests
 from deepweb.forms import sources
 from deepweb.models import Cluster, Form

@@ -21,7 +21,7 @@ from crawlmgr.management import supervision
 from crawlmgr.management.commands.node import node_name, queue_names
 from crawlmgr.management.commands.serve import address, worker_count
 from crawlmgr.management.supervision import in_subprocess
-from crawlmgr.supervisor import Child, listen
+from crawlmgr.workers.supervisor import Child, listen
 from tests.serving import Serve, manage, processes, wait_for
 
 

@@ -125,5 +125,5 @@ def test_every_line_of_a_running_desk_is_in_one_format(
     finally:
         serve.end(signal.SIGTERM)
     loggers = {line["logger"] for line in lines()}
-    assert {"gunicorn.error", "gunicorn.access", "crawlmgr.supervisor"} <= loggers
+    assert {"gunicorn.error", "gunicorn.access", "crawlmgr.workers.supervisor"} <= loggers
     assert "[INFO]" not in serve.told() and "Booting worker" not in serve.told()

@@ -1,0 +1,109 @@
+"""Starts scheduled items (such as topic crawls) that are due: each only once, however many starts
+were missed while the program was not running, and only within its working hours.
+
+A start that did not happen in time, because the program was not running or all crawling was paused,
+is recorded as an event when the start that replaces it is made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple, TypeVar
+
+from django.db.models import Model, QuerySet
+
+from crawlmgr.models import Event, Timing, events
+from crawlmgr.runs import runs
+from crawlmgr.schedule import timings
+
+LATE = timedelta(minutes=10)  # a start that is later than this counts as missed
+MISSED = "schedule_missed"
+MAX_LISTED = 20
+KEPT = re.compile(
+    r"(?P<name>.*): (?P<times>\d+) since (?P<since>\d{4}-\d\d-\d\d \d\d:\d\d) UTC", re.DOTALL
+)
+"""Format of the text of an event about missed starts: the item's name, their number, and the time
+at which the first was due."""
+
+
+class Missed(NamedTuple):
+    """Missed starts of one scheduled item: its name, their number, and when the first should have
+    been."""
+
+    name: str
+    times: int
+    since: datetime
+
+
+def read_missed(event: Event) -> Missed | None:
+    """Returns the missed starts that an event records; None for an event of another kind."""
+    found = KEPT.fullmatch(event.text) if event.code == MISSED else None
+    if found is None:
+        return None
+    since = datetime.strptime(found["since"], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
+    return Missed(found["name"], int(found["times"]), since)
+
+
+def record_missed(name: str, due: datetime | None, seconds: int, now: datetime) -> None:
+    """Records the number of missed starts of the item `name` as an event, if the start at `due` is
+    overdue; further ones were due every `seconds` until `now`. The single start that the caller
+    makes now replaces all of them.
+    """
+    if due is None or now - due < LATE:
+        return
+    times = 1 + int((now - due).total_seconds() // max(1, seconds))
+    events.warn(MISSED, f"{name}: {times} since {due:%Y-%m-%d %H:%M} UTC", now=now)
+
+
+def lately_missed(since: datetime) -> Sequence[Event]:
+    """Returns the newest events about missed starts since a time, at most MAX_LISTED."""
+    return list(Event.objects.filter(at__gte=since, code=MISSED).order_by("-at")[:MAX_LISTED])
+
+
+Row = TypeVar("Row", bound=Model)
+
+
+def start_each(
+    kind: str,
+    due: Sequence[Row],
+    start: Callable[[Row, Timing | None, datetime], bool],
+    now: datetime,
+) -> int:
+    """Starts a run of each item in `due` and returns the number started. `start` is called with the
+    item, its working hours (None for no restriction) and the time, and returns whether it started a
+    run; items that already have an active run are skipped."""
+    hours = timings.of_many(kind, [row.pk for row in due]) if due else {}
+    started = 0
+    for row in due:
+        try:
+            started += start(row, hours.get(row.pk), now)
+        except runs.Busy:
+            continue
+    return started
+
+
+def claim(
+    rows: QuerySet[Any, Any],
+    column: str,
+    due: datetime | None,
+    *,
+    name: str,
+    seconds: int,
+    hours: Timing | None,
+    now: datetime,
+) -> bool:
+    """Moves the next start of a scheduled item from `due` to `seconds` after now or, if the item is
+    outside its working hours, to their beginning. Returns True if the caller must start the item
+    now.
+
+    Returns False if the item is outside its working hours, or if another process or a user changed
+    the next start first. `rows` selects the row of the item, and `column` names its field with the
+    next start. Missed starts are recorded under `name`. The caller must create the run in the same
+    transaction, because a kill between two transactions would lose the start."""
+    after = timings.when(hours, now + timedelta(seconds=seconds), now)
+    held = timings.opens(hours, now)
+    if not rows.filter(**{column: due}).update(**{column: held or after}):
+        return False
+    record_missed(name, due, seconds, now)
+    return held is None

@@ -1,1 +1,0 @@
-"""Functions that change the database, one file per kind of object."""

@@ -1,0 +1,1 @@
+"""Upkeep: backups, retention, deletions, the history of settings, the demonstration."""
