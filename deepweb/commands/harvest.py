@@ -3,6 +3,7 @@ records."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -12,7 +13,7 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.database import upgrade
 from crawlmgr.management import foreground
-from crawlmgr.management.base import Result, table
+from crawlmgr.management.base import Missing, Result, table
 from crawlmgr.models import Run
 from deepweb import harvests, reads
 from deepweb.commands import find
@@ -24,7 +25,7 @@ from deepweb.models import Cluster, Form
 def run(options: dict[str, Any]) -> Result:
     upgrade.ready()
     harvest_options = _harvest_options(options)
-    chosen = _chosen(options)
+    chosen, left = _chosen(options), _left_out(options["cluster"])
     settings = foreground.web_settings(
         options, [form.source.url for form in chosen], stored=_stored(chosen)
     )
@@ -45,7 +46,8 @@ def run(options: dict[str, Any]) -> Result:
         **(run.result or reads.result_of(run)),
         "run_requests": run.requests,
     }
-    return Result(document, _text(document), missing=foreground.unfinished(run))
+    missing = [*(foreground.unfinished(run) or ()), *left]
+    return Result(document, _text(document), missing=missing or None)
 
 
 def _harvest_options(options: dict[str, Any]) -> dict[str, Any]:
@@ -97,7 +99,8 @@ def _chosen(options: dict[str, Any]) -> list[Form]:
             )
         found = harvests.of_cluster(cluster)
         if not found:
-            raise CommandError("No form of this cluster may be asked.")
+            codes = ", ".join(one.reason for one in _left_out(cluster.pk))
+            raise CommandError(f"No form of this cluster may be asked: {codes or 'it has none'}.")
         return found
     wanted = options["form"]
     rows = Form.objects.select_related("source", "cluster")
@@ -107,6 +110,14 @@ def _chosen(options: dict[str, Any]) -> list[Form]:
             raise CommandError(f"There is no form {wanted}; `deepweb find ADDRESS` looks for some.")
         return [form]
     return [_form_of_page(wanted, foreground.web_settings(options, [wanted]))]
+
+
+def _left_out(cluster: int | None) -> list[Missing]:
+    """Returns the forms of a cluster (None: no cluster) that must not be asked, counted by the
+    reason."""
+    rows = Form.objects.filter(cluster__isnull=False, cluster=cluster).select_related("source")
+    codes = Counter(code for form in rows if (code := forms.refusal_code(form)))
+    return [Missing("forms", number, code) for code, number in sorted(codes.items())]
 
 
 def _form_of_page(url: str, settings: dict[str, Any]) -> Form:

@@ -3,6 +3,7 @@ is left alone and told."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -82,6 +83,29 @@ def test_a_harvest_of_a_cluster_does_not_continue_one_of_other_options() -> None
     with pytest.raises(CommandError, match=f"Run {other.pk} of this form"):
         call_command("deepweb", "harvest", "--cluster", str(cluster.pk), "--queries", "3", "--json")
     assert Run.objects.get(kind=harvests.KIND).state == RunState.PAUSED
+
+
+def test_a_harvest_of_a_cluster_counts_the_forms_that_it_must_leave_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with (
+        SearchServer(SearchSite(books=5)) as server,
+        SearchServer(SearchSite(books=5, method='post enctype="multipart/form-data"')) as other,
+    ):
+        found(server)
+        found(other)
+        cluster = Cluster.objects.create(name="books", made=SYSTEM.now())
+        Form.objects.filter(searchable=True).update(cluster=cluster, released=True)
+        words = ("--queries", "2", "--allow-private", "--delay", "0", "--json")
+        with pytest.raises(CommandError, match="1 forms: post_encoding") as ended:
+            call_command("deepweb", "harvest", "--cluster", str(cluster.pk), *words)
+        document = json.loads(capsys.readouterr().out)
+        assert ended.value.returncode == 3 and document["complete"] is False
+        assert document["missing"] == [{"what": "forms", "count": 1, "reason": "post_encoding"}]
+        assert not other.site.posts
+        Form.objects.filter(method="get").update(cluster=None)
+        with pytest.raises(CommandError, match="may be asked: post_encoding"):
+            call_command("deepweb", "harvest", "--cluster", str(cluster.pk), *words)
 
 
 def test_a_look_for_forms_does_not_continue_one_of_other_depth() -> None:

@@ -215,6 +215,10 @@ def verdict(kind=FormType.SEARCH, confidence=0.99):
         (form("post"), verdict(), True, None),
         (form("post"), verdict(confidence=0.7), True, "post_unsure"),
         (form("post", more="<textarea name=t></textarea>"), verdict(), True, "post_textarea"),
+        (form('post enctype="multipart/form-data"'), verdict(), True, "post_encoding"),
+        (form("post enctype='Multipart/Form-Data '"), verdict(), False, "post_encoding"),
+        (form("post enctype=text/plain"), verdict(), True, "post_encoding"),
+        (form("get enctype=multipart/form-data"), verdict(), False, None),
     ],
 )
 def test_what_may_never_be_submitted(read, judged, released, reason):
