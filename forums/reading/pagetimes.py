@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Set
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from forums.reading.daytimes import Days, days_of
 from forums.reading.splittimes import CLOCK, split_times
 from forums.reading.texttimes import inner_times
 
+DAY = timedelta(days=1)
 LONGEST_TIME_LINE = 220
 _TIME_ATTRIBUTE = re.compile(r"time|date|stamp|created|posted|updated|activity|epoch|publish", re.I)
 _TOOLTIP_ATTRIBUTE = re.compile(r"title|tool-?tip|tippy|tip$", re.I)
@@ -130,14 +132,21 @@ class TimedPage:
 
     def _with_clock(self, time: Time) -> tuple[Time, int]:
         """Adds the time of day to a date from an attribute, such as the tooltip of "Yesterday" in
-        "Yesterday 06:47 AM". It is searched for from the text "Yesterday" on, in the same line.
-        Returns the time and the number of texts used; (`time`, 0) if no time of day fits the date.
+        "Yesterday 06:47 AM". It is searched for from the text "Yesterday" on, in the same line. The
+        day is the attribute's, as the page may have been made on another day than it was fetched,
+        or in another zone. Returns the time and the number of texts used; (`time`, 0) if no time of
+        day fits the date.
         """
         if time.moment.precision_seconds < 86_400 or time.line not in self.line_range:
             return time, 0
         moment, used = self._time_at(time.piece, self.line_range[time.line][1], set())
         if moment is None or moment.precision_seconds >= time.moment.precision_seconds:
             return time, 0
+        days = (moment.value - time.moment.value) // DAY
+        if days and not moment.relative:
+            text = " ".join(one.text for one in self.outline.pieces[time.piece : time.piece + used])
+            then = replace(self.dates, fetched_at=self.dates.fetched_at - days * DAY)
+            moment = find_time(text, then) or moment
         if (
             abs((moment.value - time.moment.value).total_seconds())
             >= 86_400 + moment.precision_seconds

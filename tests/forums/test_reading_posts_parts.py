@@ -3,6 +3,8 @@ buttons, quotes, paragraphs."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from forums.reading import PageKind, PostRecord, read_page
@@ -316,6 +318,39 @@ def test_times_in_words_that_wear_one_element_more_part_no_post(recent: int) -> 
         post.posted is not None and f"number {number} hums" in post.text
         for number, post in enumerate(posts, 1)
     )
+
+
+@pytest.mark.parametrize(
+    ("shown", "zone", "posted"),
+    [
+        ('<span title="11-20-2026">Yesterday</span>, 10:15 PM', "UTC", "2026-11-20T22:15"),
+        ('<span title="2026-11-20">昨天 22:15</span>', "Asia/Shanghai", "2026-11-20T14:15"),
+        (
+            '<time datetime="2026-11-20">Today, 10:15 PM</time>',
+            "America/New_York",
+            "2026-11-21T03:15",
+        ),
+        ('<span title="20.11.2026">Freitag, 22:15</span> Uhr', "Europe/Berlin", "2026-11-20T21:15"),
+    ],
+)
+@pytest.mark.parametrize("later", [-1, 0, 1, 2, 30])
+def test_the_date_of_a_tooltip_and_the_clock_of_its_text_are_one_time(
+    shown: str, zone: str, posted: str, later: int
+) -> None:
+    def one(number: int) -> str:
+        return (
+            f'<div class="post" id="post_{number}"><strong><a href="member.php?uid={number}">'
+            f"anna{number}</a></strong><span class=post_date>{shown}</span>"
+            f"<div class=body>The pump number {number} hums since the lamp was moved.</div></div>"
+        )
+
+    html = f"<html><title>Pump</title><h1>Pump</h1>{''.join(map(one, range(1, 4)))}</html>"
+    fetched_at = datetime(2026, 11, 21, 12, tzinfo=UTC) + timedelta(days=later)
+    url = "http://forum.example/showthread.php?tid=71"
+    reading = read_page(html, url, fetched_at, timezone=zone)
+    posts = [post for post in reading.records if isinstance(post, PostRecord)]
+    assert [f"{post.posted and post.posted.value:%Y-%m-%dT%H:%M}" for post in posts] == [posted] * 3
+    assert [post.author for post in posts] == ["anna1", "anna2", "anna3"]
 
 
 def test_replies_of_two_depths_with_ids_of_one_numbering_are_all_posts() -> None:
