@@ -365,12 +365,15 @@ def row_sets(page: Page) -> list[RowSet]:
     return sorted(made, key=lambda rows: rows.quality, reverse=True)
 
 
-def without_boards(found: RowSet) -> RowSet | None:
+def without_boards(found: RowSet, listed: RowSet | None) -> RowSet | None:
     """Returns a list of threads without rows of boards among them, whose title would be the link to
-    the board's last post, and without a row of the page itself; None if no row is left. In the row
-    of a board a link to another board comes first. If most rows have one, the list mixes threads of
-    several boards; then only rows whose title link names a post are left out."""
-    own = found.page.board_key
+    the board or to its last post, and without a row of the page itself; None if no row of the site
+    is left. `listed` are the boards that the page lists.
+
+    In the row of a board a link to another board comes first. If most rows have one, the list mixes
+    threads of several boards; then only rows whose title link names a post, or has an address like
+    the page's own, are left out."""
+    page, own = found.page, found.page.board_key
     boards = {
         row.start
         for row in found.rows
@@ -378,16 +381,26 @@ def without_boards(found: RowSet) -> RowSet | None:
         if link.node < row.title.node and _leads_to_board(link, own)
     }
     few = 2 * len(boards) <= len(found.rows)
+    named = [
+        row
+        for row in (*found.rows, *(listed.rows if listed else ()))
+        if row.title.pattern == page.pattern and _leads_to_board(row.title, own)
+    ]
+    named += [
+        row for row in found.rows if _names_a_board(row.title) and board_key(row.title.url) == own
+    ]
     rows = [
         row
         for row in found.rows
-        if not (row.start in boards and (few or names_post(row.title.url)))
-        and not (_names_a_board(row.title) and board_key(row.title.url) == own)
+        if not any(board.title.node <= row.title.node < board.end for board in named)
+        and not (row.start in boards and few)
+        and not ((boards or named) and names_post(row.title.url))
     ]
+    if not any(row.title.is_local for row in rows):
+        return None
     if len(rows) == len(found.rows):
         return found
-    group = Group(found.page, found.group.pattern, rows)
-    return RowSet(found.page, group, found.others) if rows else None
+    return RowSet(page, Group(page, found.group.pattern, rows), found.others)
 
 
 def _leads_to_board(link: Link, own: str) -> bool:

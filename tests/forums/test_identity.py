@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.db.models import F
+from lxml.html import document_fromstring, tostring
 
 from crawlmgr import engine
 from crawlmgr.frontier import hosts
@@ -108,6 +109,13 @@ def test_the_last_post_of_a_sub_board_is_no_topic() -> None:
     read = read_page(html, f"{HERE}&start=25", AT, expect=PageKind.threadlist)
     urls = [row.url for row in read.records if isinstance(row, ThreadRecord)]
     assert urls == ["http://127.0.0.1:18701/viewtopic.php?t=23"]
+    tree = document_fromstring(html)
+    for topics in tree.find_class("topics"):
+        topics.getparent().remove(topics)
+    for expect in (PageKind.threadlist, None):
+        read = read_page(tostring(tree, encoding="unicode"), HERE, AT, expect=expect)
+        boards = [board.url for board in read.boards]
+        assert not read.records and boards == ["http://127.0.0.1:18701/viewforum.php?f=9"]
 
 
 # --- visits

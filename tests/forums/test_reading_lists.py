@@ -178,3 +178,49 @@ def test_descriptions_of_boards_and_counts_of_posts() -> None:
         4,
         5,
     ]
+
+
+SUB_BOARDS = {
+    "slash": '<div class=path><a href="/">Home</a> › <a href="/forum/b7/">Pumps</a></div><table><tr>'
+    "<th></th><th>Board</th><th>Threads / posts</th><th>Last post</th></tr><tr><td><img src=i.png>"
+    '</td><td><a href="/forum/b{n}/">{name}</a><div>{about}</div></td><td>12 / 340</td><td><a'
+    ' href="/forum/b{n}/911.html#e42">{last}</a><br><a href="/people/17">anna</a> <span>(12 Feb,'
+    " 10:11)</span></td></tr></table>",
+    "items": '<ul class=forums><li><dl><dt><a href="viewforum.php?f={n}" class=forumtitle>{name}</a>'
+    "<br>{about}</dt><dd>12 Topics</dd><dd>340 Posts</dd><dd><a"
+    ' href="viewtopic.php?p=42#p42">{last}</a> by <a href="memberlist.php?mode=viewprofile&u=17">'
+    "anna</a> Thu Feb 12, 2026 10:11 am</dd></dl></li></ul>",
+    "cards": '<section><article><h3><a href="/forums/{n}-boats">{name}</a></h3><p>{about}</p><p>12'
+    ' discussions, 340 messages</p><p>Latest: <a href="/threads/911/post-42">{last}</a>, anna,'
+    " 2026-02-12 10:11</p></article></section>",
+    "cells": '<table><tr><td><a href="forum-{n}-1.html">{name}</a><p>{about}</p></td><td>12 / 340'
+    '</td><td><a href="forum.php?mod=redirect&tid=911&goto=lastpost">{last}</a> 2026-2-12 10:11 <a'
+    ' href="space-uid-17.html">anna</a></td></tr></table>',
+}
+HERE = {
+    "slash": "/forum/b7/",
+    "items": "/viewforum.php?f=7",
+    "cards": "/forums/7-pumps",
+    "cells": "/forum-7-1.html",
+}
+
+
+@pytest.mark.parametrize("jumps", [True, False])
+@pytest.mark.parametrize("name", SUB_BOARDS)
+def test_a_board_that_has_only_a_sub_board_has_no_thread(name: str, jumps: bool) -> None:
+    shown = SUB_BOARDS[name].format(
+        n=9,
+        name="Hand pumps and wells",
+        about="Everything that lifts water without a motor, and what to do when it does not.",
+        last="The leather of the piston has dried",
+    )
+    others = "".join(
+        f'<li><a href="{HERE[name].replace("7", str(n), 1)}">Room number {n}</a></li>'
+        for n in range(2, 7)
+    )
+    more = f"<ul class=jump>{others}</ul>" if jumps else ""
+    body = f"<h1>Pumps</h1>{shown}<p>No topics yet. {'You cannot post here. ' * 20}</p>{more}"
+    html = f"<html><head><title>Pumps</title></head><body>{body}</body></html>"
+    url = f"http://forum.example{HERE[name]}"
+    read = read_page(html, url, NOW, expect=PageKind.threadlist)
+    assert not [record.url for record in read.records if isinstance(record, ThreadRecord)]

@@ -143,7 +143,7 @@ class TwoReadings:
         such a shape. Without such links the first list is returned after all, or None if its rows
         look like links that are not titles on the other lists."""
         found = self._better(0)
-        chosen = without_boards(found) if found else None
+        chosen = without_boards(found, self.lists.boards) if found else None
         if not self.known.titles or (chosen and self._fits([row.title for row in chosen.rows])):
             return chosen
         known = [link for link in self.links.links if self._is_known(link)]
