@@ -1,5 +1,5 @@
-"""Classifies database errors: temporary ones (the work is repeated), a full disk (the run pauses),
-and others (program errors)."""
+"""Classifies database errors: temporary ones (the work is repeated), a full or write-protected
+disk (the run pauses), and others (program errors)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ TRIES = 6
 LOCKED_TRIES = 30
 LONGEST_PAUSE_SECONDS = 5.0
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
 _PASSING_STATES = ("40001", "40P01", "55P03", "57P01", "57P02", "57P03", "53300")
 """PostgreSQL's SQLSTATEs for: serialization failure, deadlock, lock not available, shutdown, crash,
 starting up, too many connections."""
 _LOST = "08"
-_FULL_STATES = ("53100", "53400")
+_FULL_STATES = ("53100", "53400", "25006")
+"""PostgreSQL's SQLSTATEs for: disk full, a limit of the configuration, read-only transaction."""
 
 
 def passing(error: BaseException) -> bool:
@@ -43,7 +44,7 @@ def passing(error: BaseException) -> bool:
 
 def full(error: BaseException) -> bool:
     """Tells whether the database could not write because the disk is full or refuses it, as where
-    a file has reached the largest size that is allowed."""
+    a file has reached the largest size that is allowed, or may only be read."""
     cause = error.__cause__
     if isinstance(cause, sqlite3.Error):
         return getattr(cause, "sqlite_errorcode", 0) & 0xFF in _FULL

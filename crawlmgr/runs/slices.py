@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from django.conf import settings
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
 from crawlmgr import logs
 from crawlmgr.clock import Clock
@@ -150,9 +150,15 @@ def _attempt(
 ) -> str | int:
     """Takes the run's lease and works on the run once. Returns the run's state or LEASED or, if a
     temporary problem ended the work, the number of such endings in a row."""
-    lease = errors.calmly(
-        lambda: runs.take(run_id, holder, clock.now(), settings.LEASE_SECONDS, lag), clock
-    )
+    try:
+        lease = errors.calmly(
+            lambda: runs.take(run_id, holder, clock.now(), settings.LEASE_SECONDS, lag), clock
+        )
+    except DatabaseError as error:
+        if not errors.full(error):
+            raise
+        _tell_once(run_id, errors.one_line(error))
+        return NO_ROOM
     if lease is None:
         return LEASED
     found: Work | None = None
@@ -217,10 +223,14 @@ def _broke(lease: runs.Lease, text: str, found: Work | None, clock: Clock) -> No
     errors.calmly(store, clock)
 
 
-def _no_room(lease: runs.Lease, text: str, clock: Clock) -> str:
-    if lease.run_id not in _no_room_for:
+def _tell_once(run_id: int, text: str) -> None:
+    if run_id not in _no_room_for:
         log.error(text, extra={"event": "disk_full"})
-    _no_room_for.add(lease.run_id)
+    _no_room_for.add(run_id)
+
+
+def _no_room(lease: runs.Lease, text: str, clock: Clock) -> str:
+    _tell_once(lease.run_id, text)
     try:
         runs.end(lease, RunState.PAUSED, runs.DISK_LOW, clock.now(), text)
         _no_room_for.discard(lease.run_id)
