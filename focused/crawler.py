@@ -4,7 +4,6 @@ come from the archive of earlier runs or from the network.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -27,11 +26,12 @@ from focused.services import pages, sessions, sitemaps
 from focused.services.sessions import Session
 from focused.stages import Draft, run_stages
 
-RECALL_SECONDS = 0.5
-"""Seconds for which `idle` takes pages from the archive in one transaction."""
-FOLLOW_SECONDS = 0.05
-"""Seconds for which pages are taken from the archive, in one transaction, after a page from the
-network has arrived: few, so that other requests in progress do not have to wait."""
+RECALL_PAGES = 64
+"""Number of pages from the archive after which `idle` ends its transaction."""
+FOLLOW_PAGES = 8
+"""Number of pages that are taken from the archive, in one transaction, after a page from the
+network has arrived: few, so that other requests in progress do not have to wait. Not a number of
+seconds, as the order of the crawl would depend on how busy the machine is."""
 
 
 # only constant text
@@ -186,19 +186,19 @@ class TopicCrawler:
             )
             if known is not None and known[0] not in (UrlState.WAITING, UrlState.CLAIMED):
                 pages.failed(session, url, f"dropped {known[1]}".strip(), now)
-        until = time.monotonic() + RECALL_SECONDS
+        taken = 0
         while True:
             if reason := self._over(run, session, now):
                 return reason
             chosen = session.choose()
-            missing = [
-                url for url in list(session.outstanding) if not self._recall(run, session, url, now)
-            ]
+            waiting = list(session.outstanding)
+            missing = [url for url in waiting if not self._recall(run, session, url, now)]
             if missing:
                 return self._links(session, missing)
             if not chosen and session.exhausted:
                 return session.walk.strategy.ending()
-            if time.monotonic() >= until:
+            taken += max(1, len(waiting))
+            if taken >= RECALL_PAGES:
                 return ()
 
     def deadline(self, run: Run) -> datetime | None:
@@ -228,19 +228,20 @@ class TopicCrawler:
         """Chooses the next addresses after the outcome of a request, and returns those to request,
         as links for the frontier; [] if a budget is used up. First applies the operator's edits of
         the run. Chosen pages that the archive has are processed at once, until enough addresses for
-        the network are chosen or FOLLOW_SECONDS have passed."""
+        the network are chosen or FOLLOW_PAGES were taken."""
         if session.edited:
             self._edits(session, now)
         if session.options.source == "net":
             return [] if self._over(run, session, now) else self._links(session, session.choose())
         missing: list[str] = []
-        until = time.monotonic() + FOLLOW_SECONDS
+        taken = 0
         while (
-            time.monotonic() < until
+            taken < FOLLOW_PAGES
             and not self._over(run, session, now)
             and (chosen := session.choose())
         ):
-            missing += [url for url in chosen if not self._recall(run, session, url, now)]
+            absent = [url for url in chosen if not self._recall(run, session, url, now)]
+            missing, taken = missing + absent, taken + len(chosen) - len(absent)
         return self._links(session, missing)
 
     def _edits(self, session: Session, now: datetime) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from crawlmgr.web.budget import OVER_BUDGET
-
 SAID: dict[str, str] = {
     # reasons for the end of a run or a visit
     "complete": gettext_noop("complete: nothing was left to do"),
@@ -106,7 +104,7 @@ SAID: dict[str, str] = {
     "length": gettext_noop("the response was longer than announced"),
     "bad_encoding": gettext_noop("unknown compression"),
     "type": gettext_noop("a content type that is not processed"),
-    OVER_BUDGET: gettext_noop("parsing took longer than allowed for one page"),
+    "over_budget": gettext_noop("parsing took longer than allowed for one page"),
     "read_in_part": gettext_noop("only the beginning of the page was read"),
     "uncorrected": gettext_noop("a correction of the forum's pages could not be applied"),
     "too_many_redirects": gettext_noop("too many redirects"),

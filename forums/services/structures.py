@@ -12,7 +12,6 @@ from django.db import transaction
 from django.db.models import Max
 
 from crawlmgr.models import Event, events
-from crawlmgr.web.budget import OVER_BUDGET
 from forums.discovery import SiteModel
 from forums.models import Origin, Site, StructureVersion
 from forums.reading import PageReading
@@ -71,13 +70,12 @@ def reading_options(site: Site) -> dict[str, Any]:
 
 
 def refusal(site: Site, url: str, reading: PageReading) -> str:
-    """Returns the code of the reason why the reading of a page must not be stored: it took too
-    long, or the operator's corrections could not be evaluated (the log says which); "" if it may
-    be stored."""
-    if UNCORRECTED in reading.evidence:
-        log.warning("%s: %s is not read: %s", site.name, url, reading.doubts[0])
-        return UNCORRECTED
-    return OVER_BUDGET if OVER_BUDGET in reading.evidence else ""
+    """Returns the code of the reason why the reading of a page must not be stored: the operator's
+    corrections could not be evaluated (the log says which); "" if it may be stored."""
+    if UNCORRECTED not in reading.evidence:
+        return ""
+    log.warning("%s: %s is not read: %s", site.name, url, reading.doubts[0])
+    return UNCORRECTED
 
 
 def learn_pager(

@@ -4,8 +4,10 @@ refusals, budgets, edits."""
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.conf import LazySettings
@@ -223,7 +225,7 @@ class Ticking(ManualClock):
 def replayed(monkeypatch: pytest.MonkeyPatch) -> list[TopicPage]:
     """A list to which every step replayed from the database is added; each step is replayed in its
     own transaction."""
-    monkeypatch.setattr("focused.crawler.RECALL_SECONDS", 0.0)
+    monkeypatch.setattr("focused.crawler.RECALL_PAGES", 1)
     steps: list[TopicPage] = []
     original = sessions._again
 
@@ -314,6 +316,43 @@ def test_the_network_and_the_archive_give_the_same_order(web: TopicalWeb) -> Non
     assert Page.objects.filter(
         run=again, warc__isnull=False, relevance__isnull=False
     ).count() == len(pages)
+
+
+@pytest.mark.parametrize("strategy", ["breadth_first", "best_first"])
+def test_a_busy_machine_changes_no_choice(
+    web: TopicalWeb, monkeypatch: pytest.MonkeyPatch, strategy: str
+) -> None:
+    """A mixed run takes as many pages from the archive after each page of the network, and in the
+    same order, if each takes long to read."""
+    topic = topic_of(web)
+    whole(topic)
+    lacking = list(Page.objects.order_by("pk").values_list("url", flat=True)[3::9])
+    recall, follow = TopicCrawler._recall, TopicCrawler._follow
+    busy, taken, after = 0.0, 0, [0]
+
+    def slowly(self: TopicCrawler, *given: Any) -> bool:
+        nonlocal taken
+        time.sleep(busy)
+        found = recall(self, *given)
+        taken += found
+        return found
+
+    def counting(self: TopicCrawler, *given: Any) -> Any:
+        before = taken
+        links = follow(self, *given)
+        after.append(taken - before)
+        return links
+
+    monkeypatch.setattr(TopicCrawler, "_recall", slowly)
+    monkeypatch.setattr(TopicCrawler, "_follow", counting)
+    orders = []
+    for seconds in (0.0, 0.06):
+        busy = seconds
+        Page.objects.filter(url__in=lacking).delete()
+        after.clear()
+        run = crawled(topic, strategy, source="mixed", pages=30)
+        orders.append((log(run), list(after)))
+    assert orders[0] == orders[1] and max(after) > 1
 
 
 def test_a_mixed_run_asks_only_for_what_the_archive_lacks(web: TopicalWeb) -> None:
