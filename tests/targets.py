@@ -4,6 +4,7 @@ and recordings of programs, which are replayed without them."""
 from __future__ import annotations
 
 import fcntl
+import gzip
 import json
 import os
 import socket
@@ -85,6 +86,13 @@ class Recorded:
     def truth(self) -> dict[str, Any]:
         found: dict[str, Any] = self._read(f"truth-{self._time}")
         return found
+
+    @property
+    def recorded_at(self) -> datetime:
+        """When what it shows now was recorded."""
+        with gzip.open(self._folder / f"{self._time}.warc.gz") as file:
+            dates = [line for line in file if line.startswith(b"WARC-Date: ")]
+        return datetime.fromisoformat(dates[-1].split()[1].decode().replace("Z", "+00:00"))
 
     def change(self) -> None:
         parts = urlsplit(self.url)
