@@ -67,12 +67,13 @@ class VisitState:
     """The state of a visit between two list pages; `to_json` and `from_json` are inverse.
 
     `stopped_by` (code of the reason for ending) and `complete` refer to the list. `owing` counts,
-    by reason, pages of threads that could not be read, `lost` names the first of them as [reason,
-    page number, address]. `doubts` counts doubtful readings by code. `told`: the number of threads
-    that have as many posts as the reply count in their row says, and the number compared. `reach`:
-    time (ISO) before which last replies were too old to fetch, "" in a visit that reads only what
-    is new. `placed`: the number of threads whose page names the board in which the list shows them;
-    `elsewhere`: the board (id) that it names, by the id of the thread, where that is another one.
+    by reason, pages of threads that could not be read, and rows; `lost` names the first of them as
+    [reason, page number, address]. `doubts` counts doubtful readings by code. `told`: the number of
+    threads that have as many posts as the reply count in their row says, and the number compared.
+    `reach`: time (ISO) before which last replies were too old to fetch, "" in a visit that reads
+    only what is new. `placed`: the number of threads whose page names the board in which the list
+    shows them; `elsewhere`: the board (id) that it names, by the id of the thread, where that is
+    another one.
 
     A page may link several candidates for its next page. `spare` lists those not followed, as
     [position ("numbers", "word" …), address]; they are tried if the one followed shows no new rows.
@@ -116,6 +117,14 @@ class VisitState:
         """Counts a page of a thread that could not be read."""
         self.owing[reason] = self.owing.get(reason, 0) + 1
         self.lost = [*self.lost, [reason, page, url]][:MOST_LOST]
+
+    def left_out(self, reading: PageReading) -> None:
+        """Notes the rows of a list page that were seen and not taken; those on another host are
+        counted once, and not again when page 1 is read once more."""
+        if not reading.complete:
+            self.doubt("rows_left_out")
+        for url in reading.elsewhere if self.phase != "recheck" else ():
+            self.owe("other_host", self.page, url)
 
     def to_json(self) -> dict[str, Any]:
         """Returns the state as a JSON-ready dictionary."""

@@ -35,6 +35,7 @@ SAID: dict[str, str] = {
     "no_records": gettext_noop("no threads were recognised on the page"),
     "no_posts": gettext_noop("no posts were recognised on the page"),
     "login_needed": gettext_noop("the page asks for a login"),
+    "other_host": gettext_noop("rows that lead to another host were left out"),
     "layout_changed": gettext_noop(
         "the page layout has changed and could not be learned again; nothing was stored"
     ),

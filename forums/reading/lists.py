@@ -367,12 +367,12 @@ def row_sets(page: Page) -> list[RowSet]:
 
 def without_boards(found: RowSet, listed: RowSet | None) -> RowSet | None:
     """Returns a list of threads without rows of boards among them, whose title would be the link to
-    the board or to its last post, and without a row of the page itself; None if no row of the site
-    is left. `listed` are the boards that the page lists.
+    the board or to its last post, and without a row of the page itself; None if no row is left, or
+    only one of another site. `listed` are the boards that the page lists.
 
     In the row of a board a link to another board comes first. If most rows have one, the list mixes
-    threads of several boards; then only rows whose title link names a post, or has an address like
-    the page's own, are left out."""
+    threads of several boards; then only rows whose title link names a post, or has a numbered
+    address like the page's own, are left out."""
     page, own = found.page, found.page.board_key
     boards = {
         row.start
@@ -381,10 +381,11 @@ def without_boards(found: RowSet, listed: RowSet | None) -> RowSet | None:
         if link.node < row.title.node and _leads_to_board(link, own)
     }
     few = 2 * len(boards) <= len(found.rows)
+    numbered = page.pattern if "#" in page.pattern else None
     named = [
         row
         for row in (*found.rows, *(listed.rows if listed else ()))
-        if row.title.pattern == page.pattern and _leads_to_board(row.title, own)
+        if row.title.pattern == numbered and _leads_to_board(row.title, own)
     ]
     named += [
         row for row in found.rows if _names_a_board(row.title) and board_key(row.title.url) == own
@@ -396,7 +397,7 @@ def without_boards(found: RowSet, listed: RowSet | None) -> RowSet | None:
         and not (row.start in boards and few)
         and not ((boards or named) and names_post(row.title.url))
     ]
-    if not any(row.title.is_local for row in rows):
+    if not rows or (len(rows) == 1 and not rows[0].title.is_local):
         return None
     if len(rows) == len(found.rows):
         return found

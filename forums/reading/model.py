@@ -105,6 +105,8 @@ class PageReading:
     `evidence` holds short codes of what decided the reading. `utc_offsets` gives, for each time
     written with a UTC offset, that offset in seconds: the site's own time, for display and for
     guessing its zone. `shapes` are the shapes of the links on a list of threads (see `shapes_of`).
+    `elsewhere` are the addresses of rows of that list that were left out because they are on
+    another host, which may be a former one of the site.
     """
 
     kind: PageKind
@@ -128,3 +130,4 @@ class PageReading:
     utc_offsets: tuple[tuple[datetime, int], ...] = ()
     shapes: Shapes = Shapes()
     numbered: tuple[tuple[int, str], ...] = ()
+    elsewhere: tuple[str, ...] = ()

@@ -141,11 +141,12 @@ def read_regions(
                 read.reading, records=tuple(_counted(read.reading.records, counts_posts))
             )
         )
+    elsewhere = _elsewhere(page, read.reading)
     doubts = [
         *([problem] if problem else []),
         *doubt.doubts,
         *(["Only the beginning of the page was read."] if page.is_cut else []),
-        *([_ELSEWHERE] if _leads_elsewhere(page, read.reading) else []),
+        *([_ELSEWHERE] if elsewhere else []),
     ]
     links = find_pages(page.root, url, _own_pages(kind, url))
     codes = (*([CUT] if page.is_cut else []), *([UNCORRECTED] if problem else []))
@@ -163,22 +164,20 @@ def read_regions(
         doubts=tuple(doubts),
         evidence=(*evidence, *codes),
         utc_offsets=tuple(sorted(page.offsets.items())),
+        elsewhere=elsewhere,
     )
     return reading, read.elements
 
 
-def _leads_elsewhere(page: Page, reading: PageReading) -> bool:
-    """Tells whether a list of threads leaves out links in the places of its titles that have the
-    same form of address on another host, which may be a former one of the site."""
+def _elsewhere(page: Page, reading: PageReading) -> tuple[str, ...]:
+    """Returns the links that a list of threads leaves out although they are in the places of its
+    titles and have the same form of address on another host."""
     if reading.kind is not PageKind.threadlist:
-        return False
+        return ()
     urls = {record.url for record in reading.records if isinstance(record, ThreadRecord)}
     forms = {_place(page, link) for link in page.links if link.is_local and link.url in urls}
-    return any(
-        _place(page, link) in forms
-        for link in page.links
-        if not link.is_local and link.url not in urls
-    )
+    others = (link for link in page.links if not link.is_local and link.url not in urls)
+    return tuple(dict.fromkeys(link.url for link in others if _place(page, link) in forms))
 
 
 def _place(page: Page, link: Link) -> tuple[int, str]:

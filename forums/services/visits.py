@@ -154,6 +154,7 @@ def store_list(
     if limits.since is not None:
         walk.state.reach = limits.since.isoformat()
     guests = moves.told_elsewhere(visit.board, rows)
+    walk.state.left_out(reading)
     known = threads.signatures(visit.board, [row.key for row, _r in rows], limits.since) | guests
     decision = walk.read(
         item.url,
@@ -163,8 +164,6 @@ def store_list(
         threads.fetched_since(visit, list(known)),
         _rivals(reading, settings),
     )
-    if not reading.complete:
-        walk.state.doubt("rows_left_out")
     if walk.state.proved and walk.state.proved != visit.state.get("proved"):
         structures.learn_pager(
             visit.board.site, str(PageKind.threadlist), walk.state.proved, now=now, run_id=run.pk

@@ -247,3 +247,30 @@ def test_the_command_ends_with_status_3_and_names_each_page(
         {"what": "boards", "count": 1, "reason": f"login_needed: {name}"},
         {"what": "pages of threads", "count": 1, "reason": f"no_posts: page 2 of {url}"},
     ]
+
+
+@pytest.mark.parametrize("every", [1, 2, 3])
+def test_rows_on_a_former_host_are_counted_and_told(
+    server: ForumServer, capsys: pytest.CaptureFixture[str], every: int
+) -> None:
+    site = added(server)
+    numbers = sorted(server.forum.all)[1 :: every + 1]
+
+    def elsewhere(path: str) -> Answer | None:
+        if not path.startswith("/board/"):
+            return None
+        status, headers, body = server.forum._page(path)
+        for number in numbers:
+            link = f'class=topictitle href="/topic/{number}"'.encode()
+            body = body.replace(link, link.replace(b'"/', b'"http://former.invalid/'))
+        return status, headers, body
+
+    server.forum.on_request = elsewhere
+    words = ["forum", "crawl", str(site.pk), "--history-days", "400", "--json"]
+    for _visit in range(2):
+        with pytest.raises(CommandError, match="other_host") as told:
+            call_command(*words, "--allow-private", "--delay", "0")
+        document = json.loads(capsys.readouterr().out)
+        assert told.value.returncode == 3 and document["complete"] is False
+        assert [one["count"] for one in document["missing"]] == [len(numbers)]
+        assert not Thread.objects.filter(url__contains="former").exists()

@@ -3,12 +3,15 @@ records and fields."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from forums.reading import BoardRecord, PageKind, ThreadRecord, read_page
 from tests.forums.boards import NOW, RandomForum, Topic
+from tests.forums.heldout.lists import LISTS as HELDOUT
 from tests.forums.markup_random import LAYOUTS, RandomMarkup
 from tests.forums.markup_software import SOFTWARE
 
@@ -224,3 +227,23 @@ def test_a_board_that_has_only_a_sub_board_has_no_thread(name: str, jumps: bool)
     url = f"http://forum.example{HERE[name]}"
     read = read_page(html, url, NOW, expect=PageKind.threadlist)
     assert not [record.url for record in read.records if isinstance(record, ThreadRecord)]
+
+
+@pytest.mark.parametrize("lang", ["en", "zh", "de", "ru"])
+@pytest.mark.parametrize("name", HELDOUT)
+def test_rows_on_a_former_host_are_read_or_named_as_left_out(name: str, lang: str) -> None:
+    forum, markup = RandomForum(4, lang), HELDOUT[name]
+    html, former = markup.render(forum), set()
+    for topic in forum.topics[1::4]:
+        path = re.sub(r"^(?:\.|\w+://[^/]+)?/?", "/", markup.link(topic))
+        for shown in (path, path.replace("&", "&amp;")):
+            before, html = (
+                html,
+                re.sub(rf"[\"'][^\"'<> ]*{re.escape(shown[1:])}[\"']", '"http://a.invalid@"', html),
+            )
+            html = html.replace("@", shown)
+            former |= {f"http://a.invalid{path}"} if html != before else set()
+    read = read_page(html, markup.url, NOW, expect=PageKind.threadlist)
+    urls = {record.url for record in read.records if isinstance(record, ThreadRecord)}
+    assert former and former <= {*read.elsewhere, *urls}
+    assert not (read.elsewhere and read.complete)
