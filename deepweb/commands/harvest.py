@@ -116,7 +116,7 @@ def _left_out(cluster: int | None) -> list[Missing]:
     """Returns the forms of a cluster (None: no cluster) that must not be asked, counted by the
     reason."""
     rows = Form.objects.filter(cluster__isnull=False, cluster=cluster).select_related("source")
-    codes = Counter(code for form in rows if (code := forms.refusal_code(form)))
+    codes = Counter(code for form in rows if (code := stored.refusal_code(form)))
     return [Missing("forms", number, code) for code, number in sorted(codes.items())]
 
 
