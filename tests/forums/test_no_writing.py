@@ -11,8 +11,9 @@ import pytest
 from django.db import connection
 
 from crawlmgr import engine
+from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import hosts, runs, slices
+from crawlmgr.runs import runs, slices
 from forums.models import Post
 from forums.services import sites, visits
 from tests.forums.test_crawl import OPEN, added, now, stored
