@@ -26,7 +26,10 @@ _NUMBER_NAME = re.compile(
     re.I,
 )
 _DIGITS = re.compile(r"\d{1,9}")
+_RECORD_NAME = re.compile(r"(?:^|[^a-z])(?:id|record|item)$", re.I)
 _SECOND = re.compile(r"/(?:p|page|seite|pagina)?[/-]?2/?", re.I)
+_STATE = "__VIEWSTATE"
+_TYPED = ("text", "search", "number")
 _UNASKED = ("password", "file", "email", "textarea", "tel")
 _MAX_TEXTS = 2
 _LONGEST_WORD = 60
@@ -68,15 +71,15 @@ def next_page(
     # The page has a pager with its own number marked but no next page: it is the last page.
     if found.pages and found.current is not None:
         return None
-    further = _by_echo(root, url, bound, number, charset)
+    further = _by_echo(root, url, bound, number, charset) or _by_count(root, url, charset)
     if further is not None:
         return NextPage(Submission("GET", further, "", ""), "link")
     forms = forms_of_tree(root, url)
     loaded = _by_script_button(root, url)
     if loaded is not None:
         return NextPage(Submission("GET", loaded, "", ""), "more")
-    pressed = _by_button(forms, url, number, may_post, charset) or (
-        _by_postback(root, forms, number, charset) if may_post else None
+    pressed = _by_button(forms, url, bound, number, may_post, charset) or (
+        _by_postback(root, forms, bound, number, charset) if may_post else None
     )
     if pressed is not None:
         return pressed
@@ -119,6 +122,42 @@ def _by_echo(
         if page_number(text) == number + 1:
             numbered = numbered or target
     return numbered
+
+
+def _by_count(root: HtmlElement, url: str, charset: str) -> str | None:
+    """Returns the address of the link that is declared or named as the next page and counts on,
+    although it does not repeat the query: it has this page's path and a number that is larger than
+    in the page's own address, where one without it counts as 0. None if there is none, or if there
+    are several."""
+    own = urlsplit(url)
+    before = dict(_pairs(own.query, charset))
+    found: dict[bool, set[str]] = {True: set(), False: set()}
+    for element in root.iter("a"):
+        try:
+            target: str = urljoin(url, (element.get("href") or "").strip())
+            parts = urlsplit(target)
+        except ValueError:
+            continue
+        declared = "next" in (element.get("rel") or "").lower().split()
+        text = " ".join((element.text_content() or "").split())[:_LONGEST_WORD]
+        if (
+            parts.path == own.path
+            and _same_site(target, url)
+            and (declared or page_direction(text) == "next")
+            and any(
+                _DIGITS.fullmatch(value)
+                and not _RECORD_NAME.search(name)
+                and int(value) > _number_in(before.get(name, ""))
+                for name, value in _pairs(parts.query, charset)
+            )
+        ):
+            found[declared].add(target)
+    one = found[True] or found[False]
+    return one.pop() if len(one) == 1 else None
+
+
+def _number_in(value: str) -> int:
+    return int(value) if _DIGITS.fullmatch(value) else 0
 
 
 def _by_script_button(root: HtmlElement, url: str) -> str | None:
@@ -165,14 +204,22 @@ def _pairs(query: str, charset: str) -> list[tuple[str, str]]:
 
 
 def _by_button(
-    forms: Sequence[Form], url: str, number: int, may_post: bool, charset: str
+    forms: Sequence[Form],
+    url: str,
+    bound: Mapping[str, str],
+    number: int,
+    may_post: bool,
+    charset: str,
 ) -> NextPage | None:
     """Returns the submission of a form of the page by its button that says "next" or is labelled
-    with the number of the next page; None if there is none. Forms sent by POST are only used with
+    with the number of the next page; None if there is none. The form must repeat the query
+    (`bound`), hold a number or keep the state of its page. Forms sent by POST are only used with
     `may_post`."""
     for wanted in (_says_next, lambda field: _says_number(field) == number + 1):
         for form in forms:
             if form.of_kind(*_UNASKED) or len(form.text_fields) > _MAX_TEXTS:
+                continue
+            if not any(_keeps_on(field, bound) for field in form.fields):
                 continue
             for field in form.fields:
                 if field.kind not in BUTTONS or field.disabled or not wanted(field):
@@ -181,6 +228,17 @@ def _by_button(
                 if _same_site(pressed.url, url) and (may_post or pressed.method != "POST"):
                     return NextPage(pressed, "button")
     return None
+
+
+def _keeps_on(field: FormField, bound: Mapping[str, str]) -> bool:
+    """Tells whether a form's field holds a word of the query, the number of a page, or the state of
+    an ASP.NET page."""
+    value = field.value.strip()
+    return (
+        field.name == _STATE
+        or bool(value)
+        and (value in bound.values() or bool(_DIGITS.fullmatch(value)))
+    )
 
 
 def _says_next(field: FormField) -> bool:
@@ -201,29 +259,36 @@ def _says_number(field: FormField) -> int | None:
 
 
 def _by_postback(
-    root: HtmlElement, forms: Sequence[Form], number: int, charset: str
+    root: HtmlElement,
+    forms: Sequence[Form],
+    bound: Mapping[str, str],
+    number: int,
+    charset: str,
 ) -> NextPage | None:
     """Returns the submission of the page's form that a link to page `number + 1` causes in ASP.NET
-    (`__doPostBack` with a target and an argument); None if there is none."""
-    form = next(
-        (form for form in forms if any(field.name == "__VIEWSTATE" for field in form.fields)), None
-    )
-    if form is None or form.of_kind(*_UNASKED):
+    (`__doPostBack` with a target and an argument); None if there is none. Of the form, which often
+    is the whole page with a login or a newsletter, no text is sent but that of the query
+    (`bound`)."""
+    parts = [form for form in forms if any(field.name == _STATE for field in form.fields)]
+    if not parts:
         return None
+    fields = {(field.name, field.value): field for part in parts for field in part.fields}
     for element in root.iter("a"):
         match = _POSTBACK.search(element.get("href") or "")
         text = " ".join((element.text_content() or "").split())
         if match and (page_direction(text) == "next" or page_number(text) == number + 1):
             kept = [
                 f
-                for f in form.fields
-                if f.kind not in ("submit", "image", "button") and not f.name.startswith("__EVENT")
+                for f in fields.values()
+                if f.kind not in (*BUTTONS, "button", *_UNASKED)
+                and not f.name.startswith("__EVENT")
+                and (f.kind not in _TYPED or f.name in bound)
             ]
             sent = [
                 FormField("__EVENTTARGET", "hidden", value=match[1]),
                 FormField("__EVENTARGUMENT", "hidden", value=match[2]),
             ]
-            return NextPage(fill(replace(form, fields=(*kept, *sent)), {}, charset), "postback")
+            return NextPage(fill(replace(parts[0], fields=(*kept, *sent)), {}, charset), "postback")
     return None
 
 

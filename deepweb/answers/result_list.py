@@ -7,11 +7,12 @@ import hashlib
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
+from crawlmgr.text.dates_shapes import LONGEST_WHOLE, whole_parts
 from crawlmgr.web.outline import Outline
 from crawlmgr.web.pagination_words import page_direction, page_number
 from crawlmgr.web.records import Record, records_around
@@ -36,6 +37,21 @@ _SESSION_LENGTH = 8
 _WORDS = re.compile(r"\w+")
 _COUNTED = 4
 _RANK = re.compile(r"^(?:pos|position|rank|idx|index|i|n|nr|num|order|result|row)$", re.I)
+_COUNT = re.compile(r"#?\d[\d.,\s]*[%km]?", re.I)
+_COUNT_NAME = re.compile(
+    r"(?:^|[^a-z])(?:hits?|score|relevan\w*|rank\w*|pos(?:ition)?|views?|visits|downloads"
+    r"|matches|no|nr|#)(?:$|[^a-z])|相关|排名|次数|浏览|点击|下载",
+    re.I,
+)
+_COUNT_WORDS = re.compile(
+    r"\d[\d.,]* ?(?:hits?|views?|matches|visits|downloads|次(?:浏览|点击|下载)?)", re.I
+)
+_VIEW = re.compile(
+    r"(?:^|[^a-z])(?:page(?:no|num|nr|size)?|p|pg|start(?:with|at|row)?|offset|from|skip|first|rows"
+    r"|limit|per_?page|size|sort\w*|order\w*|dir\w*|desc|asc|view|layout|mode|format|lang)(?:$|[^a-z])",
+    re.I,
+)
+"""Names of parameters that only choose the part, the order or the look of a list."""
 _ECHOED = 3
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 
@@ -54,11 +70,15 @@ class FoundRecord(NamedTuple):
     @property
     def key(self) -> str:
         """Identity of the record across pages: the address of its detail page, or else a digest of
-        all its words, in which field names do not count.
+        the words of its stable fields (`_is_passing`; of all if none is stable), in which field
+        names do not count.
         """
         if self.url:
             return self.url
-        own_words = "\n".join(sorted(_WORDS.findall("\n".join(self.fields.values()))))
+        stable = [
+            value for name, value in self.fields.items() if not _is_passing(name, value)
+        ] or self.fields.values()
+        own_words = "\n".join(sorted(_WORDS.findall("\n".join(stable))))
         return "text:" + hashlib.blake2b(own_words.encode(), digest_size=16).hexdigest()
 
     @property
@@ -67,6 +87,18 @@ class FoundRecord(NamedTuple):
         return "\n".join(
             value for value in self.fields.values() if not value.startswith(("http://", "https://"))
         )
+
+
+def _is_passing(name: str, value: str) -> bool:
+    """Tells whether a field shows when or for which query a record was listed rather than what it
+    is: a time counted back from now ("12 minutes ago"), or a number of hits, views, rank or score.
+    """
+    if len(value) > LONGEST_WHOLE:
+        return False
+    if _COUNT_NAME.search(name) and _COUNT.fullmatch(value) or _COUNT_WORDS.fullmatch(value):
+        return True
+    time = whole_parts(value)
+    return time is not None and (time.ago_seconds is not None or time.day_offset is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +316,7 @@ def _anchors(
     list. `echo` are the values of the query.
     """
     own = urlsplit(url)
+    asked = {name for name, value in echo if value.strip()}
     beside = _nodes_in(page, _BESIDE)
     found = []
     for node in range(len(page)):
@@ -297,7 +330,7 @@ def _anchors(
         if (
             parts.path == own.path
             and parts.netloc == own.netloc
-            and _is_same_list(parts.query, own.query)
+            and _is_same_list(_raw_query(page, node, url), own.query, asked)
         ):
             continue
         if page_direction(text) or parts.path == own.path and page_number(text) is not None:
@@ -306,15 +339,21 @@ def _anchors(
     return found
 
 
-def _is_same_list(query: str, own: str) -> bool:
-    """Tells whether an address with the same path as this page probably shows the same list: its
-    query string has a parameter that the page's own query string `own` has too, or one of the two
-    query strings is empty."""
+def _raw_query(page: Outline, node: int, url: str) -> str:
+    """Returns the query string of a link as the page has it."""
+    return urlsplit(urljoin(url, (page.elements[node].get("href") or "").strip())).query
+
+
+def _is_same_list(query: str, own: str, asked: Collection[str]) -> bool:
+    """Tells whether an address with the same path as this page probably shows the same list, or the
+    answer to another query: its query string repeats an input of the query (`asked`), adds or
+    changes nothing but what counts and orders, or one of the two query strings is empty. A program
+    with one path for everything shows lists and records by the values of the same parameters."""
     theirs, mine = dict(parse_qsl(query)), dict(parse_qsl(own))
-    if not theirs:
+    if not theirs or not mine or asked & theirs.keys():
         return True
-    shared = set(theirs) & set(mine)
-    return bool(shared) or not mine
+    changed = {name for name, value in theirs.items() if mine.get(name) != value}
+    return all(_VIEW.search(name) for name in changed)
 
 
 def _nodes_in(page: Outline, tags: frozenset[str]) -> list[bool]:

@@ -61,6 +61,55 @@ def test_links_that_lead_on(body: str, url: str, wanted: str | None) -> None:
     assert follow(body, url) == wanted
 
 
+@pytest.mark.parametrize(
+    ("body", "url", "wanted"),
+    [
+        (
+            "<a rel=next href='/s?x=river&p=2'>Next</a>",
+            "http://x.org/s",
+            "http://x.org/s?x=river&p=2",
+        ),
+        (
+            "<a href='/s?from=50&by=name'>next &gt;&gt;</a>",
+            "http://x.org/s?q=&by=name&go=Search",
+            "http://x.org/s?from=50&by=name",
+        ),
+        (
+            "<a href='/s?start=20'>下一页</a>",
+            "http://x.org/s?q=&start=10&all=1",
+            "http://x.org/s?start=20",
+        ),
+        ("<a href='/s?id=5'>Next issue: ring</a>", "http://x.org/s?q=", None),
+        ("<a href='/s?start=0'>next</a>", "http://x.org/s?q=&start=10", None),
+        ("<a href='/s?p=2'>next</a> <a href='/s?p=3'>next</a>", "http://x.org/s?q=", None),
+        ("<a rel=next href='/news?p=2'>Next</a>", "http://x.org/s?q=", None),
+    ],
+)
+def test_a_next_page_that_does_not_repeat_the_query(
+    body: str, url: str, wanted: str | None
+) -> None:
+    assert follow(body, url) == wanted
+
+
+def test_a_form_that_only_chooses_an_action_does_not_lead_on() -> None:
+    body = (
+        "<form action=/s><input type=hidden name=id value=start><select name=do><option"
+        " value=edit>Edit</select><button type=submit>&gt;</button></form>"
+    )
+    assert follow(body, "http://x.org/s?q=river") is None
+
+
+def test_a_pager_in_a_page_wide_form_sends_no_login() -> None:
+    body = """<form method=post action=/s.aspx><input type=hidden name=__VIEWSTATE value=abc>
+        <input name=q value=river><input name=user value=guest><input type=password name=word>
+        <input type=email name=news><input type=submit name=go value=Search>
+        <a href="javascript:__doPostBack('list','Page$2')">2</a></form>"""
+    sent = follow(body, "http://x.org/s.aspx", may_post=True)
+    assert sent == (
+        "http://x.org/s.aspx __VIEWSTATE=abc&q=river&__EVENTTARGET=list&__EVENTARGUMENT=Page%242"
+    )
+
+
 def test_a_query_in_the_encoding_of_the_site_is_recognised() -> None:
     body = "<a href='/s?q=%B4%BA&page=2'>下一页</a>"
     assert (

@@ -1,0 +1,83 @@
+"""Which links of a result page are records, and when two records are the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crawlmgr.web.outline import outline
+from deepweb.answers.result_list import FoundRecord, PageTemplate, read_results
+from deepweb.search_forms import parse_page
+
+CASES = Path(__file__).resolve().parents[4] / "shared" / "data" / "cases" / "deepweb"
+
+
+def records(html: str, url: str, **echo: str) -> list[str]:
+    root = parse_page(html)
+    assert root is not None
+    found = read_results(outline(root), url, tuple(echo.items()), PageTemplate())
+    return [record.url for record in found.records]
+
+
+def rows(*links: str) -> str:
+    return "<ul>" + "".join(
+        f"<li><a href='{link}'>Record number {place}, a title</a><p>Some words about it</li>"
+        for place, link in enumerate(links)
+    )
+
+
+@pytest.mark.parametrize(
+    ("own", "link"),
+    [
+        ("/doku.php?do=search&id=start&q=river", "/doku.php?id=games:n{}"),
+        ("/index.php?action=search&q=river", "/index.php?action=show&record={}"),
+        ("/view?id=0&q=river&lang=en", "/view?id=1{}&lang=en"),
+        ("/s?q=river", "http://other.org/page/{}"),
+    ],
+)
+def test_lists_and_records_at_one_path(own: str, link: str) -> None:
+    links = [link.format(number) for number in range(4, 9)]
+    found = records(rows(*links), f"http://x.org{own}", q="river")
+    assert len(found) == 5 and len(set(found)) == 5
+
+
+@pytest.mark.parametrize(
+    "link", ["/s?q=river&cat={}", "/s?q=river{}", "/s?id=0&page={}", "/s?id=0&sort_by=n{}", "/s"]
+)
+def test_other_views_of_a_list_are_no_records(link: str) -> None:
+    views = "".join(f"<a href='{link.format(number)}'>View {number}</a> " for number in range(4, 9))
+    html = f"<nav2>{views}</nav2>" + rows("/r/1", "/r/2", "/r/3")
+    found = records(html, "http://x.org/s?id=0&q=river", q="river")
+    assert found == [f"http://x.org/r/{number}" for number in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        (
+            {"title": "Ring", "seen": "12 minutes ago"},
+            {"title": "Ring", "seen": "2 hours ago"},
+            True,
+        ),
+        ({"title": "Ring", "seen": "3 天前"}, {"title": "Ring", "seen": "昨天 10:15"}, True),
+        ({"title": "Ring", "hits": "7"}, {"title": "Ring", "hits": "1,204"}, True),
+        ({"title": "Ring", "count": "3 Hits"}, {"title": "Ring", "count": "4 Hits"}, True),
+        ({"title": "Ring", "Relevance": "97 %"}, {"title": "Ring", "Relevance": "12 %"}, True),
+        ({"title": "Ring", "made": "2026-11-01"}, {"title": "Ring", "made": "2026-11-02"}, False),
+        ({"title": "Ring", "pages": "7"}, {"title": "Ring", "pages": "8"}, False),
+        ({"when": "2 hours ago"}, {"when": "3 hours ago"}, False),
+    ],
+)
+def test_a_record_without_an_address_is_its_stable_fields(
+    first: dict[str, str], second: dict[str, str], same: bool
+) -> None:
+    assert (FoundRecord("", first).key == FoundRecord("", second).key) is same
+
+
+@pytest.mark.skipif(not CASES.is_dir(), reason="the shared result pages are not here")
+def test_records_of_a_wiki_have_their_addresses() -> None:
+    html = (CASES / "dokuwiki_result.html").read_text(encoding="utf-8")
+    host = "http://127.0.0.1:8501"
+    found = records(html, f"{host}/doku.php?id=start&do=search&q=othello", q="othello")
+    assert found == [f"{host}/doku.php?id=games%3An{number}" for number in (15, 84, 185)]
