@@ -17,8 +17,9 @@ import json, os, sys
 reading = {"crawlmgr.settings", "crawlmgr.models", "crawlmgr.engine", "forums.models"}
 loaded = sorted(reading & set(sys.modules))
 from django.conf import settings
-print(json.dumps([loaded, settings.configured, "crawlmgr.web.url" in sys.modules, sys.argv[1:], os.getcwd(),
-    dict(os.environ), os.getpid() == os.getsid(0), sys.stdin.read()]))
+pure = "crawlmgr.web.url" in sys.modules
+print(json.dumps([loaded, settings.configured, pure, sys.argv[1:], os.getcwd(), dict(os.environ),
+    os.getpid() == os.getsid(0), sys.stdin.read()]))
 """
 ENDS = {
     "pass": (0, ""),

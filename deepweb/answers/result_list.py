@@ -48,7 +48,8 @@ _COUNT_WORDS = re.compile(
 )
 _VIEW = re.compile(
     r"(?:^|[^a-z])(?:page(?:no|num|nr|size)?|p|pg|start(?:with|at|row)?|offset|from|skip|first|rows"
-    r"|limit|per_?page|size|sort\w*|order\w*|dir\w*|desc|asc|view|layout|mode|format|lang)(?:$|[^a-z])",
+    r"|limit|per_?page|size|sort\w*|order\w*|dir\w*|desc|asc|view|layout|mode|format|lang)"
+    r"(?:$|[^a-z])",
     re.I,
 )
 """Names of parameters that only choose the part, the order or the look of a list."""

@@ -410,7 +410,7 @@ def _cosines(sums: np.ndarray, row: np.ndarray, length: float) -> np.ndarray:
 
 
 def _means(rows: sparse.csr_matrix, labels: np.ndarray, k: int) -> np.ndarray:
-    from scipy import sparse
+    from scipy import sparse  # half a second to load, see above
 
     member = sparse.csr_matrix(
         (np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(k, len(labels))
