@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Run, Url, UrlState
-from crawlmgr.web.exchange import FetchRequest, FetchResponse
+from crawlmgr.web.http.exchange import FetchRequest, FetchResponse
 
 
 @dataclass(slots=True)

@@ -34,7 +34,7 @@ from crawlmgr.models import Run, RunState, Url, UrlState
 from crawlmgr.runs import runs, slices
 from crawlmgr.runs.slices import Heartbeat, Interrupted, shutdown
 from crawlmgr.storing import Found, Held, Outcomes, Storing, ended
-from crawlmgr.web.window import calm_collector, switch_rarely
+from crawlmgr.web.http.fetch_pool import calm_collector, switch_rarely
 from crawlmgr.workers import nodes
 
 __all__ = [

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from crawlmgr import private_files
-from crawlmgr.installation import extras
+from crawlmgr import file_access, installation
 
 POOL_IDLE_SECONDS = 30.0
 """Seconds after which a process closes an unused connection in its pool of database connections."""
@@ -26,8 +25,8 @@ def refuse(name: str, why: str) -> NoReturn:
 
 def need(name: str, extra: str) -> None:
     """Exits the process if the libraries that the value of a variable calls for are missing."""
-    if extras.missing(extra):
-        refuse(name, f"{extras.advice(extra)}.")
+    if installation.missing(extra):
+        refuse(name, f"{installation.advice(extra)}.")
 
 
 def given(name: str) -> str:
@@ -153,7 +152,7 @@ def data_folder(default: Path) -> Path:
     """Returns the folder of database, archive, exports, logs and secret key, from CRAWLMGR_DATA or
     `default`. Creates it if missing, and makes it accessible to its owner only."""
     folder = Path(given("CRAWLMGR_DATA") or default).expanduser().resolve()
-    private_files.secure(folder, _sqlite_elsewhere())
+    file_access.secure(folder, _sqlite_elsewhere())
     try:
         for part in ("", "archive", "exports", "logs", "cache", "words"):
             (folder / part).mkdir(parents=True, exist_ok=True)

@@ -10,15 +10,14 @@ from django.templatetags.static import static
 from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
-from crawlmgr import environment, logs
-from crawlmgr.installation import files
-from crawlmgr.web.window import share_memory
+from crawlmgr import environment, installation, logs
+from crawlmgr.web.http.fetch_pool import share_memory
 
 # called before a library starts threads: the first thread fixes the number of malloc arenas
 share_memory()
 
-BASE_DIR = files.BASE
-DATA_DIR = environment.data_folder(files.default_data())
+BASE_DIR = installation.BASE
+DATA_DIR = environment.data_folder(installation.default_data())
 ARCHIVE_DIR = DATA_DIR / "archive"
 # s3://bucket/folder to which completed WARC files are moved; "" to keep them in ARCHIVE_DIR
 ARCHIVE_STORE = environment.store("CRAWLMGR_ARCHIVE_STORE")
@@ -252,7 +251,7 @@ WSGI_APPLICATION = "crawlmgr.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [files.TEMPLATES],
+        "DIRS": [installation.TEMPLATES],
         "OPTIONS": {
             "loaders": [
                 (
@@ -332,7 +331,7 @@ USE_I18N = True
 USE_TZ = True
 
 STATIC_URL = "static/"
-STATICFILES_DIRS = [files.STATIC]
+STATICFILES_DIRS = [installation.STATIC]
 STATIC_ROOT = DATA_DIR / "static"
 MAX_UPLOAD_BYTES = 125_000_000  # maximum size of a request's body, including uploaded files
 CSRF_FAILURE_VIEW = "crawlmgr.admin.errors.forged"

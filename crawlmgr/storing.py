@@ -25,8 +25,8 @@ from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.frontier.in_flight_pool import InFlightPool, Landed
 from crawlmgr.models import Host, Run, Url, UrlState, WarcFile
 from crawlmgr.runs import runs
-from crawlmgr.web.exchange import Failure, FetchResponse
-from crawlmgr.web.robots_meta import directives
+from crawlmgr.web.http.exchange import Failure, FetchResponse
+from crawlmgr.web.robots import directives
 from crawlmgr.web.url import host_key, url_hash
 from crawlmgr.web.warc import RecordPointer
 

@@ -15,9 +15,9 @@ from crawlmgr.engine import Stored
 from crawlmgr.frontier import frontier, hosts
 from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Run, Url, UrlState
-from crawlmgr.web.bounds import READ_IN_PART, exceeds
-from crawlmgr.web.exchange import FetchRequest, FetchResponse
-from crawlmgr.web.html import page_title
+from crawlmgr.web.http.exchange import FetchRequest, FetchResponse
+from crawlmgr.web.pages.html import page_title
+from crawlmgr.web.pages.tree import READ_IN_PART, exceeds
 from crawlmgr.web.url import host_key
 from deepweb import harvests, reads
 from deepweb.answers import storing

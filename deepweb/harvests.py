@@ -16,7 +16,7 @@ from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import ACTIVE, Run, Timing, events
 from crawlmgr.runs import runs
 from crawlmgr.schedule import due, recurring, timings
-from crawlmgr.web.document.forms import Submission
+from crawlmgr.web.pages.forms import Submission
 from deepweb.answers.page import needs_session
 from deepweb.answers.retrieved import Term
 from deepweb.choice.next_query import Ask, NextQuery

@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from lxml.html import HtmlElement
 
-from crawlmgr.web.document.forms import BUTTONS, Submission
-from crawlmgr.web.pagination import find_pages
-from crawlmgr.web.pagination_words import page_direction, page_number
+from crawlmgr.web.next_page.pagination import find_pages
+from crawlmgr.web.next_page.pagination_words import page_direction, page_number
+from crawlmgr.web.pages.forms import BUTTONS, Submission
 from deepweb.forms.field_roles import FieldRole
 from deepweb.search_forms import Form, FormField, forms_of_tree
 from deepweb.submission import fill

@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl, urljoin, urlsplit, urlunsplit
 
 from lxml.html import HtmlElement
 
-from crawlmgr.web.bounds import MAX_CHARS, READ_TAGS, bounded_markup
-from crawlmgr.web.document.forms import (
+from crawlmgr.web.encoding import decode
+from crawlmgr.web.pages.forms import (
     BUTTONS,
     CONTROLS,
     MAX_OPTIONS,
@@ -26,8 +26,7 @@ from crawlmgr.web.document.forms import (
     owned,
     target,
 )
-from crawlmgr.web.document.tree import parse
-from crawlmgr.web.encoding import decode
+from crawlmgr.web.pages.tree import MAX_CHARS, READ_TAGS, bounded_markup, parse
 from deepweb.forms.field_roles import FieldRole, concepts_in, role_of
 from deepweb.forms.surroundings import around_of, headings_above, squeezed, visible_text
 

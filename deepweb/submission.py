@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crawlmgr.web.document.forms import Submission, default_button, entries, submission
+from crawlmgr.web.pages.forms import Submission, default_button, entries, submission
 from deepweb.forms.classifier import Verdict
 from deepweb.forms.field_roles import FieldRole
 from deepweb.forms.types import FormType

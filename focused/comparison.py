@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from crawlmgr.text.duplicates import NEAR, distance
+from crawlmgr.text.similarity import NEAR, distance
 from crawlmgr.web.url import UrlError, canonical
 from focused.archive import Archive
 from focused.evaluate import (

@@ -17,8 +17,8 @@ from crawlmgr.engine import Stored
 from crawlmgr.frontier import frontier, hosts
 from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Host, Page, Run, RunState, Url, UrlState
-from crawlmgr.web.bounds import READ_IN_PART
-from crawlmgr.web.exchange import FetchRequest, FetchResponse
+from crawlmgr.web.http.exchange import FetchRequest, FetchResponse
+from crawlmgr.web.pages.tree import READ_IN_PART
 from crawlmgr.web.url import host_key, url_hash
 from focused.graph import MemoryGraph
 from focused.models import TopicPage, TopicRun

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
-from crawlmgr.text.keywords import keywords, merge
-from crawlmgr.text.tokens import HAN
+from crawlmgr.text.tokens import HAN, keywords, merge
 from focused.pages import Page
 
 LEXICON_WORDS = 100

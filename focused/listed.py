@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from urllib.parse import unquote, urlsplit
 
-from crawlmgr.text.duplicates import simhash
+from crawlmgr.text.similarity import simhash
 from focused.graph import State
 from focused.loop import Walk
 from focused.pages import Content, Link, Page

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from crawlmgr.text.duplicates import SimHashIndex
+from crawlmgr.text.similarity import SimHashIndex
 from focused.graph import Node, State, UrlGraph
 from focused.pages import Content, Page
 from focused.strategies.base import Strategy

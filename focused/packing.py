@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from crawlmgr.text.tfidf import DocumentFrequencies, heaviest, mean_vector
+from crawlmgr.text.similarity import DocumentFrequencies, heaviest, mean_vector
 from crawlmgr.web.encoding import decode
-from crawlmgr.web.html import scan
+from crawlmgr.web.pages.html import scan
 from crawlmgr.web.url import absolute
 from crawlmgr.web.warc import append_records
 from focused.archive import Archive

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 
 from resiliparse.extract.html2text import extract_plain_text
 
-from crawlmgr.text.duplicates import simhash
+from crawlmgr.text.similarity import simhash
 from crawlmgr.text.tokens import Tokenizer
-from crawlmgr.web.bounds import READ_TAGS, bounded_markup, exceeds
 from crawlmgr.web.encoding import decode
-from crawlmgr.web.html import Link as PageLink
-from crawlmgr.web.html import PageScan, scan
+from crawlmgr.web.pages.html import Link as PageLink
+from crawlmgr.web.pages.html import PageScan, scan
+from crawlmgr.web.pages.tree import READ_TAGS, bounded_markup, exceeds
 from crawlmgr.web.url import UrlError, canonical
 from focused.pages import Content, LazyList, LazyWords, Link
 

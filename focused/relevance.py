@@ -13,8 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
-from crawlmgr.text.similarity import cosine, norm
-from crawlmgr.text.tfidf import DocumentFrequencies, Idf, heaviest, mean_vector
+from crawlmgr.text.similarity import DocumentFrequencies, Idf, cosine, heaviest, mean_vector, norm
 from crawlmgr.text.tokens import Tokenizer
 from focused.ontology import Ontology, OntologySimilarity
 from focused.pages import LazyList

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from crawlmgr.web.document.tree import parse
+from crawlmgr.web.pages.tree import parse
 from forums.anatomy import value_text
 from forums.reading import BoardRecord, PageKind, PageReading, PostRecord, ThreadRecord, read_page
 from forums.reading.page import UNCORRECTED

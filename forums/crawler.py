@@ -12,8 +12,8 @@ from crawlmgr.engine import Stored
 from crawlmgr.frontier import fetching, hosts
 from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Page, Run, RunState, Url, UrlState
-from crawlmgr.web.exchange import FetchRequest, FetchResponse
-from crawlmgr.web.robots_meta import PageDirectives, directives
+from crawlmgr.web.http.exchange import FetchRequest, FetchResponse
+from crawlmgr.web.robots import PageDirectives, directives
 from crawlmgr.web.url import host_key, url_hash
 from forums.discovery import Explorer, FetchedPage, LayoutChange, SiteModel, recheck
 from forums.discovery.pagers import followed, without_nofollow

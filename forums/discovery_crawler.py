@@ -14,8 +14,8 @@ from crawlmgr.engine import Stored
 from crawlmgr.frontier import hosts
 from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Page, Run, Url
-from crawlmgr.web.exchange import FetchRequest, FetchResponse
-from crawlmgr.web.html import page_title
+from crawlmgr.web.http.exchange import FetchRequest, FetchResponse
+from crawlmgr.web.pages.html import page_title
 from crawlmgr.web.url import host_key, url_hash
 from forums.discovery import Explorer, ExplorerSettings, FetchedPage
 from forums.login import leaves, origins

@@ -11,9 +11,9 @@ from urllib.parse import unquote, urlsplit
 
 from lxml.html import HtmlElement
 
-from crawlmgr.web.document import forms
-from crawlmgr.web.document.tree import parse
-from crawlmgr.web.html import links
+from crawlmgr.web.pages import forms
+from crawlmgr.web.pages.html import links
+from crawlmgr.web.pages.tree import parse
 from crawlmgr.web.url import UrlError, absolute, host_key
 
 _OUT = re.compile(r"(?:user|users|auth|account|member)?[-_]?(?:log|sign)[-_]?(?:out|off)", re.I)

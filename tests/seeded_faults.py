@@ -41,7 +41,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             *("tests/focused/test_crawl.py", "tests/test_cursors.py"),
         ),
     ),
-    "guard": (("crawlmgr/web/guard.py",), ("tests/crawlmgr/web",)),
+    "guard": (("crawlmgr/web/http/guard.py",), ("tests/crawlmgr/web",)),
     "incremental": (
         ("forums/incremental.py",),
         (

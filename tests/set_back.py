@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from crawlmgr import clock
 from crawlmgr.management.program import main
-from crawlmgr.web import fetch
+from crawlmgr.web.http import fetch
 
 
 class Earlier(datetime):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from crawlmgr.installation import extras
+from crawlmgr import installation
 from tests import packaged
 from tests.serving import QUICK, ROOT, Serve
 
@@ -27,9 +27,9 @@ ACCOUNTS = ("useradd", "chown")
 
 
 LACKING = (
-    "from crawlmgr.installation import extras, files;"
-    " print([*filter(extras.missing, extras.EXTRAS),"
-    " *(one for one in (files.TEMPLATES, files.STATIC, files.GUIDE) if not any(one.iterdir()))])"
+    "from crawlmgr import installation as own;"
+    " print([*filter(own.missing, own.EXTRAS),"
+    " *(one for one in (own.TEMPLATES, own.STATIC, own.GUIDE) if not any(one.iterdir()))])"
 )
 
 
@@ -159,7 +159,7 @@ def test_the_image_says_what_its_readers_rely_on() -> None:
     everything = set().union(
         *(settings_of(stage).get("EXTRAS", "").split(",") for stage in stages())
     )
-    assert everything - {""} == set(extras.EXTRAS)
+    assert everything - {""} == set(installation.EXTRAS)
     pinned = (ROOT / "tests/requirements.lock").read_text(encoding="utf-8")
     (uv,) = re.findall(r"\buv==\S+", " ".join(step.text for step in steps()))
     assert f"\n{uv} " in pinned

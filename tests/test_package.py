@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlmgr import __version__
-from crawlmgr.installation import extras
+from crawlmgr import __version__, installation
 from tests import packaged
 from tests.serving import QUICK, ROOT, Serve
 from tests.test_requirements import PACKAGES
@@ -93,7 +92,7 @@ def test_the_environment_holds_nothing_else_of_ours_and_is_small(installed: Inst
     (site,) = (installed.root / "lib").glob("python*/site-packages")
     record = (site / OWN[-1] / "RECORD").read_text(encoding="utf-8").splitlines()
     assert {line.partition("/")[0] for line in record} == {*OWN, ".."}  # "..": bin/crawlmgr
-    for extra in extras.EXTRAS.values():
+    for extra in installation.EXTRAS.values():
         for module in extra.modules:
             assert not (site / module).exists()
     assert packaged.disk_bytes(installed.root) <= LARGEST_BYTES
@@ -111,7 +110,7 @@ def test_a_missing_extra_is_one_line(
     installed: Installed, variable: str, value: str, extra: str
 ) -> None:
     status, _out, line = installed.run("node", "list", **{variable: value})
-    assert status == 1 and line == f"{variable}: {extras.advice(extra)}."
+    assert status == 1 and line == f"{variable}: {installation.advice(extra)}."
 
 
 def test_commands_say_what_they_are(installed: Installed) -> None:
@@ -146,7 +145,7 @@ def test_the_desk_answers_from_an_empty_folder_and_the_demonstration_runs(
                 assert words in page.read().decode()
         words = "export runs --format parquet --out runs.parquet"
         status, _out, line = installed.run(*words.split())
-        assert status == 1 and line == f"CommandError: {extras.advice('parquet')}."
+        assert status == 1 and line == f"CommandError: {installation.advice('parquet')}."
         assert not (installed.here / "runs.parquet").exists()
         told = installed.python("-c", GUIDE)
         assert told.stdout.split() == ["True", "True"], told.stderr

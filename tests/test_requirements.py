@@ -17,13 +17,13 @@ import pytest
 from packaging.markers import Marker
 from packaging.requirements import Requirement
 
-from crawlmgr.installation import extras
+from crawlmgr import installation
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("crawlmgr", "forums", "focused", "deepweb")
 LOADED_BY_NAME = {  # packages without an import, and what loads them
     "whitenoise": "MIDDLEWARE of crawlmgr/settings.py",
-    "dateparser": "crawlmgr/text/dates_locales.py, which reads its data files",
+    "dateparser": "crawlmgr/text/dates_words.py, which reads its data files",
     "psycopg": "Django, for PostgreSQL",
     "psycopg-pool": "psycopg, for its pool",
 }
@@ -134,7 +134,7 @@ def test_the_extras_of_the_package_install_the_modules_that_are_looked_for() -> 
     }
     assert installed == {
         extra: set().union(*(distributions()[module] for module in one.modules))
-        for extra, one in extras.EXTRAS.items()
+        for extra, one in installation.EXTRAS.items()
     }
 
 

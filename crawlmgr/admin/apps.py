@@ -10,7 +10,7 @@ from django.db.models.signals import post_migrate
 from django.utils.module_loading import autodiscover_modules
 
 PAGES = (
-    *(f"crawlmgr.admin.{name}" for name in ("dashboard", "palette", "tiles", "help", "list_views")),
+    *(f"crawlmgr.admin.{name}" for name in ("dashboard", "palette", "help", "table_page")),
     *(f"crawlmgr.access.{name}" for name in ("desk", "sessions")),
     *(f"crawlmgr.exports.{name}" for name in ("desk", "downloads")),
     *(f"crawlmgr.workers.{name}" for name in ("desk", "queue_desk")),

@@ -1,9 +1,12 @@
-"""The home page of the web interface, and the numbers of its status bar."""
+"""The home page of the web interface: an overall status, and numbers for the last day with a small
+chart each; and the numbers of the status bar."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -11,16 +14,114 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from crawlmgr.admin import charts, tiles, tour, words
+from crawlmgr.admin import charts, site, words
 from crawlmgr.admin.site import desk_site
+from crawlmgr.admin.tags import number, share
 from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import OPEN_PRIVATE, admin_view, back, page, post_view
+from crawlmgr.database import caches
 from crawlmgr.frontier import host_reads
 from crawlmgr.runs import run_reads
 from crawlmgr.schedule import crawl_pause
 from crawlmgr.upkeep import demonstration
 from crawlmgr.workers import queue
 from crawlmgr.workers import status as status_reads
+
+DAY = timedelta(hours=24)
+TREND_DAYS = 14
+HOURS = 48
+# for how long numbers are cached, because every open browser refreshes the page every few seconds
+KEPT_SECONDS = 5.0
+WIDTH, HEIGHT, GAP = 72.0, 22.0, 1.0  # size of a trend chart and gap between its bars, in pixels
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One number: its name with its period, its value as text, and the page with details. `look` is
+    "warn" if it needs attention. `trend` are values of the same number for equal periods, oldest
+    first; the last period is not over.
+    """
+
+    name: str
+    value: str
+    url: str = ""
+    note: str = ""
+    look: str = ""
+    trend: Sequence[float] = ()
+
+    @property
+    def bars(self) -> list[tuple[str, str, str, str]]:
+        """(x, y, width, height) of each bar of the trend, as text in pixels; empty if there is no
+        trend or all values are 0."""
+        top = max(self.trend, default=0.0)
+        if top <= 0:
+            return []
+        wide = WIDTH / len(self.trend)
+        high = [max(1.0, value / top * HEIGHT) if value > 0 else 0.0 for value in self.trend]
+        lines = [
+            (place * wide, HEIGHT - value, wide - GAP, value) for place, value in enumerate(high)
+        ]
+        return [
+            (f"{x:.1f}", f"{y:.1f}", f"{width:.1f}", f"{height:.1f}")
+            for x, y, width, height in lines
+        ]
+
+
+Maker = Callable[[HttpRequest, datetime], Sequence[Tile]]
+"""Function that returns the tiles of one crawler; none if it has no data yet or the user may not
+see it."""
+
+
+def remembered(name: str, make: Callable[[], T]) -> T:
+    """Returns the result of `make`, cached under `name` for KEPT_SECONDS."""
+    return caches.remembered(f"tile-{name}", KEPT_SECONDS, make)
+
+
+def last_hours(now: datetime) -> list[host_reads.Hour]:
+    """Returns the requests to all hosts in each of the last HOURS hours, including hours without
+    any."""
+    return remembered("hours", lambda: host_reads.filled(host_reads.hourly(now, HOURS), now, HOURS))
+
+
+def head(request: HttpRequest, now: datetime, alarms: int) -> dict[str, Any]:
+    """Returns the template values for the status sentence and the tiles; `alarms` is the number of
+    problems that the page lists. {} if there are no tiles."""
+    tiles = [tile for _order, make in desk_site.tiles for tile in make(request, now)]
+    if not tiles:
+        return {}
+    wanted = alarms + sum(tile.look != "" for tile in tiles)
+    text = (
+        ngettext("%(count)s problem needs attention.", "%(count)s problems need attention.", wanted)
+        % {"count": wanted}
+        if wanted
+        else _("No problems.")
+    )
+    return {
+        "well": wanted == 0,
+        "text": text,
+        "tiles": tiles,
+        "width": f"{WIDTH:.0f}",
+        "height": f"{HEIGHT:.0f}",
+    }
+
+
+def _requests(request: HttpRequest, now: datetime) -> Sequence[Tile]:
+    """Returns a tile with the requests of the last 24 hours over all hosts, hour by hour; () if
+    there were none or the user may not see them."""
+    if not request.user.has_perm("crawlmgr.view_run"):
+        return ()
+    hours = last_hours(now)[-24:]
+    asked, errors = sum(hour.requests for hour in hours), sum(hour.errors for hour in hours)
+    if not asked:
+        return ()
+    note = _("%(share)s failed") % {"share": share(errors / asked)} if errors else _("none failed")
+    trend = [float(hour.requests) for hour in hours]
+    return (Tile(_("Requests in 24 h"), number(asked), reverse("admin:hosts"), note, "", trend),)
+
+
+desk_site.add_tile(90, _requests)
+
 
 RUNS_SHOWN = 8
 MIN_ENDED = 4  # as many ended runs as active ones are listed, but at least this number
@@ -44,7 +145,7 @@ def home(request: HttpRequest) -> HttpResponse:
         found for _order, panel in desk_site.panels if (found := panel(request, now)) is not None
     ]
     wanted = len(context["alarms"]) + sum(found.get("alarms", 0) for found in context["panels"])
-    context["head"] = tiles.head(request, now, wanted)
+    context["head"] = head(request, now, wanted)
     if not context["active"] and not context["ended"] or demonstration.is_requested():
         context |= _beginnings(request, active=bool(active))
     context["may_see"] = request.user.has_perm("crawlmgr.view_run")
@@ -69,11 +170,11 @@ def _beginnings(request: HttpRequest, *, active: bool) -> dict[str, Any]:
         for _order, one in desk_site.beginnings
         if request.user.has_perm(one.permission)
     ]
-    known = tour.steps(request) if demonstration.is_requested() else {}
+    known = site.tour_steps(request) if demonstration.is_requested() else {}
     return {
         "kinds": kinds,
         "tour_steps": [
-            (number, step, tour.address(known, number)) for number, step in known.items()
+            (number, step, site.tour_address(known, number)) for number, step in known.items()
         ],
         "tour_ahead": len(desk_site.tour) - len(known),
         "demonstration": demonstration.is_requested(),
@@ -115,7 +216,7 @@ def end_demonstration(request: HttpRequest) -> HttpResponse:
 
 def requests_chart(now: datetime) -> charts.Chart:
     """Returns the chart of the requests per hour to all hosts in the last 48 hours."""
-    rows = tiles.last_hours(now)
+    rows = last_hours(now)
     hours = [row.hour for row in rows]
     series = [
         charts.Series(

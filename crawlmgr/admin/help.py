@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import admin_view, page
-from crawlmgr.installation.files import GUIDE
+from crawlmgr.installation import GUIDE
 
 INDEX = "index"
 # page of the guide that explains an item of the navigation tree, by the first part of the item's

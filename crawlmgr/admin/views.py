@@ -15,7 +15,7 @@ from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin import errors, tour
+from crawlmgr.admin import errors, site
 from crawlmgr.admin.site import desk_site
 from crawlmgr.runs import runs
 
@@ -90,7 +90,7 @@ def page(
         return render(request, live, context)
     request.desk_item = item  # type: ignore[attr-defined]  # read by `tree.current`
     frame = admin.site.each_context(request)
-    shown = {**frame, "title": title, "trail": trail, "tour": tour.bar(request), **context}
+    shown = {**frame, "title": title, "trail": trail, "tour": site.tour_bar(request), **context}
     return TemplateResponse(request, template, shown, status=status)
 
 

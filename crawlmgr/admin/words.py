@@ -9,7 +9,7 @@ from django.utils.dates import WEEKDAYS_ABBR
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from crawlmgr.installation import extras
+from crawlmgr import installation
 from crawlmgr.models import Event, UrlState
 from crawlmgr.runs.reason_words import SAID as SAID
 from crawlmgr.runs.reason_words import say as say
@@ -52,7 +52,7 @@ OF_KIND: dict[str, dict[str, str]] = {
 
 def to_install(extra: str) -> str:
     """Returns the text that tells how to install the libraries of a feature."""
-    return _("not installed here: %(command)s") % {"command": extras.command(extra)}
+    return _("not installed here: %(command)s") % {"command": installation.command(extra)}
 
 
 def ended(kind: str, code: str) -> str:

@@ -18,8 +18,8 @@ import requests
 from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError, ProtocolError
 from urllib3.util import connection
 
-from crawlmgr.installation import extras
-from crawlmgr.web.guard import AddressRefused, check_address
+from crawlmgr import installation
+from crawlmgr.web.http.guard import AddressRefused, check_address
 
 CONNECT_SECONDS, ANSWER_SECONDS = 10.0, 20.0
 CHATS = frozenset(
@@ -284,9 +284,9 @@ def send_chat(
 @cache
 def _apprise() -> Any:
     try:
-        with extras.needed("chat"):
+        with installation.needed("chat"):
             import apprise  # imported on first use: it takes 30 MB
-    except extras.Missing as error:
+    except installation.Missing as error:
         raise ValueError(str(error)) from error
     return apprise.Apprise
 

@@ -14,13 +14,13 @@ from django.urls import reverse
 from django.utils.translation import get_language, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
 
+from crawlmgr import installation
 from crawlmgr.admin import words
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import admin_view, back, opens_nothing, page, post_view
 from crawlmgr.alarms import alarms, channels
 from crawlmgr.alarms.causes import RULES
-from crawlmgr.installation import extras
 from crawlmgr.models import Alarm, AlarmChannel, AlarmMessage, ChannelKind
 
 MANAGES = "auth.change_user"
@@ -105,7 +105,7 @@ class ChannelForm(forms.Form):
             self.fields["url"].help_text = _(
                 "An Apprise URL, such as slack://…, tgram://…, ntfy://…, dingtalk://…"
             )
-            if extras.missing("chat"):
+            if installation.missing("chat"):
                 self.fields["url"].help_text += f" ({words.to_install('chat')})"
         for name, field in self.fields.items():
             if name not in ("rules", "allow_private"):

@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import charts, narrowing, tables, tags, words
+from crawlmgr.admin import charts, tables, tags, words
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Choice, Column, Rows, Table, by, falling
@@ -136,7 +136,7 @@ TABLE = Table(
         ),
     ),
     "created",
-    narrowing.words_in("name"),
+    tables.words_in("name"),
     (Choice("show", gettext_lazy("State"), _states, _in_state),),
     span="created",
 )

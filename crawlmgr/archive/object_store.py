@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from django.conf import settings
 
-from crawlmgr.installation import extras
+from crawlmgr import installation
 
 SCHEME = "s3://"
 TRIES = 4
@@ -127,11 +127,11 @@ def _ask(call: Callable[[Any], Answer]) -> Answer | None:
     exist. If the response was truncated, the call is repeated. Raises Unreachable if the object
     store cannot be reached."""
     try:
-        with extras.needed("s3"):
+        with installation.needed("s3"):
             # an extra, which may be missing
             from boto3.exceptions import Boto3Error
             from botocore.exceptions import BotoCoreError, ClientError
-    except extras.Missing as error:
+    except installation.Missing as error:
         raise Unreachable(str(error)) from error
 
     trouble = ""

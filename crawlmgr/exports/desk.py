@@ -19,8 +19,8 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from crawlmgr.admin import narrowing, table_actions, tables, tags, words
-from crawlmgr.admin.selects import NamedField
+from crawlmgr.admin import tables, tags, words
+from crawlmgr.admin.forms import NamedField
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Action, Choice, Column, Table, by
@@ -169,7 +169,7 @@ TABLE = Table(
         ),
     ),
     "created",
-    narrowing.words_in("name"),
+    tables.words_in("name"),
     (Choice("table", gettext_lazy("Table"), _kinds, lambda rows, code: rows.filter(table=code)),),
     (
         Action("write", gettext_lazy("Export now"), "edit_document", "crawlmgr.change_export"),
@@ -187,10 +187,10 @@ def do(request: HttpRequest) -> HttpResponse:
     def success_text(count: int) -> str:
         return ngettext("Applied to %(count)s export.", "Applied to %(count)s exports.", count)
 
-    verbs: dict[str, table_actions.Verb] = {
+    verbs: dict[str, tables.Verb] = {
         "write": lambda _, one, now: saved_exports.start(one, now=now, user=request.user)
     }
-    return table_actions.carry_out(
+    return tables.carry_out(
         request, TABLE, Export.objects.all(), verbs, reverse("admin:exports"), success_text
     )
 

@@ -22,7 +22,7 @@ from django.utils.module_loading import import_string
 from crawlmgr.archive import archive
 from crawlmgr.exports import formats, writers
 from crawlmgr.models import Page, Run
-from crawlmgr.web.html import scan
+from crawlmgr.web.pages.html import scan
 
 CHUNK = 2000
 FORMATS = writers.FORMATS

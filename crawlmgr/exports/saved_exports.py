@@ -20,9 +20,9 @@ from typing import IO, Any
 from django.conf import settings
 from django.db import transaction
 
+from crawlmgr import installation
 from crawlmgr.archive import archive
 from crawlmgr.exports import exports, formats, writers
-from crawlmgr.installation import extras
 from crawlmgr.models import ACTIVE, Every, Export, ExportFile, Run, RunState, Timing, events
 from crawlmgr.runs import runs
 from crawlmgr.schedule import due as missed
@@ -46,7 +46,7 @@ def check(export: Export) -> None:
     if export.format not in FORMATS:
         raise ValueError(f"there is no format {export.format!r}; there are {', '.join(FORMATS)}")
     if extra := writers.lacking(export.format):
-        raise ValueError(extras.advice(extra))
+        raise ValueError(installation.advice(extra))
     if export.format == WARC and (export.table != "pages" or export.run is None):
         raise ValueError("WARC holds the pages of one run: choose the table pages and name the run")
     if export.every_hours not in Every.values:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from crawlmgr.exports.formats import TEXTS, Kinds, plain
-from crawlmgr.installation.extras import missing, needed
+from crawlmgr.installation import missing, needed
 
 BATCH = 5000  # number of rows in a row group of Parquet
 LARGEST = 2**63 - 1  # largest integer in SQLite and Parquet

@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import charts, narrowing, tables, tags, words
+from crawlmgr.admin import charts, tables, tags, words
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Choice, Column, Table, by, falling
@@ -160,7 +160,7 @@ TABLE = Table(
         ),
     ),
     "host",
-    narrowing.words_in("key"),
+    tables.words_in("key"),
     (Choice("show", gettext_lazy("State"), _states, _narrowed),),
 )
 

@@ -21,7 +21,7 @@ from crawlmgr.database import sql
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Host
 from crawlmgr.web import robots
-from crawlmgr.web.exchange import (
+from crawlmgr.web.http.exchange import (
     EMPTY,
     Failure,
     FetchRequest,
@@ -29,9 +29,9 @@ from crawlmgr.web.exchange import (
     FetchSettings,
     HopRefused,
 )
-from crawlmgr.web.fetch import Fetcher
+from crawlmgr.web.http.fetch import Fetcher
+from crawlmgr.web.http.fetch_pool import MemoryLimit
 from crawlmgr.web.url import host_key
-from crawlmgr.web.window import MemoryLimit
 
 log = logging.getLogger("crawlmgr.fetch")
 PRODUCT = "crawlmgr"

@@ -18,7 +18,7 @@ from django.db.models import Max, Q
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.database import sql
 from crawlmgr.models import Host, RunHost, events
-from crawlmgr.web.exchange import FetchResponse
+from crawlmgr.web.http.exchange import FetchResponse
 from crawlmgr.web.politeness import LONGEST_PAUSE, HostState, PacePolicy, after, pace, wished
 
 _INSTALLED = Path(__file__).stat().st_mtime

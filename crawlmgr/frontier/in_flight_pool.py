@@ -20,11 +20,11 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.frontier import hosts
 from crawlmgr.frontier.fetching import AGAIN, LONGEST_HOP_WAIT_SECONDS, WebSession, log_answer
 from crawlmgr.models import Url
-from crawlmgr.web.exchange import Failure, FetchRequest, FetchResponse, HopRefused
+from crawlmgr.web.http.exchange import Failure, FetchRequest, FetchResponse, HopRefused
+from crawlmgr.web.http.fetch_pool import JobPool, MemoryLimit
+from crawlmgr.web.politeness import TimeShares
 from crawlmgr.web.robots import robots_url
-from crawlmgr.web.time_shares import TimeShares
 from crawlmgr.web.url import host_key
-from crawlmgr.web.window import JobPool, MemoryLimit
 
 MEMORY_BYTES = 32_000_000
 """Memory budget of a run in bytes, for response bodies that are arriving or wait to be processed.

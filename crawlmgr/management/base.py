@@ -1,5 +1,6 @@
 """Base classes and functions for commands with subcommands: results go to standard output as one
-JSON document or a short table, messages for people to standard error."""
+JSON document or a short table, messages for people to standard error.
+Also their common arguments, and modules of `tests` that only a checkout has."""
 
 from __future__ import annotations
 
@@ -9,15 +10,28 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from types import ModuleType
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error as DatabaseProblem
 from django.db import connection
 
+from crawlmgr import installation
 from crawlmgr.database import errors
-from crawlmgr.management import checkout
+
+
+def load_from_checkout(dotted: str) -> ModuleType:
+    """Imports a module of `tests`. Raises CommandError in an installed program."""
+    if not (installation.BASE / "tests" / "benches").is_dir():
+        raise CommandError(
+            "This needs a checkout of the project: benches and training are not installed."
+        )
+    if str(installation.BASE) not in sys.path:  # the program was started by its entry point
+        sys.path.insert(0, str(installation.BASE))
+    return importlib.import_module(dotted)
+
 
 PARTLY = 3
 """Exit status of a command that is done in part: something that was seen could not be taken."""
@@ -154,7 +168,7 @@ class Imported(Subcommand):
     def load(self) -> Any:
         """Imports the module."""
         if self.module.startswith("tests."):
-            return checkout.load(self.module)
+            return load_from_checkout(self.module)
         return importlib.import_module(self.module)
 
     def add_arguments(self, parser: Any) -> None:
@@ -236,3 +250,70 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> Any:
         self.exit(2, f"{self.prog}: {message}\n")
+
+
+def moment(text: str) -> datetime:
+    """Parses a time in ISO 8601; a time without a zone is in UTC. Raises ValueError for any other
+    text."""
+    value = datetime.fromisoformat(text)
+    return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def key(text: str) -> int:
+    """Parses the database key of a site or a run. Raises ValueError if it is not a number in [0,
+    2**63)."""
+    value = int(text)
+    if not 0 <= value < 2**63:
+        raise ValueError(text)
+    return value
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Parses a comma-separated list of names."""
+    return tuple(filter(None, (name.strip() for name in text.split(","))))
+
+
+def add_web_arguments(parser: Any) -> None:
+    """Adds the options that every command that crawls has (see `foreground.web_settings`)."""
+    parser.add_argument(
+        "--allow-private",
+        action="store_true",
+        help=(
+            "allow the hosts and ports of the given addresses to be on loopback or private networks"
+        ),
+    )
+    parser.add_argument(
+        "--private-host",
+        action="append",
+        default=[],
+        metavar="HOST:PORT",
+        help=(
+            "also allow this private address (may be repeated): host, host:port, address or network"
+        ),
+    )
+    parser.add_argument(
+        "--delay",
+        type=float,
+        metavar="SECONDS",
+        help="seconds between two requests to one host (default 1)",
+    )
+    parser.add_argument(
+        "--connections", type=int, metavar="N", help="simultaneous requests to one host (default 1)"
+    )
+    parser.add_argument(
+        "--in-flight",
+        type=int,
+        metavar="N",
+        help="simultaneous requests over all hosts of a run (default 32)",
+    )
+    parser.add_argument(
+        "--pages-per-host",
+        type=int,
+        metavar="N",
+        help="most pages that the run fetches from one host (0: no limit)",
+    )
+    parser.add_argument(
+        "--by-nodes",
+        action="store_true",
+        help="have worker nodes do the work, and wait until they have finished",
+    )

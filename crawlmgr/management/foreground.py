@@ -22,7 +22,7 @@ from crawlmgr.management.base import PARTLY, Missing, Stopped, say
 from crawlmgr.models import Run, RunState
 from crawlmgr.runs import runs, slices
 from crawlmgr.runs.runs import DISK_LOW
-from crawlmgr.web.guard import check_entries
+from crawlmgr.web.http.guard import check_entries
 from crawlmgr.web.url import UrlError, canonical, host_key
 from crawlmgr.workers import nodes, queue
 

@@ -10,7 +10,7 @@ import sys
 from django.apps import apps
 from django.core.management import execute_from_command_line
 
-from crawlmgr.installation import extras
+from crawlmgr import installation
 
 log = logging.getLogger("crawlmgr.commands")
 
@@ -23,7 +23,7 @@ def main() -> None:
     try:
         execute_from_command_line(sys.argv)
         sys.stdout.flush()
-    except extras.Missing as error:
+    except installation.Missing as error:
         sys.exit(f"CommandError: {error}.")
     except BrokenPipeError:
         # the reader, such as `… | head`, has closed the pipe; what is left in the buffer is

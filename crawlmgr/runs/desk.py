@@ -16,7 +16,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from crawlmgr.admin import charts, narrowing, table_actions, tables, tags, words
+from crawlmgr.admin import charts, tables, tags, words
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Action, Choice, Column, Table, falling
@@ -161,7 +161,7 @@ TABLE = Table(
         Column("ended", gettext_lazy("End reason"), _why, _end, look="ended"),
     ),
     "id",
-    narrowing.words_in("label"),
+    tables.words_in("label"),
     (
         Choice(
             "show",
@@ -185,7 +185,7 @@ TABLE = Table(
     "runs-do",
     span="finished",
 )
-VERBS: dict[str, table_actions.Verb] = {
+VERBS: dict[str, tables.Verb] = {
     "pause": lambda _request, run, now: runs.pause(run.pk, now),
     "resume": lambda _request, run, now: runs.resume(run.pk, now),
     "stop": lambda _request, run, now: runs.stop(run.pk, now),
@@ -200,7 +200,7 @@ def do(request: HttpRequest) -> HttpResponse:
     def success_text(count: int) -> str:
         return ngettext("Applied to %(count)s run.", "Applied to %(count)s runs.", count)
 
-    return table_actions.carry_out(
+    return tables.carry_out(
         request, TABLE, Run.objects.only("pk"), VERBS, reverse("admin:runs"), success_text
     )
 

@@ -23,7 +23,7 @@ from crawlmgr.access import sealed_settings, vault
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import sql
 from crawlmgr.models import TRANSITIONS, Run, RunState, Url, UrlState, events
-from crawlmgr.web.exchange import FetchResponse
+from crawlmgr.web.http.exchange import FetchResponse
 from crawlmgr.workers import queue
 
 STATUS, TYPE, SEED = "status", "type", "seed"

@@ -20,7 +20,7 @@ from django.utils.dates import WEEKDAYS
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from crawlmgr.admin import settings_history as history
+from crawlmgr.admin import forms as history
 from crawlmgr.admin import words
 from crawlmgr.admin.palette import KINDS, Item, Kind, Verb
 from crawlmgr.admin.site import desk_site

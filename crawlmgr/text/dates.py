@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from datetime import timezone as fixed_zone
 
-from crawlmgr.text.dates_locales import by_letters
 from crawlmgr.text.dates_shapes import TimeParts, inner_parts, whole_parts
-from crawlmgr.text.dates_words import DAY, MONTH
+from crawlmgr.text.dates_words import DAY, MONTH, by_letters
 from crawlmgr.text.dates_zones import zone
 
 LONGEST_INSIDE = 300

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from crawlmgr.text.dates_codes import canonical
-from crawlmgr.text.dates_locales import WORD, words_of
-from crawlmgr.text.dates_words import DAY, MONTH, PHRASES, SHORT_UNITS, YEAR
+from crawlmgr.text.dates_words import DAY, MONTH, PHRASES, SHORT_UNITS, WORD, YEAR, words_of
 
 MINUTE, HOUR = 60, 3600
 

@@ -30,7 +30,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Sum
 
-from crawlmgr.locks import is_held
+from crawlmgr.file_access import is_held
 from crawlmgr.models import ACTIVE, BackupPlan, Run, RunState, Timing, WarcFile
 from crawlmgr.runs import runs
 from crawlmgr.schedule import due as missed

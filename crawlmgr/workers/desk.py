@@ -14,7 +14,7 @@ from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import narrowing, tables, tags, words
+from crawlmgr.admin import tables, tags, words
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Choice, Column, Table
@@ -83,7 +83,7 @@ TABLE = Table(
         ),
     ),
     "at",
-    narrowing.words_in("text"),
+    tables.words_in("text"),
     (
         Choice(
             "show",

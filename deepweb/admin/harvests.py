@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import narrowing, tables, tags, words
+from crawlmgr.admin import tables, tags, words
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Choice, Column, Table, falling
 from crawlmgr.admin.tree import address
@@ -162,7 +162,7 @@ TABLE = Table(
         ),
     ),
     "harvest",
-    narrowing.words_in("form__source__name"),
+    tables.words_in("form__source__name"),
     (
         Choice(
             "show",

@@ -13,13 +13,13 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop, ngettext
 
-from crawlmgr.admin import removals as removal_views
+from crawlmgr.admin import tables as removal_views
 from crawlmgr.admin import words
+from crawlmgr.admin.dashboard import DAY, Tile, remembered
 from crawlmgr.admin.palette import KINDS as PALETTE_KINDS
 from crawlmgr.admin.palette import Item, Kind, Verb
 from crawlmgr.admin.site import Beginning, Step, desk_site
 from crawlmgr.admin.tags import number
-from crawlmgr.admin.tiles import DAY, Tile, remembered
 from crawlmgr.admin.tree import Node, address
 from crawlmgr.models import Run
 from crawlmgr.runs import desk, run_reads
@@ -121,7 +121,7 @@ for _kind, _detail in zip(KINDS, (find_detail, harvest_detail), strict=True):
     desk.details[_kind] = _detail
 
 
-desk.details[sources.REMOVAL] = removal_views.detail
+desk.details[sources.REMOVAL] = removal_views.deletion_detail
 
 
 SOURCES_SHOWN = 8

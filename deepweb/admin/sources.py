@@ -18,8 +18,8 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from crawlmgr.admin import narrowing, table_actions, tables, tags
-from crawlmgr.admin import removals as removal_views
+from crawlmgr.admin import tables, tags
+from crawlmgr.admin import tables as removal_views
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Action, Choice, Column, Rows, Table, by, falling
 from crawlmgr.admin.tree import address
@@ -147,7 +147,7 @@ TABLE = Table(
         Column("state", gettext_lazy("State"), _state_word, _state),
     ),
     "added",
-    narrowing.words_in("name", "url"),
+    tables.words_in("name", "url"),
     (Choice("show", gettext_lazy("State"), _states, _in_state),),
     (
         Action("find", gettext_lazy("Search for forms again"), "refresh", "crawlmgr.add_run"),
@@ -162,7 +162,7 @@ def _find_forms(request: HttpRequest, source: Source, now: Any) -> None:
     sources.find([source.url], now=now, settings=source.parameters, user=request.user)
 
 
-VERBS: dict[str, table_actions.Verb] = {"find": _find_forms}
+VERBS: dict[str, tables.Verb] = {"find": _find_forms}
 
 
 @post_view("deepweb/do/", "sources-do", "deepweb.change_source")
@@ -176,9 +176,7 @@ def do(request: HttpRequest) -> HttpResponse:
         )
 
     rows = Source.objects.defer("links")
-    return table_actions.carry_out(
-        request, TABLE, rows, VERBS, reverse("admin:sources"), success_text
-    )
+    return tables.carry_out(request, TABLE, rows, VERBS, reverse("admin:sources"), success_text)
 
 
 TABLES = ("forms", "queries", "records")
@@ -383,7 +381,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
     wrong = request.method == "POST" and request.POST.get("name", "").strip() != source.name.strip()
     if request.method == "POST" and not wrong:
         now = datetime.now(UTC)
-        return removal_views.away(
+        return removal_views.delete_object(
             request,
             source.name,
             "sources",

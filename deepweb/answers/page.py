@@ -11,9 +11,9 @@ from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from crawlmgr.web.bounds import exceeds
-from crawlmgr.web.document.forms import Submission
-from crawlmgr.web.outline import outline
+from crawlmgr.web.pages.forms import Submission
+from crawlmgr.web.pages.outline import outline
+from crawlmgr.web.pages.tree import exceeds
 from crawlmgr.web.url import UrlError, parse
 from deepweb.answers.record_fields import fields_of_page, merged
 from deepweb.answers.result_list import (

@@ -10,8 +10,8 @@ from itertools import islice
 
 from lxml.html import HtmlElement
 
-from crawlmgr.web.outline import Outline
-from crawlmgr.web.records import Record
+from crawlmgr.web.pages.outline import Outline
+from crawlmgr.web.pages.records import Record
 
 MAX_VALUE = 20_000
 _INLINE = frozenset(

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 from crawlmgr.text.dates_shapes import LONGEST_WHOLE, whole_parts
-from crawlmgr.web.outline import Outline
-from crawlmgr.web.pagination_words import page_direction, page_number
-from crawlmgr.web.records import Record, records_around
+from crawlmgr.web.next_page.pagination_words import page_direction, page_number
+from crawlmgr.web.pages.outline import Outline
+from crawlmgr.web.pages.records import Record, records_around
 from crawlmgr.web.url import UrlError, canonical
 from deepweb.answers.record_fields import fields_of_rows
 

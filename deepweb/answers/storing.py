@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from crawlmgr.database import sql
 from crawlmgr.engine import Stored
 from crawlmgr.models import Run, Url, UrlState
-from crawlmgr.web.exchange import FetchResponse
+from crawlmgr.web.http.exchange import FetchResponse
 from crawlmgr.web.url import url_hash
 from deepweb import harvests
 from deepweb.answers.page import Answer, read_detail, words_bound

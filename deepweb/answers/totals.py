@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from crawlmgr.text.duplicates import NEAR, distance, simhash
+from crawlmgr.text.similarity import NEAR, distance, simhash
 from crawlmgr.text.tokens import normalise, tokenize
 
 _NUMBER = r"(\d{1,3}(?:[,.   ']\d{3})+|\d+)"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from crawlmgr.web.html import scan
+from crawlmgr.web.pages.html import scan
 from crawlmgr.web.traps import trap_reason
 from crawlmgr.web.url import UrlError, canonical, host_key, registered_domain
 from deepweb.search_forms import Form, forms_of_tree, parse_page

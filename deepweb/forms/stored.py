@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from django.db.models import F
 
-from crawlmgr.web.document.forms import Option
+from crawlmgr.web.pages.forms import Option
 from crawlmgr.web.url import registered_domain
 from deepweb.choice.terms import language_of
 from deepweb.form_roles import ASKED_ROLES, asks_for_something_else, with_roles

@@ -14,8 +14,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin import settings_history as control
-from crawlmgr.admin.settings_history import lines
+from crawlmgr.admin import forms as control
+from crawlmgr.admin.forms import lines
 from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
 from crawlmgr.models import Run
 from crawlmgr.upkeep import settings_history

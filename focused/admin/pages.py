@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import narrowing, tags, words
+from crawlmgr.admin import tables, tags, words
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Choice, Column, Rows, Table
 from crawlmgr.admin.tree import address
@@ -64,7 +64,7 @@ def _in_state(rows: Rows, code: str) -> Rows:
     return (
         rows.filter(relevant=True)
         if code == "relevant"
-        else narrowing.few(rows, duplicate_of__isnull=False)
+        else tables.few(rows, duplicate_of__isnull=False)
     )
 
 

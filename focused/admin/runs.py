@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin import removals as removal_views
+from crawlmgr.admin import tables as removal_views
 from crawlmgr.admin import words
 from crawlmgr.admin.charts import Chart
 from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
@@ -138,4 +138,4 @@ def detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
 
 
 run_views.details["topic"] = detail
-run_views.details[removals.KIND] = removal_views.detail
+run_views.details[removals.KIND] = removal_views.deletion_detail

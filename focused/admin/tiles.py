@@ -9,9 +9,9 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from crawlmgr.admin.dashboard import DAY, Tile, remembered
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tags import number, share
-from crawlmgr.admin.tiles import DAY, Tile, remembered
 from crawlmgr.runs import run_reads
 from focused import reads
 from focused.models import Topic

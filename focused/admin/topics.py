@@ -15,8 +15,8 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from crawlmgr.admin import narrowing, table_actions, tables, tags
-from crawlmgr.admin import removals as removal_views
+from crawlmgr.admin import tables, tags
+from crawlmgr.admin import tables as removal_views
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Action, Choice, Column, Rows, Table, by, falling
 from crawlmgr.admin.tree import address
@@ -182,7 +182,7 @@ TABLE = Table(
         ),
     ),
     "name",
-    narrowing.words_in("name"),
+    tables.words_in("name"),
     (
         Choice(
             "strategy",
@@ -214,7 +214,7 @@ def _set_interval(request: HttpRequest, topic: Topic, now: Any) -> None:
     dispatch.repeat(topic, seconds, now)
 
 
-VERBS: dict[str, table_actions.Verb] = {"crawl": _crawl, "interval": _set_interval}
+VERBS: dict[str, tables.Verb] = {"crawl": _crawl, "interval": _set_interval}
 
 
 @post_view("topics/do/", "topics-do", MAY)
@@ -225,7 +225,7 @@ def do(request: HttpRequest) -> HttpResponse:
     def success_text(count: int) -> str:
         return ngettext("Applied to %(count)s topic.", "Applied to %(count)s topics.", count)
 
-    return table_actions.carry_out(
+    return tables.carry_out(
         request, TABLE, Topic.objects.all(), VERBS, reverse("admin:topics"), success_text
     )
 
@@ -394,7 +394,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
     topic = find(pk)
     wrong = request.method == "POST" and request.POST.get("name", "").strip() != topic.name.strip()
     if request.method == "POST" and not wrong:
-        return removal_views.away(
+        return removal_views.delete_object(
             request,
             topic.name,
             "topics",

@@ -14,8 +14,7 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.database import upgrade
 from crawlmgr.frontier import frontier
 from crawlmgr.management import foreground
-from crawlmgr.management.arguments import add_web_arguments
-from crawlmgr.management.base import Result
+from crawlmgr.management.base import Result, add_web_arguments
 from crawlmgr.models import Run
 from focused.models import Topic, TopicRun
 from focused.options import GRAPHS, SOURCES, RunOptions

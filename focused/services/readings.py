@@ -18,8 +18,7 @@ from django.db.models import QuerySet, Sum
 from crawlmgr.jobs import Pulse
 from crawlmgr.models import Run
 from crawlmgr.runs import runs
-from crawlmgr.text.keywords import keywords, merge, stem_of
-from crawlmgr.text.tokens import wording
+from crawlmgr.text.tokens import keywords, merge, stem_of, wording
 from focused.lexicon import WORDS_A_PAGE
 from focused.models import SampleDocument, Topic
 from focused.relevance import Relevance

@@ -20,8 +20,8 @@ from crawlmgr.models import Page as StoredPage
 from crawlmgr.models import Run, RunState, Url, UrlState
 from crawlmgr.runs import runs
 from crawlmgr.text.tokens import Tokenizer, wording
-from crawlmgr.web.exchange import FetchRequest, FetchResponse
-from crawlmgr.web.html import scan
+from crawlmgr.web.http.exchange import FetchRequest, FetchResponse
+from crawlmgr.web.pages.html import scan
 from crawlmgr.web.url import canonical, host_key, url_hash
 from focused.lexicon import LEXICON_WORDS, host_pages, near_lexicon, topic_lexicon
 from focused.models import SampleDocument, Topic

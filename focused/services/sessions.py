@@ -21,7 +21,7 @@ from crawlmgr.database.sql import in_parts
 from crawlmgr.engine import Interrupted
 from crawlmgr.models import Page as StoredPage
 from crawlmgr.models import Run, Url, UrlState
-from crawlmgr.text.tfidf import Idf
+from crawlmgr.text.similarity import Idf
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.traps import Counters
 from crawlmgr.web.url import UrlError, absolute, canonical, host_key, url_hash

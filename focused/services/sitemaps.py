@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Url
 from crawlmgr.web import robots
-from crawlmgr.web.exchange import FetchResponse
+from crawlmgr.web.http.exchange import FetchResponse
 from crawlmgr.web.sitemap import parse_sitemap
 from crawlmgr.web.url import UrlError, canonical, host_key
 from focused import listed

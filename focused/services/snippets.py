@@ -10,7 +10,7 @@ from typing import NamedTuple
 from crawlmgr.archive import archive
 from crawlmgr.models import Page
 from crawlmgr.text.tokens import tokenize
-from crawlmgr.web.html import scan
+from crawlmgr.web.pages.html import scan
 from focused.models import TopicPage
 
 BEFORE, LENGTH = 60, 220

@@ -12,7 +12,7 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.frontier import fetching, hosts
 from crawlmgr.text.tokens import Tokenizer
-from crawlmgr.web.exchange import FetchRequest
+from crawlmgr.web.http.exchange import FetchRequest
 from crawlmgr.web.url import UrlError, canonical, host_key
 from focused.models import Topic
 from focused.parse import Parser

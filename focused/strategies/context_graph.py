@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crawlmgr.text.tfidf import heaviest, mean_vector
+from crawlmgr.text.similarity import heaviest, mean_vector
 from focused.graph import Node, State
 from focused.pages import Page
 from focused.parameters import gettext_noop, parameter

@@ -16,7 +16,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from crawlmgr.admin import narrowing, table_actions, tags, words
+from crawlmgr.admin import tables, tags, words
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Action, Choice, Column, Rows, Table, by, falling
 from crawlmgr.admin.tree import address
@@ -180,7 +180,7 @@ TABLE = Table(
         Column("url", gettext_lazy("Address"), lambda row: row.board.url, look="one", usual=False),
     ),
     "name",
-    narrowing.words_in("name"),
+    tables.words_in("name"),
     (SITE, Choice("show", gettext_lazy("State"), _states, _in_state)),
     (
         Action("crawl", gettext_lazy("Crawl now"), "play_arrow", "crawlmgr.add_run"),
@@ -212,15 +212,15 @@ def do(request: HttpRequest) -> HttpResponse:
         messages.warning(
             request, _("Choose an interval.") if seconds is None else _("Nothing is selected.")
         )
-        return table_actions.to_list(request, usual)
+        return tables.to_list(request, usual)
     if not request.user.has_perm(NEEDED[action]):
         raise PermissionDenied
     done = sum(
         _carry_out(request, action, site, boards, seconds) for site, boards in of_site.items()
     )
     text = ngettext("Applied to %(count)s board.", "Applied to %(count)s boards.", done)
-    table_actions.add_messages(request, done, len(ticked), text)
-    return table_actions.to_list(request, usual)
+    tables.add_messages(request, done, len(ticked), text)
+    return tables.to_list(request, usual)
 
 
 def _seconds(request: HttpRequest) -> int | None:

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin import removals as removal_views
+from crawlmgr.admin import tables as removal_views
 from crawlmgr.models import Run
 from crawlmgr.runs import desk
 from forums import reads
@@ -40,5 +40,5 @@ def discovery_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str,
 
 
 desk.details["forum"] = visit_detail
-desk.details[removals.KIND] = removal_views.detail
+desk.details[removals.KIND] = removal_views.deletion_detail
 desk.details["forum-discovery"] = discovery_detail

@@ -22,7 +22,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from crawlmgr.admin import tags
 from crawlmgr.admin.charts import COLOURS, Chart, Series, chart
-from crawlmgr.admin.selects import LongSelect
+from crawlmgr.admin.forms import LongSelect
 from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
 from crawlmgr.exports.formats import safe_cell
 from crawlmgr.models import Run

@@ -12,7 +12,7 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from crawlmgr.admin import narrowing, table_actions, tables, tags
+from crawlmgr.admin import tables, tags
 from crawlmgr.admin.tables import Action, Choice, Column, Table, by, falling
 from crawlmgr.admin.tree import address
 from crawlmgr.admin.views import post_view
@@ -132,7 +132,7 @@ TABLE = Table(
         Column("state", gettext_lazy("State"), lambda row: row.state, _state),
     ),
     "name",
-    narrowing.words_in("name", "url"),
+    tables.words_in("name", "url"),
     (
         Choice(
             "show",
@@ -152,7 +152,7 @@ TABLE = Table(
 )
 
 
-VERBS: dict[str, table_actions.Verb] = {
+VERBS: dict[str, tables.Verb] = {
     "crawl": lambda request, site, now: sites.crawl_now(
         site.pk, board_ids=None, now=now, user=request.user
     ),
@@ -170,6 +170,4 @@ def do(request: HttpRequest) -> HttpResponse:
         return ngettext("Applied to %(count)s forum.", "Applied to %(count)s forums.", count)
 
     rows = Site.objects.only("pk")
-    return table_actions.carry_out(
-        request, TABLE, rows, VERBS, reverse("admin:forums"), success_text
-    )
+    return tables.carry_out(request, TABLE, rows, VERBS, reverse("admin:forums"), success_text)

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from crawlmgr.admin import removals as removal_views
+from crawlmgr.admin import tables as removal_views
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.views import admin_view, attempt, back, number, numbers, page, post_view
 from crawlmgr.exports import downloads
@@ -255,7 +255,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
             raise PermissionDenied
         wrong = request.POST.get("name", "").strip() != site.name.strip()
         if not wrong:
-            return removal_views.away(
+            return removal_views.delete_object(
                 request,
                 site.name,
                 "forums",

@@ -12,7 +12,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import narrowing, tables, tags
+from crawlmgr.admin import tables, tags
 from crawlmgr.admin.tables import Choice, Column, Rows, Table, falling
 from crawlmgr.admin.tree import address
 from crawlmgr.database.paging import Order
@@ -119,9 +119,9 @@ def _states() -> list[tuple[str, str]]:
 
 def _in_state(rows: Rows, code: str) -> Rows:
     return (
-        narrowing.few(rows, pending=True)
+        tables.few(rows, pending=True)
         if code == "pending"
-        else narrowing.few(rows, gone_at__isnull=False)
+        else tables.few(rows, gone_at__isnull=False)
     )
 
 
@@ -171,7 +171,7 @@ OF_BOARD = Table(
     "board-threads",
     _columns(list(BY), in_board=True),
     "last_reply",
-    narrowing.newest_with(SEARCHED, "last_reply", "title", "author"),
+    tables.newest_with(SEARCHED, "last_reply", "title", "author"),
     (STATE,),
     span="last_reply",
 )
@@ -179,7 +179,7 @@ ALL = Table(
     "threads",
     _columns(("last_reply", "first_seen"), in_board=False),
     "last_reply",
-    narrowing.newest_with(SEARCHED, "last_reply", "title", "author"),
+    tables.newest_with(SEARCHED, "last_reply", "title", "author"),
     (SITE, STATE),
 )
 

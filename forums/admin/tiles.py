@@ -10,9 +10,9 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from crawlmgr.admin.dashboard import DAY, TREND_DAYS, Tile, remembered
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tags import duration, number
-from crawlmgr.admin.tiles import DAY, TREND_DAYS, Tile, remembered
 from forums.models import Board
 from forums.reads import today
 

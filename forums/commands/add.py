@@ -9,8 +9,7 @@ from django.core.management.base import CommandError
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
 from crawlmgr.management import foreground
-from crawlmgr.management.arguments import add_web_arguments
-from crawlmgr.management.base import PARTLY, Result, table
+from crawlmgr.management.base import PARTLY, Result, add_web_arguments, table
 from crawlmgr.models import Run
 from forums.models import Board
 from forums.services import sites

@@ -19,7 +19,7 @@ from crawlmgr.management.base import Result, table
 from crawlmgr.text.dates import DateContext, find_time
 from crawlmgr.text.dates_zones import page_clock
 from crawlmgr.web.encoding import decode
-from crawlmgr.web.fetch import Fetcher, FetchRequest, FetchSettings
+from crawlmgr.web.http.fetch import Fetcher, FetchRequest, FetchSettings
 from forums.reading import PageReading, PostRecord, read_page, to_json
 
 

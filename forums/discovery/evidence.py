@@ -10,7 +10,7 @@ from datetime import datetime
 
 from crawlmgr.text.dates import Moment
 from crawlmgr.text.dates_zones import ZoneGuess, guess_timezone_offset
-from crawlmgr.web.pagination_urls import address, relation, similarity, slots
+from crawlmgr.web.next_page.pagination_urls import address, relation, similarity, slots
 from forums.discovery import pagers
 from forums.discovery.model import ClaimResult, PageNumbering
 from forums.discovery.pagers import Pager

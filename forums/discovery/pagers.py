@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from crawlmgr.web.html import links
+from crawlmgr.web.pages.html import links
 from forums.discovery.pages import PageFacts
 from forums.discovery.shapes import page_key
 from forums.reading import PageKind, PageReading, PostRecord, ThreadRecord, thread_key

@@ -14,9 +14,8 @@ from lxml.html import HtmlElement
 
 from crawlmgr.text.dates import DateContext, Moment, decide_day_first, find_time, parse_time
 from crawlmgr.text.dates_zones import Pair, page_clock, stated_offset
-from crawlmgr.web.bounds import bounded_markup
-from crawlmgr.web.document.tree import parse
-from crawlmgr.web.html import scan
+from crawlmgr.web.pages.html import scan
+from crawlmgr.web.pages.tree import bounded_markup, parse
 from forums.discovery.shapes import page_key
 from forums.reading import PageKind, PageReading
 from forums.reading.dateorder import declared_language

@@ -8,8 +8,7 @@ import re
 from functools import lru_cache
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from crawlmgr.web.parameters import keeps
-from crawlmgr.web.url import DEFAULT_RULES, without_session
+from crawlmgr.web.url import DEFAULT_RULES, keeps, without_session
 
 _THREAD_PARAMETERS = (
     "tid",

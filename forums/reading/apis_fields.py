@@ -10,7 +10,7 @@ from html import unescape
 from typing import Any
 
 from crawlmgr.text.dates import Moment
-from crawlmgr.web.document.tree import parse
+from crawlmgr.web.pages.tree import parse
 from forums.reading.posts_texts import text_of
 
 _LONGEST_POST_CHARS = 1_000_000

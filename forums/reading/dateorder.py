@@ -10,8 +10,8 @@ from itertools import accumulate
 from lxml.html import HtmlElement
 
 from crawlmgr.text.dates import decide_day_first
-from crawlmgr.text.dates_locales import date_order
-from crawlmgr.web.outline import Outline
+from crawlmgr.text.dates_words import date_order
+from crawlmgr.web.pages.outline import Outline
 
 _NUMERIC_DATE = re.compile(r"\b\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})\b")
 LONGEST = 90

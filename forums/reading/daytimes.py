@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from crawlmgr.text.dates import DateContext, Moment, parse_time
-from crawlmgr.web.outline import Outline
+from crawlmgr.web.pages.outline import Outline
 
 _CLOCK = re.compile(r"\d{1,2}[:.]\d{2}(?::\d{2})?(?:\s*[ap]\.?m\.?)?", re.I)
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6 th dt caption".split())

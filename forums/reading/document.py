@@ -13,10 +13,9 @@ from urllib.parse import urljoin, urlsplit
 from lxml.html import Element as new_element
 
 from crawlmgr.text.dates import DateContext
-from crawlmgr.web.bounds import READ_TAGS, bounded_markup
-from crawlmgr.web.document.tree import parse
 from crawlmgr.web.encoding import decode
-from crawlmgr.web.outline import outline
+from crawlmgr.web.pages.outline import outline
+from crawlmgr.web.pages.tree import READ_TAGS, bounded_markup, parse
 from crawlmgr.web.url import without_session
 from forums.reading.addresses import board_key, thread_key
 from forums.reading.dateorder import declared_language, is_day_first

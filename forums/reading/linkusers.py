@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
-from crawlmgr.web.outline import Outline
+from crawlmgr.web.pages.outline import Outline
 from forums.reading.addresses import names_user
 from forums.reading.patterns import leads_to
 from forums.reading.values import ends_by, is_name

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from lxml.html import HtmlElement
 
-from crawlmgr.web.pagination import find_pages
+from crawlmgr.web.next_page.pagination import find_pages
 from forums.reading.addresses import first_page, names_post, thread_key
 from forums.reading.boardrows import BoardRows
 from forums.reading.document import Link, Page

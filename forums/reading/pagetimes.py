@@ -14,7 +14,7 @@ from typing import NamedTuple
 from lxml.html import HtmlElement
 
 from crawlmgr.text.dates import DateContext, Moment, find_time, parse_time
-from crawlmgr.web.outline import Outline
+from crawlmgr.web.pages.outline import Outline
 from forums.reading.daytimes import Days, days_of
 from forums.reading.splittimes import CLOCK, split_times
 from forums.reading.texttimes import inner_times

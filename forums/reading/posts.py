@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from crawlmgr.web.outline import Outline
-from crawlmgr.web.records import siblings_of_tops
+from crawlmgr.web.pages.outline import Outline
+from crawlmgr.web.pages.records import siblings_of_tops
 from forums.reading.document import Page
 from forums.reading.pagetimes import Time
 from forums.reading.posts_lone import lone

@@ -3,7 +3,7 @@ extended until it contains an author's name and a text."""
 
 from __future__ import annotations
 
-from crawlmgr.web.outline import Outline
+from crawlmgr.web.pages.outline import Outline
 from forums.reading.document import Page
 from forums.reading.pagetimes import Time
 from forums.reading.posts_bodies import is_called_text

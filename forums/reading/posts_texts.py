@@ -7,7 +7,7 @@ from collections import Counter
 
 from lxml.html import HtmlElement
 
-from crawlmgr.web.outline import BLOCKS
+from crawlmgr.web.pages.outline import BLOCKS
 from forums.reading.posts_quotes import is_edit_line, is_head
 from forums.reading.words import SAID
 

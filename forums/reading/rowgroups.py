@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator
 from functools import cached_property, lru_cache
 
-from crawlmgr.web.records import Record, records_around
+from crawlmgr.web.pages.records import Record, records_around
 from forums.reading.addresses import board_key, names_board
 from forums.reading.document import Link, Page
 from forums.reading.patterns import leads_to

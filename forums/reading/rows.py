@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from crawlmgr.text.dates import parse_time
-from crawlmgr.web.records import Record
+from crawlmgr.web.pages.records import Record
 from forums.reading.document import Link, Page
 from forums.reading.pagetimes import Time
 from forums.reading.texttimes import time_words

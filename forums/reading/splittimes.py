@@ -9,7 +9,7 @@ from collections.abc import Set
 from typing import NamedTuple
 
 from crawlmgr.text.dates import DateContext, Moment, parse_time
-from crawlmgr.web.outline import Outline
+from crawlmgr.web.pages.outline import Outline
 
 _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th|[.日号])?,?", re.I)
 _YEAR = re.compile(r"((?:19|20)\d\d)年?|['’](\d\d)")

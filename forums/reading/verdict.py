@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from lxml.html import HtmlElement
 
-from crawlmgr.web.outline import Outline
+from crawlmgr.web.pages.outline import Outline
 from forums.reading.addresses import names_board, names_user
 from forums.reading.document import Page
 from forums.reading.kinds import MIN_QUALITY, BestCandidates, describe_authors, has_people, inside

@@ -18,7 +18,7 @@ from typing import Any
 
 from lxml.html import HtmlElement
 
-from crawlmgr.web.document.tree import parse
+from crawlmgr.web.pages.tree import parse
 from forums.selectors.evaluation import parse_xml, select
 
 CPU_SECONDS = 0.3  # for all selectors on one page; usual ones take some milliseconds

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 from django.db.models import Model
 
-from crawlmgr.web.exchange import Failure
+from crawlmgr.web.http.exchange import Failure
 from forums.adaptive import AdaptiveLoop
 from forums.events import Floats, Ints
 from forums.models import Board, OverviewSource

@@ -11,8 +11,8 @@ from crawlmgr.access import vault
 from crawlmgr.archive import archive
 from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Page, Run, Url, events
-from crawlmgr.web.document.forms import submission
-from crawlmgr.web.exchange import FetchRequest, FetchResponse, Hop
+from crawlmgr.web.http.exchange import FetchRequest, FetchResponse, Hop
+from crawlmgr.web.pages.forms import submission
 from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from forums import login
 from forums.models import Board, LoginMethod, LoginState, Site, SiteLogin, Thread

@@ -13,8 +13,8 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Greatest
 
-from crawlmgr.web.exchange import FetchResponse
-from crawlmgr.web.html import page_title
+from crawlmgr.web.http.exchange import FetchResponse
+from crawlmgr.web.pages.html import page_title
 from forums.discovery import SiteModel
 from forums.discovery.shapes import shape
 from forums.incremental import FINE_SECONDS, Row, VisitState, signature

@@ -18,7 +18,7 @@ from crawlmgr.engine import Stored
 from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Run, Url, UrlState
 from crawlmgr.web import robots
-from crawlmgr.web.exchange import FetchResponse
+from crawlmgr.web.http.exchange import FetchResponse
 from crawlmgr.web.sitemap import parse_sitemap
 from crawlmgr.web.url import url_hash
 from forums import incremental

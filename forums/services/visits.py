@@ -14,7 +14,7 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Stored
 from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Run, Url, UrlState, events
-from crawlmgr.web.exchange import FetchResponse
+from crawlmgr.web.http.exchange import FetchResponse
 from crawlmgr.web.url import url_hash
 from forums import incremental
 from forums.models import Board, Thread, Visit

@@ -21,8 +21,8 @@ from crawlmgr.frontier import frontier
 from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Event, Run, RunState, Url, events
 from crawlmgr.runs import runs
-from crawlmgr.web import window
-from crawlmgr.web.exchange import FetchRequest, FetchResponse
+from crawlmgr.web.http import fetch_pool
+from crawlmgr.web.http.exchange import FetchRequest, FetchResponse
 from tests.site.server import LocalSite
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -222,5 +222,5 @@ def test_a_slice_that_breaks_leaves_no_thread_behind(settings: LazySettings) -> 
         if thread not in before and thread.name.startswith("in-flight-")
     ]
     for thread in left:
-        thread.join(window.IDLE_SECONDS / 2)  # without a signal, an idle thread lives longer
+        thread.join(fetch_pool.IDLE_SECONDS / 2)  # without a signal, an idle thread lives longer
     assert not any(thread.is_alive() for thread in left)

@@ -14,10 +14,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from crawlmgr.text.keywords import keywords
-from crawlmgr.text.tokens import LONGEST_WORD, tokenize
-from crawlmgr.web.bounds import MAX_CHARS, READ_TAGS
-from crawlmgr.web.html import scan
+from crawlmgr.text.tokens import LONGEST_WORD, keywords, tokenize
+from crawlmgr.web.pages.html import scan
+from crawlmgr.web.pages.tree import MAX_CHARS, READ_TAGS
 from forums.reading import PageKind, apis, apis_feeds, read_page
 from forums.reading.document import MAX_LINKS, Page
 from forums.reading.patterns import patterns
@@ -84,7 +83,7 @@ CLOCKS = frozenset("time process_time thread_time perf_counter monotonic clock_g
 # them, and figures of how long something took
 BY_THE_CLOCK = frozenset(
     """
-    crawlmgr/web/window.py crawlmgr/web/wire.py crawlmgr/web/fetch.py focused/crawler.py
+    crawlmgr/web/http/fetch_pool.py crawlmgr/web/http/wire.py crawlmgr/web/http/fetch.py focused/crawler.py
     focused/comparison.py focused/commands/crawl.py focused/services/comparisons.py
     focused/admin/words.py
     """.split()

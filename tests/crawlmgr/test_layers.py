@@ -51,7 +51,6 @@ VIEWS = {"desk", "downloads", "metrics", "node_desk", "queue_desk"}
 DJANGO_GROUND = {
     "crawlmgr.settings",
     "crawlmgr.apps",
-    "crawlmgr.checks",
     "forums.apps",
     "focused.apps",
     "deepweb.apps",
@@ -83,9 +82,9 @@ SOCKET_MODULES = {
 SOCKET_LIBRARIES = {"requests", "urllib3", "httpx", "aiohttp"}
 OPENS_SOCKETS = {
     "crawlmgr.alarms.delivery",
-    "crawlmgr.web.direct",
-    "crawlmgr.web.fetch",
-    "crawlmgr.web.wire",
+    "crawlmgr.web.http.direct",
+    "crawlmgr.web.http.fetch",
+    "crawlmgr.web.http.wire",
 }
 LISTENS = {  # modules that pass a listening socket to the web server, or listen themselves
     "crawlmgr.workers.supervisor",
@@ -100,7 +99,7 @@ PAGE_FILES = {
     "crawlmgr.web.warc.writer",
 }
 KNOWS_FASTWARC = {
-    "crawlmgr.web.inflate",
+    "crawlmgr.web.http.inflate",
     "crawlmgr.web.warc.reader",
     "crawlmgr.web.warc.stream",
 }

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from crawlmgr import logs
 from crawlmgr.access import vault
 from crawlmgr.frontier.fetching import log_answer
-from crawlmgr.web.exchange import FetchResponse
+from crawlmgr.web.http.exchange import FetchResponse
 from tests.serving import ROOT, manage
 from tests.site.forum import ForumServer, LocalForum
 

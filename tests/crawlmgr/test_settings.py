@@ -15,7 +15,7 @@ import pytest
 from django.core.checks import run_checks
 from django.test import override_settings
 
-from crawlmgr import checks, environment
+from crawlmgr import apps, environment
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -175,7 +175,7 @@ def test_database_addresses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 def _codes(**values: Any) -> set[str]:
     with override_settings(**values):
-        return {message.id or "" for message in checks.times_fit()}
+        return {message.id or "" for message in apps.times_fit()}
 
 
 def test_the_times_as_shipped_fit() -> None:

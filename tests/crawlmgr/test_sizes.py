@@ -20,8 +20,6 @@ FUNCTION_STATEMENTS, MODULE_STATEMENTS, PACKAGE_MODULES = 40, 300, 20
 FUNCTIONS: dict[str, int] = {}
 MODULES: dict[str, int] = {}
 PACKAGES: dict[str, int] = {
-    "crawlmgr/admin": 24,
-    "crawlmgr/web": 26,
     "focused": 27,
     "focused/strategies": 23,
     "forums": 39,

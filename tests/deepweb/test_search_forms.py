@@ -3,7 +3,7 @@ pages."""
 
 import pytest
 
-from crawlmgr.web.document.forms import Option
+from crawlmgr.web.pages.forms import Option
 from deepweb.forms.field_roles import FieldRole, concepts_in, role_of
 from deepweb.search_forms import Form, read_forms
 from tests.growth import FACTOR, MAX_RATIO, growth

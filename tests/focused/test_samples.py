@@ -13,7 +13,7 @@ from django.test import Client
 
 from crawlmgr import jobs
 from crawlmgr.models import Run, RunState
-from crawlmgr.text.keywords import stem_of
+from crawlmgr.text.tokens import stem_of
 from focused import relevance
 from focused.admin import add
 from focused.lexicon import topic_lexicon

@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from crawlmgr.text.duplicates import simhash
+from crawlmgr.text.similarity import simhash
 from crawlmgr.text.tokens import tokenize
 from focused.graph import MemoryGraph, Node, State
 from focused.loop import Outside, Trail, crawl

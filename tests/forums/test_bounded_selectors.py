@@ -19,8 +19,8 @@ from django.test import Client
 
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Page
-from crawlmgr.web.document.tree import parse
-from crawlmgr.web.parameters import UrlRules, keeps
+from crawlmgr.web.pages.tree import parse
+from crawlmgr.web.url import UrlRules, keeps
 from focused.scope import Scope
 from forums import corrections
 from forums.anatomy import dissect
@@ -254,8 +254,8 @@ def test_elements_that_the_reader_adds_are_selected_too() -> None:
 # Modules that evaluate an expression which is no constant, and whose it is.
 EVALUATE = {
     "crawlmgr/environment.py": "forms of settings, ours",
-    "crawlmgr/text/dates_locales.py": "words of locales, escaped",
-    "crawlmgr/web/pagination_urls.py": "an escaped address with digits",
+    "crawlmgr/text/dates_words.py": "words of locales, escaped",
+    "crawlmgr/web/next_page/pagination_urls.py": "an escaped address with digits",
     "deepweb/choice/matching.py": "an escaped word after a mark of ours",
     "deepweb/forms/templates.py": "words of ours for limits, as min and max",
     "focused/scope.py": "users' path patterns, with `*` only (matched without going back)",

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from crawlmgr.management import checkout
+from crawlmgr.management import base
 from crawlmgr.management.base import Imported, Result, Subcommand, SubcommandCommand, table
 
 
@@ -45,7 +45,7 @@ class Bench(Imported):
 
 def benches() -> dict[str, Bench]:
     """The benchmarks by name. Raises CommandError if there is no checkout."""
-    found = checkout.load("tests.benches.registry").BENCHES
+    found = base.load_from_checkout("tests.benches.registry").BENCHES
     return {name: Bench(help, module) for name, (module, help) in found.items()}
 
 

@@ -20,8 +20,7 @@ from django.utils.module_loading import import_string
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
 from crawlmgr.demo.database import Database
-from crawlmgr.demo.forum import Forum
-from crawlmgr.demo.forum_pages import ForumPages
+from crawlmgr.demo.forum import Forum, ForumPages
 from crawlmgr.demo.site import Pages, Website
 from crawlmgr.demo.topic_web import TopicWeb
 from crawlmgr.management.base import Stopped, say, write_json

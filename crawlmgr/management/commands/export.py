@@ -13,8 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
 from crawlmgr.exports import exports, formats, partitions
-from crawlmgr.management.arguments import key, moment, names
-from crawlmgr.management.base import say, write_json
+from crawlmgr.management.base import key, moment, names, say, write_json
 
 
 class Command(BaseCommand):

@@ -7,13 +7,20 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.urls import reverse
 
+from crawlmgr import installation
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
 from crawlmgr.exports import exports, saved_exports, writers
-from crawlmgr.installation import extras
 from crawlmgr.management import foreground
-from crawlmgr.management.arguments import key, moment, names
-from crawlmgr.management.base import Result, Subcommand, SubcommandCommand, table
+from crawlmgr.management.base import (
+    Result,
+    Subcommand,
+    SubcommandCommand,
+    key,
+    moment,
+    names,
+    table,
+)
 from crawlmgr.models import Every, Export
 from crawlmgr.runs import runs
 
@@ -69,7 +76,7 @@ class Add(Subcommand):
     def run(self, options: dict[str, Any]) -> Result:
         upgrade.ready()
         if extra := writers.lacking(options["format"]):
-            raise extras.Missing(extra)
+            raise installation.Missing(extra)
         now = SYSTEM.now()
         named = (
             "name",

@@ -10,8 +10,7 @@ from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
-from crawlmgr.management.arguments import key
-from crawlmgr.management.base import Imported, Result, Subcommand, SubcommandCommand, table
+from crawlmgr.management.base import Imported, Result, Subcommand, SubcommandCommand, key, table
 from crawlmgr.models import Run
 from crawlmgr.runs import reports, run_reads
 

@@ -11,8 +11,7 @@ from django.utils.module_loading import import_string
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
-from crawlmgr.management.arguments import key
-from crawlmgr.management.base import Result, Subcommand, SubcommandCommand, table
+from crawlmgr.management.base import Result, Subcommand, SubcommandCommand, key, table
 from crawlmgr.schedule import crawl_pause, recurring, timings
 
 MAX_ITEMS = 1000

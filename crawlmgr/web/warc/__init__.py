@@ -1,7 +1,6 @@
 """Archive files: those of our own are written and read at random; WARC, ARC and WACZ of other
 programs are read from beginning to end."""
 
-from crawlmgr.web.warc.heads import WarcError
 from crawlmgr.web.warc.reader import (
     PAGE_BYTES,
     TORN,
@@ -13,7 +12,7 @@ from crawlmgr.web.warc.reader import (
     read_record,
     record_of,
 )
-from crawlmgr.web.warc.record import WarcRecord
+from crawlmgr.web.warc.record import WarcError, WarcRecord
 from crawlmgr.web.warc.writer import RecordPointer, WarcWriter, append_records, payload_digest
 
 __all__ = [

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from crawlmgr.web.warc.heads import ENDS, MAX_HEADER_BYTES, Head, head_of, with_message
-from crawlmgr.web.warc.record import WarcRecord
+from crawlmgr.web.warc.record import ENDS, MAX_HEADER_BYTES, Head, WarcRecord, head_of, with_message
 from crawlmgr.web.warc.stream import PIECE_BYTES, Place, Source, Undecodable
 
 _PADDING = b"\r\n\0"

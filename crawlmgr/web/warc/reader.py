@@ -14,10 +14,16 @@ from fastwarc.stream_io import GzipReader, ZstdReader
 from fastwarc.warc import ArchiveIterator
 
 from crawlmgr.web.warc.careful import Damage, careful, next_record
-from crawlmgr.web.warc.containers import files_in
-from crawlmgr.web.warc.heads import MAX_HEADER_BYTES, NO_RECORD, Head, WarcError, head_of, length_of
-from crawlmgr.web.warc.record import WarcRecord
-from crawlmgr.web.warc.stream import PIECE_BYTES, Place, Source, Tail, Undecodable
+from crawlmgr.web.warc.record import (
+    MAX_HEADER_BYTES,
+    NO_RECORD,
+    Head,
+    WarcError,
+    WarcRecord,
+    head_of,
+    length_of,
+)
+from crawlmgr.web.warc.stream import PIECE_BYTES, Place, Source, Tail, Undecodable, files_in
 
 MAX_BLOCK_BYTES = 250_000_000
 """Largest content of a record of our own archive."""

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 import deflate
 
-from crawlmgr.web.exchange import Failure, FetchResponse, Hop
+from crawlmgr.web.http.exchange import Failure, FetchResponse, Hop
 from crawlmgr.web.warc.reader import Reading, check_file
 from crawlmgr.web.warc.record import WarcRecord
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crawlmgr.management.arguments import add_web_arguments
-from crawlmgr.management.base import Imported, SubcommandCommand
+from crawlmgr.management.base import Imported, SubcommandCommand, add_web_arguments
 
 
 class Crawl(Imported):

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 
 from crawlmgr.text.dates import parse_time
-from crawlmgr.web.records import Record, records_around
+from crawlmgr.web.pages.records import Record, records_around
 from forums.reading.document import Link, Page
 from forums.reading.lists import RowSet
 from forums.reading.rowgroups import Group

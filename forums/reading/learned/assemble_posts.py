@@ -9,7 +9,7 @@ from dataclasses import replace
 from lxml.html import HtmlElement
 
 from crawlmgr.text.dates import Moment
-from crawlmgr.web.records import siblings_of_tops
+from crawlmgr.web.pages.records import siblings_of_tops
 from forums.reading.document import Page
 from forums.reading.model import PostRecord
 from forums.reading.pagetimes import Time

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from crawlmgr.web.outline import Outline
+from crawlmgr.web.pages.outline import Outline
 from forums.reading.document import Link
 from forums.reading.learned.assemble import identities
 

@@ -9,7 +9,7 @@ from math import log, log1p
 
 import numpy as np
 
-from crawlmgr.web.outline import Outline
+from crawlmgr.web.pages.outline import Outline
 from forums.reading.document import Page
 from forums.reading.learned.bodies import BodyTable
 from forums.reading.learned.choose import LINK_SHARE, above, best_of

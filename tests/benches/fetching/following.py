@@ -9,8 +9,8 @@ from crawlmgr import engine
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Run, Url
-from crawlmgr.web.exchange import FetchRequest, FetchResponse
-from crawlmgr.web.html import PageScan, scan
+from crawlmgr.web.http.exchange import FetchRequest, FetchResponse
+from crawlmgr.web.pages.html import PageScan, scan
 from crawlmgr.web.url import canonical
 
 

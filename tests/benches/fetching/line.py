@@ -273,7 +273,7 @@ def work(run_id: int, pages: int) -> dict[str, Any]:
 
     from crawlmgr import engine
     from crawlmgr.models import Page
-    from crawlmgr.web import fetch
+    from crawlmgr.web.http import fetch
     from tests.benches.fetching.following import FollowAll
 
     settings.CRAWLERS = {"bench": f"{FollowAll.__module__}.{FollowAll.__name__}"}

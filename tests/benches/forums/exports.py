@@ -21,7 +21,7 @@ from crawlmgr.exports import writers
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
 from crawlmgr.models import Host, Page, Run, RunState, WarcFile
-from crawlmgr.web.exchange import FetchResponse
+from crawlmgr.web.http.exchange import FetchResponse
 from crawlmgr.web.warc import WarcWriter
 from forums.models import Board, Post, Site, Thread
 from tests.benches import child

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from crawlmgr.text.tokens import Tokenizer
-from crawlmgr.web.exchange import FetchResponse
-from crawlmgr.web.html import scan
+from crawlmgr.web.http.exchange import FetchResponse
+from crawlmgr.web.pages.html import scan
 from crawlmgr.web.robots import from_response
 from crawlmgr.web.sitemap import parse_sitemap
 from deepweb.answers.page import Context, read_answer, read_detail

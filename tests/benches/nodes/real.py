@@ -28,9 +28,9 @@ from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.management.base import say
 from crawlmgr.models import Run, Url
 from crawlmgr.runs import runs
-from crawlmgr.web import fetch
-from crawlmgr.web.exchange import FetchResponse
-from crawlmgr.web.html import PageScan
+from crawlmgr.web.http import fetch
+from crawlmgr.web.http.exchange import FetchResponse
+from crawlmgr.web.pages.html import PageScan
 from tests.benches import child
 from tests.benches.fetching.following import FollowAll
 from tests.benches.fetching.line_server import manner_of, name_of, resolved, served

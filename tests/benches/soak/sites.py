@@ -13,8 +13,7 @@ from datetime import datetime
 from urllib.parse import urlsplit
 
 from crawlmgr.demo.database import Database
-from crawlmgr.demo.forum import Forum
-from crawlmgr.demo.forum_pages import ForumPages
+from crawlmgr.demo.forum import Forum, ForumPages
 from crawlmgr.demo.site import Answer, Pages, Website
 from crawlmgr.demo.topic_web import TopicWeb
 

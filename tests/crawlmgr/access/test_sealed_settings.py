@@ -21,7 +21,7 @@ from crawlmgr.exports import exports
 from crawlmgr.frontier import fetching
 from crawlmgr.models import Event, Run
 from crawlmgr.runs import runs
-from crawlmgr.web.exchange import FetchRequest
+from crawlmgr.web.http.exchange import FetchRequest
 from deepweb.forms import sources
 from deepweb.models import Source
 from focused.models import Topic

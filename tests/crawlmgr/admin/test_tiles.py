@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.test import Client
 
-from crawlmgr.admin import tiles
+from crawlmgr.admin import dashboard
 from crawlmgr.models import HostHour, Run, RunState
 from deepweb.models import Form, Harvest, Query, Source
 from focused import reads
@@ -63,7 +63,7 @@ def test_what_visits_brought(board: Board) -> None:
     _visit(board, 20, 4, 3000.0, 1)
     _visit(board, 30, 100, 9e9, 1)
     _visit(board, 24 * 40, 1000)
-    found = today.visit_sums(NOW - tiles.DAY)
+    found = today.visit_sums(NOW - dashboard.DAY)
     assert (found.posts, found.mean_wait_seconds) == (7, 1200.0)
     days = today.by_day(NOW, 14)
     assert len(days) == 14 and sum(day.posts for day in days) == 107
@@ -191,10 +191,12 @@ def test_an_empty_desk_has_no_head_and_who_may_see_nothing_none() -> None:
 
 
 def test_bars_fit_the_picture() -> None:
-    tile = tiles.Tile("n", "1", trend=[0.0, 5.0, 10.0, 0.01])
+    tile = dashboard.Tile("n", "1", trend=[0.0, 5.0, 10.0, 0.01])
     heights = [float(height) for _x, _y, _width, height in tile.bars]
-    assert heights == [0.0, 11.0, 22.0, 1.0] and tiles.Tile("n", "0", trend=[0.0, 0.0]).bars == []
+    assert (
+        heights == [0.0, 11.0, 22.0, 1.0] and dashboard.Tile("n", "0", trend=[0.0, 0.0]).bars == []
+    )
     assert all(
-        float(x) + float(width) <= tiles.WIDTH and float(y) + float(height) <= tiles.HEIGHT
+        float(x) + float(width) <= dashboard.WIDTH and float(y) + float(height) <= dashboard.HEIGHT
         for x, y, width, height in tile.bars
     )

@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 
 from crawlmgr.admin import words
-from crawlmgr.web.exchange import Failure
+from crawlmgr.web.http.exchange import Failure
 
 
 @pytest.mark.parametrize("code", [failure.value for failure in Failure])

@@ -23,7 +23,7 @@ from crawlmgr.archive import archive, object_store, offload, warc_files
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Event, Host, Page, Run, WarcFile
 from crawlmgr.upkeep import backup_file, pruning
-from crawlmgr.web.exchange import FetchResponse
+from crawlmgr.web.http.exchange import FetchResponse
 from crawlmgr.web.warc import iter_records
 from crawlmgr.workers import queue
 from tests.object_store import BUCKET, KEYS, Road, store

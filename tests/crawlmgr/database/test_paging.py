@@ -11,7 +11,7 @@ from django.http import QueryDict
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crawlmgr.admin.narrowing import newest_with
+from crawlmgr.admin.tables import newest_with
 from crawlmgr.database.paging import BY_ID, Order, fetch_page
 from crawlmgr.models import Event, Host, Run
 

@@ -8,9 +8,19 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from crawlmgr.demo.forum import BOARDS, BUSY_POSTS, DAYS_BEFORE, Forum
-from crawlmgr.demo.forum_pages import POSTS_A_PAGE, THREADS_A_PAGE, ForumPages
-from crawlmgr.demo.rhythm import ZONE, Rhythm, arrivals, busy_minutes
+from crawlmgr.demo.forum import (
+    BOARDS,
+    BUSY_POSTS,
+    DAYS_BEFORE,
+    POSTS_A_PAGE,
+    THREADS_A_PAGE,
+    ZONE,
+    Forum,
+    ForumPages,
+    Rhythm,
+    arrivals,
+    busy_minutes,
+)
 from forums.reading import PageKind, PostRecord, ThreadRecord, read_page
 
 BEGAN = datetime(2026, 11, 18, 6, 20, tzinfo=UTC)

@@ -10,7 +10,7 @@ import pytest
 
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Host, HostHour
-from crawlmgr.web.exchange import Failure, FetchResponse
+from crawlmgr.web.http.exchange import Failure, FetchResponse
 from crawlmgr.web.politeness import HostState, PacePolicy, after
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)

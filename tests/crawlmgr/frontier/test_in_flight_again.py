@@ -13,7 +13,7 @@ import pytest
 from crawlmgr import engine
 from crawlmgr.clock import SYSTEM, ManualClock
 from crawlmgr.models import Host, Page, Run, RunHost, RunState, Url, UrlState
-from crawlmgr.web.exchange import FetchResponse
+from crawlmgr.web.http.exchange import FetchResponse
 from tests.crawlmgr.frontier.test_in_flight_pool import begun, crawlers, sites
 from tests.site.server import Reply, Request
 

@@ -22,7 +22,7 @@ from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.frontier.in_flight_pool import HeldUp, InFlightPool
 from crawlmgr.models import Host, Page, Run, RunState, Url, UrlState
 from crawlmgr.runs import runs
-from crawlmgr.web.exchange import FetchRequest, FetchResponse
+from crawlmgr.web.http.exchange import FetchRequest, FetchResponse
 from tests.site.server import LocalSite, Reply, Request
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -31,8 +31,8 @@ from crawlmgr.database import errors
 from crawlmgr.management import foreground, supervision
 from crawlmgr.models import Hold, Host, Run, RunState, Url, UrlState
 from crawlmgr.runs import runs, slices
+from crawlmgr.web.http.wire import describe
 from crawlmgr.web.warc import WarcWriter
-from crawlmgr.web.wire import describe
 from tests.crawlmgr.frontier.test_in_flight_pool import Plain, begun, sites
 from tests.site.server import LocalSite, Reply
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlmgr.text.duplicates import SimHashIndex, blocks, distance, simhash, text_digest
+from crawlmgr.text.similarity import SimHashIndex, blocks, distance, simhash, text_digest
 
 fingerprints = st.integers(min_value=-(2**63), max_value=2**63 - 1)
 

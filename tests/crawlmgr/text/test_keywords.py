@@ -2,7 +2,7 @@
 
 import pytest
 
-from crawlmgr.text.keywords import keywords, merge
+from crawlmgr.text.tokens import keywords, merge
 
 TRADITIONAL = (
     "主題爬蟲依據主題團的聚集特性對網頁進行採集。主題爬蟲採集主題相關網頁，網頁之間有隧道，"

@@ -4,7 +4,7 @@ from math import log
 
 import pytest
 
-from crawlmgr.text.tfidf import DocumentFrequencies, Idf, heaviest, mean_vector, smooth_idf
+from crawlmgr.text.similarity import DocumentFrequencies, Idf, heaviest, mean_vector, smooth_idf
 
 
 def test_idf_by_hand():

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlmgr.web.exchange import Failure, FetchRequest, FetchResponse, FetchSettings
-from crawlmgr.web.fetch import Fetcher
+from crawlmgr.web.http.exchange import Failure, FetchRequest, FetchResponse, FetchSettings
+from crawlmgr.web.http.fetch import Fetcher
 from crawlmgr.web.politeness import (
     HOST_FAILURES,
     LONGEST_PAUSE,

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from crawlmgr.web.exchange import Failure, FetchRequest, FetchResponse, FetchSettings
-from crawlmgr.web.fetch import Fetcher
+from crawlmgr.web.http.exchange import Failure, FetchRequest, FetchResponse, FetchSettings
+from crawlmgr.web.http.fetch import Fetcher
 from crawlmgr.web.robots import RobotsRules, from_response, product_token, robots_url
 from tests.site.misbehaviour import set_robots
 from tests.site.server import LocalSite, Reply

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crawlmgr.web.exchange import FetchResponse
-from crawlmgr.web.robots_meta import PageDirectives, directives, header_words
+from crawlmgr.web.http.exchange import FetchResponse
+from crawlmgr.web.robots import PageDirectives, directives, header_words
 
 
 def answer(html: str = "", *headers: str, kind: str = "text/html") -> FetchResponse:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from crawlmgr.web.time_shares import TimeShares
+from crawlmgr.web.politeness import TimeShares
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -19,7 +19,7 @@ from warcio.checker import Checker
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from crawlmgr.web.exchange import Failure, FetchResponse, Hop
+from crawlmgr.web.http.exchange import Failure, FetchResponse, Hop
 from crawlmgr.web.warc import (
     RecordPointer,
     WarcError,

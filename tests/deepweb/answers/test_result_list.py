@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlmgr.web.outline import outline
+from crawlmgr.web.pages.outline import outline
 from deepweb.answers.result_list import FoundRecord, PageTemplate, read_results
 from deepweb.search_forms import parse_page
 

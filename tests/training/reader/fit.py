@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from crawlmgr.web.pagination import find_pages
+from crawlmgr.web.next_page.pagination import find_pages
 from forums.reading.boardrows import BoardRows
 from forums.reading.jsonform import record_json
 from forums.reading.learned.second import KINDS, TwoReadings

@@ -1,0 +1,1 @@
+"""Pages as the HTML standard describes them: tree, links and text, outline, records, forms."""
