@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -25,29 +25,11 @@ from crawlmgr.archive import archive, offload
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import errors, sql
 from crawlmgr.models import Run, RunState
-from crawlmgr.runs import runs
-from crawlmgr.schedule import crawl_pause
+from crawlmgr.schedule import due
 from crawlmgr.text import caches
 from crawlmgr.upkeep import pruning
 from crawlmgr.workers import nodes, queue
 from crawlmgr.workers.supervisor import group, memory_bytes
-
-
-def dispatch(now: datetime) -> dict[str, int]:
-    """Executes one round of the dispatcher. Calls all functions in settings.DISPATCHERS; while all
-    crawling is paused, those that start crawls are left out. Runs that were paused for want of room
-    on the disk are resumed once there is room. Then queues the runs that could
-    continue but are held by no worker, because their first slice was lost, their lease expired or
-    their wait is over. Returns {"started": number of runs started, "queued": number of runs
-    queued}."""
-    held = settings.CRAWL_DISPATCHERS if crawl_pause.current() is not None else ()
-    if not held:
-        runs.resume_for_room(now, archive.takes_files)
-    started = sum(import_string(name)(now) for name in settings.DISPATCHERS if name not in held)
-    waiting = runs.ready(now)
-    queue.requeue(waiting, now)
-    return {"started": started, "queued": len(waiting)}
-
 
 log = logging.getLogger("crawlmgr.tasks")
 BEAT_SECONDS = 2.0
@@ -188,7 +170,7 @@ def tick(node: str) -> None:
     if weighed:
         nodes.measured(node, now, memory_bytes(group(os.getpgrp())))
     if nodes.tick(node, now):
-        dispatch(now)
+        due.dispatch(now)
     if cache.add(f"left-files-{quote(node)}", 1, LEFT_FILES_SECONDS):
         archive.close_left(now)
     if settings.ARCHIVE_STORE and offload.waiting():
@@ -211,7 +193,7 @@ def move_archive(node: str) -> int:
 def dispatch_due() -> None:
     """Runs the dispatcher, which starts what is due; called on a schedule in worker clusters
     without supervisor."""
-    dispatch(SYSTEM.now())
+    due.dispatch(SYSTEM.now())
 
 
 def watch() -> None:

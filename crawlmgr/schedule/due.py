@@ -1,5 +1,6 @@
-"""Starts scheduled items (such as topic crawls) that are due: each only once, however many starts
-were missed while the program was not running, and only within its working hours.
+"""The dispatcher (`dispatch`), and the start of scheduled items (such as topic crawls) that are
+due: each only once, however many starts were missed while the program was not running, and only
+within its working hours.
 
 A start that did not happen in time, because the program was not running or all crawling was paused,
 is recorded as an event when the start that replaces it is made."""
@@ -11,11 +12,15 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
+from django.conf import settings
 from django.db.models import Model, QuerySet
+from django.utils.module_loading import import_string
 
+from crawlmgr.archive import archive
 from crawlmgr.models import Event, Timing, events
 from crawlmgr.runs import runs
-from crawlmgr.schedule import timings
+from crawlmgr.schedule import crawl_pause, timings
+from crawlmgr.workers import queue
 
 LATE = timedelta(minutes=10)  # a start that is later than this counts as missed
 MISSED = "schedule_missed"
@@ -107,3 +112,19 @@ def claim(
         return False
     record_missed(name, due, seconds, now)
     return held is None
+
+
+def dispatch(now: datetime) -> dict[str, int]:
+    """Executes one round of the dispatcher. Calls all functions in settings.DISPATCHERS; while all
+    crawling is paused, those that start crawls are left out. Runs that were paused for want of room
+    on the disk are resumed once there is room. Then queues the runs that could
+    continue but are held by no worker, because their first slice was lost, their lease expired or
+    their wait is over. Returns {"started": number of runs started, "queued": number of runs
+    queued}."""
+    held = settings.CRAWL_DISPATCHERS if crawl_pause.current() is not None else ()
+    if not held:
+        runs.resume_for_room(now, archive.takes_files)
+    started = sum(import_string(name)(now) for name in settings.DISPATCHERS if name not in held)
+    waiting = runs.ready(now)
+    queue.requeue(waiting, now)
+    return {"started": started, "queued": len(waiting)}

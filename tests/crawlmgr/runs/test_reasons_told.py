@@ -23,7 +23,7 @@ from django.core.management.base import CommandError
 from django.db import OperationalError, connection, transaction
 from django.test import Client
 
-from crawlmgr import engine, tasks
+from crawlmgr import engine
 from crawlmgr.access import tokens
 from crawlmgr.archive import archive
 from crawlmgr.clock import SYSTEM
@@ -31,6 +31,7 @@ from crawlmgr.database import errors
 from crawlmgr.management import foreground, supervision
 from crawlmgr.models import Hold, Host, Run, RunState, Url, UrlState
 from crawlmgr.runs import runs, slices
+from crawlmgr.schedule import due
 from crawlmgr.web.http.wire import describe
 from crawlmgr.web.warc import WarcWriter
 from tests.crawlmgr.frontier.test_in_flight_pool import Plain, begun, sites
@@ -151,9 +152,9 @@ def test_a_run_that_the_disk_refuses_pauses_and_goes_on_by_itself(
         run.refresh_from_db()
         assert run.stopped_by == "disk_low" and no_hint_of_python(run.detail)
         full.setattr(archive, "has_room", lambda: False)
-        tasks.dispatch(SYSTEM.now())
+        due.dispatch(SYSTEM.now())
         assert Run.objects.get().state == RunState.PAUSED, "there is no room yet"
-    tasks.dispatch(SYSTEM.now())
+    due.dispatch(SYSTEM.now())
     assert Run.objects.get().state == RunState.QUEUED
     assert engine.run_slice(run.pk) == RunState.FINISHED
     assert Run.objects.get().fetched == 1
@@ -177,7 +178,7 @@ def test_a_run_that_a_user_paused_is_not_resumed_for_room(sites: Any) -> None:
     (web,) = sites(1)
     run = begun([web.url("/")])
     runs.pause(run.pk, SYSTEM.now())
-    tasks.dispatch(SYSTEM.now())
+    due.dispatch(SYSTEM.now())
     assert Run.objects.get().state == RunState.PAUSED
 
 
@@ -186,7 +187,7 @@ def test_no_run_is_resumed_for_room_while_all_crawling_is_paused(sites: Any) -> 
     run = begun([web.url("/")])
     Run.objects.filter(pk=run.pk).update(state="paused", stopped_by="disk_low")
     Hold.objects.create(pk=1, since=SYSTEM.now(), runs=[])
-    tasks.dispatch(SYSTEM.now())
+    due.dispatch(SYSTEM.now())
     assert Run.objects.get().state == RunState.PAUSED
 
 

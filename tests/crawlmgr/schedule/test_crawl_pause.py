@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from crawlmgr import tasks
 from crawlmgr.models import Event, Hold, Run, RunState
 from crawlmgr.runs import runs
-from crawlmgr.schedule import crawl_pause
+from crawlmgr.schedule import crawl_pause, due
 from focused.models import Topic
 from forums.models import Board
 from tests.crawlmgr.admin.rows import site, user
@@ -77,14 +76,14 @@ def test_nothing_is_started_by_schedule_meanwhile() -> None:
         name="t", added=NOW, interval_seconds=3600, next_run=NOW - timedelta(hours=1)
     )
     crawl_pause.pause_all(NOW)
-    tasks.dispatch(NOW)
+    due.dispatch(NOW)
     assert not Run.objects.exists()
     assert (
         Board.objects.get(pk=board.pk).next_visit == board.next_visit
         and Topic.objects.get(pk=topic.pk).next_run == topic.next_run
     )
     crawl_pause.resume_all(NOW)
-    tasks.dispatch(NOW)
+    due.dispatch(NOW)
     assert Run.objects.filter(kind="forum", target=board.site_id).count() == 1
 
 

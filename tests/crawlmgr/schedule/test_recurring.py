@@ -12,10 +12,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from crawlmgr import tasks
 from crawlmgr.exports import saved_exports
 from crawlmgr.models import Event, Export, Hold, Run, RunState, Timing
-from crawlmgr.schedule import crawl_pause, desk, recurring, timings
+from crawlmgr.schedule import crawl_pause, desk, due, recurring, timings
 from crawlmgr.schedule.recurring import Recurring
 from crawlmgr.workers import queue
 from deepweb import harvests as harvest_dispatch
@@ -205,7 +204,7 @@ def test_a_harvest_recurs_with_the_settings_of_the_last_one_inside_its_hours() -
     timings.put("deepweb-harvest", form.pk, {"hours": "01:00-06:00"}, now=noon)
     opens = datetime(2026, 5, 2, 1, 0, tzinfo=UTC)
     assert Form.objects.get().next_harvest == opens and harvest_dispatch.start_due(noon) == 0
-    assert tasks.dispatch(opens)["started"] == 1
+    assert due.dispatch(opens)["started"] == 1
     run = Run.objects.get(kind="deepweb-harvest", state=RunState.QUEUED)
     assert run.scheduled and (run.parameters["policy"], run.parameters["queries"]) == (
         "frequency",

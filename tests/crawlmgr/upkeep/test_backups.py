@@ -18,10 +18,10 @@ from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 from django.test import Client, TestCase
 
-from crawlmgr import jobs, tasks
+from crawlmgr import jobs
 from crawlmgr.models import BackupPlan, Event, Run, RunState
 from crawlmgr.runs import runs
-from crawlmgr.schedule import recurring, timings
+from crawlmgr.schedule import due, recurring, timings
 from crawlmgr.upkeep import backups
 from tests.crawlmgr.admin.rows import user
 
@@ -154,7 +154,7 @@ def test_a_killed_process_is_started_again_and_a_stopped_run_leaves_none(
     backups.sweep(NOW)
     assert lock.exists(), "its run goes on"
     runs.stop(run.pk, NOW)
-    tasks.dispatch(NOW)
+    due.dispatch(NOW)
     assert os.waitstatus_to_exitcode(os.waitpid(second, 0)[1]) == -signal.SIGKILL
     assert Run.objects.get(pk=run.pk).state == RunState.STOPPED and list(folder.iterdir()) == []
 
@@ -163,10 +163,10 @@ def test_one_is_started_for_those_missed_and_inside_the_hours() -> None:
     backups.put(every_hours=24, keep=3, now=NOW)
     assert (
         BackupPlan.objects.get().next_at == NOW + timedelta(hours=24)
-        and tasks.dispatch(NOW)["started"] == 0
+        and due.dispatch(NOW)["started"] == 0
     )
     BackupPlan.objects.update(next_at=NOW - timedelta(days=3))
-    assert tasks.dispatch(NOW)["started"] == 1 and tasks.dispatch(NOW)["started"] == 0
+    assert due.dispatch(NOW)["started"] == 1 and due.dispatch(NOW)["started"] == 0
     run = Run.objects.get(kind=backups.KIND)
     assert run.scheduled and BackupPlan.objects.get().next_at == NOW + timedelta(days=1)
     assert Event.objects.get(code="schedule_missed").text.startswith("backup: 4 since")

@@ -10,8 +10,8 @@ from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.test import Client
 
-from crawlmgr import tasks
 from crawlmgr.models import Deletion, Event, Export, Run
+from crawlmgr.schedule import due
 from crawlmgr.upkeep import removals
 from deepweb.models import Source
 from focused.models import Topic
@@ -58,9 +58,9 @@ def test_ticked_forums_leave_the_list_come_back_and_go_for_good() -> None:
     )
 
     admin.post("/admin/forums/do/", {"do": "delete", "row": [one.pk]})
-    due = Deletion.objects.get().due
-    assert removals.carry_out(due - timedelta(seconds=1)) == 0 and Site.objects.count() == 3
-    tasks.dispatch(due)
+    at = Deletion.objects.get().due
+    assert removals.carry_out(at - timedelta(seconds=1)) == 0 and Site.objects.count() == 3
+    due.dispatch(at)
     assert set(Site.objects.all()) == {two, three} and not Deletion.objects.exists()
     assert Event.objects.filter(code="deleted_from_list", text="Forum 1").exists()
 
@@ -152,8 +152,8 @@ def test_ticked_topics_and_search_sites_go_and_come_back() -> None:
         assert gone.name in admin.get(f"/admin/{path}/?part=rows").content.decode()
         admin.post(f"/admin/{path}/do/", {"do": "delete", "row": [gone.pk]})
     Deletion.objects.update(due=NOW)
-    tasks.dispatch(NOW + timedelta(minutes=1))
-    tasks.dispatch(NOW + timedelta(minutes=5))
+    due.dispatch(NOW + timedelta(minutes=1))
+    due.dispatch(NOW + timedelta(minutes=5))
     assert (
         not Source.objects.exists()
         and list(Topic.objects.all()) == [other]
