@@ -83,7 +83,8 @@ CLOCKS = frozenset("time process_time thread_time perf_counter monotonic clock_g
 # them, and figures of how long something took
 BY_THE_CLOCK = frozenset(
     """
-    crawlmgr/web/http/fetch_pool.py crawlmgr/web/http/wire.py crawlmgr/web/http/fetch.py focused/crawler.py
+    crawlmgr/web/http/fetch_pool.py crawlmgr/web/http/wire.py crawlmgr/web/http/fetch.py
+    focused/crawler.py
     focused/comparison.py focused/commands/crawl.py focused/services/comparisons.py
     focused/admin/words.py
     """.split()
