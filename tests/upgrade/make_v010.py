@@ -239,10 +239,9 @@ def planned(url: str) -> None:
 
 def crawled(url: str) -> None:
     """A topic with samples, a run over a small web, marks, a comparison and secret settings."""
-    from crawlmgr.services import sealed_settings
-
     from crawlmgr.management import foreground
     from crawlmgr.models import WarcFile
+    from crawlmgr.services import sealed_settings
     from focused.models import Topic, TopicPage
     from focused.services import comparisons, marks
 
@@ -286,10 +285,10 @@ def harvested(url: str) -> None:
 
 def of_the_desk() -> None:
     """Schedules, exports, alarms and all that users set on the desk."""
-    from crawlmgr.services import alarm_channels, alarms, deletions, pruning, settings_history
     from django.contrib.auth.models import User
 
     from crawlmgr.models import Alarm, ListView
+    from crawlmgr.services import alarm_channels, alarms, deletions, pruning, settings_history
 
     user = User.objects.get(username="admin")
     command("schedule", "every", "topic", "1", "24")
