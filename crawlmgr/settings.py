@@ -82,7 +82,7 @@ JOBS = {  # for each kind of run that sends no web requests: the class that carr
     "topic-texts": "focused.services.readings.TextsJob",
     "topic-compare": "focused.services.comparisons.ComparisonJob",
     "forum-reread": "forums.services.rereads.RereadJob",
-    "forum-removal": "forums.services.removals.SiteRemoval",
+    "forum-removal": "forums.services.sites.SiteRemoval",
     "topic-removal": "focused.services.removals.TopicRemoval",
     "deepweb-removal": "deepweb.forms.sources.SourceRemoval",
 }
@@ -114,7 +114,7 @@ TIMED = {
 RECURRING = [
     "crawlmgr.schedule.recurring.own",
     "crawlmgr.upkeep.backups.entries",
-    "forums.reads.recurring.entries",
+    "forums.reads.plans.entries",
     "focused.services.dispatch.entries",
     "deepweb.harvests.entries",
 ]
@@ -130,12 +130,12 @@ REPEATED = {
 # deletes one item. It is called with the item's primary key, the time and the user, and does
 # nothing if the item no longer exists.
 DELETABLE = {
-    "forum": "forums.services.removals.start_by_key",
+    "forum": "forums.services.sites.start_removal_by_key",
     "export": "crawlmgr.exports.saved_exports.remove_by_key",
     "topic": "focused.services.removals.start_by_key",
     "source": "deepweb.forms.sources.start_removal_by_key",
 }
-ALARM_CAUSES = ["crawlmgr.alarms.causes.shared", "forums.services.alarm_causes.causes"]
+ALARM_CAUSES = ["crawlmgr.alarms.causes.shared", "forums.services.silences.causes"]
 WATCHERS = ["crawlmgr.frontier.hosts.cut_times", "forums.services.silences.watch"]
 STORED_TIMES = {
     # stored times on which later work depends, by table, and the days by which the program's own

@@ -17,15 +17,16 @@ from forums.forecast import Arrays, Forecast, Seen
 from forums.law import HOUR_SECONDS
 from forums.loop_values import (
     Choice,
+    Figures,
     LoopOptions,
     LoopSources,
     Outlook,
     Reason,
+    Source,
     SourceChoice,
     largest,
 )
 from forums.overview import Overview
-from forums.overview_values import Figures, Source
 from forums.pacing import Budget, Pace, Spending
 
 __all__ = (

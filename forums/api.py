@@ -15,9 +15,9 @@ from crawlmgr.api.base import page_of
 from crawlmgr.api.shared import Key, Limit, Page, run_document
 from crawlmgr.models import Run, RunState
 from crawlmgr.runs import runs
+from forums import reads
 from forums.models import Board, Plan, Site
-from forums.reads import upcoming
-from forums.reads.standing import standing
+from forums.reads.plans import standing
 from forums.services import plan_days, plans, sites
 
 router = Router(tags=["forums"])
@@ -155,7 +155,7 @@ def site_page(request: HttpRequest, site: int) -> dict[str, Any]:
     boards = Board.objects.filter(site=site).order_by("position", "pk").values(*BOARD)
     return {
         **found,
-        "boards": upcoming.with_next_visits(boards, _now(), site=site, paused=found["paused"]),
+        "boards": reads.with_next_visits(boards, _now(), site=site, paused=found["paused"]),
     }
 
 

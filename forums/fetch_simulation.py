@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from forums.delay import event_delays
+from forums.delay_report import event_delays
 from forums.events import DAY_SECONDS, Events, Floats, Ints, LocalClock
 from forums.incremental import BoardFacts, Row, Visit, signature, watermark
 from forums.law import HOUR_SECONDS

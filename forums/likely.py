@@ -8,8 +8,7 @@ import numpy as np
 from forums.adaptive import AdaptiveLoop
 from forums.events import Floats, Ints
 from forums.law import HOUR_SECONDS
-from forums.loop_values import Outlook
-from forums.overview_values import FLAG_WEIGHT
+from forums.loop_values import FLAG_WEIGHT, Outlook
 
 LIKELY = (
     1 / 6,

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from forums import overview_values as values
-from forums.covers import Covers
+from forums import loop_values as values
 from forums.events import DAY_SECONDS, Bools, Floats, Ints
 from forums.law import HOUR_SECONDS
-from forums.overview_values import Figures, ReportedEvents, Source
+from forums.loop_values import Covers, Figures, ReportedEvents, Source
 
 Arrays = dict[str, "Floats | Bools | Ints"]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from forums.events import DAY_SECONDS, Floats, Sites
-from forums.intensity import DAY_HOURS
 from forums.law import HOUR_SECONDS
+from forums.profile import DAY_HOURS
 
 PLAN_STEPS = 96
 _BOUNDS = np.arange(PLAN_STEPS + 1.0)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from forums.events import Events, Floats, Ints, LocalClock
-from forums.intensity import DAY_HOURS, Intensity
 from forums.law import HOUR_SECONDS
+from forums.profile import DAY_HOURS, Intensity
 
 RECENT_HOURS = (6.0, 24.0, 168.0)
 # with fewer replies than this in the training history, no model is fitted, and replies are

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forums.allocation import rounded
 from forums.events import Floats, Ints
-from forums.intensity import DAY_HOURS, Intensity, quantiles
 from forums.law import shares
-from forums.timetable import Timetable, cycle_days, spread_over_days
+from forums.profile import DAY_HOURS, Intensity, quantiles
+from forums.timetable import Timetable, cycle_days, rounded, spread_over_days
 
 HOURS = 24
 START_STEP_HOURS = 0.25

@@ -12,12 +12,10 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from forums.adaptive import AdaptiveLoop, LoopOptions, LoopSources, Seen, Source
-from forums.bounds import USUAL_THETA
-from forums.clairvoyant import bound
-from forums.delay import Delays, DelaySummary, daily_totals, event_delays, summarise
+from forums.delay_report import Delays, DelaySummary, daily_totals, event_delays, summarise
 from forums.events import DAY_SECONDS, Bools, Events, Floats, Ints, LocalClock, Sites
-from forums.law import event_weights, weighted
-from forums.overview_values import Figures
+from forums.law import USUAL_THETA, event_weights, weighted
+from forums.loop_values import Figures
 from forums.pacing import Budget
 from forums.profile import BoardEvents, ProfileOptions, Settling, estimate, settling
 from forums.schedule import (
@@ -31,7 +29,7 @@ from forums.schedule import (
     with_midnight,
     wra,
 )
-from forums.schedule_optimal import OptimalPlanner
+from forums.schedule_optimal import OptimalPlanner, bound
 from forums.timetable import Timetable
 
 

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forums.allocation import square_root
-from forums.delay import DelaySummary
+from forums.delay_report import DelaySummary
 from forums.events import Floats, Ints
-from forums.intensity import DAY_HOURS, Intensity
 from forums.planning import PAPER_RULES
+from forums.profile import DAY_HOURS, Intensity
 from forums.schedule import Demand, timetable
 from forums.schedule_optimal import OptimalPlanner, closed_form_hours, expected_cost, polish
 from forums.simulate import Simulation
-from forums.timetable import Timetable
+from forums.timetable import Timetable, square_root
 
 CURVES = (*PAPER_RULES, "optimal")
 QUICK_SWEEPS = 2

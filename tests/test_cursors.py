@@ -27,7 +27,7 @@ WALKS = {
     "deepweb/exports.py": 1,
     "forums/reads/__init__.py": 1,
     "forums/reads/delays.py": 2,
-    "forums/reads/patterns.py": 1,
+    "forums/reads.py": 1,
     "forums/services/event_logs.py": 1,
     "forums/services/rhythms.py": 2,
 }

@@ -159,7 +159,7 @@ def find(
     start: bool = True,
 ) -> Run:
     """Creates a run that crawls each site to `depth` clicks for its forms, at most `pages` pages
-    per site. `start_removal` false creates the run without starting it.
+    per site. `start` false creates the run without starting it.
 
     Raises BadAddress for a bad address, ValueError for settings out of range, runs.Busy if a site
     is already being crawled for forms or is being deleted.

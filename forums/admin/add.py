@@ -22,7 +22,7 @@ from crawlmgr.models import Run, RunState
 from crawlmgr.runs import run_reads, runs
 from crawlmgr.runs.desk import story
 from crawlmgr.web.url import UrlError, canonical, host_key
-from forums.admin.doubt_words import unread
+from forums.admin.words import unread
 from forums.models import DEFAULT_INTERVAL_SECONDS
 from forums.services import sites
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_noop
 from crawlmgr.admin.charts import COLOURS, NEW, UNCHANGED, UPDATED, Chart, Series, chart, heatmap
 from forums import reads
 from forums.models import Board, Site
-from forums.reads.patterns import pattern
+from forums.reads import pattern
 
 WEEKDAYS = (
     gettext_noop("Mon"),

@@ -21,15 +21,15 @@ from crawlmgr.admin.tags import duration
 from crawlmgr.admin.views import admin_view, page
 from crawlmgr.exports.formats import safe_cell
 from forums import delay_report, law
-from forums.admin import tabs
+from forums.admin import site_table
 from forums.admin.charts import WEEKDAYS
 from forums.admin.tuning import find_scope, trail
-from forums.delay import DelaySummary
+from forums.delay_report import DelaySummary
 from forums.events import Floats
 from forums.models import Site
 from forums.reads import delays as reads
-from forums.reads import waiting
-from forums.reads.waiting import Waiting
+from forums.reads import plans as plan_reads
+from forums.reads.plans import Waiting
 from forums.services import plans
 
 DAYS = (
@@ -141,7 +141,7 @@ def _report(site: Site | None, now: datetime, days: int, target: float) -> Repor
         delay_report.summary(items, items.hours, elapsed, target),
         delay_report.summary(items, era, elapsed, target),
         target,
-        waiting.shown(site, now),
+        plan_reads.shown(site, now),
     )
 
 
@@ -180,7 +180,7 @@ def delay_page(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "site": site,
         "pk": pk,
-        "tabs": tabs.of_forum(request, pk, "forum-delays"),
+        "tabs": site_table.of_forum(request, pk, "forum-delays"),
         "report": report,
         "sentence": _sentence(report),
         "wrong": not form.is_valid(),

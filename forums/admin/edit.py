@@ -19,7 +19,7 @@ from crawlmgr.admin.views import OPEN_PRIVATE, admin_view, back, numbers, opens_
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.web.url import canonical, host_key
 from forums import reads
-from forums.admin import tabs
+from forums.admin import site_table
 from forums.admin.add import INTERVALS
 from forums.admin.sites import find
 from forums.models import Board, Site
@@ -138,7 +138,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
     trail = [(_("Forums"), reverse("admin:forums")), (site.name, reverse("admin:forum", args=[pk]))]
     context = {
         "site": site,
-        "tabs": tabs.of_forum(request, pk, "forum-edit"),
+        "tabs": site_table.of_forum(request, pk, "forum-edit"),
         "form": form,
         "boards": [(board, min(depth, 3), board.pk in chosen) for board, depth in boards],
         "zones": sorted(available_timezones()),

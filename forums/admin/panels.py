@@ -1,7 +1,9 @@
-"""The panel of forums on the home page, and the branch of forums in the navigation tree."""
+"""Adds forums to the home page (a panel and figures), the navigation tree, the command palette, the
+page of schedules and a run's page."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,16 +14,27 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from crawlmgr.admin import tables as removal_views
+from crawlmgr.admin.dashboard import DAY, TREND_DAYS, Tile, remembered
+from crawlmgr.admin.palette import KINDS, Find, Item, Kind, Verb
 from crawlmgr.admin.site import Beginning, Step, desk_site
+from crawlmgr.admin.tags import duration, number
 from crawlmgr.admin.tree import Node, address
 from crawlmgr.admin.views import admin_view, numbers
+from crawlmgr.exports import desk as exports_desk
+from crawlmgr.models import Run
+from crawlmgr.runs import desk
+from crawlmgr.schedule import desk as hours
 from crawlmgr.upkeep.demonstration import MARK
 from crawlmgr.workers.status import all_paused
 from forums import reads
 from forums.models import Board, Plan, Site, Visit
-from forums.reads import silences, upcoming
+from forums.reads import plans
+from forums.services import silences, sites
 
 SITES_SHOWN = 12
+
+
 FEWEST_COMING = 3
 
 
@@ -61,10 +74,10 @@ def _coming(now: datetime, most: int) -> list[Board]:
     """Returns at most `most` boards with the earliest next visits; none while all crawling is
     paused. Sets `due` of each board to its next visit as displayed (a `Due`)."""
     boards = reads.due_next()[:most]
-    stopped = upcoming.with_paused_visits({board.site_id for board in boards})
+    stopped = reads.with_paused_visits({board.site_id for board in boards})
     board: Any
     for board in boards:
-        board.due = upcoming.of_board(board, now, hold=False, visits_paused=stopped)
+        board.due = reads.of_board(board, now, hold=False, visits_paused=stopped)
     return boards
 
 
@@ -158,6 +171,8 @@ def tree_part(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 desk_site.add_branch(10, branch)
+
+
 desk_site.add_panel(10, panel)
 
 
@@ -191,7 +206,11 @@ def _plan() -> Step | None:
 
 
 desk_site.add_tour(10, _delays)
+
+
 desk_site.add_tour(20, _plan)
+
+
 desk_site.add_beginning(
     10,
     Beginning(
@@ -201,4 +220,209 @@ desk_site.add_beginning(
         "forums.add_site",
         "forum",
     ),
+)
+
+
+def _forums(words: Sequence[str], most: int, **only: bool) -> Sequence[Item]:
+    rows = Site.objects.filter(**only).order_by("name", "pk")
+    for word in words:
+        rows = rows.filter(Q(name__icontains=word) | Q(url__icontains=word))
+    return [Item(*row) for row in rows.values_list("pk", "name", "url")[:most]]
+
+
+def _paused(paused: bool) -> Find:
+    return lambda words, most: _forums(words, most, paused=paused)
+
+
+def _boards(words: Sequence[str], most: int) -> Sequence[Item]:
+    """Returns at most `most` boards, sorted by name. Each word must occur in the board's or its
+    forum's name, and at least one in the board's name."""
+    own, rows = Q(), Board.objects.order_by("name", "pk")
+    for word in words:
+        own |= Q(name__icontains=word)
+        rows = rows.filter(Q(name__icontains=word) | Q(site__name__icontains=word))
+    return [Item(*row) for row in rows.filter(own).values_list("pk", "name", "site__name")[:most]]
+
+
+CRAWL = ("crawl now", "crawl", "visit now", "立即抓取", "抓取")
+
+
+PAUSE = ("pause schedule", "pause visits", "pause", "暂停计划", "暂停")
+
+
+RESUME = ("resume schedule", "resume visits", "resume", "恢复计划", "恢复")
+
+
+CHANGE, SEE, SEE_PLAN = "forums.change_site", "forums.view_site", "forums.view_plan"
+
+
+VERBS = (
+    Verb(gettext_lazy("Crawl now"), CRAWL, "crawlmgr.add_run", "admin:forum-crawl", "refresh"),
+    Verb(
+        gettext_lazy("Pause schedule"),
+        PAUSE,
+        CHANGE,
+        "admin:forum-pause",
+        "event_busy",
+        (("paused", "1"),),
+        _paused(False),
+    ),
+    Verb(
+        gettext_lazy("Resume schedule"),
+        RESUME,
+        CHANGE,
+        "admin:forum-pause",
+        "event_available",
+        (("paused", "0"),),
+        _paused(True),
+    ),
+    Verb(
+        gettext_lazy("Plan"),
+        ("plan", "plan of", "计划"),
+        SEE_PLAN,
+        "admin:forum-plan",
+        "event_note",
+        opens=True,
+    ),
+    Verb(
+        gettext_lazy("Tuning"),
+        ("tune", "tuning", "调整", "调参"),
+        SEE_PLAN,
+        "admin:forum-tuning",
+        "tune",
+        opens=True,
+    ),
+    Verb(
+        gettext_lazy("Delays"),
+        ("delay", "delays", "延迟"),
+        SEE_PLAN,
+        "admin:forum-delays",
+        "timer",
+        opens=True,
+    ),
+    Verb(
+        gettext_lazy("Export posts"),
+        ("export posts of", "export posts", "export", "导出帖子", "导出"),
+        SEE,
+        "admin:export",
+        "download",
+        opens=True,
+        query="site",
+        arguments=("posts", "csv"),
+    ),
+)
+
+
+KINDS.append(Kind(gettext_lazy("Forum"), "forum", SEE, "admin:forum", _forums, VERBS))
+
+
+KINDS.append(Kind(gettext_lazy("Board"), "list", SEE, "admin:board", _boards))
+
+
+def _figures(now: datetime) -> dict[str, Any]:
+    return {
+        "day": reads.visit_sums(now - DAY),
+        "days": reads.by_day(now, TREND_DAYS),
+        "late": reads.late(now),
+    }
+
+
+def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
+    """Returns tiles of new posts, their waiting time, and overdue boards; () if there is no board
+    or the user may not see forums."""
+    if not request.user.has_perm("forums.view_site") or not Board.objects.exists():
+        return ()
+    found = remembered("forums", lambda: _figures(now))
+    waits = [one.mean_wait_seconds or 0.0 for one in found["days"]]
+    plan = reverse("admin:forum-plan", args=[0])
+    late, wait = found["late"], duration(found["day"].mean_wait_seconds)
+    of_late = f"{reverse('admin:boards')}?show=late" if late else plan
+    return (
+        Tile(
+            _("New posts in 24 h"),
+            number(found["day"].posts),
+            reverse("admin:forums"),
+            _("bars: each of the last 14 days"),
+            "",
+            [float(one.posts) for one in found["days"]],
+        ),
+        Tile(
+            _("Waiting time of new posts"),
+            wait,
+            plan,
+            _("mean over 24 h of the time until a post was fetched; all posts count equally"),
+            "",
+            waits,
+        ),
+        Tile(
+            _("Late boards"),
+            number(late),
+            of_late,
+            _("due for more than 10 minutes"),
+            "warn" if late else "",
+        ),
+    )
+
+
+desk_site.add_tile(10, tiles)
+
+
+def visit_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
+    """Returns the visits of a run and the link to its forum."""
+    found = reads.visits_of_run(run)
+    site = Site.objects.only("id", "name").filter(pk=run.target).first()
+    detail: dict[str, Any] = {
+        "template": "forums/run_visits.html",
+        "visits": found,
+        "done": sum(1 for visit in found if visit.finished),
+    }
+    if site is not None:
+        detail.update(link=reverse("admin:forum", args=[site.pk]), link_text=_("To the forum"))
+    return detail
+
+
+def discovery_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
+    """Returns the link to the boards that an inspection found."""
+    return {
+        "link": reverse("admin:forum-found", args=[run.pk]),
+        "link_text": _("To the boards found"),
+    }
+
+
+desk.details["forum"] = visit_detail
+
+
+desk.details[sites.REMOVAL] = removal_views.deletion_detail
+
+
+desk.details["forum-discovery"] = discovery_detail
+
+
+def _timed(pk: int) -> tuple[str, str, str] | None:
+    name = Site.objects.filter(pk=pk).values_list("name", flat=True).first()
+    return (name, address("admin:forum", pk), f"site:{pk}") if name is not None else None
+
+
+def _zone(pk: int) -> str:
+    return Site.objects.filter(pk=pk).values_list("timezone", flat=True).first() or "UTC"
+
+
+hours.TIMED[plans.KIND] = hours.Timed(
+    gettext_lazy("Forum"),
+    "admin:forum",
+    "forums.view_site",
+    ("admin:forum-crawl", "crawlmgr.add_run"),
+    _timed,
+    "forums.change_plan",
+    _zone,
+    plans.planned,
+)
+
+
+def _named() -> list[tuple[int, str]]:
+    return list(Site.objects.order_by("name").values_list("pk", "name"))
+
+
+exports_desk.SITES |= dict.fromkeys(
+    ("boards", "threads", "posts", "visits", "pages", "links"), _named
 )

@@ -14,11 +14,11 @@ from django.utils.translation import gettext as _
 from crawlmgr.admin.charts import NEW, UNCHANGED, Chart, Series, chart
 from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_view
 from forums import law
-from forums.admin import plan_words, policies, tabs
+from forums.admin import site_table, words
 from forums.admin.tuning import find_scope, trail
 from forums.models import Plan, PlanDay, PlannedVisit, Policy, Site
 from forums.reads import plans as reads
-from forums.reads.standing import standing
+from forums.reads.plans import standing
 from forums.services import plan_days, plans
 
 SHOWN, MAX_SHOWN = 40, 1000
@@ -31,7 +31,7 @@ def plan_page(request: HttpRequest, pk: int) -> HttpResponse:
     site, now = find_scope(pk), datetime.now(UTC)
     plan = plans.current(site.pk if site else None)
     context: dict[str, Any] = {"site": site, "pk": pk, "plan": plan, "now": now}
-    context["tabs"] = tabs.of_forum(request, pk, "forum-plan")
+    context["tabs"] = site_table.of_forum(request, pk, "forum-plan")
     if site is not None and (plan is None or not plan.active):
         context["above"] = plans.of_site(site.pk)
     if plan is not None:
@@ -51,10 +51,10 @@ def _shown(request: HttpRequest, plan: Plan, now: datetime) -> dict[str, Any]:
     latest = history[0] if history else None
     return {
         "zone": zone,
-        "policy": policies.name(plan.policy),
-        "stale": plan_words.reason(plan.stale) if plan.stale else "",
+        "policy": words.name(plan.policy),
+        "stale": words.replan_reason(plan.stale) if plan.stale else "",
         "standing": stands,
-        "sentence": plan_words.sentence(latest, plan),
+        "sentence": words.sentence(latest, plan),
         "coming": [
             {
                 **_row(one.code, one.figures, zone, one.expected_at, _person(one.planned)),
@@ -73,7 +73,7 @@ def _shown(request: HttpRequest, plan: Plan, now: datetime) -> dict[str, Any]:
             for one in reads.made(plan)
         ],
         "history": [
-            {"day": one, "why": plan_words.reason(one.reason), "policy": policies.name(one.policy)}
+            {"day": one, "why": words.replan_reason(one.reason), "policy": words.name(one.policy)}
             for one in history
         ],
         "latest": latest,
@@ -93,7 +93,7 @@ def _row(
     person: the user who scheduled it."""
     local = at.astimezone(zone)
     return {
-        "why": plan_words.why(code, figures, zone, at, person),
+        "why": words.why_planned(code, figures, zone, at, person),
         "local": f"{local:%Y-%m-%dT%H:%M}",
         "clock": f"{local:%m-%d %H:%M}",
         "exact": f"{local:%Y-%m-%d %H:%M:%S}",

@@ -29,11 +29,11 @@ from crawlmgr.models import Run
 from crawlmgr.runs import desk as run_views
 from crawlmgr.runs import runs
 from forums import fetch_simulation, simulate
-from forums.admin import policies
-from forums.bounds import MAX_THETA, MIN_THETA, USUAL_THETA
+from forums.admin import words
+from forums.law import MAX_THETA, MIN_THETA, USUAL_THETA
 from forums.models import EventLog, Simulation, SimulationKind, Site
-from forums.reads import simulations as reads
 from forums.services import event_logs, simulations
+from forums.services import simulations as reads
 
 Rows = Sequence[dict[str, Any]]
 
@@ -195,7 +195,7 @@ def by_day(rows: Rows, column: str, key: str, title: str, unit: str, factor: flo
 def _line(policy: str, x: Sequence[float], y: Sequence[float | None]) -> Series:
     dashed = policy in ("clairvoyant", "oracle")
     return Series(
-        policies.name(policy), x, y, policies.COLOURS[policy], line=True, points=True, dashed=dashed
+        words.name(policy), x, y, words.COLOURS[policy], line=True, points=True, dashed=dashed
     )
 
 
@@ -215,7 +215,7 @@ Boxes = forms.CheckboxSelectMultiple
 
 
 def _choices(names: Sequence[str]) -> list[tuple[str, Any]]:
-    return [(name, policies.NAMES[name]) for name in names]
+    return [(name, words.NAMES[name]) for name in names]
 
 
 class LogForm(forms.Form):
@@ -558,7 +558,7 @@ def simulation_page(request: HttpRequest, pk: int) -> HttpResponse:
         "run": simulation.run,
         "story": run_views.story(simulation.run, now) if simulation.run is not None else None,
         "share": round(100 * simulation.done / max(simulation.total, 1)),
-        "table": [{**row, "name": policies.name(row["policy"])} for row in reads.table(simulation)],
+        "table": [{**row, "name": words.name(row["policy"])} for row in reads.table(simulation)],
         "schedules": simulation.kind == SimulationKind.SCHEDULES,
     }
     if request.GET.get("part") != "live":

@@ -18,7 +18,7 @@ from crawlmgr.admin.views import admin_view, attempt, back, number, numbers, pag
 from crawlmgr.exports import downloads
 from crawlmgr.workers.status import all_paused
 from forums import reads
-from forums.admin import charts, doubt_words, plan_words, policies, tabs
+from forums.admin import charts, site_table, words
 from forums.admin.add import INTERVALS
 from forums.admin.site_table import TABLE
 from forums.admin.structures import layout_words, load
@@ -32,10 +32,9 @@ from forums.models import (
     Site,
     SiteLogin,
 )
-from forums.reads import silences, upcoming
-from forums.reads.standing import standing
-from forums.reads.structures import taught
-from forums.services import logins, plans, removals, sites
+from forums.reads.plans import standing
+from forums.services import logins, plans, silences, sites
+from forums.services.structures import taught
 
 
 def plan_note(request: HttpRequest, pk: int) -> dict[str, Any] | None:
@@ -52,11 +51,11 @@ def plan_note(request: HttpRequest, pk: int) -> dict[str, Any] | None:
     return {
         "own": own if own is not None and own.active else None,
         "policy": plan.policy,
-        "name": policies.name(plan.policy),
+        "name": words.name(plan.policy),
         "visits": plan.visits_per_day,
         "used": stands.used_today,
         "left": stands.left_today,
-        "sentence": plan_words.sentence(latest, plan),
+        "sentence": words.sentence(latest, plan),
         "like_intervals": (
             plan.site_id is not None and plan.visits_per_day == plans.of_intervals(pk)
         ),
@@ -112,23 +111,23 @@ def site_page(request: HttpRequest, pk: int) -> HttpResponse:
         return answer
     page_number = number(request.GET.get("page", "")) or 1
     rows, pages = reads.boards(site, page_number)
-    hold, stopped = all_paused(), upcoming.with_paused_visits([site.pk])
+    hold, stopped = all_paused(), reads.with_paused_visits([site.pk])
     for row in rows:
-        row.due = upcoming.of_board(
+        row.due = reads.of_board(
             row.board, now, hold=hold, visits_paused=stopped, paused=site.paused
         )
     told = taught(site)
     context = {
         **_head(site, now),
-        "tabs": tabs.of_forum(request, pk, "forum"),
+        "tabs": site_table.of_forum(request, pk, "forum"),
         "rows": rows,
         "pages": range(1, pages + 1) if pages > 1 else (),
         "number": page_number,
         "intervals": INTERVALS,
         "layout": layout_words(site),
-        "doubts": doubt_words.doubt_rows(site),
-        "lessons": [one for one in doubt_words.lessons(site, told) if not one.holds],
-        "unread": doubt_words.unread(told),
+        "doubts": words.doubt_rows(site),
+        "lessons": [one for one in words.lessons(site, told) if not one.holds],
+        "unread": words.unread(told),
         "plan": plan_note(request, site.pk),
         "silence": silences.silence(site, now),
         "login": login_words(site),
@@ -259,7 +258,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
                 request,
                 site.name,
                 "forums",
-                lambda: removals.start(site, datetime.now(UTC), request.user),
+                lambda: sites.start_removal(site, datetime.now(UTC), request.user),
             )
     trail = [(_("Forums"), reverse("admin:forums")), (site.name, reverse("admin:forum", args=[pk]))]
     return page(
@@ -304,7 +303,7 @@ def login_page(request: HttpRequest, pk: int) -> HttpResponse:
     method = request.POST.get("method") or (row.method if row else LoginMethod.FORM)
     context = {
         "site": site,
-        "tabs": tabs.of_forum(request, pk, "forum-login"),
+        "tabs": site_table.of_forum(request, pk, "forum-login"),
         "row": row,
         "reason": _(REASONS.get(row.reason, row.reason)) if row and row.reason else "",
         "problem": problem,

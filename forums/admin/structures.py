@@ -1,5 +1,5 @@
-"""Admin views of a forum's model: what was learned about its pages, corrections, changes, and all
-versions to restore."""
+"""Admin views of a forum's model: what was learned about its pages, corrections of how a page is
+read, doubts, and changes between versions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -15,18 +16,37 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
+from crawlmgr.admin.views import number as whole
+from crawlmgr.archive import archive
 from crawlmgr.models import ACTIVE, Run
 from forums import reads
-from forums.admin import structure_words as words
-from forums.admin import tabs
+from forums.admin import site_table, words
 from forums.admin.add import EVIDENCE
-from forums.admin.doubt_words import lessons
 from forums.admin.site_table import engine
-from forums.models import Board, Site
-from forums.reads.structures import versions
-from forums.services import structures
+from forums.admin.words import lessons
+from forums.corrections import (
+    NOTHING,
+    ROLES,
+    Effect,
+    PageAnatomy,
+    SamplePage,
+    checked,
+    dissect,
+    effects,
+    reading_by,
+    with_address,
+    with_selector,
+)
+from forums.models import Board, Doubt, Site
+from forums.reading import PageKind
+from forums.reading.rules import SiteRules
+from forums.selectors.bounded import BUSY, TOO_COSTLY
+from forums.services import doubts, rereads, structures
+from forums.services.structures import sample_pages, versions
 
 KINDS = ("index", "list", "thread", "alias")
+
+
 DAY_FIRST = {"": None, "day": True, "month": False}
 
 
@@ -74,7 +94,7 @@ def model_page(request: HttpRequest, pk: int) -> HttpResponse:
     trail = [(_("Forums"), reverse("admin:forums")), (site.name, reverse("admin:forum", args=[pk]))]
     context = {
         "site": site,
-        "tabs": tabs.of_forum(request, pk, "forum-model"),
+        "tabs": site_table.of_forum(request, pk, "forum-model"),
         "known": bool(structure),
         "layout": layout_words(site),
         "facts": _facts(site, structure),
@@ -297,3 +317,239 @@ def take_back(request: HttpRequest, pk: int) -> HttpResponse:
         lambda: structures.take_back(site.pk, key, now=datetime.now(UTC), user=request.user),
     )
     return back(request, "forum-model", pk)
+
+
+@post_view("forums/site/<int:pk>/doubts/", "forum-doubt", "forums.change_site")
+def settle(request: HttpRequest, pk: int) -> HttpResponse:
+    """Dismisses a doubt, because the user says that the page is read correctly."""
+    site, wanted = load(pk), whole(request.POST.get("doubt", "")) or 0
+    if Doubt.objects.filter(pk=wanted, site=site).exists() and doubts.settle(
+        wanted, datetime.now(UTC), request.user
+    ):
+        messages.success(request, _("Accepted as correct."))
+    else:
+        messages.info(request, _("This doubtful reading no longer exists."))
+    return back(request, "forum", pk)
+
+
+@post_view("forums/site/<int:pk>/reread/", "forum-reread", "crawlmgr.add_run")
+def reread(request: HttpRequest, pk: int) -> HttpResponse:
+    """Starts reading the stored pages again with the current model; nothing is requested from the
+    forum."""
+    site, now = load(pk), datetime.now(UTC)
+    attempt(
+        request,
+        _("The stored pages are being read again."),
+        lambda: rereads.start(site, now=now, user=request.user),
+    )
+    return back(request, "forum-model", pk)
+
+
+CORRECTED_KINDS = (PageKind.threadlist, PageKind.thread, PageKind.index)
+
+
+_SAME = {  # colours by field, the same for fields that mean the same in lists and in threads
+    "a": ("title", "name"),
+    "b": ("author",),
+    "c": ("last_author", "board_name"),
+    "d": ("replies", "threads", "number"),
+    "e": ("posts", "views"),
+    "f": ("last_reply", "posted"),
+    "g": ("created", "post_id"),
+    "h": ("text", "description"),
+}
+
+
+HUES = {role: hue for hue, roles in _SAME.items() for role in roles}
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionQuery:
+    """The correction to try: the selector `selector` for the field `role` ("" to select the rows
+    instead of a field). `problem`: why it cannot be tried, "" if it can; `effects`: what it changes
+    on each sample page, None if no field was chosen yet.
+    """
+
+    role: str = ""
+    selector: str = ""
+    problem: str = ""
+    effects: tuple[Effect, ...] | None = None
+
+
+@admin_view(
+    "forums/site/<int:pk>/correct/", "forum-correct", "forums.view_site", post="forums.change_site"
+)
+def correct(request: HttpRequest, pk: int) -> HttpResponse:
+    """Shows which records are read from a stored page of the forum. A POST with "try" shows how a
+    correction would change the records; any other POST saves it as a rule of the site.
+    """
+    site = load(pk)
+    kind = next(
+        (one for one in CORRECTED_KINDS if str(one) == request.GET.get("kind")), PageKind.threadlist
+    )
+    samples = _samples(site, kind)
+    if request.method == "POST" and "try" not in request.POST:
+        return _save_correction(request, site, kind, samples)
+    shown = next(
+        (one for one in samples if str(one.number) == request.GET.get("page")),
+        samples[0] if samples else None,
+    )
+    query = _correction_query(request, site, kind, samples)
+    anatomy = _dissected(site, shown, kind) if shown else None
+    context = {
+        "site": site,
+        "kind": str(kind),
+        "kinds": [
+            (str(one), words.kind(str(one)), one is kind, f"?{urlencode({'kind': str(one)})}")
+            for one in CORRECTED_KINDS
+        ],
+        "samples": [
+            (one, one is shown, f"?{urlencode({'kind': str(kind), 'page': one.number})}")
+            for one in samples
+        ],
+        "shown": shown,
+        "rows": _rows(anatomy, kind, shown) if anatomy and shown else [],
+        "uncorrected": _told(anatomy.problem) if anatomy else "",
+        "query": query,
+        "picked": "selector" in request.GET,
+        "roles": [
+            *((role, words.role(role)) for role in ROLES[kind]),
+            ("rows", _("the whole row")),
+        ],
+        "legend": [(words.role(role), HUES[role]) for role in ROLES[kind] if role in HUES],
+        "effects": query.effects,
+        "differ": any(one.changes for one in query.effects or ()),
+        "corrections": corrections(site),
+        "address": _pattern(shown.url) if shown else "",
+        "nothing": NOTHING,
+    }
+    trail = [
+        (_("Forums"), reverse("admin:forums")),
+        (site.name, reverse("admin:forum", args=[pk])),
+        (_("Model"), reverse("admin:forum-model", args=[pk])),
+    ]
+    return page(
+        request,
+        "forums/correct.html",
+        context,
+        title=_("Correct a page"),
+        item=f"site:{pk}",
+        trail=trail,
+    )
+
+
+def _samples(site: Site, kind: PageKind) -> list[SamplePage]:
+    found = []
+    for row in sample_pages(site, kind):
+        record = archive.read_page(row)
+        if record is not None:
+            found.append(SamplePage(row.pk, row.final_url or row.url, record.text, row.fetched_at))
+    return found
+
+
+def _dissected(site: Site, sample: SamplePage, kind: PageKind) -> PageAnatomy:
+    options = structures.reading_options(site)
+    return dissect(sample.html, sample.url, sample.fetched_at, expect=kind, **options)
+
+
+def _options(
+    site: Site, rules: SiteRules | None
+) -> tuple[SiteRules | None, SiteRules, dict[str, Any]]:
+    """Returns the rules by which visits read the site's pages now, those with the corrections
+    `rules`, and the other arguments for reading them."""
+    options = structures.reading_options(site)
+    return options.pop("rules"), structures.reading_rules(site, rules) or SiteRules(), options
+
+
+def _correction_query(
+    request: HttpRequest, site: Site, kind: PageKind, samples: list[SamplePage]
+) -> CorrectionQuery:
+    """Returns the selector that the user picked and, on POST, what it would change."""
+    if request.method != "POST":
+        return CorrectionQuery("", request.GET.get("selector", "").strip())
+    role, selector = request.POST.get("role", ""), request.POST.get("selector", "").strip()
+    role = "" if role == "rows" else role
+    try:
+        selector = checked(kind, role, selector)
+        rules = with_selector(structures.rules_of(site), kind, role, selector)
+        before, after, options = _options(site, rules)
+        found = effects(samples, before, after, kind, role, **options)
+    except ValueError as error:
+        return CorrectionQuery(role, selector, _told(str(error)))
+    return CorrectionQuery(role, selector, effects=tuple(found))
+
+
+def _told(problem: str) -> str:
+    """Returns why a selector or pattern cannot be used, in the user's language unless the message
+    is that of a parser."""
+    if problem == BUSY:
+        return _("Other selectors are being evaluated; try again.")
+    selector, costly, _rest = problem.partition(TOO_COSTLY)
+    if not costly:
+        return problem
+    return _("%(selector)s takes too long or too much memory on a stored page.") % {
+        "selector": selector
+    }
+
+
+def _rows(anatomy: PageAnatomy, kind: PageKind, shown: SamplePage) -> list[dict[str, Any]]:
+    """Returns the rows for the template: every text of a row with the colour of its field, and the
+    link by which a click selects it."""
+    base = {"kind": str(kind), "page": shown.number}
+    rows = []
+    for row in anatomy.rows:
+        pieces = [
+            {
+                "text": piece.text,
+                "source": "" if piece.source == "text" else piece.source,
+                "hue": HUES.get(piece.role, ""),
+                "role": words.role(piece.role) if piece.role else "",
+                "link": f"?{urlencode({**base, 'selector': piece.selector})}#say",
+            }
+            for piece in row.pieces
+        ]
+        rows.append(
+            {"pieces": pieces, "values": [(words.role(name), value) for name, value in row.values]}
+        )
+    return rows
+
+
+def _pattern(url: str) -> str:
+    """Returns an address as a regular expression in which numbers match any number."""
+    rest = re.sub(r"^[a-z]+://[^/]+", "", url)
+    return re.sub(r"\d+", r"\\d+", re.escape(rest).replace(r"\-", "-")) or "/"
+
+
+def _save_correction(
+    request: HttpRequest, site: Site, kind: PageKind, samples: list[SamplePage]
+) -> HttpResponse:
+    now, before = datetime.now(UTC), structures.rules_of(site)
+    try:
+        if request.POST.get("pattern"):
+            stated = PageKind(request.POST.get("stated", ""))
+            rules = with_address(before, request.POST["pattern"].strip(), stated)
+            change = ["rule", "", f"{request.POST['pattern'].strip()} = {stated}"]
+        else:
+            role = request.POST.get("role", "")
+            role = "" if role == "rows" else role
+            selector = checked(kind, role, request.POST.get("selector", ""))
+            rules = with_selector(before, kind, role, selector)
+            own = before.for_kind(kind) if before else None
+            was = (dict(own.fields).get(role, "") if role else own.records) if own else ""
+            change = [f"rule.{kind}.{role}".rstrip("."), was, selector]
+        _before, after, options = _options(site, rules)
+        for sample in samples:
+            reading_by(after, sample, kind, **options)
+        made = structures.correct(site.pk, rules, change, now=now, user=request.user)
+    except ValueError as error:
+        messages.error(request, _told(str(error)))
+        return back(request, "forum-correct", site.pk)
+    messages.success(
+        request,
+        _("The correction is saved as version %(number)s of the model.") % {"number": made.number},
+    )
+    messages.info(
+        request,
+        _("What is stored stays as it was read before until you choose “Read stored pages again”."),
+    )
+    return back(request, "forum-model", site.pk)

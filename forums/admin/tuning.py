@@ -28,14 +28,14 @@ from crawlmgr.admin.tags import duration
 from crawlmgr.admin.views import Trail, admin_view, back, page, post_view
 from crawlmgr.database import caches
 from forums import tuning
-from forums.admin import policies, tabs
+from forums.admin import site_table, words
 from forums.admin.simulations import BINS
 from forums.admin.sites import find as find_site
-from forums.bounds import MAX_IMPORTANCE, MAX_THETA, MIN_IMPORTANCE, MIN_THETA
 from forums.events import Floats
-from forums.intensity import DAY_HOURS
+from forums.law import MAX_IMPORTANCE, MAX_THETA, MIN_IMPORTANCE, MIN_THETA
 from forums.models import OverviewSource, Plan, Policy, Site
 from forums.planning import EXACT_BOARDS
+from forums.profile import DAY_HOURS
 from forums.reads import tuning as reads
 from forums.reads import zone as zone_of_site
 from forums.services import plans
@@ -64,16 +64,16 @@ def delays(
     scale = 1.0 / weight if weight > 0 else 0.0
     series = [
         Series(
-            policies.name(name),
+            words.name(name),
             numbers,
             [value * scale for value in values],
-            policies.COLOURS[name],
+            words.COLOURS[name],
             line=True,
         )
         for name, values in curves.items()
     ]
     series += [
-        Series(policies.name(name), [x], [y], policies.COLOURS[name], line=True, points=True)
+        Series(words.name(name), [x], [y], words.COLOURS[name], line=True, points=True)
         for name, (x, y) in points.items()
     ]
     drawn = chart(
@@ -296,7 +296,7 @@ def tuning_page(request: HttpRequest, pk: int) -> HttpResponse:
     form.is_valid()
     known = reads.known(_drafted(plan, form), now, None, {})
     context: dict[str, Any] = {"site": site, "pk": pk, "form": form, "plan": plan}
-    context["tabs"] = tabs.of_forum(request, pk, "forum-tuning")
+    context["tabs"] = site_table.of_forum(request, pk, "forum-tuning")
     context |= {
         "stages": " ".join(STAGES),
         "known": known,
@@ -480,7 +480,7 @@ def _quick(known: reads.Known, plan: Plan, form: TuningForm, *, exact: bool) -> 
         else curves["optimal"][at]
     )
     facts = {
-        "policy": policies.name(plan.policy),
+        "policy": words.name(plan.policy),
         "adaptive": plan.policy == Policy.ADAPTIVE,
         "interval": plan.policy == Policy.INTERVAL,
         "interval_visits": points["interval"][0],
@@ -603,7 +603,7 @@ def _replayed(request: HttpRequest, plan: Plan, known: reads.Known, pk: int, now
     key = f"forum-replay-{hashlib.sha256(text.encode()).hexdigest()}"
     found = caches.remembered(key, REPLAY_SECONDS, lambda: _replay(plan, known, now))
     if not found["problem"]:  # names are not cached: the next user may read another language
-        rows = [{**row, "name": policies.name(str(row["policy"]))} for row in found["rows"]]
+        rows = [{**row, "name": words.name(str(row["policy"]))} for row in found["rows"]]
         found = {**found, "rows": rows, "compared": _compared(found)}
     return render_to_string("forums/tuning_replay.html", {**found, "pk": pk, "plan": plan}, request)
 

@@ -15,10 +15,14 @@ from crawlmgr.database import upgrade
 from crawlmgr.management import foreground
 from crawlmgr.management.base import Missing, Result, table
 from crawlmgr.models import Run
-from forums.commands.site_numbers import no_site
 from forums.incremental import VisitState
 from forums.models import Site, Visit
 from forums.services import sites
+
+
+def no_site(number: object) -> CommandError:
+    """Returns the CommandError for the number of a site that does not exist."""
+    return CommandError(f"There is no site {number}; `forum add ADDRESS` makes one.")
 
 
 def run(options: dict[str, Any]) -> Result:

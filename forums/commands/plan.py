@@ -12,10 +12,10 @@ from django.core.management.base import CommandError
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
 from crawlmgr.management.base import Result, say, table
-from forums.commands.site_numbers import no_site
+from forums.commands.crawl import no_site
 from forums.models import Basis, BoardDay, Plan, PlanDay, Policy, Site
 from forums.reads import plans as reads
-from forums.reads.standing import SourceStanding, standing
+from forums.reads.plans import SourceStanding, standing
 from forums.services import plan_days, plans
 
 MAX_VISITS = 1_000_000

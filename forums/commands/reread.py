@@ -10,7 +10,7 @@ from crawlmgr.database import upgrade
 from crawlmgr.management import foreground
 from crawlmgr.management.base import Result
 from crawlmgr.models import Run
-from forums.commands.site_numbers import no_site
+from forums.commands.crawl import no_site
 from forums.models import Site
 from forums.services import rereads
 

@@ -13,7 +13,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from crawlmgr.management.base import Result, say, table
-from forums.commands.log_arguments import day_of, load, names_of, whole_number, zone_of
+from forums.commands.simulate import day_of, load, names_of, whole_number, zone_of
 from forums.fetch_simulation import (
     POLICIES,
     DayFigures,

@@ -1,14 +1,15 @@
-"""Builds the model of a site from the candidates for boards found on a sample of its pages."""
+"""Builds the model of a site from the candidates for boards found on a sample of its pages, with
+its overview sources: pages and feeds."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from crawlmgr.text.dates_zones import ZoneGuess
-from forums.discovery import evidence, feeds, layout, overviews
+from forums.discovery import evidence, layout
 from forums.discovery.candidates import (
     START,
     Candidate,
@@ -18,13 +19,110 @@ from forums.discovery.candidates import (
     clean_name,
     thread_rows,
 )
-from forums.discovery.model import BoardFound, BoardUnread, SiteModel
+from forums.discovery.model import BoardFound, BoardUnread, SiteModel, SourceFound
 from forums.discovery.pages import PageFacts
 from forums.discovery.shapes import board_identity, host, page_key, shape
 from forums.discovery.teacher import Verdict
 from forums.reading import PageKind, PageReading, ThreadRecord, board_key, thread_key
+from forums.reading.apis import api_address
+
+MIN_BOARDS = 2
+
+
+def sources(pages: Iterable[PageFacts], board_urls: Iterable[str]) -> tuple[SourceFound, ...]:
+    """Returns the pages that show two or more of the boards: indexes with figures of boards, then
+    first pages of lists of several boards' threads.
+
+    A page is left out if larger ones of its kind show all of its boards.
+    """
+    known = {board_identity(url) for url in board_urls}
+    found: dict[str, list[SourceFound]] = {"index": [], "newest": []}
+    for page in pages:
+        if page.kind is PageKind.index:
+            with_figures = [
+                row
+                for row in board_rows(page)
+                if (row.threads, row.posts, row.last_reply) != (None, None, None)
+            ]
+            rows = {board_identity(row.url) for row in with_figures}
+            kind = "index"
+        elif (
+            all_boards(page)
+            and (page.reading.current or 1) == 1
+            and any(row.last_reply for row in thread_rows(page))
+        ):
+            rows = {board_identity(row.board_url) for row in thread_rows(page) if row.board_url}
+            kind = "newest"
+        else:
+            continue
+        boards = tuple(sorted(rows & known))
+        if len(boards) >= MIN_BOARDS:
+            found[kind].append(SourceFound(page.url, kind, boards))
+    return tuple(one for kind in found.values() for one in _widest(kind))
+
+
+def _widest(found: list[SourceFound]) -> list[SourceFound]:
+    """Returns the sources that show at least one board which no larger source shows; each address
+    once."""
+    kept: list[SourceFound] = []
+    for one in sorted(found, key=lambda source: (-len(source.boards), len(source.url))):
+        shown = {board for other in kept for board in other.boards}
+        if set(one.boards) - shown and page_key(one.url) not in {
+            page_key(other.url) for other in kept
+        }:
+            kept.append(one)
+    return kept
+
+
+FEED, API = "feed", "api"
+
+
+MAX_FEEDS = 3
+
+
+# for each forum software, the paths of two pages whose JSON guests may read: the boards, the
+# threads of all boards
+_LISTS = {
+    "discourse": ("categories", "latest"),
+    "nodebb": ("categories", "recent"),
+    "flarum": ("tags", "all"),
+}
+
+
+def feed_sources(pages: Iterable[PageFacts], root: str, engine: str) -> tuple[SourceFound, ...]:
+    """Returns up to MAX_FEEDS feeds linked by the root page or by pages that show several boards,
+    those of the root page first, and the JSON lists of the forum software `engine`.
+
+    A feed linked by the page of one board is left out, because it covers that board only, and so is
+    any feed on another host.
+    """
+    fronts = [
+        page
+        for page in pages
+        if page.kind is PageKind.index or all_boards(page) or page.key == page_key(root)
+    ]
+    fronts.sort(key=lambda page: page.key != page_key(root))
+    feeds = {
+        page_key(url): url
+        for page in reversed(fronts)
+        for url in reversed(page.feeds)
+        if host(url) == host(root)
+    }
+    found = [SourceFound(url, FEED) for url in list(feeds.values())[::-1][:MAX_FEEDS]]
+    return (*found, *(SourceFound(url, API) for url in _lists(root, engine)))
+
+
+def _lists(root: str, engine: str) -> Iterator[str]:
+    top = root if root.endswith("/") else root + "/"
+    for name in _LISTS.get(engine, ()):
+        address = api_address(engine, urljoin(top, name), root)
+        if address is not None:
+            yield address
+
 
 _PREVIEW_ROWS = 6
+
+
 ReadAgain = Callable[[PageFacts, str, bool | None], PageReading]
 
 
@@ -79,8 +177,8 @@ def site_model(
         pages_read=len(pages),
         counts_posts=evidence.counts_posts(pages),
         sources=(
-            *overviews.sources(pages, [candidate.url for candidate in chosen]),
-            *feeds.candidates(pages, root_url, engine),
+            *sources(pages, [candidate.url for candidate in chosen]),
+            *feed_sources(pages, root_url, engine),
         ),
         pagers=tuple((str(kind), source) for kind, source in candidates.pagers.items()),
         lessons=(*evidence.pager_lessons(pages), *(verdict.lessons if verdict else ())),

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from crawlmgr.text.dates_zones import ZoneGuess
-from forums.discovery import build, overview_pages, pagers, teacher
+from forums.discovery import build, pagers, teacher
+from forums.discovery import candidates as overview_pages
 from forums.discovery.candidates import Candidates, all_boards, board_rows, mixed, thread_rows
 from forums.discovery.evidence import zone_guess
 from forums.discovery.model import SiteModel

@@ -1,20 +1,19 @@
 """The forums' tables, one file per kind of object."""
 
-from forums.models.doubts import Doubt
-from forums.models.logins import LoginMethod, LoginState, SiteLogin
 from forums.models.plans import (
     ALL_SITES,
     TIMETABLES,
     Basis,
     BoardDay,
+    EventLog,
     LoopState,
     Plan,
     PlanDay,
     PlannedVisit,
     Policy,
+    Simulation,
+    SimulationKind,
 )
-from forums.models.predictions import ReplyModel
-from forums.models.simulations import EventLog, Simulation, SimulationKind
 from forums.models.sites import (
     DEFAULT_INTERVAL_SECONDS,
     MAX_DEADLINE_HOURS,
@@ -22,13 +21,23 @@ from forums.models.sites import (
     Alias,
     Board,
     BoardHour,
+    LoginMethod,
+    LoginState,
     Post,
+    ReplyModel,
     Site,
+    SiteLogin,
     Thread,
     Visit,
 )
-from forums.models.sources import Look, OverviewSource, SourceKind
-from forums.models.structures import Origin, StructureVersion
+from forums.models.structures import (
+    Doubt,
+    Look,
+    Origin,
+    OverviewSource,
+    SourceKind,
+    StructureVersion,
+)
 
 __all__ = [
     "ALL_SITES",

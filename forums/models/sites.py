@@ -1,4 +1,5 @@
-"""Tables of sites, boards, threads, posts and the visits that found them."""
+"""Sites with their logins, boards, threads, posts, the visits that found them, and the parameters
+that predict replies."""
 
 from __future__ import annotations
 
@@ -6,9 +7,11 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from forums.bounds import MAX_IMPORTANCE, MIN_IMPORTANCE
+from forums.law import MAX_IMPORTANCE, MIN_IMPORTANCE
 
 MIN_DEADLINE_HOURS, MAX_DEADLINE_HOURS = 0.1, 744.0
+
+
 DEFAULT_INTERVAL_SECONDS = 6 * 3600
 
 
@@ -318,3 +321,59 @@ class Visit(models.Model):
     def precision(self) -> float | None:
         """Share of the fetched threads that had changed, None if none was fetched."""
         return self.changed / self.fetched if self.fetched else None
+
+
+class LoginMethod(models.TextChoices):
+    COOKIE = "cookie", _("a cookie")
+    FORM = "form", _("a login form")
+
+
+class LoginState(models.TextChoices):
+    UNTRIED = "untried", _("not tried yet")
+    VALID = "valid", _("logged in")
+    EXPIRED = "expired", _("expired")
+    FAILED = "failed", _("failed")
+
+
+class SiteLogin(models.Model):
+    """A site's login. `secret` (user and password) and `session` (cookies given by the operator or
+    set by the site) are encrypted texts; neither is ever shown, archived or put into a run's
+    parameters. `reason` is the code of why the last login failed, "" if none did."""
+
+    site = models.OneToOneField("forums.Site", models.CASCADE, related_name="login")
+    method = models.CharField(_("method"), max_length=6, choices=LoginMethod.choices)
+    address = models.TextField(_("address of the login form"), blank=True)
+    secret = models.TextField(blank=True)
+    session = models.TextField(blank=True)
+    state = models.CharField(
+        _("state"), max_length=8, choices=LoginState.choices, default=LoginState.UNTRIED
+    )
+    reason = models.CharField(_("reason"), max_length=60, blank=True)
+    checked_at = models.DateTimeField(_("checked"), null=True, blank=True)
+    changed_at = models.DateTimeField(_("changed"))
+
+    class Meta:
+        verbose_name = _("login of a forum")
+        verbose_name_plural = _("logins of forums")
+
+    def __str__(self) -> str:
+        return f"{self.site} ({self.method})"
+
+
+class ReplyModel(models.Model):
+    """A site's hazard model of next replies, fitted on its own threads; `weights` is empty while
+    there are too few replies.
+
+    `activity` holds the number of the site's posts in each local hour of the day; operational hours
+    are derived from it.
+    """
+
+    site = models.OneToOneField(
+        "forums.Site", models.CASCADE, related_name="reply_model", primary_key=True
+    )
+    trained_at = models.DateTimeField()
+    trained_on = models.PositiveIntegerField(default=0)
+    weights = models.JSONField(default=list, blank=True)
+    middle = models.JSONField(default=list, blank=True)
+    scale = models.JSONField(default=list, blank=True)
+    activity = models.JSONField(default=list)

@@ -1,30 +1,160 @@
 """Database queries for the forum pages and charts: each reads a bounded number of rows by key, or
-stored counters and sums."""
+sums over them; and when a board or forum is next visited, or why it is not."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from django.db.models import Case, Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum, When
+from django.db.models import (
+    Case,
+    CharField,
+    Count,
+    F,
+    Max,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    When,
+)
+from django.db.models.functions import Cast, Substr
 
 from crawlmgr.database.paging import ListPage, Order, fetch_page
 from crawlmgr.models import Run, RunState
 from crawlmgr.runs import run_reads
+from crawlmgr.runs.run_reads import at_work
 from crawlmgr.workers.status import all_paused
-from forums.models import Board, BoardHour, Post, Site, Thread, Visit
-from forums.reads import upcoming
-from forums.reads.upcoming import ALL_PAUSED, LATE, VISIT_PAUSED, Due, due
+from forums.models import Board, BoardHour, Look, OverviewSource, Post, Site, Thread, Visit
+
+LATE = timedelta(minutes=10)
+
+
+LEFT_OUT, PAUSED, ALL_PAUSED, VISIT_PAUSED = "left_out", "paused", "all_paused", "visit_paused"
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The next visit of a board or forum.
+
+    `at` is its time or, with `until`, the earliest likely time. Without a visit both are None and
+    `held` is the reason: LEFT_OUT (the board), PAUSED (the forum), ALL_PAUSED (all crawling) or
+    VISIT_PAUSED (another visit of the forum). `since` is the last time (`until` or `at`) if it has
+    passed; `late` is True if it passed more than LATE ago.
+    """
+
+    at: datetime | None = None
+    until: datetime | None = None
+    held: str = ""
+    since: datetime | None = None
+    late: bool = False
+
+
+def with_paused_visits(sites: Collection[int]) -> set[int]:
+    """Returns the forums (ids) with a paused visit: no other visit of them starts before it is
+    resumed or stopped."""
+    return {site for site, run in at_work("forum", sites).items() if run.state == RunState.PAUSED}
+
+
+def due(
+    at: datetime | None,
+    until: datetime | None,
+    now: datetime,
+    *,
+    enabled: bool = True,
+    paused: bool = False,
+    hold: bool = False,
+    visit_paused: bool = False,
+) -> Due:
+    """Returns the next visit of a board from its stored time `at` and the end `until` of the likely
+    span, if it has one.
+
+    There is no next visit in four cases, which the result names: the board is not to be visited
+    (`enabled` False), its forum is paused (`paused`), all crawling is paused (`hold`), or a visit
+    of its forum is paused (`visit_paused`).
+    """
+    reasons = (
+        (LEFT_OUT, not enabled),
+        (PAUSED, paused),
+        (ALL_PAUSED, hold),
+        (VISIT_PAUSED, visit_paused),
+    )
+    for held, holds in reasons:
+        if holds:
+            return Due(held=held)
+    last = until or at
+    return Due(
+        at,
+        until,
+        "",
+        last if last is not None and last < now else None,
+        last is not None and last < now - LATE,
+    )
+
+
+def of_board(
+    board: Board,
+    now: datetime,
+    *,
+    hold: bool,
+    visits_paused: Collection[int],
+    paused: bool | None = None,
+) -> Due:
+    """Returns the next visit of a board. `hold`: whether all crawling is paused. `paused`: whether
+    the board's forum is paused, None to read this from the board. `visits_paused`: ids of the
+    forums that have a paused visit.
+    """
+    stands = board.site.paused if paused is None else paused
+    at, until, stopped = board.next_visit, board.next_until, board.site_id in visits_paused
+    return due(
+        at, until, now, enabled=board.enabled, paused=stands, hold=hold, visit_paused=stopped
+    )
+
+
+def with_next_visits(
+    rows: Iterable[dict[str, object]], now: datetime, *, site: int, paused: bool
+) -> list[dict[str, object]]:
+    """Returns the rows of a forum's boards, completed for the API: if a pause or a setting holds up
+    the visits of a board, its stored `next_visit` and `next_until` are replaced by None and `held`
+    tells the reason; otherwise `held` is "".
+    """
+    hold, stopped, found = all_paused(), bool(with_paused_visits([site])), []
+    for row in rows:
+        at, until = row["next_visit"], row["next_until"]
+        assert at is None or isinstance(at, datetime)  # noqa: S101 - columns of a board
+        assert until is None or isinstance(until, datetime)  # noqa: S101
+        said = due(
+            at,
+            until,
+            now,
+            enabled=bool(row["enabled"]),
+            paused=paused,
+            hold=hold,
+            visit_paused=stopped,
+        )
+        found.append({**row, "next_visit": said.at, "next_until": said.until, "held": said.held})
+    return found
+
 
 BY_NAME = Order(("name", "id"), downwards=False)
+
+
 IN_THREAD = Order(("page", "position", "id"), downwards=False)
+
+
 BOARDS_A_PAGE = 200
+
+
 TREE_LIMIT = (
     300  # largest number of boards of a site in the navigation tree; further ones are left out
 )
+
+
 TREE_SITES = 60
 
 
@@ -265,12 +395,12 @@ def with_visits(rows: Sequence[Board], now: datetime) -> list[BoardRow]:
     visits = Visit.objects.defer("state").in_bulk(
         [one for one in keys.values_list("latest", flat=True) if one]
     )
-    of_board = {visit.board_id: visit for visit in visits.values()}
+    last_visits = {visit.board_id: visit for visit in visits.values()}
     hold = all_paused()
-    stopped = upcoming.with_paused_visits({board.site_id for board in rows})
-    dues = [upcoming.of_board(board, now, hold=hold, visits_paused=stopped) for board in rows]
+    stopped = with_paused_visits({board.site_id for board in rows})
+    dues = [of_board(board, now, hold=hold, visits_paused=stopped) for board in rows]
     return [
-        BoardRow(board, 0, of_board.get(board.pk), said)
+        BoardRow(board, 0, last_visits.get(board.pk), said)
         for board, said in zip(rows, dues, strict=True)
     ]
 
@@ -415,3 +545,129 @@ def last_days(now: datetime, local: ZoneInfo, days: int = 30) -> list[date]:
     """Returns the last `days` days in a time zone, today last."""
     today = now.astimezone(UTC).astimezone(local).date()
     return [today - timedelta(days=back) for back in range(days - 1, -1, -1)]
+
+
+@dataclass(frozen=True, slots=True)
+class VisitSums:
+    """Sums over visits. `posts` is the number of posts stored for the first time. Of these,
+    `arrived` were posted after their board was first watched; `waited_seconds` is the total time
+    from their posting to the visit that found them.
+    """
+
+    posts: int = 0
+    waited_seconds: float = 0.0
+    arrived: int = 0
+
+    @property
+    def mean_wait_seconds(self) -> float | None:
+        """Mean seconds from posting to the visit that found the post; None without posts."""
+        return self.waited_seconds / self.arrived if self.arrived else None
+
+
+_SUMS = {
+    "posts": Sum("posts_new", default=0),
+    "waited_seconds": Sum(F("delay_new_seconds") + F("delay_replies_seconds"), default=0.0),
+    "arrived": Sum(F("arrived_new") + F("arrived_replies"), default=0),
+}
+
+
+def visit_sums(since: datetime) -> VisitSums:
+    """Returns the sums over visits that ended since a time."""
+    return VisitSums(**Visit.objects.filter(finished__gte=since).aggregate(**_SUMS))
+
+
+def by_day(now: datetime, days: int) -> list[VisitSums]:
+    """Returns the sums over the visits that ended on each of the last `days` days (UTC), oldest
+    first; the last entry is today."""
+    first = now.astimezone(UTC).date() - timedelta(days=days - 1)
+    rows = Visit.objects.filter(
+        finished__gte=datetime(first.year, first.month, first.day, tzinfo=UTC)
+    )
+    day = Substr(Cast("finished", CharField()), 1, 10)
+    sums: Mapping[str, VisitSums] = {
+        row.pop("day"): VisitSums(**row)
+        for row in rows.annotate(day=day).values("day").annotate(**_SUMS).order_by()
+    }
+    names = [(first + timedelta(days=number)).isoformat() for number in range(days)]
+    return [sums.get(name, VisitSums()) for name in names]
+
+
+def late(now: datetime) -> int:
+    """Counts the boards whose visit is overdue by more than LATE (ten minutes), in forums that are
+    not paused; 0 while all crawling is paused."""
+    return int(late_boards(Board.objects.all(), now).aggregate(count=Count("id"))["count"])
+
+
+def late_boards(rows: QuerySet[Board], now: datetime) -> QuerySet[Board]:
+    """Returns those of the boards `rows` whose visit is overdue by more than LATE (ten minutes), in
+    forums that are not paused; none while all crawling is paused."""
+    return rows.none() if all_paused() else rows.filter(overdue(now - LATE), site__paused=False)
+
+
+PATTERN_DAYS = 28
+
+
+MAX_VISITS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A board's posts and visits of the last weeks, in its site's local time. week: total posts by
+    weekday (7, Monday first) and hour (24). posts, visits: mean numbers per day by hour (24)."""
+
+    week: list[list[int]]
+    posts: list[float]
+    visits: list[float]
+
+
+def pattern(board: Board, local: ZoneInfo, now: datetime, days: int = PATTERN_DAYS) -> Pattern:
+    """Counts posts and visits of a board in the last `days` days by hour and weekday; two
+    queries."""
+    since = now - timedelta(days=days)
+    week = [[0] * 24 for _ in range(7)]
+    visits = [0.0] * 24
+    rows = BoardHour.objects.filter(board=board, hour__gte=since).values_list(
+        "hour", "threads", "replies"
+    )
+    for hour, threads, replies in rows.iterator(chunk_size=5000):
+        at = hour.astimezone(local)
+        week[at.weekday()][at.hour] += threads + replies
+    made = (
+        Visit.objects.filter(board=board, started__gte=since)
+        .order_by("-started")
+        .values_list("started", flat=True)
+    )
+    for started in filter(None, made[:MAX_VISITS]):
+        visits[started.astimezone(local).hour] += 1.0 / days
+    return Pattern(week, [sum(row[hour] for row in week) / days for hour in range(24)], visits)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What an overview page of the site (index, newest list, ...; `source`) last showed about a
+    board: its numbers of threads and posts, None if not shown. waiting: by how much this number of
+    posts has grown since the board's last visit.
+    """
+
+    source: OverviewSource
+    threads: int | None
+    posts: int | None
+    waiting: int
+
+
+def seen(board: Board) -> list[Seen]:
+    """Returns what each source of the site last showed about a board; sources that do not show it
+    are left out."""
+    found = []
+    for source in OverviewSource.objects.filter(site_id=board.site_id, enabled=True).order_by("pk"):
+        threads, posts, _last = source.shown.get(str(board.pk)) or (None, None, None)
+        if source.read_at is None or str(board.pk) not in source.shown:
+            continue
+        before = Look.objects.filter(
+            source=source, state=Look.State.DONE, read_at__lte=board.last_visit or source.found
+        )
+        then = before.order_by("-read_at").values_list("shown", flat=True).first() or {}
+        known = (then.get(str(board.pk)) or (None, None, None))[1]
+        waiting = max(0, int(posts) - int(known)) if posts is not None and known is not None else 0
+        found.append(Seen(source, threads, posts, waiting))
+    return found

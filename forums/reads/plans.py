@@ -1,18 +1,140 @@
-"""Queries for the plan page: visits to come, visits made, and the figures behind each planned
-day."""
+"""Queries for the plan page and the page of schedules: visits to come, visits made, the figures
+behind each planned visit, the plan's present state, and posts still waiting."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from forums.models import Board, BoardDay, Plan, PlanDay, PlannedVisit, Policy
-from forums.reads.standing import midnight
-from forums.services import outlooks
+import numpy as np
+from django.db.models import Avg, Count, Max, Min, Q, Sum
+from django.db.models.functions import TruncDate
+
+from crawlmgr.schedule.recurring import Recurring, Starts
+from forums import reads
+from forums.models import (
+    Board,
+    BoardDay,
+    Look,
+    OverviewSource,
+    Plan,
+    PlanDay,
+    PlannedVisit,
+    Policy,
+    Site,
+    Visit,
+)
+from forums.reads import VISIT_PAUSED
+from forums.services import loops, outlooks, plans
+
+State = PlannedVisit.State
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStanding:
+    """An overview source of a plan and its readings today. `looks`: their number. `used`: their
+    cost in visits. `share_of_budget`: this cost as a share of the day's visits. `bytes_a_look`:
+    mean transferred size, None without readings.
+    """
+
+    source: OverviewSource
+    looks: int
+    used: int
+    share_of_budget: float
+    bytes_a_look: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A plan's budget in visits: per day, used today (visits made and the cost of readings of
+    overview sources), left today.
+
+    On the day on which a plan begins or changes, only a part of the day's visits applies; then used
+    and left sum to less than `visits_per_day`. `expected_visits` and `expected_looks`: visits and
+    readings that are still planned or expected until midnight.
+    """
+
+    visits_per_day: int
+    used_today: int
+    left_today: int
+    visits_today: int = 0
+    looks_today: int = 0
+    expected_visits: int = 0
+    expected_looks: int = 0
+    sources: tuple[SourceStanding, ...] = field(default=())
+
+    @property
+    def part(self) -> int | None:
+        """The number of visits, made and to come, that the plan has today if it is less than on
+        other days; otherwise None."""
+        today = self.used_today + self.left_today
+        return today if today < self.visits_per_day else None
+
+
+def midnight(plan: Plan, now: datetime) -> datetime:
+    """Returns the time at which the current day of a plan began."""
+    zone = plans.zone_of(plan)
+    return datetime.combine(now.astimezone(zone).date(), time(), zone)
+
+
+def standing(plan: Plan, now: datetime) -> Standing:
+    """Computes the state of a plan; at most six queries."""
+    since = midnight(plan, now)
+    if plan.policy == Policy.INTERVAL:
+        visits = Visit.objects.filter(
+            started__gte=since, board__in=plans.boards_under(plan)
+        ).count()
+        a_day = (
+            plans.of_intervals(plan.site_id) if plan.site_id is not None else plan.visits_per_day
+        )
+        return Standing(a_day, visits, max(0, a_day - visits), visits)
+    planned = PlannedVisit.objects.filter(plan=plan)
+    visits = planned.filter(state=State.STARTED, at__gte=since, at__lte=now).count()
+    sources = _sources(plan, since, now)
+    spent = sum(one.used for one in sources)
+    looks = sum(one.looks for one in sources)
+    tomorrow = since + timedelta(days=1)
+    if plan.policy == Policy.ADAPTIVE:
+        used = loops.used(plan, now)
+        left = plan.visits_per_day - used if used is not None else plan.visits_per_day
+        ahead = outlooks.expected(plan, tomorrow)
+        coming = (len(ahead.visits), len(ahead.readings))
+    else:
+        left = planned.filter(
+            state=State.PLANNED, at__gte=now - timedelta(minutes=10), at__lt=tomorrow
+        ).count()
+        coming = (left, 0)
+    return Standing(
+        plan.visits_per_day, visits + spent, max(0, left), visits, looks, *coming, tuple(sources)
+    )
+
+
+def _sources(plan: Plan, since: datetime, now: datetime) -> list[SourceStanding]:
+    rows: Any = OverviewSource.objects.select_related("site").filter(enabled=True)
+    rows = (
+        rows.filter(site_id=plan.site_id)
+        if plan.site_id is not None
+        else rows.exclude(site__plan__active=True)
+    )
+    found = list(rows.order_by("site_id", "pk"))
+    taken = Look.objects.filter(source__in=found, at__gte=since, at__lte=now).values("source_id")
+    rows_of = taken.annotate(n=Count("id"), cost=Sum("cost"), size=Avg("bytes")).order_by()
+    sums = {row["source_id"]: (row["n"], row["cost"], row["size"]) for row in rows_of}
+    none = (0, 0, None)
+    return [
+        SourceStanding(one, looks, used, used / max(1, plan.visits_per_day), size)
+        for one in found
+        for looks, used, size in (sums.get(one.pk, none),)
+    ]
+
 
 MAX_DAYS = 30
+
+
 AHEAD = timedelta(days=2)
 
 
@@ -174,3 +296,128 @@ def boards(plan: Plan, limit: int = 2000) -> list[Board]:
         else rows.exclude(site__plan__active=True)
     )
     return list(rows.only("id", "name", "site_id").order_by("site_id", "position", "id")[:limit])
+
+
+KIND = "forum"
+
+
+def entries(now: datetime, most: int) -> list[Recurring]:
+    """Returns the `most` forums with the earliest next visits, with the same times as on the forum
+    list."""
+    boards = Board.objects.filter(enabled=True, next_visit__isnull=False).values("site_id")
+    due = boards.annotate(at=Min("next_visit"), often=Min("interval_seconds")).order_by("at")[:most]
+    often = {row["site_id"]: row["often"] for row in due}
+    sites = Site.objects.filter(pk__in=list(often)).defer("structure", "settings")
+    planned = set(
+        Board.objects.filter(plans.planned_sites(), site_id__in=list(often)).values_list(
+            "site_id", flat=True
+        )
+    )
+    return [
+        Recurring(
+            KIND,
+            row.site.pk,
+            row.site.name,
+            None if row.site.pk in planned else often[row.site.pk],
+            row.due.at,
+            row.due.until,
+            row.site.paused or row.due.held == VISIT_PAUSED,
+        )
+        for row in reads.with_freshness(list(sites), now)
+    ]
+
+
+def planned(
+    site_ids: Collection[int], now: datetime, until: datetime, zone: ZoneInfo
+) -> dict[int, list[Starts]]:
+    """Returns by forum id, for each day (in `zone`) with planned or expected visits before `until`,
+    the time of the first and of the last visit and their number; a forum without visits is missing.
+    """
+    found: dict[tuple[int, date], Starts] = {}
+    rows = PlannedVisit.objects.filter(
+        board__site__in=list(site_ids),
+        state=PlannedVisit.State.PLANNED,
+        at__gte=now,
+        at__lt=until,
+        plan__active=True,
+    )
+    days = rows.values_list("board__site_id", TruncDate("at", tzinfo=zone)).order_by()
+    for site, day, first, last, count in days.annotate(
+        first=Min("at"), last=Max("at"), count=Count("id")
+    ):
+        found[site, day] = Starts(first, last, count)
+    for site, at in _expected_visits(site_ids, now, until):
+        key = site, at.astimezone(zone).date()
+        known = found.get(key, Starts(at, at, 0))
+        found[key] = Starts(min(known.first, at), max(known.last, at), known.count + 1)
+    by_site: dict[int, list[Starts]] = {}
+    for (site, _day), starts in sorted(found.items()):
+        by_site.setdefault(site, []).append(starts)
+    return by_site
+
+
+def _expected_visits(
+    site_ids: Collection[int], now: datetime, until: datetime
+) -> list[tuple[int, datetime]]:
+    """Returns forum (id) and time of each visit that the adaptive policy expects before `until`."""
+    loops = Plan.objects.filter(active=True, policy=Policy.ADAPTIVE).filter(
+        Q(site__in=list(site_ids)) | Q(site=None)
+    )
+    visits = [
+        one for plan in loops for one in outlooks.expected(plan, until).visits if one.at >= now
+    ]
+    sites = (
+        dict(Board.objects.filter(site__in=list(site_ids)).values_list("pk", "site_id"))
+        if visits
+        else {}
+    )
+    return [(sites[one.board], one.at) for one in visits if one.board in sites]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The posts of one board (its id: `board`) that overview sources show but no visit has fetched:
+    their number, their total weight, and the hours that they have waited so far, multiplied by
+    their weights."""
+
+    board: int
+    posts: float
+    weight: float
+    weighted_hours: float
+
+
+def shown(site: Site | None, now: datetime) -> list[Waiting]:
+    """Returns the boards of a site, or of all sites (None), on which overview sources show posts
+    that no visit has fetched; reads the stored state of each plan's adaptive policy."""
+    found: list[Waiting] = []
+    for plan in _followed(site):
+        live = loops.load(plan, now)
+        if live is None or live.loop.overview is None:
+            continue
+        share, hours, known = (
+            loops.share(plan),
+            live.loop.overview.known_hours(now.timestamp()),
+            live.loop.overview.known,
+        )
+        mine = (
+            live.sites[live.site] == site.pk
+            if site is not None
+            else np.ones(len(known), dtype=bool)
+        )
+        for row in np.flatnonzero(mine & (known > 1e-9)).tolist():
+            weight = float(known[row])
+            found.append(
+                Waiting(
+                    int(live.boards[row]), weight * float(share[row]), weight, float(hours[row])
+                )
+            )
+    return found
+
+
+def _followed(site: Site | None) -> list[Plan]:
+    """Returns the active plans with the adaptive policy that visit a site, or all such plans
+    (None)."""
+    if site is not None:
+        plan = plans.of_site(site.pk)
+        return [plan] if plan is not None and plan.policy == Policy.ADAPTIVE else []
+    return list(Plan.objects.filter(active=True, policy=Policy.ADAPTIVE).select_related("site"))

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 from crawlmgr.models import Timing
 from crawlmgr.schedule import opening_hours, timings
+from forums.events import Openings
 from forums.models import Board, Plan, PlannedVisit
-from forums.openings import Openings
 
 KIND = "forum"
 # time before and after now for which open intervals are computed: a weekly window opens at least

@@ -11,8 +11,14 @@ from crawlmgr.archive import archive
 from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Page, Run, Url, events
 from crawlmgr.web.url import url_hash
-from forums import agreement
-from forums.discovery import Explorer, ExplorerSettings, FetchedPage, LayoutChange, SiteModel
+from forums.discovery import (
+    Explorer,
+    ExplorerSettings,
+    FetchedPage,
+    LayoutChange,
+    SiteModel,
+    layout,
+)
 from forums.login import leaves
 from forums.models import Board, Origin, Post, Site, Thread
 from forums.reading import PageKind, PostRecord, read_page, thread_key
@@ -130,8 +136,8 @@ def judge(
     visited = dict(
         Board.objects.filter(site=site, complete_at__isnull=False).values_list("key", "name")
     )
-    keys = agreement.listed(new, visited)
-    stored = agreement.Stored(
+    keys = layout.listed_threads(new, visited)
+    stored = layout.Stored(
         boards=dict(Board.objects.filter(site=site, enabled=True).values_list("key", "name")),
         visited=visited,
         threads={
@@ -140,7 +146,7 @@ def judge(
         },
         posts_known=_posts_known(site, samples),
     )
-    return agreement.disagreements(old, new, stored)
+    return layout.disagreements(old, new, stored)
 
 
 def _posts_known(site: Site, samples: Sequence[FetchedPage]) -> float | None:
@@ -184,7 +190,7 @@ def settle(
     (`verdict`) is empty, it becomes the site's new structure version, stored threads and boards get
     addresses that have changed, and True is returned. Otherwise `new` is stored as a proposal,
     `old` stays in use, and False is returned."""
-    merged = agreement.merged(old, new).to_json()
+    merged = layout.merged(old, new).to_json()
     changes = structures.changes_between(site.structure, merged)
     agreed = not verdict
     version = structures.record(

@@ -16,8 +16,8 @@ import numpy as np
 from forums.adaptive import AdaptiveLoop, LoopSources, Source
 from forums.events import Bools, Floats, Ints
 from forums.law import event_weights, weighted
+from forums.loop_values import Figures
 from forums.models import Board, Look, OverviewSource, Visit
-from forums.overview_values import Figures
 
 NEVER = float("nan")
 NONE = np.zeros(0, dtype=np.int64)

@@ -19,7 +19,7 @@ from forums.events import Bools, Floats, Ints, LocalClock, Sites
 from forums.law import event_weights
 from forums.models import Board, Look, LoopState, OverviewSource, Plan, Site, Visit
 from forums.pacing import Budget
-from forums.services import arrays, backoff, hours, loop_sources
+from forums.services import hours, loop_sources, outlooks, reach
 from forums.services.rhythms import Rhythm, posts_per_weight, stored_events
 
 RANK_SECONDS = 60.0
@@ -118,7 +118,7 @@ def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
         _deadlines(found),
     )
     _recall(plan, loop, sources, ids)
-    backoff.report(loop, ids, sources)
+    reach.report(loop, ids, sources)
     if changed:
         loop.change_budget(plan.visits_per_day, now.timestamp())
     fixed, moving = loop.packed()
@@ -136,8 +136,8 @@ def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
     LoopState.objects.update_or_create(
         plan=plan,
         defaults={
-            "fixed": arrays.packed(whole),
-            "data": arrays.packed({**moving, **loop_sources.pairs(loop, sources, ids)}),
+            "fixed": outlooks.packed(whole),
+            "data": outlooks.packed({**moving, **loop_sources.pairs(loop, sources, ids)}),
             "told_until": now,
             "saved_at": now,
         },
@@ -158,7 +158,7 @@ def _recall(plan: Plan, loop: AdaptiveLoop, sources: list[OverviewSource], board
     of threads and posts that each source showed last.
     """
     state = LoopState.objects.filter(plan=plan).first()
-    stored = arrays.unpacked(bytes(state.data)) if state is not None else {}
+    stored = outlooks.unpacked(bytes(state.data)) if state is not None else {}
     if stored and loop_sources.same(stored, loop, sources, boards):
         loop.restore_sources(stored)
     else:
@@ -169,7 +169,7 @@ def _budget(plan: Plan) -> Budget:
     state = LoopState.objects.filter(plan=plan).first()
     if state is None:
         return Budget(plan.visits_per_day)
-    return Budget.unpacked(arrays.unpacked(bytes(state.data))["budget"])
+    return Budget.unpacked(outlooks.unpacked(bytes(state.data))["budget"])
 
 
 def load(plan: Plan, now: datetime) -> Live | None:
@@ -183,16 +183,16 @@ def load(plan: Plan, now: datetime) -> Live | None:
     if kept is None or kept[0] != stamp:
         kept = (
             stamp,
-            arrays.unpacked(
+            outlooks.unpacked(
                 bytes(LoopState.objects.values_list("fixed", flat=True).get(plan=plan))
             ),
         )
         _fixed[plan.pk] = kept
-    fixed, moving = kept[1], arrays.unpacked(bytes(state.data))
+    fixed, moving = kept[1], outlooks.unpacked(bytes(state.data))
     if len(fixed["rates"]) != len(
         moving["last_visit"]
     ):  # another process has built the adaptive policy again meanwhile
-        fixed = arrays.unpacked(
+        fixed = outlooks.unpacked(
             bytes(LoopState.objects.values_list("fixed", flat=True).get(plan=plan))
         )
     ids = fixed["sites"].tolist()
@@ -207,7 +207,7 @@ def load(plan: Plan, now: datetime) -> Live | None:
     if not loop_sources.same(moving, loop, sources, fixed["boards"]):
         loop.replace_sources(inputs)
         loop_sources.calibrate(loop, sources, fixed["boards"])
-    backoff.report(loop, fixed["boards"], sources)
+    reach.report(loop, fixed["boards"], sources)
     return Live(
         plan,
         loop,
@@ -223,7 +223,7 @@ def load(plan: Plan, now: datetime) -> Live | None:
 def store(live: Live, now: datetime) -> None:
     """Stores the state of the adaptive policy, so that any process can make the next ranking."""
     _fixed_part, moving = live.loop.packed()
-    data = arrays.packed({**moving, **loop_sources.pairs(live.loop, live.sources, live.boards)})
+    data = outlooks.packed({**moving, **loop_sources.pairs(live.loop, live.sources, live.boards)})
     LoopState.objects.filter(plan=live.plan).update(
         data=data, told_until=live.told_until, saved_at=now
     )
@@ -381,7 +381,7 @@ def used(plan: Plan, now: datetime) -> int | None:
     state = LoopState.objects.defer("fixed").filter(plan=plan).first()
     if state is None:
         return None
-    budget = Budget.unpacked(arrays.unpacked(bytes(state.data))["budget"])
+    budget = Budget.unpacked(outlooks.unpacked(bytes(state.data))["budget"])
     clock = _clocks([plan.site_id] if plan.site_id is not None else _first_site(), now, 1.0)
     today = (
         not clock

@@ -1,10 +1,9 @@
 """The visits that the adaptive policy expects: computed at planning and after every ranking that
-changed them, and stored. Every page, the command line and the API read the stored ones, so that all
-agree until the next ranking.
-"""
+changes them, and stored as arrays."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,14 +17,31 @@ from forums.adaptive import AdaptiveLoop, Outlook
 from forums.events import Floats, Ints
 from forums.law import HOUR_SECONDS
 from forums.models import Board, LoopState, Plan, PlannedVisit
-from forums.services import arrays
+
+
+def packed(arrays: Mapping[str, Any]) -> bytes:
+    """Converts named numpy arrays to bytes, for a binary field."""
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+def unpacked(data: bytes) -> dict[str, Any]:
+    """Returns the named arrays from the bytes that `packed` returned."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as stored:
+        return {name: stored[name] for name in stored.files}
+
 
 # after a ranking, the visits expected within this many hours are computed again; later ones stay as
 # they were computed when the day was planned
 SOON_HOURS = 6.0
+
+
 # if a plan has at most this many boards, lists also show a likely time for boards without an
 # expected visit
 MAX_NOTED = 500
+
+
 FINEST_SECONDS = 60.0
 
 
@@ -84,7 +100,7 @@ def write(
     )
     made = _followed(made, _stored(plan), until.timestamp())
     made["beyond"] = beyond
-    LoopState.objects.filter(plan=plan).update(outlook=arrays.packed(made))
+    LoopState.objects.filter(plan=plan).update(outlook=packed(made))
     _note(
         boards.tolist() if len(boards) <= MAX_NOTED else sorted(set(made["board"].tolist())),
         made,
@@ -136,7 +152,7 @@ def _followed(soon: dict[str, Any], before: Mapping[str, Any], until: float) -> 
 
 def _stored(plan: Plan) -> dict[str, Any]:
     data = LoopState.objects.filter(plan=plan).values_list("outlook", flat=True).first()
-    return arrays.unpacked(bytes(data)) if data else {}
+    return unpacked(bytes(data)) if data else {}
 
 
 def expected(plan: Plan, until: datetime) -> Expected:

@@ -22,7 +22,7 @@ from crawlmgr.web.http.exchange import FetchResponse
 from crawlmgr.web.sitemap import parse_sitemap
 from crawlmgr.web.url import url_hash
 from forums import incremental
-from forums.discovery.overviews import MIN_BOARDS
+from forums.discovery.build import MIN_BOARDS
 from forums.discovery.shapes import board_identity, host
 from forums.models import Board, Look, OverviewSource, Site, SourceKind, Thread, Visit
 from forums.reading import (
@@ -35,7 +35,7 @@ from forums.reading import (
     names_post,
     thread_key,
 )
-from forums.services import backoff, feeds, moves, threads, visits
+from forums.services import feeds, moves, reach, threads, visits
 
 # frontier priority of source pages, so high that a run fetches them before the pages of its boards
 FIRST = 1e5
@@ -243,7 +243,7 @@ def store(
         _cost(source, size, pages),
     )
     source.save(update_fields=["boards", "shown", "read_at", "cost"])
-    backoff.record_success(source)
+    reach.record_success(source)
     return stored
 
 
@@ -267,7 +267,7 @@ def _unchanged(look: Look, response: FetchResponse, now: datetime) -> Stored:
     }
     Look.objects.filter(pk=look.pk).update(**values)
     OverviewSource.objects.filter(pk=look.source_id).update(read_at=now)
-    backoff.record_success(look.source)
+    reach.record_success(look.source)
     return Stored()
 
 
@@ -276,7 +276,7 @@ def failed(item: Url, reason: str, now: datetime) -> Stored:
     data of the source, which is read less often from now on (see `backoff`)."""
     values = {"state": Look.State.FAILED, "reason": reason[:60], "read_at": now}
     Look.objects.filter(pk=item.payload["look"]).update(**values)
-    backoff.record_failure(OverviewSource.objects.get(looks=item.payload["look"]), reason, now)
+    reach.record_failure(OverviewSource.objects.get(looks=item.payload["look"]), reason, now)
     return Stored(state=UrlState.FAILED, reason=reason[:60])
 
 

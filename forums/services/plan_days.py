@@ -14,12 +14,12 @@ from django.db import transaction
 
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.schedule.opening_hours import Window, next_allowed
-from forums import open_hours, planning, tuning
+from forums import planning, tuning
 from forums.adaptive import AdaptiveLoop
 from forums.events import Floats, Ints, LocalClock
-from forums.intensity import DAY_HOURS, Intensity
 from forums.law import HOUR_SECONDS
 from forums.models import BoardDay, Plan, PlanDay, PlannedVisit, Policy
+from forums.profile import DAY_HOURS, Intensity
 from forums.schedule_optimal import expected_cost
 from forums.services import hours, loops, outlooks, plans
 from forums.services.rhythms import Rhythm, posts_per_weight, rhythm
@@ -125,7 +125,7 @@ def _timetable_days(
 ) -> PlanDay | None:
     given = _given(found)
     pinned = {day: _pinned(plan, found, day, now) for day in days}
-    by_number: dict[tuple[int, tuple[open_hours.Spans, ...] | None], planning.Schedule] = {}
+    by_number: dict[tuple[int, tuple[planning.Spans, ...] | None], planning.Schedule] = {}
     windows = hours.of_sites(found.sites)
     made: PlanDay | None = None
     last = {board.pk: board.last_visit for board in found.boards}
@@ -134,7 +134,9 @@ def _timetable_days(
         open_ = _open(found, windows, day)
         if (room, open_) not in by_number:
             plain = (
-                planning.schedule if open_ is None else partial(open_hours.schedule, open_=open_)
+                planning.schedule
+                if open_ is None
+                else partial(planning.schedule_in_hours, open_=open_)
             )
             by_number[room, open_] = plain(plan.policy, given, room)
         table = by_number[room, open_]
@@ -157,13 +159,13 @@ def _timetable_days(
 
 def _open(
     found: Rhythm, windows: Mapping[int, Window], day: date
-) -> tuple[open_hours.Spans, ...] | None:
+) -> tuple[planning.Spans, ...] | None:
     """Returns the open hours of each site on a day, by the site's own clock; None if no site has
     working hours."""
     if not windows:
         return None
     pairs = zip(found.sites, found.zones, strict=True)
-    return tuple(open_hours.spans(windows.get(pk), day, zone) for pk, zone in pairs)
+    return tuple(planning.spans(windows.get(pk), day, zone) for pk, zone in pairs)
 
 
 def _turn(found: Rhythm, windows: Mapping[int, Window], day: date) -> int:
@@ -177,7 +179,7 @@ def _turn(found: Rhythm, windows: Mapping[int, Window], day: date) -> int:
     alike = {
         one.weekday(): _open(found, windows, one) == _open(found, windows, day) for one in near
     }
-    return open_hours.matching_days_before(day, [alike[number] for number in range(7)])
+    return planning.matching_days_before(day, [alike[number] for number in range(7)])
 
 
 def _of_day(

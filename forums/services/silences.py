@@ -1,24 +1,116 @@
-"""Alarms on missing posts, checked hourly: a forum with no posts (silence) or far fewer than
-expected (drop) is marked and reported once."""
+"""Alarms of forums, checked hourly: silence or fewer posts than usual, delays over target, overdue
+visits and why they are late, changed layouts, doubts."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from functools import partial
+from math import inf
+from typing import NamedTuple
 
-from django.db.models import Max, Q
+import numpy as np
+from django.db.models import Count, Max, Min, Q, Sum
+from django.utils.translation import gettext_noop
 
-from crawlmgr.models import events
-from forums.models import Site
-from forums.reads import silences
-from forums.silence import Drop
+from crawlmgr.alarms.causes import Cause, dropped
+from crawlmgr.database.caches import remembered
+from crawlmgr.models import Host, Node, Run, events
+from crawlmgr.workers import ranking
+from forums import reads
+from forums.events import Ints
+from forums.models import Board, BoardHour, Doubt, Site
+from forums.reads import delays
+from forums.services import plans
+from forums.silence import Drop, Silence, find_drop, find_silence
+
+WINDOW_DAYS = 28
+
+
+RECORD_DAYS = 35  # days read; `find_drop` needs 32 days, counted from the first post found
+
+
+VISITED_WITHIN = timedelta(days=2)
+
+
+SHOWN = 8
+
+
+HOUR = timedelta(hours=1)
+
+
+class Record(NamedTuple):
+    """Numbers of new posts of a site by hour, oldest first, up to the last hour covered by visits,
+    and the local hour of the day of each."""
+
+    counts: Ints
+    hours: Ints
+
+    def silence(self) -> Silence | None:
+        """Returns the ongoing period without new posts, if it is unusually long compared with the
+        last four weeks; otherwise None."""
+        return find_silence(self.counts[-24 * WINDOW_DAYS :], self.hours[-24 * WINDOW_DAYS :])
+
+    def drop(self) -> Drop | None:
+        """Returns the drop in new posts within the last two days; None if there is none."""
+        return find_drop(self.counts)
+
+
+def silence(site: Site, now: datetime) -> Silence | None:
+    """Returns the ongoing silence of a site (no new posts for unusually long), over the boards
+    whose visits still succeed; None if there is none."""
+    found = record(site, now)
+    return None if found is None else found.silence()
+
+
+def record(site: Site, now: datetime) -> Record | None:
+    """Returns the hourly numbers of new posts of a site, over the boards whose visits still
+    succeed; None if there is no such board or nothing is stored of them."""
+    boards = Board.objects.filter(
+        site=site, enabled=True, complete_at__gt=now - VISITED_WITHIN, watched_since__isnull=False
+    )
+    rows = list(boards.values_list("pk", "complete_at", "watched_since"))
+    if not rows:
+        return None
+    covered = min(complete for _, complete, _ in rows if complete is not None)
+    end = covered.replace(
+        minute=0, second=0, microsecond=0
+    )  # the hour of the last visit is incomplete
+    since = end - timedelta(days=RECORD_DAYS)
+    sums = (
+        BoardHour.objects.filter(
+            board_id__in=[pk for pk, _, _ in rows], hour__gte=since, hour__lt=end
+        )
+        .values("hour")
+        .annotate(n=Sum("threads") + Sum("replies"))
+        .order_by("hour")
+        .values_list("hour", "n")
+    )
+    found = list(sums)
+    if not found:
+        return None
+    first = found[0][0]
+    size = int((end - first) / HOUR)
+    counts = np.zeros(size, dtype=np.int64)
+    for hour, number in found:
+        counts[int((hour - first) / HOUR)] = number
+    local = reads.zone(site)
+    begun = first.astimezone(local).hour
+    return Record(counts, (begun + np.arange(size)) % 24)
+
+
+def silent_sites() -> list[Site]:
+    """Returns the forums that were silent at the last check, longest silence first, at most
+    SHOWN."""
+    silent = Site.objects.filter(silent_since__isnull=False, paused=False)
+    return list(silent.only("id", "name", "silent_since").order_by("silent_since")[:SHOWN])
 
 
 def watch(now: datetime) -> int:
     """Marks the sites that are silent or have far fewer posts than usual, and unmarks the others;
     returns the number of silent ones."""
     visited = Site.objects.annotate(last=Max("boards__complete_at")).filter(
-        last__gt=now - silences.VISITED_WITHIN
+        last__gt=now - VISITED_WITHIN
     )
     marked = Site.objects.filter(Q(silent_since__isnull=False) | ~Q(drop={}))
     silent = 0
@@ -27,9 +119,9 @@ def watch(now: datetime) -> int:
         .defer("structure", "rules")
         .order_by("pk")
     ):
-        record = None if site.paused else silences.record(site, now)
-        found = None if record is None else record.silence()
-        _mark_drop(site, None if record is None or found is not None else record.drop(), now)
+        kept = None if site.paused else record(site, now)
+        found = None if kept is None else kept.silence()
+        _mark_drop(site, None if kept is None or found is not None else kept.drop(), now)
         if found is None:
             Site.objects.filter(pk=site.pk, silent_since__isnull=False).update(silent_since=None)
             continue
@@ -57,3 +149,216 @@ def _mark_drop(site: Site, found: Drop | None, now: datetime) -> None:
         events.warn(
             "drop", f"{site.name}: {found.items} / {found.usual:.0f}", now=now, host_id=site.host_id
         )
+
+
+LATE = timedelta(hours=1)
+
+
+MAX_CAUSES = (
+    100  # largest number of causes of each kind that are reported; further ones are left out
+)
+
+
+DAYS = 2  # days over which delays are averaged: today and yesterday in the forum's zone
+
+
+# a board raises no alarm about its delay if fewer posts than this were found on it in the last DAYS
+# days
+FEWEST = 5
+
+
+WORKED_OUT_SECONDS = (
+    300  # how long a forum's delays are cached, since computing them reads all visits of two days
+)
+
+
+def causes(now: datetime) -> list[Cause]:
+    """Returns the present problems that raise alarms: for each forum one cause per kind of problem
+    that it has."""
+    return [*_silent(), *_dropped(), *_over(now), *_late(now), *_layouts(), *_doubts()]
+
+
+def _silent() -> list[Cause]:
+    text = gettext_noop("%(site)s yields nothing new although new items were expected.")
+    rows = (
+        Site.objects.filter(silent_since__isnull=False, paused=False)
+        .only("name")
+        .order_by("pk")[:MAX_CAUSES]
+    )
+    return [
+        Cause(
+            f"silent {site.pk}",
+            "silence",
+            text,
+            {"site": site.name},
+            f"/admin/forums/site/{site.pk}/",
+        )
+        for site in rows
+    ]
+
+
+def _dropped() -> list[Cause]:
+    text = gettext_noop(
+        "%(site)s has %(share)s %% less new content than usual: %(items)s items in two days,"
+        " usually %(usual)s."
+    )
+    rows = (
+        Site.objects.filter(~Q(drop={}), paused=False)
+        .only("name", "drop")
+        .order_by("pk")[:MAX_CAUSES]
+    )
+    return [
+        Cause(
+            f"drop {site.pk}",
+            "drop",
+            text,
+            {"site": site.name, **dropped(site.drop["items"], site.drop["usual"])},
+            f"/admin/forums/site/{site.pk}/",
+        )
+        for site in rows
+    ]
+
+
+def _over(now: datetime) -> list[Cause]:
+    """Returns a cause for each site that has boards whose posts wait longer on average than the
+    operator's target for the board; the figures are those of the delay report."""
+    text = gettext_noop(
+        "Posts of %(site)s wait too long. Boards over their target: %(count)s; the worst is"
+        " %(board)s with %(hours)s hours on average (target: %(target)s)."
+    )
+    wanted = Site.objects.filter(
+        paused=False, boards__enabled=True, boards__deadline_hours__isnull=False
+    )
+    found = []
+    for site in wanted.distinct().order_by("pk")[:MAX_CAUSES]:
+        over = remembered(
+            f"delays-over-target-{site.pk}", WORKED_OUT_SECONDS, partial(_over_target, site, now)
+        )
+        if over:
+            board, hours, target = max(over, key=lambda one: one[1] / one[2])
+            facts = {
+                "site": site.name,
+                "count": len(over),
+                "board": board,
+                "hours": round(hours, 1),
+                "target": round(target, 1),
+            }
+            found.append(
+                Cause(
+                    f"delay {site.pk}", "late", text, facts, f"/admin/forums/site/{site.pk}/delays/"
+                )
+            )
+    return found
+
+
+def _over_target(site: Site, now: datetime) -> list[tuple[str, float, float]]:
+    """Returns (board name, mean delay in hours, target in hours) of each board whose mean delay
+    exceeds its target."""
+    plan = plans.draft(site.pk, now)
+    found = delays.found(site, now, DAYS, plan.theta, plans.zone_of(plan))
+    judged = [
+        (found.boards[part.board], part.delay)
+        for part in delays.by_board(found, found.items.hours, inf)
+    ]
+    return [
+        (board.name, delay.mean_hours, board.deadline_hours)
+        for board, delay in judged
+        if board.enabled
+        and board.deadline_hours is not None
+        and delay.events >= FEWEST
+        and delay.mean_hours is not None
+        and delay.mean_hours > board.deadline_hours
+    ]
+
+
+def _late(now: datetime) -> list[Cause]:
+    text = gettext_noop(
+        "Visits of %(site)s are late: %(count)s boards, the longest overdue by %(hours)s hours."
+    )
+    late = Board.objects.filter(enabled=True, site__paused=False, next_visit__lt=now - LATE)
+    rows = (
+        late.values("site", "site__name")
+        .annotate(count=Count("pk"), first=Min("next_visit"))
+        .order_by("site")[:MAX_CAUSES]
+    )
+    found = []
+    for row in rows:
+        hours = int((now - row["first"]).total_seconds() // 3600)
+        facts = {"site": row["site__name"], "count": row["count"], "hours": hours}
+        found.append(
+            Cause(f"late {row['site']}", "late", text, facts, f"/admin/forums/site/{row['site']}/")
+        )
+    return found
+
+
+def _layouts() -> list[Cause]:
+    text = gettext_noop("The layout of %(site)s has changed and could not be learned again.")
+    rows = Site.objects.filter(layout__state="disagrees").only("name").order_by("pk")[:MAX_CAUSES]
+    return [
+        Cause(
+            f"layout {site.pk}",
+            "layout",
+            text,
+            {"site": site.name},
+            f"/admin/forums/site/{site.pk}/model/",
+        )
+        for site in rows
+    ]
+
+
+def _doubts() -> list[Cause]:
+    text = gettext_noop("Readings of %(site)s may be wrong: %(count)s doubts to check.")
+    rows = (
+        Doubt.objects.filter(settled_at__isnull=True)
+        .values("site", "site__name")
+        .annotate(count=Count("pk"))
+        .order_by("site")
+    )
+    return [
+        Cause(
+            f"doubt {row['site']}",
+            "doubt",
+            text,
+            {"site": row["site__name"], "count": row["count"]},
+            f"/admin/forums/site/{row['site']}/model/",
+        )
+        for row in rows[:MAX_CAUSES]
+    ]
+
+
+NO_WORKER, ASKED_TO_WAIT, HOST_FAILS, VISIT_RUNS, VISIT_STANDS, NO_TURN = (
+    "no_worker",
+    "asked_to_wait",
+    "host_fails",
+    "visit_runs",
+    "visit_stands",
+    "no_turn",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """One reason why a visit is late: its code; the run or host concerned; and when the reason
+    ends, if known."""
+
+    code: str
+    run: Run | None = None
+    host: Host | None = None
+    until: datetime | None = None
+
+
+def why_late(board: Board, now: datetime) -> list[Why]:
+    """Returns the reasons why an overdue board is not visited, the most important first. If nothing
+    prevents the visit, the only reason is NO_TURN: the dispatcher, which runs every minute, has not
+    started it yet."""
+    found: list[Why] = []
+    if not Node.objects.filter(ranking.are_alive(now)).exists():
+        found.append(Why(NO_WORKER))
+    host = Host.objects.defer("robots_text").get(pk=board.site.host_id)
+    if host.retry_after_until is not None and host.retry_after_until > now:
+        found.append(Why(ASKED_TO_WAIT, host=host, until=host.retry_after_until))
+    elif host.failures and host.next_at > now:
+        found.append(Why(HOST_FAILS, host=host, until=host.next_at))
+    for run in reads.active_runs([board.site_id]):
+        found.append(Why(VISIT_STANDS if run.state == "paused" else VISIT_RUNS, run=run))
+    return found or [Why(NO_TURN)]

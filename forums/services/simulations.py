@@ -1,9 +1,9 @@
 """Simulations of policies on event logs: started, computed step by step in a run, stored with their
-results, deleted."""
+results, and listed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import date, datetime, time, timedelta
 from typing import Any
@@ -11,8 +11,9 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Count, F
 
+from crawlmgr.database.paging import ListPage, fetch_page
 from crawlmgr.jobs import Pulse, StepTooLong
 from crawlmgr.models import Run
 from crawlmgr.runs import runs
@@ -23,8 +24,14 @@ from forums.profile import Settling
 from forums.services import event_logs
 
 KIND = "simulation"
+
+
 PROFILES_SHOWN = 6
+
+
 SETTLING_DAYS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 60, 90)
+
+
 Store = Callable[[], None]
 
 
@@ -264,3 +271,50 @@ def _fetch_window(events: Events, setup: fetch_simulation.FetchSetup) -> dict[st
         "events": int(posts.sum()),
         "usual_changes_per_cycle": fetch_simulation.usual_changes(events, setup),
     }
+
+
+LOGS_SHOWN = 100
+
+
+def page(query: Mapping[str, str], size: int = 30) -> ListPage:
+    """Returns one page of the simulations, newest first, without their results; `query`, the query
+    string, selects the page."""
+    rows = Simulation.objects.select_related("log", "run", "created_by").defer(
+        "result", "run__parameters", "run__result"
+    )
+    return fetch_page(rows, size=size, query=query)
+
+
+def logs(limit: int = LOGS_SHOWN) -> list[EventLog]:
+    """Returns the event logs, newest first, each with the number of simulations made with it
+    (`used`)."""
+    return list(
+        EventLog.objects.select_related("site")
+        .defer("site__structure")
+        .annotate(used=Count("simulations"))[:limit]
+    )
+
+
+def get(pk: int) -> Simulation | None:
+    return Simulation.objects.select_related("log", "run", "created_by").filter(pk=pk).first()
+
+
+def table(simulation: Simulation) -> list[dict[str, Any]]:
+    """Returns the rows of a simulation's table, in the order of their computation: one for each
+    policy and budget, or for each policy in an experiment that fetches changed threads.
+    `ratio_to_era` is the delay divided by that of the policy "era" at the same budget, None if that
+    policy was not simulated."""
+    rows = simulation.result.get("rows", [])
+    base = {
+        row["visits_per_board"]: row.get("total_delay_per_day")
+        for row in rows
+        if row["policy"] == "era"
+    }
+    found = []
+    for row in rows:
+        kept = {name: value for name, value in row.items() if name not in ("daily", "days")}
+        if "visits_per_board" in row and "too_long" not in row:
+            era = base.get(row["visits_per_board"])
+            kept["ratio_to_era"] = row["total_delay_per_day"] / era if era else None
+        found.append(kept)
+    return found

@@ -1,28 +1,114 @@
-"""Forums (sites): inspecting, saving, changing, visiting, pausing and deleting them."""
+"""Forums (sites): inspecting, saving, changing, visiting, pausing and deleting them with all data
+stored for them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
 from django.conf import settings as conf
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from crawlmgr.access import sealed_settings, vault
+from crawlmgr.clock import SYSTEM
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.frontier import hosts
-from crawlmgr.models import Page, Run
+from crawlmgr.models import ACTIVE, Page, Run
 from crawlmgr.runs import runs
+from crawlmgr.schedule import timings
+from crawlmgr.upkeep import removals as deletions
+from crawlmgr.upkeep.removals import Part, Removal
 from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from forums.discovery import Explorer
-from forums.models import DEFAULT_INTERVAL_SECONDS, Board, Site
+from forums.models import (
+    DEFAULT_INTERVAL_SECONDS,
+    Board,
+    BoardDay,
+    BoardHour,
+    PlannedVisit,
+    Post,
+    Site,
+    Thread,
+    Visit,
+)
 from forums.reading import board_key
-from forums.services import doubts, overviews, plans, removals, structures
+from forums.services import doubts, overviews, plans, structures
+
+REMOVAL = "forum-removal"
+
+
+def refuse_deleted(site_id: int) -> None:
+    """Raises runs.Busy while the site is being deleted."""
+    deletions.check(REMOVAL, site_id)
+
+
+def delete(site: Site, now: datetime, user: Any = None) -> None:
+    """Deletes a site and returns when that is done; can be repeated if the process was killed."""
+    _stop_runs(site, now)
+    deletions.at_once(_removal(site, now, user))
+
+
+def start_removal(site: Site, now: datetime, user: Any = None) -> Run | None:
+    """Deletes a small site at once and returns None; for a large one returns the run that deletes
+    it. Raises runs.Busy if it is already being deleted."""
+    stop_runs = partial(_stop_runs, site, now)
+    return deletions.start(
+        REMOVAL, site.pk, site.name, _removal(site, now, user), stop_runs, now=now, user=user
+    )
+
+
+def start_removal_by_key(site_id: int, now: datetime, user: Any = None) -> None:
+    """Starts the deletion of a site (see `start_removal`), if it still exists."""
+    site = Site.objects.filter(pk=site_id).first()
+    if site is not None:
+        start_removal(site, now, user)
+
+
+class SiteRemoval(deletions.RemovalJob):
+    """The job that deletes a large site."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run, self._left, lambda: _runs(run.target))
+
+    def _left(self) -> Removal | None:
+        site = Site.objects.filter(pk=self.run.target).first()
+        return _removal(site, SYSTEM.now(), self.run.created_by) if site is not None else None
+
+
+def _runs(site_id: int | None) -> QuerySet[Run]:
+    return Run.objects.filter(kind="forum", target=site_id)
+
+
+def _stop_runs(site: Site, now: datetime) -> None:
+    """Pauses the site's schedule and stops its runs."""
+    Site.objects.filter(pk=site.pk).update(paused=True)
+    deletions.end_runs(_runs(site.pk).filter(state__in=ACTIVE), now)
+
+
+def _removal(site: Site, now: datetime, user: Any) -> Removal:
+    threads = Part(
+        Thread.objects.filter(site=site), below=lambda some: Post.objects.filter(thread__in=some)
+    )
+    of_boards = [
+        Part(model.objects.filter(board__site=site))
+        for model in (PlannedVisit, BoardDay, BoardHour, Visit)
+    ]
+
+    def last() -> None:
+        structures.record_event(
+            site, "site_deleted", f"{site.threads} threads, {site.posts} posts", now=now, user=user
+        )
+        Site.objects.get(pk=site.pk).delete()
+        timings.forget("forum", site.pk)
+
+    return Removal([threads, *of_boards, *deletions.of_runs(_runs(site.pk))], last)
+
 
 # headers that no operator may set: the fetcher, the contact rule or the login sets them
 RESERVED_HEADERS = frozenset(
@@ -37,10 +123,14 @@ RESERVED_HEADERS = frozenset(
         "authorization",
     )
 )
+
+
 SHORTEST_SECONDS, LONGEST_SECONDS = (
     60,
     31 * 86_400,
 )  # limits in seconds of the interval between visits of a board
+
+
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 
 
@@ -386,7 +476,7 @@ def crawl_now(
         raise ValueError(f"{site.name} has no such board")
     settings = _taught({**site.settings, **(parameters or {})})
     CrawlSettings.from_mapping(settings)
-    removals.check(site.pk)
+    refuse_deleted(site.pk)
     return runs.create(
         "forum",
         site.name,
@@ -441,4 +531,4 @@ def pause_site(site_id: int, paused: bool, now: datetime) -> None:
 def delete_site(site_id: int, now: datetime, user: Any = None) -> None:
     """Deletes a site with everything stored of it, its visits and runs, and returns when that is
     done; WARC files stay in the archive."""
-    removals.delete(Site.objects.get(pk=site_id), now, user)
+    delete(Site.objects.get(pk=site_id), now, user)

@@ -19,17 +19,8 @@ from crawlmgr.web.url import url_hash
 from forums import incremental
 from forums.models import Board, Thread, Visit
 from forums.reading import PageKind, PageReading, PostRecord, ThreadRecord
-from forums.services import (
-    backoff,
-    delays,
-    doubts,
-    moves,
-    plans,
-    predictions,
-    reach,
-    structures,
-    threads,
-)
+from forums.reads import delays
+from forums.services import doubts, moves, plans, reach, rhythms, structures, threads
 
 # reasons why a guest may not read a thread: no fault that an operator has to look at
 BARRED = frozenset({"http_401", "http_403", "http_451", "login_needed", "robots", "robots_meta"})
@@ -41,9 +32,7 @@ STEP = 10.0
 def predicted(boards: Sequence[Board], now: datetime) -> dict[int, list[Thread]]:
     """Returns, for each board whose lists do not show changes, the threads expected to have new
     replies, by board id. Takes seconds in large forums."""
-    return {
-        board.pk: predictions.choose(board, now) for board in boards if predictions.needed(board)
-    }
+    return {board.pk: rhythms.choose(board, now) for board in boards if rhythms.needed(board)}
 
 
 def begin(
@@ -135,7 +124,7 @@ def store_list(
         )
         return list_failed(run, item, reason, now, response=response)
     _add(visit, item, response, list_pages=1)
-    backoff.record_success(visit.board)
+    reach.record_success(visit.board)
     if response.not_modified or reading is None:
         same = replace(
             incremental.VisitState.from_json(visit.state), stopped_by="not_modified", complete=True
@@ -243,7 +232,7 @@ def list_failed(
     visit = _load(item, now)
     _add(visit, item, response, failed=1)
     if not visit.list_pages:
-        backoff.record_failure(visit.board, reason, now)
+        reach.record_failure(visit.board, reason, now)
     state = incremental.VisitState.from_json(visit.state)
     if state.phase != "recheck":
         state.stopped_by, state.complete = reason, False

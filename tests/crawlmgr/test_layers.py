@@ -486,7 +486,7 @@ def test_no_bare_except() -> None:
         ("forums.admin", ADMIN),
         ("crawlmgr.admin.site", ADMIN),
         ("forums.services.sites", CRAWLER),
-        ("forums.delay", PURE),
+        ("forums.delay_report", PURE),
         ("forums.management.commands.forum", ENTRY),
         ("crawlmgr.settings", None),
     ],

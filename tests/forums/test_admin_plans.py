@@ -13,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import translation
 
-from forums.admin import plan_words
+from forums.admin import words
 from forums.models import Board, Plan, PlanDay, PlannedVisit, Site
 from forums.services import plan_days, plans
 from tests.crawlmgr.admin.rows import EVIL, user
@@ -217,26 +217,26 @@ def test_reasons_in_words() -> None:
         "hours_since": 2.42,
     }
     assert (
-        plan_words.why("rhythm", figures, TOKYO, at)
+        words.why_planned("rhythm", figures, TOKYO, at)
         == "because 8 posts an hour are expected from 13 to 15 o'clock, and the last visit was at"
         " 11:40"
     )
-    assert "11-19 11:40" in plan_words.why(
+    assert "11-19 11:40" in words.why_planned(
         "rhythm", {**figures, "previous": "2026-11-19T02:40:00+00:00"}, TOKYO, at
     )
-    assert plan_words.why("rhythm", {**figures, "previous": None}, TOKYO, at).endswith(
+    assert words.why_planned("rhythm", {**figures, "previous": None}, TOKYO, at).endswith(
         "there was no visit before"
     )
     assert (
-        plan_words.why("even", figures, TOKYO, at)
+        words.why_planned("even", figures, TOKYO, at)
         == "evenly spaced: 2.4 h after the last visit (11:40)"
     )
-    assert "average rhythm" in plan_words.why("even", {**figures, "prior": True}, TOKYO, at)
-    assert "about 3.2 posts waited" in plan_words.why(
+    assert "average rhythm" in words.why_planned("even", {**figures, "prior": True}, TOKYO, at)
+    assert "about 3.2 posts waited" in words.why_planned(
         "waiting", {**figures, "waiting": 3.21}, TOKYO, at
     )
-    assert plan_words.why("person", {}, TOKYO, at, "50 % ann") == "scheduled by 50 % ann"
-    assert plan_words.why("unknown %s", {}, TOKYO, at) == "unknown %s"
+    assert words.why_planned("person", {}, TOKYO, at, "50 % ann") == "scheduled by 50 % ann"
+    assert words.why_planned("unknown %s", {}, TOKYO, at) == "unknown %s"
 
 
 def test_a_site_says_how_its_visits_are_chosen_and_one_click_changes_it() -> None:

@@ -11,11 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forums.anatomy import dissect, selector
-from forums.corrections import NOTHING, SamplePage, checked, effects, with_address, with_selector
+from forums.corrections import (
+    NOTHING,
+    SamplePage,
+    checked,
+    dissect,
+    effects,
+    selector,
+    with_address,
+    with_selector,
+)
 from forums.reading import PageKind, read_page
 from forums.reading.rules import SiteRules
-from forums.selectors.evaluation import select
+from forums.selectors.child import select
 from tests.crawlmgr.admin.rows import EVIL
 from tests.site.forum import LocalForum
 

@@ -23,7 +23,7 @@ from crawlmgr.web.pages.tree import parse
 from crawlmgr.web.url import UrlRules, keeps
 from focused.scope import Scope
 from forums import corrections
-from forums.anatomy import dissect
+from forums.corrections import dissect
 from forums.models import Site, Visit
 from forums.reading import PageKind, read_page
 from forums.reading.rules import KindRules, SiteRules
@@ -260,14 +260,13 @@ EVALUATE = {
     "deepweb/forms/templates.py": "words of ours for limits, as min and max",
     "focused/scope.py": "users' path patterns, with `*` only (matched without going back)",
     "forums/admin/simulations.py": "forms of messages, ours",
-    "forums/anatomy.py": "selectors derived from an element's own tags and classes",
+    "forums/corrections.py": "selectors derived from an element's own tags and classes",
     "forums/discovery/evidence.py": "a number",
     "forums/discovery/teacher/hypotheses.py": "selectors derived as in anatomy",
     "forums/reading/patterns.py": "forms of queries, ours",
     "forums/reading/postrows.py": "an escaped id",
     "forums/reading/words.py": "words of ours",
-    "forums/selectors/child.py": "users' selectors and patterns, within the limits",
-    "forums/selectors/evaluation.py": "what `select` evaluates for these modules",
+    "forums/selectors/child.py": "users' selectors and patterns within the limits, and `select`",
 }
 _RE = {"compile", "search", "match", "fullmatch", "findall", "finditer", "sub", "subn", "split"}
 _OTHER = {"xpath", "XPath", "cssselect", "css_to_xpath", "fnmatch", "fnmatchcase"}

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forums.adaptive import AdaptiveLoop, LoopSources, Source
-from forums.covers import Covers
+from forums.loop_values import Covers, Figures
 from forums.overview import Overview
-from forums.overview_values import Figures
 from forums.pacing import Budget
 from forums.services.loop_sources import _below
 from tests.forums.test_adaptive import DIURNAL, NOTHING, sites_of

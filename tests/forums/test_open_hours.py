@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from crawlmgr.models import Run, RunState
 from crawlmgr.schedule import opening_hours, timings
-from forums import open_hours, planning
-from forums.events import Sites
+from forums import planning
+from forums.events import Openings, Sites
 from forums.models import Board, Plan, PlanDay, PlannedVisit
-from forums.openings import Openings
 from forums.services import dispatch, outlooks, plan_days, plans, sites
 from tests.crawlmgr.admin.rows import user
 from tests.forums.planned import NOW, fill, make_site
@@ -43,26 +42,26 @@ SPANS = (
 )
 
 
-def inside(hours: np.ndarray, spans: open_hours.Spans) -> bool:
+def inside(hours: np.ndarray, spans: planning.Spans) -> bool:
     return all(any(first <= hour < last for first, last in spans) for hour in hours.tolist())
 
 
 @given(SPANS, st.integers(1, 96), st.lists(st.floats(0.0, 23.999), min_size=1, max_size=9))
 def test_the_planning_clock_keeps_the_day_and_leads_back_inside(
-    spans: open_hours.Spans, bins: int, hours: list[float]
+    spans: planning.Spans, bins: int, hours: list[float]
 ) -> None:
     rates = np.random.default_rng(bins).uniform(0.0, 5.0, (3, bins))
-    assert open_hours.to_planning_clock(rates, spans).sum(axis=1) == pytest.approx(
+    assert planning.to_planning_clock(rates, spans).sum(axis=1) == pytest.approx(
         rates.sum(axis=1), rel=0.05
     )
-    mapped = open_hours.to_day_hours(np.array(sorted(hours)), spans)
+    mapped = planning.to_day_hours(np.array(sorted(hours)), spans)
     assert inside(mapped, spans) and (np.diff(mapped) >= 0).all()
 
 
 def test_always_open_changes_nothing() -> None:
     rates = np.outer([4.0, 1.0], DIURNAL)
-    assert open_hours.to_planning_clock(rates, open_hours.WHOLE_DAY) == pytest.approx(rates)
-    assert open_hours.to_day_hours(np.array([0.0, 7.5]), open_hours.WHOLE_DAY).tolist() == [
+    assert planning.to_planning_clock(rates, planning.WHOLE_DAY) == pytest.approx(rates)
+    assert planning.to_day_hours(np.array([0.0, 7.5]), planning.WHOLE_DAY).tolist() == [
         0.0,
         7.5,
     ]
@@ -79,7 +78,7 @@ def _given(boards: int = 3) -> planning.DayInput:
 @pytest.mark.parametrize("policy", ["era", "wra", "lra", "bra", "optimal"])
 def test_every_policy_spends_the_budget_inside_the_hours(policy: str) -> None:
     spans = (((1.0, 6.0),), ((0.0, 2.0), (20.0, 24.0)))
-    board, hour = open_hours.schedule(policy, _given(), 12, spans).on(0)
+    board, hour = planning.schedule_in_hours(policy, _given(), 12, spans).on(0)
     assert len(board) == 12
     assert inside(hour[board != 1], spans[0]) and inside(hour[board == 1], spans[1])
 
@@ -90,29 +89,30 @@ def test_what_is_posted_while_closed_is_fetched_soon_after_the_opening() -> None
         rates, rates, np.zeros(1, dtype=int), np.ones(1), np.full(1, np.inf), np.zeros(1)
     )
     spans = (((1.0, 6.0),),)
-    made = open_hours.schedule("optimal", one, 3, spans)
+    made = planning.schedule_in_hours("optimal", one, 3, spans)
     hour = np.sort(made.on(0)[1])
     assert hour[0] < 1.5
-    equal = open_hours.schedule("era", one, 3, spans)
+    equal = planning.schedule_in_hours("era", one, 3, spans)
     assert made.expected_delay(rates)[0] <= equal.expected_delay(rates)[0]
 
 
 def test_a_site_that_is_closed_all_day_has_no_visits_and_the_others_take_them() -> None:
-    board, _hour = open_hours.schedule("optimal", _given(4), 8, ((), open_hours.WHOLE_DAY)).on(0)
+    board, _hour = planning.schedule_in_hours("optimal", _given(4), 8, ((), planning.WHOLE_DAY)).on(
+        0
+    )
     assert set(board.tolist()) == {1, 3} and len(board) == 8
-    assert len(open_hours.schedule("optimal", _given(4), 8, ((), ())).on(0)[0]) == 0
+    assert len(planning.schedule_in_hours("optimal", _given(4), 8, ((), ())).on(0)[0]) == 0
 
 
 def test_a_cycle_of_days_goes_on_over_open_days_only() -> None:
     monday = date(2026, 11, 23)
     only = [True, False, False, False, False, False, False]
     turns = [
-        open_hours.matching_days_before(monday + timedelta(weeks=week), only) for week in range(4)
+        planning.matching_days_before(monday + timedelta(weeks=week), only) for week in range(4)
     ]
     assert np.diff(turns).tolist() == [1, 1, 1]
     every = [
-        open_hours.matching_days_before(monday + timedelta(days=day), [True] * 7)
-        for day in range(9)
+        planning.matching_days_before(monday + timedelta(days=day), [True] * 7) for day in range(9)
     ]
     assert np.diff(every).tolist() == [1] * 8
 

@@ -14,7 +14,7 @@ from crawlmgr import engine
 from crawlmgr.frontier import hosts
 from crawlmgr.models import RunState
 from forums.models import Board, Post, ReplyModel, Site, Thread, Visit
-from forums.services import predictions, sites
+from forums.services import rhythms, sites
 from tests.forums.planned import NOW, make_site
 from tests.site.forum import ForumServer, LocalForum
 
@@ -47,14 +47,14 @@ def test_threads_that_should_have_been_answered_come_first_within_the_budget():
     site = make_site(volumes=(1.0,))
     board = site.boards.get()
     threads_of(board, lively=5, dead=30, fetched=NOW - timedelta(hours=6))
-    chosen = predictions.choose(board, NOW)
+    chosen = rhythms.choose(board, NOW)
     assert {thread.title for thread in chosen[:5]} == {"0", "1", "2", "3", "4"}
-    assert len(chosen) <= predictions.FETCHES_A_VISIT
-    assert len(predictions.choose(board, NOW, most=3)) == 3
+    assert len(chosen) <= rhythms.FETCHES_A_VISIT
+    assert len(rhythms.choose(board, NOW, most=3)) == 3
     Thread.objects.filter(title="0").update(fetched_at=NOW)
     Thread.objects.filter(title="1").update(gone_at=NOW)
     Thread.objects.filter(title="2").update(pending=True)
-    assert not {"0", "1", "2"} & {thread.title for thread in predictions.choose(board, NOW)}
+    assert not {"0", "1", "2"} & {thread.title for thread in rhythms.choose(board, NOW)}
 
 
 @pytest.mark.django_db
@@ -63,12 +63,12 @@ def test_the_hazard_is_fitted_once_a_day_on_the_sites_own_threads():
     board = site.boards.get()
     rng = np.random.default_rng(1)
     threads_of(board, lively=60, dead=10, fetched=NOW - timedelta(hours=float(rng.uniform(1, 9))))
-    predictions.choose(board, NOW)
+    rhythms.choose(board, NOW)
     model = ReplyModel.objects.get()
     assert model.weights and model.trained_on >= 300 and len(model.activity) == 24
-    predictions.choose(board, NOW + timedelta(hours=5))
+    rhythms.choose(board, NOW + timedelta(hours=5))
     assert ReplyModel.objects.get().trained_at == NOW
-    predictions.choose(board, NOW + timedelta(hours=25))
+    rhythms.choose(board, NOW + timedelta(hours=25))
     assert ReplyModel.objects.get().trained_at == NOW + timedelta(hours=25)
 
 
@@ -76,13 +76,13 @@ def test_the_hazard_is_fitted_once_a_day_on_the_sites_own_threads():
 def test_only_boards_that_hide_their_changes_need_it():
     site = make_site(volumes=(1.0,))
     board = site.boards.get()
-    assert not predictions.needed(board)
+    assert not rhythms.needed(board)
     board.has_last_reply = False
-    assert predictions.needed(board)
+    assert rhythms.needed(board)
     Thread.objects.create(
         site=site, board=board, key="k", url="x", title="t", replies=3, first_seen=NOW
     )
-    assert not predictions.needed(board)
+    assert not rhythms.needed(board)
 
 
 class SilentForum(LocalForum):
@@ -117,9 +117,9 @@ def test_replies_on_a_silent_board_are_found_and_nobody_waits_for_the_choice(
     monkeypatch: pytest.MonkeyPatch,
 ):
     locked: list[bool] = []
-    choose = predictions.choose
+    choose = rhythms.choose
     monkeypatch.setattr(
-        predictions,
+        rhythms,
         "choose",
         lambda board, now: (locked.append(connection.in_atomic_block), choose(board, now))[1],
     )
@@ -149,9 +149,7 @@ def test_replies_on_a_silent_board_are_found_and_nobody_waits_for_the_choice(
         assert Post.objects.count() == before + 1
         visit = Visit.objects.order_by("-pk")[0]
         assert (
-            1 <= visit.fetched <= predictions.FETCHES_A_VISIT
-            and visit.changed == 1
-            and visit.complete
+            1 <= visit.fetched <= rhythms.FETCHES_A_VISIT and visit.changed == 1 and visit.complete
         )
     assert locked and not any(locked)
 

@@ -18,8 +18,8 @@ from crawlmgr.runs import runs
 from crawlmgr.upkeep import removals
 from crawlmgr.web.url import url_hash
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
-from forums.services import removals as forum_removals
 from forums.services import sites
+from forums.services import sites as forum_removals
 from tests.crawlmgr.admin.rows import NOW, user
 
 pytestmark = pytest.mark.django_db
@@ -78,19 +78,19 @@ def rows() -> list[int]:
 def test_a_small_forum_goes_at_once(small_batches: list[int]) -> None:
     forum("other", 3)
     before = rows()
-    assert forum_removals.start(forum("small", 3), NOW) is None
+    assert forum_removals.start_removal(forum("small", 3), NOW) is None
     assert rows() == before and Run.objects.count() == 1
 
 
 def test_a_large_one_goes_in_bounded_batches_worked_by_a_run(small_batches: list[int]) -> None:
     other, large = forum("other"), forum("large")
     halves = rows()
-    run = forum_removals.start(large, NOW, user("administrator"))
+    run = forum_removals.start_removal(large, NOW, user("administrator"))
     assert run is not None and rows() == halves and Site.objects.get(pk=large.pk).paused
     assert Run.objects.get(kind="forum", target=large.pk).state == RunState.STOPPED
     for busy in (
         lambda: sites.crawl_now(large.pk, now=NOW),
-        lambda: forum_removals.start(large, NOW),
+        lambda: forum_removals.start_removal(large, NOW),
     ):
         with pytest.raises(runs.Busy) as told:
             busy()
@@ -132,7 +132,7 @@ def test_a_removal_that_was_killed_is_done_by_the_next(
 
 
 def test_a_pause_holds_it_and_it_goes_on(small_batches: list[int]) -> None:
-    run = forum_removals.start(forum("large"), NOW)
+    run = forum_removals.start_removal(forum("large"), NOW)
     assert run is not None
     jobs.run_slice(
         run.pk, on_step=lambda: runs.pause(run.pk, NOW) if len(small_batches) == 3 else None
@@ -148,7 +148,7 @@ def test_the_desk_leads_to_the_run_and_tells_how_far_it_is(
     client.force_login(user("administrator"))
     site = forum("large")
     answer = client.post(f"/admin/forums/site/{site.pk}/delete/", {"name": "large"})
-    run = Run.objects.get(kind=forum_removals.KIND)
+    run = Run.objects.get(kind=forum_removals.REMOVAL)
     assert answer.headers["Location"] == f"/admin/runs/{run.pk}/"
     assert "progress busy" in client.get(f"/admin/runs/{run.pk}/").content.decode()
     again = client.post(
@@ -156,7 +156,7 @@ def test_the_desk_leads_to_the_run_and_tells_how_far_it_is(
     ).content.decode()
     assert (
         "is already being deleted" in again
-        and Run.objects.filter(kind=forum_removals.KIND).count() == 1
+        and Run.objects.filter(kind=forum_removals.REMOVAL).count() == 1
     )
     jobs.run_slice(
         run.pk, on_step=lambda: runs.pause(run.pk, NOW) if len(small_batches) == 3 else None
@@ -180,7 +180,7 @@ def test_an_operator_may_not(client: Client) -> None:
     assert (
         client.post(f"/admin/forums/site/{site.pk}/delete/", {"name": "large"}).status_code == 403
     )
-    assert Site.objects.exists() and not Run.objects.filter(kind=forum_removals.KIND).exists()
+    assert Site.objects.exists() and not Run.objects.filter(kind=forum_removals.REMOVAL).exists()
 
 
 def test_a_batch_costs_the_same_in_a_large_forum(small_batches: list[int]) -> None:

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from forums.allocation import square_root
-from forums.intensity import Intensity
+from forums.profile import Intensity
 from forums.schedule import Demand, bra, bra_literal, bra_method1, era, lra, with_midnight, wra
 from forums.schedule_optimal import closed_form_hours, expected_cost
-from forums.timetable import Timetable
+from forums.timetable import Timetable, square_root
 
 DIURNAL = np.array(
     [2, 1, 1, 0.5, 0.5, 0.5, 1, 2, 4, 6, 7, 7, 6, 6, 7, 8, 8, 7, 7, 8, 9, 9, 7, 4], dtype=float

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forums.intensity import Intensity
+from forums.profile import Intensity
 from forums.schedule import Demand, bra, era, grid, lra, wra
 from forums.schedule_optimal import (
     DayProgramme,

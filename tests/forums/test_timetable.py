@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forums.allocation import BudgetError
-from forums.timetable import Timetable, cycle_days, keep_gap, spread_over_days
+from forums.timetable import BudgetError, Timetable, cycle_days, keep_gap, spread_over_days
 
 UTC = ZoneInfo("UTC")
 

@@ -16,8 +16,7 @@ from crawlmgr.schedule import crawl_pause
 from crawlmgr.workers import status
 from forums import reads
 from forums.models import Board, Site, Visit
-from forums.reads import today
-from forums.reads.upcoming import ALL_PAUSED, LATE, LEFT_OUT, PAUSED, VISIT_PAUSED, due
+from forums.reads import ALL_PAUSED, LATE, LEFT_OUT, PAUSED, VISIT_PAUSED, due
 from tests.crawlmgr.admin.rows import site, tight, user
 
 pytestmark = pytest.mark.django_db
@@ -175,9 +174,9 @@ def test_no_page_promises_a_visit_that_a_pause_holds_back(
 
 def test_boards_are_not_late_while_all_crawling_is_paused(forum: Site) -> None:
     Board.objects.update(next_visit=NOW - timedelta(hours=3))
-    assert (today.late(NOW), reads.with_freshness([forum], NOW)[0].overdue) == (1, 1)
+    assert (reads.late(NOW), reads.with_freshness([forum], NOW)[0].overdue) == (1, 1)
     crawl_pause.pause_all(NOW)
-    assert (today.late(NOW), reads.with_freshness([forum], NOW)[0].overdue) == (0, 0)
+    assert (reads.late(NOW), reads.with_freshness([forum], NOW)[0].overdue) == (0, 0)
 
 
 def _run(forum: Site, state: str, **values: object) -> Run:

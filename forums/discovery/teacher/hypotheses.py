@@ -12,13 +12,13 @@ from urllib.parse import urljoin
 
 from lxml.html import HtmlElement
 
-from forums.anatomy import selectors
+from forums.corrections import selectors
 from forums.discovery.pages import FetchedPage
 from forums.reading import PageKind, read_regions
 from forums.reading.addresses import names_user
 from forums.reading.document import Page
 from forums.reading.rules import value_of
-from forums.selectors.evaluation import select
+from forums.selectors.child import select
 
 # selectors are derived from the texts of at most this many rows or posts, spread over the sample
 MAX_FROM = 3

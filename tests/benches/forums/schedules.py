@@ -13,8 +13,7 @@ from django.core.management.base import CommandError
 
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
-from forums.allocation import square_root
-from forums.delay import event_delays
+from forums.delay_report import event_delays
 from forums.events import DAY_SECONDS, Events, Floats, read_events
 from forums.profile import ProfileOptions
 from forums.schedule import Demand, bra, even_hours, timetable
@@ -27,7 +26,7 @@ from forums.simulate import (
     Simulation,
     bootstrap_ratio,
 )
-from forums.timetable import Timetable
+from forums.timetable import Timetable, square_root
 
 # first days of three periods per log (20 days of history, 10 of test); an independent program has
 # computed their results
