@@ -342,7 +342,7 @@ def _anchors(
 
 def _raw_query(page: Outline, node: int, url: str) -> str:
     """Returns the query string of a link as the page has it."""
-    return urlsplit(urljoin(url, (page.elements[node].get("href") or "").strip())).query
+    return str(urlsplit(urljoin(url, (page.elements[node].get("href") or "").strip())).query)
 
 
 def _is_same_list(query: str, own: str, asked: Collection[str]) -> bool:
