@@ -178,7 +178,7 @@ TOPIC_STRATEGIES: dict[
 ] = {}  # crawl strategies outside focused/strategies: name -> dotted name of the class
 # functions that process a topic's page, in this order, before its relevance is computed; called
 # outside any transaction
-TOPIC_READ_STAGES = ["focused.stages.clean", "focused.stages.convert"]
+TOPIC_READ_STAGES = ["focused.parse.clean", "focused.parse.convert"]
 TOPIC_STORE_STAGES = [
     "focused.services.pages.judge",
     "focused.services.pages.keep",
@@ -267,7 +267,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "libraries": {"desk": "crawlmgr.admin.tags", "topics": "focused.admin.tags"},
+            "libraries": {"desk": "crawlmgr.admin.tags", "topics": "focused.admin.titles"},
         },
     }
 ]

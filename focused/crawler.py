@@ -22,9 +22,9 @@ from crawlmgr.web.pages.tree import READ_IN_PART
 from crawlmgr.web.url import host_key, url_hash
 from focused.graph import MemoryGraph
 from focused.models import TopicPage, TopicRun
+from focused.parse import Draft, run_stages
 from focused.services import pages, sessions, sitemaps
 from focused.services.sessions import Session
-from focused.stages import Draft, run_stages
 
 RECALL_PAGES = 64
 """Number of pages from the archive after which `idle` ends its transaction."""

@@ -1,16 +1,19 @@
 """A fetched page as strategies see it: its words, its links with the words of anchors and around
-them, and its similarity to the topic.
-"""
+them, and its similarity to the topic. Also decides whether the address that a page declares
+as its own (rel=canonical) may stand for it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
+
+from crawlmgr.web.url import UrlError, canonical
 
 
 class LazyWords(Mapping[str, float]):
@@ -149,3 +152,61 @@ class Page:
     @property
     def links(self) -> tuple[Link, ...]:
         return self.content.links
+
+
+INDEX_FILES = (
+    "index.html",
+    "index.htm",
+    "index.php",
+    "index.asp",
+    "index.aspx",
+    "index.jsp",
+    "default.htm",
+    "default.aspx",
+)
+PAGE_PARAMETERS = frozenset(
+    "page p pg pn paged pagenum pageno pageindex cpage start offset skip from st curpage".split()
+)
+
+
+def given(content: Content) -> str:
+    """Returns the address that a page declares as its own (rel=canonical), in canonical form, if it
+    differs from the page's address and is on the same host; otherwise "".
+    """
+    if not content.canonical:
+        return ""
+    try:
+        url = canonical(content.canonical)
+    except UrlError:
+        return ""
+    return (
+        url if url != content.url and urlsplit(url).netloc == urlsplit(content.url).netloc else ""
+    )
+
+
+def same_page(own: str, other: str) -> bool:
+    """Tells, by the addresses alone, whether the declared address `other` of a page fetched as
+    `own` certainly names the same page. The paths must be equal, apart from case, a final "/" and
+    names such as index.html. `other` must have only parameters of `own`. Those that it lacks must
+    not have numbers as values or names like "page". Otherwise, a site that declares its home page
+    as the address of every page would hide all other pages.
+
+    >>> same_page("http://a.example/t/?ref=top", "http://a.example/t")
+    True
+    >>> same_page("http://a.example/t?id=5", "http://a.example/t")
+    False
+    """
+    mine, others = urlsplit(own), urlsplit(other)
+    if _path(mine.path) != _path(others.path):
+        return False
+    left = parse_qsl(mine.query, keep_blank_values=True)
+    for pair in parse_qsl(others.query, keep_blank_values=True):
+        if pair not in left:
+            return False
+        left.remove(pair)
+    return not any(name.lower() in PAGE_PARAMETERS or value.isdecimal() for name, value in left)
+
+
+def _path(path: str) -> str:
+    folder, _slash, name = path.rpartition("/")
+    return (folder if name.lower() in INDEX_FILES else path).rstrip("/").lower()

@@ -70,7 +70,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "strategies": (
         (
             "focused/strategies/ant_colony.py",
-            "focused/strategies/dynamic_tunnel.py",
+            "focused/strategies/tunnel.py",
             "focused/strategies/dolphin.py",
             "focused/strategies/adaptive.py",
         ),

@@ -2,36 +2,6 @@
 it searches the applications for admin modules.
 """
 
-from focused.admin import (
-    add,
-    compare,
-    crawl,
-    guide,
-    marks,
-    ontologies,
-    pages,
-    palette,
-    panels,
-    runs,
-    schedules,
-    tiles,
-    topics,
-    words,
-)
+from focused.admin import add, compare, crawl, pages, panels, runs, topics, words
 
-__all__ = [
-    "add",
-    "compare",
-    "crawl",
-    "guide",
-    "marks",
-    "ontologies",
-    "pages",
-    "palette",
-    "panels",
-    "runs",
-    "schedules",
-    "tiles",
-    "topics",
-    "words",
-]
+__all__ = ["add", "compare", "crawl", "pages", "panels", "runs", "topics", "words"]

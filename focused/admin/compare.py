@@ -26,7 +26,7 @@ from focused.admin.crawl import strategies
 from focused.admin.names import axes, named, shown, sweep_title
 from focused.admin.runs import find as find_run
 from focused.admin.topics import find, trail
-from focused.laboratory import MAX_DRAWS, PATENT_WEIGHTS, verdict
+from focused.comparison import MAX_DRAWS, PATENT_WEIGHTS, verdict
 from focused.models import Comparison, Topic, TopicPage
 from focused.services import comparisons, tuning
 from focused.sweeps import SWEEPS, TAU, heat

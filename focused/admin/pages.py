@@ -1,5 +1,5 @@
 """Views of a run's pages: lists, full-text search, and each page with its path from a seed and its
-priority when it was chosen."""
+priority when it was chosen. Pages can be marked as on or off topic."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -19,16 +19,17 @@ from crawlmgr.admin import tables, tags, words
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Choice, Column, Rows, Table
 from crawlmgr.admin.tree import address
-from crawlmgr.admin.views import admin_view, number, page
+from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_view
 from crawlmgr.database.paging import Order
 from focused import reads
 from focused.admin import charts, titles
+from focused.admin.runs import find
 from focused.admin.runs import find as find_run
 from focused.admin.topics import find as find_topic
 from focused.admin.topics import trail
 from focused.models import TopicPage
 from focused.relevance import Relevance
-from focused.services import readings, search, sessions, snippets
+from focused.services import marks, readings, search, sessions
 from focused.topics import Topic
 
 
@@ -187,7 +188,7 @@ def _found(
     hits = search.find(query, run_ids, topic=topic, start=(at - 1) * SIZE, limit=SIZE)
     rows = reads.pages_by_id(hits.pages)
     one: Any
-    for one, snippet in zip(rows, snippets.around(rows, query.words), strict=True):
+    for one, snippet in zip(rows, search.around(rows, query.words), strict=True):
         one.snippet = snippet
     keep = urlencode({"q": text})
     return {
@@ -234,3 +235,53 @@ def page_why(request: HttpRequest, pk: int) -> HttpResponse:
         item=f"topic:{row.topic_id}",
         trail=way,
     )
+
+
+SHOWN = 40
+WORDS = {"on": True, "off": False, "none": None}
+
+
+@admin_view("topics/run/<int:pk>/marks/", "topic-marks", "focused.view_topic")
+def listed(request: HttpRequest, pk: int) -> HttpResponse:
+    """Lists the pages to mark, or with `?marked=1` those already marked, with the learning judge's
+    score of each."""
+    row = find(pk)
+    marked = request.GET.get("marked") == "1"
+    verdict = marks.shown(row, marked, SHOWN)
+    context: dict[str, Any] = {
+        "row": row,
+        "run": row.run,
+        "verdict": verdict,
+        "marked": marked,
+        "rows": verdict.rows,
+        "on_topic": verdict.on_topic,
+        "cut": row.pages > verdict.pages,
+        "may_mark": request.user.has_perm("focused.change_topic"),
+    }
+    way = [*trail(row.topic), (f"{_('Run')} #{pk}", reverse("admin:topic-run", args=[pk]))]
+    return page(
+        request,
+        "focused/marks.html",
+        context,
+        title=_("Marks"),
+        item=f"topic:{row.topic_id}",
+        trail=way,
+    )
+
+
+@post_view("topics/page/<int:pk>/mark/", "topic-mark", "focused.change_topic")
+def mark(request: HttpRequest, pk: int) -> HttpResponse:
+    """Stores the operator's mark of a page; answers in JSON if the list's script asked for it,
+    otherwise redirects to the list."""
+    one = TopicPage.objects.filter(pk=pk).first()
+    word = request.POST.get("mark", "")
+    if one is None or word not in WORDS:
+        raise Http404(_("There is no such page."))
+    if request.headers.get("X-Requested-With") == "fetch":
+        try:
+            marks.mark(one, WORDS[word])
+        except ValueError as error:
+            return JsonResponse({"problem": str(error)}, status=422)
+        return JsonResponse({"page": pk, "mark": word})
+    attempt(request, _("The mark is stored."), lambda: marks.mark(one, WORDS[word]))
+    return back(request, "topic-marks", one.run_id)

@@ -1,20 +1,35 @@
-"""Adds topics to the home page (a panel) and to the navigation tree (a branch)."""
+"""Adds topics to the common pages: home page (a panel and figures), navigation tree, command
+palette, page of schedules, and the guide's page on strategies."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
-from django.http import HttpRequest
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from crawlmgr.admin import help as guide
+from crawlmgr.admin.dashboard import DAY, Tile, remembered
+from crawlmgr.admin.palette import KINDS, Item, Kind, Verb
 from crawlmgr.admin.site import Beginning, Step, desk_site
+from crawlmgr.admin.tags import number, share
 from crawlmgr.admin.tree import Node, address
+from crawlmgr.admin.views import attempt, back, post_view
+from crawlmgr.runs import run_reads
+from crawlmgr.schedule import desk
 from crawlmgr.upkeep.demonstration import MARK
 from focused import reads
-from focused.models import TopicRun
+from focused.admin import titles
+from focused.admin.topics import find
+from focused.models import Topic, TopicRun
+from focused.parameters import parameters_of
+from focused.services import dispatch
+from focused.strategies import strategy_class
 
 TOPICS_SHOWN = 8
 
@@ -90,3 +105,130 @@ desk_site.add_beginning(
         "category",
     ),
 )
+
+
+def _topics(words: Sequence[str], most: int) -> Sequence[Item]:
+    rows = Topic.objects.order_by("name", "pk")
+    for word in words:
+        rows = rows.filter(name__icontains=word)
+    return [Item(*row) for row in rows.values_list("pk", "name")[:most]]
+
+
+SEE = "focused.view_topic"
+COMPARE = ("compare strategies", "compare", "laboratory", "比较策略", "比较", "实验室")
+VERBS = (
+    Verb(
+        gettext_lazy("Crawl"),
+        ("crawl", "crawl now", "抓取"),
+        SEE,
+        "admin:topic-crawl",
+        "play_arrow",
+        opens=True,
+    ),
+    Verb(
+        gettext_lazy("Compare strategies"),
+        COMPARE,
+        SEE,
+        "admin:topic-compare",
+        "science",
+        opens=True,
+    ),
+    Verb(
+        gettext_lazy("Search pages"),
+        ("search pages", "search in", "search", "搜索"),
+        SEE,
+        "admin:topic-search",
+        "search",
+        opens=True,
+    ),
+)
+KINDS.append(Kind(gettext_lazy("Topic"), "category", SEE, "admin:topic", _topics, VERBS))
+
+
+@post_view("topics/<int:pk>/again/", "topic-again", "crawlmgr.add_run")
+def again(request: HttpRequest, pk: int) -> HttpResponse:
+    """Starts a crawl of the topic at once, with the options of a scheduled run."""
+    topic = find(pk)
+    attempt(
+        request,
+        _("The crawl has started."),
+        lambda: dispatch.again(topic, datetime.now(UTC), request.user),
+    )
+    return back(request, "topic", pk)
+
+
+def _timed(pk: int) -> tuple[str, str, str] | None:
+    name = Topic.objects.filter(pk=pk).values_list("name", flat=True).first()
+    return (name, address("admin:topic", pk), f"topic:{pk}") if name is not None else None
+
+
+desk.TIMED["topic"] = desk.Timed(
+    gettext_lazy("Topic"),
+    "admin:topic",
+    "focused.view_topic",
+    ("admin:topic-again", "crawlmgr.add_run"),
+    _timed,
+    "focused.change_topic",
+)
+
+
+def _sums(now: datetime) -> tuple[int, int]:
+    """Returns the numbers of pages and of relevant pages that all topic crawls fetched within the
+    last day."""
+    found = [reads.fetched_since(run, now - DAY) for run in run_reads.lately("topic", now - DAY)]
+    return sum(pages for pages, _relevant in found), sum(relevant for _pages, relevant in found)
+
+
+def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
+    """Returns the figure of relevant pages found by the last day's crawls; () if there is no topic
+    or the user may not see topics."""
+    if not request.user.has_perm("focused.view_topic") or not Topic.objects.exists():
+        return ()
+    fetched, items = remembered("topics", lambda: _sums(now))
+    note = (
+        _("%(share)s of %(pages)s pages")
+        % {
+            "share": share(items / fetched),
+            "pages": number(fetched),
+        }
+        if fetched
+        else ""
+    )
+    return (Tile(_("Pages on topic in 24 h"), number(items), reverse("admin:topics"), note),)
+
+
+desk_site.add_tile(20, tiles)
+
+
+def completed(text: str) -> str:
+    """Returns `text`, the guide's page on strategies in Markdown, with a section for every strategy
+    that has none; these are inserted before the last section."""
+    before, last = text.rsplit("\n## ", 1)
+    missing = [name for name in titles.strategies() if f"{{#{_anchor(name)}}}" not in text]
+    return "\n## ".join([before, *(_section(name) for name in missing), last])
+
+
+def _anchor(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _section(name: str) -> str:
+    found = strategy_class(name, settings.TOPIC_STRATEGIES)
+    parameters = parameters_of(found.Settings)
+    rows = [
+        f"- {titles.parameter(one.name, name)} (`{one.name}={one.default}`): {_(one.help)}"
+        for one in parameters
+    ]
+    return "\n".join(
+        [
+            f"{name} {{#{_anchor(name)}}}",
+            "",
+            f"{titles.strategy(name)}: {_(found.summary)}",
+            "",
+            *rows,
+            "",
+        ]
+    )
+
+
+guide.COMPLETED["strategies"] = completed

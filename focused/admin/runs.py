@@ -21,7 +21,7 @@ from crawlmgr.models import Run
 from crawlmgr.runs import desk as run_views
 from crawlmgr.runs import run_reads
 from focused import reads
-from focused.admin import charts, fields
+from focused.admin import charts, crawl
 from focused.admin.add import tell_bad_lines
 from focused.admin.topics import trail
 from focused.models import TopicRun
@@ -89,16 +89,14 @@ def _walked(row: TopicRun) -> list[Chart]:
     return charts.walked(reads.reasons(row.pk, row.pages))
 
 
-def _fields(run: Run) -> list[fields.Field]:
+def _fields(run: Run) -> list[crawl.Field]:
     found = strategy_class(run.parameters["strategy"], settings.TOPIC_STRATEGIES)
     own = parameters_of(found.Settings)
     values = dict(run.parameters["parameters"])
     for change in reads.edits(run.pk):
         values.update(change.get("parameters", {}))
     known = {one.name: one.read(values.get(one.name, one.default)) for one in own}
-    return fields.fields(
-        own, known, "p_", linked=found.sum_to_one, owner=run.parameters["strategy"]
-    )
+    return crawl.fields(own, known, "p_", linked=found.sum_to_one, owner=run.parameters["strategy"])
 
 
 @post_view("topics/run/<int:pk>/edit/", "topic-run-edit", "crawlmgr.change_run")
@@ -116,7 +114,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
         own = parameters_of(
             strategy_class(run.parameters["strategy"], settings.TOPIC_STRATEGIES).Settings
         )
-        change["parameters"], wrong = fields.read(own, request.POST, "p_")
+        change["parameters"], wrong = crawl.read(own, request.POST, "p_")
         if wrong:
             messages.error(request, "; ".join(wrong.values()))
             return back(request, "topic-run", pk)

@@ -1,7 +1,6 @@
 """Display names of strategies, their parameters and choices, in the user's language. Each strategy
 defines the names of its own parameters and choices; this module has those that several strategies
-share.
-"""
+share. Also the template filter for them."""
 
 from __future__ import annotations
 
@@ -9,12 +8,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from django import template
 from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from focused.options import RunOptions
-from focused.parameters import parameters_of
+from focused.parameters import RunOptions, parameters_of
 from focused.strategies import BUILT_IN, strategy_class
 
 CHOICES: Mapping[str, str] = {
@@ -200,3 +199,7 @@ def value(way: tuple[str, ...], set_to: Any) -> Any:
     if not isinstance(set_to, str) or not set_to or way[:2] == ("options", "scope"):
         return set_to
     return strategy(set_to) if way == ("strategy",) else choice(set_to)
+
+
+register = template.Library()
+register.filter("strategy", strategy)

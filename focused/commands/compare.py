@@ -17,15 +17,24 @@ from crawlmgr.management.base import Result, missing_parts, say, table
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
 from focused.archive import Archive
-from focused.comparison import TRAIL, Entry, Outcome, read_labels, trail_rows
-from focused.files import read_text, topic_from_files
-from focused.laboratory import MAX_DRAWS, Verdict, gathered, run_entries, verdict
+from focused.comparison import (
+    MAX_DRAWS,
+    TRAIL,
+    Entry,
+    Outcome,
+    Verdict,
+    gathered,
+    read_labels,
+    run_entries,
+    trail_rows,
+    verdict,
+)
 from focused.models import Topic as StoredTopic
 from focused.parameters import read_settings
 from focused.parse import CONTEXTS, Parser
 from focused.services import topics
 from focused.strategies import strategy_class
-from focused.topics import Topic
+from focused.topics import Topic, read_text, topic_from_files
 
 
 def run(options: dict[str, Any]) -> Result:

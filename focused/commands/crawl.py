@@ -17,8 +17,7 @@ from crawlmgr.management import foreground
 from crawlmgr.management.base import Result, add_web_arguments
 from crawlmgr.models import Run
 from focused.models import Topic, TopicRun
-from focused.options import GRAPHS, SOURCES, RunOptions
-from focused.parameters import read_settings
+from focused.parameters import GRAPHS, SOURCES, RunOptions, read_settings
 from focused.scope import Scope
 from focused.services import topics
 from focused.strategies import BUILT_IN, strategy_class

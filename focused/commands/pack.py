@@ -18,8 +18,8 @@ from crawlmgr.models import Run
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
 from focused import packing
-from focused.files import read_text
 from focused.parse import Parser
+from focused.topics import read_text
 
 
 def add_arguments(parser: Any) -> None:

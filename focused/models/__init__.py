@@ -2,8 +2,7 @@
 and comparisons of strategies."""
 
 from focused.models.comparisons import Comparison, ComparisonPart
-from focused.models.graph import GraphNode
-from focused.models.pages import TopicPage, TopicRun
+from focused.models.pages import GraphNode, TopicPage, TopicRun
 from focused.models.topics import SampleDocument, Seed, Topic
 
 __all__ = [

@@ -14,7 +14,7 @@ class Topic(models.Model):
     `keywords` and `near` map words to weights in (0, 1]; `ontology` is a
     `focused.ontology.Ontology` as plain values, {} for none; `ontology_weight` is the weight of
     words that it relates to the topic's words; `parameters` are the strategy's; `options` are the
-    defaults of a run (see `focused.options.RunOptions`); `settings` override the crawl settings.
+    defaults of a run (see `focused.parameters.RunOptions`); `settings` override the crawl settings.
     `reading` holds the topic's vector and threshold, computed from samples and words (see
     services.readings), {} until then.
     """

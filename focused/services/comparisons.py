@@ -24,8 +24,12 @@ from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
 from focused.archive import Archive
 from focused.comparison import (
+    MAX_DRAWS,
+    Cell,
     Entry,
     Outcome,
+    cells,
+    gathered,
     judge,
     label_rows,
     read_labels,
@@ -35,7 +39,6 @@ from focused.comparison import (
     without,
 )
 from focused.evaluate import Label
-from focused.laboratory import MAX_DRAWS, Cell, cells, gathered
 from focused.loop import Step, Trail
 from focused.models import Comparison, ComparisonPart, TopicPage
 from focused.models import Topic as StoredTopic

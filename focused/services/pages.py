@@ -21,13 +21,12 @@ from crawlmgr.database import sql
 from crawlmgr.models import events
 from crawlmgr.web.traps import counter_shape
 from crawlmgr.web.url import url_hash
-from focused.canonical import given, same_page
 from focused.graph import Node, State
 from focused.models import TopicPage
-from focused.pages import Content, Page
+from focused.pages import Content, Page, given, same_page
+from focused.parse import Draft
 from focused.services.graph import DatabaseGraph
 from focused.services.sessions import Session, counts
-from focused.stages import Draft
 
 PACKING = 1  # compression level: the fastest
 _PARENT = (

@@ -29,14 +29,12 @@ from focused import listed
 from focused.graph import MemoryGraph, Node, State
 from focused.loop import Walk
 from focused.models import TopicPage, TopicRun
-from focused.options import RunOptions
 from focused.pages import Content, Page
-from focused.parameters import read_settings
-from focused.parse import CONTEXTS, Parser
+from focused.parameters import RunOptions, read_settings
+from focused.parse import CONTEXTS, Draft, Parser, run_stages
 from focused.relevance import Relevance
 from focused.scope import Scope
 from focused.services.graph import DatabaseGraph
-from focused.stages import Draft, run_stages
 from focused.strategies import strategy_class
 from focused.topics import Topic
 

@@ -19,8 +19,7 @@ from focused.judge import VERSION
 from focused.models import SampleDocument, Seed, TopicPage, TopicRun
 from focused.models import Topic as StoredTopic
 from focused.ontology import MAX_CONCEPTS, Ontology
-from focused.options import PAGES_PER_HOST, RunOptions
-from focused.parameters import read_settings
+from focused.parameters import PAGES_PER_HOST, RunOptions, read_settings
 from focused.relevance import Relevance
 from focused.scope import Scope
 from focused.services import removals, sessions

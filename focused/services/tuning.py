@@ -12,10 +12,9 @@ from django.db import transaction
 
 from crawlmgr.upkeep import settings_history
 from focused import reads
-from focused.laboratory import PATENT_WEIGHTS
+from focused.comparison import PATENT_WEIGHTS
 from focused.models import Comparison, Topic
-from focused.options import RunOptions
-from focused.parameters import read_settings
+from focused.parameters import RunOptions, read_settings
 from focused.scope import Scope
 from focused.services import comparisons
 from focused.strategies import strategy_class

@@ -19,8 +19,7 @@ from focused.judge import Feedback
 from focused.pages import Page
 from focused.parameters import gettext_noop, parameter
 from focused.strategies.base import Strategy
-from focused.strategies.credit import Credit
-from focused.strategies.examples import Examples
+from focused.strategies.credit import Credit, Examples
 from focused.strategies.link_features import FEATURES, Found, LinkFeatures, Rows
 
 Vector = NDArray[np.float64]

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from crawlmgr.frontier import hosts
-from focused.canonical import given, same_page
 from focused.models import TopicPage, TopicRun
-from focused.pages import Content
+from focused.pages import Content, given, same_page
 from focused.services import sessions, topics
 from tests.focused.test_crawl import OPEN, crawled, now
 from tests.focused.topical import DOCUMENTS

@@ -10,8 +10,7 @@ from django.test import Client
 
 from crawlmgr.models import Run
 from focused.models import Topic
-from focused.options import RunOptions
-from focused.parameters import Parameter, parameters_of
+from focused.parameters import Parameter, RunOptions, parameters_of
 from focused.services import topics
 from focused.strategies import BUILT_IN, strategy_class
 from tests.crawlmgr.admin.rows import tight, user

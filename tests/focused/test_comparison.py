@@ -27,11 +27,10 @@ from focused.comparison import (
     without,
 )
 from focused.evaluate import Label
-from focused.files import read_documents, topic_from_files
 from focused.loop import Outside
 from focused.parse import Parser
 from focused.strategies import BUILT_IN
-from focused.topics import Topic
+from focused.topics import Topic, read_documents, topic_from_files
 from tests.benches.topics import strategies as bench
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data/webgraphs"

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from focused.comparison import Entry, Outcome
-from focused.laboratory import Cell, area, cells, gathered, verdict
+from focused.comparison import Cell, Entry, Outcome, area, cells, gathered, verdict
 from focused.loop import Trail
 
 

@@ -15,7 +15,7 @@ from crawlmgr.frontier import hosts
 from crawlmgr.models import Event, Page, Run, RunHost
 from focused import parse
 from focused.models import GraphNode, Topic, TopicPage, TopicRun
-from focused.options import RunOptions
+from focused.parameters import RunOptions
 from focused.scope import Scope
 from focused.services import dispatch, sessions, topics
 from tests.focused.topical import DOCUMENTS, TopicalWeb

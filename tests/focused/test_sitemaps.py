@@ -12,7 +12,7 @@ from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, Url, UrlState
 from focused import listed
 from focused.models import Topic, TopicPage, TopicRun
-from focused.options import PAGES_PER_HOST
+from focused.parameters import PAGES_PER_HOST
 from focused.services import sessions, sitemaps, topics
 from focused.strategies import BUILT_IN
 from tests.focused.test_crawl import OPEN, begun, crawled, now

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from focused.models import TopicPage
-from focused.services import snippets
+from focused.services import search
 
 
 @pytest.mark.django_db
 def test_all_hits_are_looked_up_by_one_query(django_assert_num_queries: Any) -> None:
     hits = [TopicPage(run_id=1 + n % 3, url_hash=n) for n in range(25)]
     with django_assert_num_queries(1):
-        found = snippets.around(hits, frozenset({"crawler"}))
-    assert found == [snippets.Snippet("", "", "")] * 25
+        found = search.around(hits, frozenset({"crawler"}))
+    assert found == [search.Snippet("", "", "")] * 25

@@ -12,8 +12,7 @@ from django.utils import translation
 from crawlmgr.models import Host, Page, Run, SettingsPreset, WarcFile
 from focused.admin import titles
 from focused.models import Comparison, Topic
-from focused.options import RunOptions
-from focused.parameters import parameters_of, read_settings
+from focused.parameters import RunOptions, parameters_of, read_settings
 from focused.services import topics, tuning
 from focused.strategies import BUILT_IN, strategy_class
 from tests.crawlmgr.admin.rows import tight

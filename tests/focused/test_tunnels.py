@@ -11,7 +11,7 @@ from focused.relevance import Relevance
 from focused.strategies import strategy_class
 from focused.strategies.base import GIVEN_UP
 from focused.strategies.best_first import RESERVE
-from focused.strategies.dynamic_tunnel import TUNNEL, UNSET
+from focused.strategies.tunnel import TUNNEL, UNSET
 from tests.focused.webs import OFF, ON, Web, order, topic, url
 
 PROMISING = (  # as an anchor it gives a link the relevance R > 0.3 (tested below)

@@ -14,8 +14,7 @@ from focused.admin import crawl as crawl_views
 from focused.admin import titles
 from focused.graph import MemoryGraph, Node
 from focused.loop import crawl
-from focused.options import RunOptions
-from focused.parameters import parameters_of
+from focused.parameters import RunOptions, parameters_of
 from focused.relevance import Relevance
 from focused.strategies import BUILT_IN, find, strategy_class
 from focused.strategies.base import Strategy

@@ -13,9 +13,8 @@ from typing import Any
 from focused.archive import Archive
 from focused.comparison import read_labels, sample_draws
 from focused.evaluate import Label
-from focused.files import read_text, topic_from_files
 from focused.parse import Parser
-from focused.topics import Topic
+from focused.topics import Topic, read_text, topic_from_files
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from crawlmgr.management.base import Imported, SubcommandCommand
-from focused.options import CONTEXTS
+from focused.parameters import CONTEXTS
 
 
 class Compare(Imported):

@@ -18,10 +18,9 @@ from deepweb.forms.finder import read_page as read_forms_page
 from deepweb.forms.stored import classified
 from deepweb.search_forms import read_forms
 from focused.lexicon import topic_lexicon
-from focused.parse import Parser
+from focused.parse import Draft, Parser, clean, convert, run_stages
 from focused.relevance import Relevance
 from focused.services.readings import MAX_SAMPLE_CHARACTERS
-from focused.stages import Draft, clean, convert, run_stages
 from focused.topics import Topic
 from forums.reading import read_page
 from forums.reading.apis import read_api

@@ -25,10 +25,10 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
 from crawlmgr.models import RunState, WarcFile
-from focused.files import topic_from_files
 from focused.models import Comparison, Topic
 from focused.services import comparisons, topics
 from focused.strategies import BUILT_IN
+from focused.topics import topic_from_files
 from tests.benches import child
 from tests.training import packs
 
