@@ -217,7 +217,7 @@ def create(
                 created=now,
                 created_by=user,
                 scheduled=scheduled,
-                waiting_until=_kept_until(start),
+                waiting_until=_kept_until(start or scheduled),
             )
     except IntegrityError:
         other = Run.objects.filter(

@@ -86,7 +86,7 @@ class Fixed(datetime):
 @pytest.fixture
 def at(monkeypatch):
     """Returns a function that sets the current time for the web pages and the command line."""
-    for module in ("plans", "sites", "boards", "delays"):
+    for module in ("plans", "sites", "threads", "delays"):
         monkeypatch.setattr(f"forums.admin.{module}.datetime", Fixed)
     monkeypatch.setattr(clock.SystemClock, "now", lambda _self: Fixed.moment)
 
