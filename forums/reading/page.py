@@ -108,12 +108,16 @@ def read_regions(
     rules: SiteRules | None = None,
     counts_posts: bool | None = None,
     known: Shapes = _NO_SHAPES,
+    seconds: float | None = None,
 ) -> tuple[PageReading, tuple[HtmlElement, ...]]:
     """Reads a page as `read_page` does, and also returns the element of each record.
 
     Returns (reading, elements). The elements are in the order of the records and belong to one
     tree: the row of a thread or board (the first element if several form one record), or the
     element around a post.
+
+    `seconds` has no effect: it is taken for scripts written for 0.1.0, where it limited the CPU
+    time. What limits reading now is the size of the page.
     """
     page = Page(html, url, fetched_at, timezone, day_first)
     page.is_thread_address &= expect is not PageKind.threadlist
