@@ -27,7 +27,8 @@ from deepweb.forms import clusters, sources
 from deepweb.forms import stored as forms
 from deepweb.forms.finder import LinkScorer, PageForms, links_to_follow, read_page, shape
 from deepweb.forms.types import FormType
-from deepweb.harvest_session import HarvestOptions, HarvestSession
+from deepweb.harvest_options import HarvestOptions
+from deepweb.harvest_session import HarvestSession
 from deepweb.models import Form, Harvest, Query, Source
 from deepweb.search_forms import Form as PageForm
 from deepweb.search_forms import read_forms

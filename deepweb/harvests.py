@@ -23,7 +23,8 @@ from deepweb.choice.next_query import Ask, NextQuery
 from deepweb.choice.terms import bindings
 from deepweb.forms import sources, stored
 from deepweb.forms.finder import same_site
-from deepweb.harvest_session import HarvestOptions, HarvestSession
+from deepweb.harvest_options import HarvestOptions
+from deepweb.harvest_session import HarvestSession
 from deepweb.models import Cluster, Form, Harvest, Query, Record
 from deepweb.reads import NOT_ASKED
 from deepweb.size.estimate import SAMPLE, next_probe, size_of

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from forums.bounds import FIRST_DOUBT
 from forums.events import Bools, Floats, Ints
 from forums.forecast import ForecastOptions
-from forums.law import FIRST_DOUBT
 
 # a source's figures of a board are ignored from this number of contradictions to visits; agreement
 # halves it

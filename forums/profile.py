@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from forums.bounds import USUAL_THETA
 from forums.events import Bools, Floats, Ints
-from forums.law import USUAL_THETA, event_weights, weighted
+from forums.law import event_weights, weighted
 
 DAY_HOURS = 24.0
 

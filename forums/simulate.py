@@ -12,9 +12,10 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from forums.adaptive import AdaptiveLoop, LoopOptions, LoopSources, Seen, Source
+from forums.bounds import USUAL_THETA
 from forums.delay_report import Delays, DelaySummary, daily_totals, event_delays, summarise
 from forums.events import DAY_SECONDS, Bools, Events, Floats, Ints, LocalClock, Sites
-from forums.law import USUAL_THETA, event_weights, weighted
+from forums.law import event_weights, weighted
 from forums.loop_values import Figures
 from forums.pacing import Budget
 from forums.profile import BoardEvents, ProfileOptions, Settling, estimate, settling

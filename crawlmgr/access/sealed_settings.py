@@ -14,7 +14,7 @@ from typing import Any
 
 from crawlmgr.access import vault
 from crawlmgr.conf import CrawlSettings
-from crawlmgr.web.http.exchange import PLAIN_HEADERS
+from crawlmgr.web.http.headers import PLAIN_HEADERS
 
 DOTS = "••••••"
 SEALED = "sealed"

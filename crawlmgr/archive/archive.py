@@ -25,7 +25,8 @@ from crawlmgr.database.sql import in_parts
 from crawlmgr.file_access import is_held
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Page, WarcFile
-from crawlmgr.web.http.exchange import PLAIN_HEADERS, Failure, FetchResponse, Hop
+from crawlmgr.web.http.exchange import Failure, FetchResponse, Hop
+from crawlmgr.web.http.headers import PLAIN_HEADERS
 from crawlmgr.web.pages.html import page_title
 from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from crawlmgr.web.warc import (

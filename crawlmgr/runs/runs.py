@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -23,7 +23,6 @@ from crawlmgr.access import sealed_settings, vault
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import sql
 from crawlmgr.models import TRANSITIONS, Run, RunState, Url, UrlState, events
-from crawlmgr.web.http.exchange import FetchResponse
 from crawlmgr.workers import queue
 
 STATUS, TYPE, SEED = "status", "type", "seed"
@@ -111,6 +110,9 @@ def store_final(run_id: int) -> None:
     counted again for each page view."""
     Run.objects.filter(pk=run_id).update(outcomes=outcomes(run_id))
 
+
+if TYPE_CHECKING:
+    from crawlmgr.web.http.exchange import FetchResponse
 
 log = logging.getLogger("crawlmgr.runs")
 DISK_LOW = "disk_low"

@@ -13,7 +13,7 @@ from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_v
 from deepweb import harvests, reads
 from deepweb.admin import charts
 from deepweb.forms import clustering, clusters
-from deepweb.harvest_session import POLICIES
+from deepweb.harvest_options import POLICIES
 from deepweb.models import Cluster
 
 MAX_SHARE = 100.0

@@ -27,7 +27,7 @@ from deepweb.forms import stored
 from deepweb.forms.field_roles import FieldRole
 from deepweb.forms.templates import inputs_of
 from deepweb.forms.types import FormType
-from deepweb.harvest_session import POLICIES
+from deepweb.harvest_options import POLICIES
 from deepweb.models import Form, FormTypes, Harvest
 from deepweb.search_forms import Form as PageForm
 from deepweb.submission import fill

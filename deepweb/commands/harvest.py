@@ -18,7 +18,7 @@ from crawlmgr.models import Run
 from deepweb import harvests, reads
 from deepweb.commands import find
 from deepweb.forms import stored
-from deepweb.harvest_session import HarvestOptions
+from deepweb.harvest_options import HarvestOptions
 from deepweb.models import Cluster, Form
 
 

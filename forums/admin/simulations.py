@@ -30,7 +30,7 @@ from crawlmgr.runs import desk as run_views
 from crawlmgr.runs import runs
 from forums import fetch_simulation, simulate
 from forums.admin import words
-from forums.law import MAX_THETA, MIN_THETA, USUAL_THETA
+from forums.bounds import MAX_THETA, MIN_THETA, USUAL_THETA
 from forums.models import EventLog, Simulation, SimulationKind, Site
 from forums.services import event_logs, simulations
 from forums.services import simulations as reads

@@ -31,8 +31,8 @@ from forums import tuning
 from forums.admin import site_table, words
 from forums.admin.simulations import BINS
 from forums.admin.sites import find as find_site
+from forums.bounds import MAX_IMPORTANCE, MAX_THETA, MIN_IMPORTANCE, MIN_THETA
 from forums.events import Floats
-from forums.law import MAX_IMPORTANCE, MAX_THETA, MIN_IMPORTANCE, MIN_THETA
 from forums.models import OverviewSource, Plan, Policy, Site
 from forums.planning import EXACT_BOARDS
 from forums.profile import DAY_HOURS

@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 from django.core.management.base import CommandError
 
 from crawlmgr.management.base import Result, say, table
+from forums.bounds import THETA_BOUNDS, USUAL_THETA, checked_theta
 from forums.events import BadRows, Events, EventsError, read_events
-from forums.law import THETA_BOUNDS, USUAL_THETA, checked_theta
 from forums.simulate import POLICIES, READINGS, Setup, SetupError, Simulation, latest_start, run_all
 
 

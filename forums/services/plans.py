@@ -15,7 +15,7 @@ from django.db.models import Q
 
 from crawlmgr.schedule import timings
 from forums import reads
-from forums.law import checked_importance
+from forums.bounds import checked_importance
 from forums.models import (
     ALL_SITES,
     MAX_DEADLINE_HOURS,

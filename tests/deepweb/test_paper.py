@@ -13,7 +13,8 @@ from deepweb.answers.retrieved import Term
 from deepweb.choice.next_query import paid_words, policy_of
 from deepweb.forms import clusters
 from deepweb.forms.clustering import TITLE
-from deepweb.harvest_session import HarvestOptions, HarvestSession
+from deepweb.harvest_options import HarvestOptions
+from deepweb.harvest_session import HarvestSession
 from deepweb.models import Cluster, Form, Harvest, Query, QueryKind
 from tests.deepweb.test_admin import client
 from tests.deepweb.test_harvest import found, harvest, the_form

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forums.adaptive import AdaptiveLoop, LoopOptions, LoopSources, Seen, Source
+from forums.bounds import FIRST_DOUBT
 from forums.delay_report import event_delays
 from forums.events import from_rows
-from forums.law import FIRST_DOUBT
 from forums.loop_values import LONGEST_LAG_HOURS, MIN_DOUBT, Figures
 from forums.overview import Overview
 from forums.pacing import Budget

@@ -14,34 +14,6 @@ from urllib.parse import quote
 from crawlmgr.web.encoding import decode
 from crawlmgr.web.url import UrlError, absolute, fetchable, parse
 
-# Request headers that never contain secrets. The value of any other header may be a key, so it is
-# neither shown nor archived.
-PLAIN_HEADERS = frozenset(
-    (
-        "accept",
-        "accept-charset",
-        "accept-encoding",
-        "accept-language",
-        "cache-control",
-        "connection",
-        "content-length",
-        "content-type",
-        "dnt",
-        "from",
-        "host",
-        "if-modified-since",
-        "if-none-match",
-        "pragma",
-        "referer",
-        "sec-gpc",
-        "te",
-        "upgrade-insecure-requests",
-        "user-agent",
-        "x-requested-with",
-    )
-)
-
-
 _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 EMPTY: Mapping[str, str] = MappingProxyType({})
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crawlmgr.management.base import Imported, SubcommandCommand, add_web_arguments
-from deepweb.harvest_session import POLICIES
+from deepweb.harvest_options import POLICIES
 
 
 class Train(Imported):

@@ -15,9 +15,10 @@ from crawlmgr.clock import ManualClock
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
 from crawlmgr.web.url import canonical, host_key, url_hash
+from forums.bounds import USUAL_THETA
 from forums.delay_report import event_delays
 from forums.events import Events, Floats, Ints
-from forums.law import USUAL_THETA, delay_of_sums
+from forums.law import delay_of_sums
 from forums.models import Board, Look, OverviewSource, Plan, PlannedVisit, Site, SourceKind, Visit
 from forums.pacing import PAUSE_TICKS
 from forums.reading import board_key
