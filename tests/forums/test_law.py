@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from forums import bounds as limits
 from forums import law
-from forums import law as limits
 from forums.admin.tuning import TuningForm
 from forums.models import Board, Plan
 
