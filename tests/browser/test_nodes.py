@@ -31,13 +31,10 @@ NODE = "cellar"
 
 
 @pytest.fixture
-def machines(
-    database_server: Server, tmp_path: Path, request: pytest.FixtureRequest
-) -> Iterator[Cluster]:
-    name = f"life_{request.node.callspec.id}".replace("-", "_")
+def machines(database_server: Server, tmp_path: Path) -> Iterator[Cluster]:
     with cluster(
         database_server,
-        name,
+        "life",
         tmp_path,
         CRAWLMGR_ADMIN_PASSWORD=PASSWORD,
         CRAWLMGR_STALL_SECONDS=STALL_SECONDS,
