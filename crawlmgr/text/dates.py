@@ -282,9 +282,10 @@ def _without_year(month: int, day: int, weekday: int | None, limit: date) -> dat
 
 
 # Texts for which other languages than the page's are tried, which their letters suggest.
-_ASK = re.compile(r"(?=.*\d)[\w\s.,:/’'\u0300-\u036f\u200b-\u200f\u0e31-\u0e4e-]{6,40}")
+_MARKS = r"\u0300-\u036f\u200b-\u200f\u0900-\u0eff\u1000-\u109f\u135d-\u135f\u1780-\u17ff"
+_ASK = re.compile(rf"(?=.*\d)[\w\s.,:/’'{_MARKS}-]{{6,40}}")
 _DATED = re.compile(r"\b(?:19|20)\d\d\b|\b\d{1,2}:\d\d\b")
-_LETTERS = re.compile(r"[^\W\d_]+")
+_LETTERS = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{_MARKS}])*")
 _MOST_WORDS = 4
 
 

@@ -9,6 +9,7 @@ from datetime import date
 from functools import partial
 
 from crawlmgr.text.dates_words import (
+    DAY,
     EAST_ASIAN,
     LONGEST_EAST_ASIAN,
     OURS,
@@ -31,6 +32,7 @@ _BUDDHIST_SHORT = re.compile(r"(?<=[/. \u0e00-\u0e7f-])[5-7]\d(?=$|,? \d{1,2}[:.
 _BUDDHIST_YEARS = 543
 _ARABIC = re.compile("[\u0600-\u06ff]")
 _THAI = re.compile("[\u0e00-\u0e7f]")
+_THAI_ERA = re.compile(r"[คพ]\.ศ\. ?")
 _PERSIAN_MONTHS = (
     "فروردین اردیبهشت خرداد تیر مرداد|امرداد شهریور مهر آبان آذر دی بهمن اسفند".split()
 )
@@ -67,6 +69,7 @@ def gregorian(text: str, language: str) -> str:
             text = pattern.sub(_of_persian, text)
     thai = language.startswith("th") or _THAI.search(text)
     if thai:
+        text = _THAI_ERA.sub("", text)
         text = _BUDDHIST_SHORT.sub(lambda m: str(2500 + int(m.group())), text)
     buddhist = _BUDDHIST if thai else BUDDHIST_NUMBERS
     return buddhist.sub(lambda m: str(int(m.group()) - _BUDDHIST_YEARS), text)
@@ -97,7 +100,9 @@ def persian_day(year: int, month: int, day: int) -> date:
 
 
 # an abbreviation with dots inside: p. m., μ.μ., ก.ย.
-_ABBREVIATED = re.compile(r"(?<![^\W\d_])(?<!\.)([^\W\d_]{1,3})\. ?([^\W\d_]{1,2})\b\.?")
+_ABBREVIATED = re.compile(
+    r"(?<![^\W\d_])(?<!\.)((?:[^\W\d_][\u0e31-\u0e4e]*){1,3})\. ?([^\W\d_]{1,2})\b\.?"
+)
 _NUMERALS = "〇零一二两兩三四五六七八九十"
 _CHINESE_NUMBER = re.compile(
     rf"(?<![周週期拜{_NUMERALS}])[{_NUMERALS}]{{1,4}}(?=[年月日号號天时時点點分秒个個小周週])"
@@ -109,6 +114,8 @@ _SPACED = re.compile(
 _SHORT_YEAR_NAMED = re.compile(r"(?<!\d)([0-3]\d)(?=[年년]\d{1,2}[月월]\d)")
 _GLUED = re.compile(r"(?<=\d)t(?=\d\d:?\d\d)")
 _NUMBER_BEFORE = re.compile(r"(?<![\d:.])\d+(?:[.,]\d+)? ?$")
+_YEAR_BEFORE = re.compile(r"(?<!\d)(?:19|20)\d\d(?:[ .-]{0,2}|\(\w{1,2}\)|\()$")
+_DATE_AFTER = re.compile(r"\)\w|[.,]{0,2} (?:\d{1,2}[ .-]{0,2})?[^\W\d_]{3}")
 _LONGEST_AT = 4  # letters of an unknown word before a clock time, such as "at" in other languages
 _CLOCK_AFTER = re.compile(r" \d{1,2}[:.]\d\d")
 
@@ -117,17 +124,30 @@ def _code(words: Words, match: re.Match[str]) -> str:
     """Returns the code (see `dates_words`) of a word: "?" if it is unknown, a space for one to be
     ignored, such as "at" or "of"."""
     word, text = match.group(), match.string
+    if not words.is_ours and _marks_year(match):
+        return " "
     if word in words.units and _NUMBER_BEFORE.search(text, 0, match.start()):
         return words.units[word]
     code = words.code(word)
     if code is None and max(word) >= "ぁ":
         return _east_asian(word)
+    code = words.inflected(word) if code is None else code
     if code in (None, "?"):
         at = not words.is_ours and len(word) <= _LONGEST_AT and match.start()
         return " " if at and _CLOCK_AFTER.match(text, match.end()) else "?"
     if code == "A" and word == "am" and not text[: match.start()].rstrip()[-1:].isdigit():
         return " "  # "am" means before noon only after a number: German "am 3. Mai"
     return code or " "
+
+
+def _marks_year(match: re.Match[str]) -> bool:
+    """Tells whether a word is a mark of the year before it: a short one between a year and a day or
+    month (2025 m. rugsėjo 22 d., 2025. gada 22. sept., 2025(e)ko ira. 22)."""
+    return (
+        len(match.group()) <= _LONGEST_AT
+        and _YEAR_BEFORE.search(match.string, 0, match.start()) is not None
+        and _DATE_AFTER.match(match.string, match.end()) is not None
+    )
 
 
 def _abbreviation(words: Words, match: re.Match[str]) -> str:
@@ -186,6 +206,11 @@ _CHINESE_MONTH = re.compile(r"(?<!\d)(\d{1,2}) ?O(?! ?G)")
 _NAMED_YEAR = re.compile(
     rf"(?<=\b(?:19|20)\d\d) ?U{YEAR};\.?"
 )  # years followed by a word for "year": "2024 года", "2024 г."
+_NAMED_DAY = re.compile(rf"(M\d\d[. ]*\d{{1,2}}) ?U{DAY};\.?(?! ?G)")  # rugsėjo 22 d.
+# marks without a meaning of their own: 22(a), ספט׳, "hour" before a clock time
+_MARKS = re.compile(
+    r"(?<=\d)\((?:E|a| )\)|(?<=M\d\d)'(?!\d)|(?<![\d ])[ ,]*U3600;(?= \d{1,2}[:.]\d\d)"
+)
 _NAMED_CLOCK = re.compile(r"K(12|00) ?(?=(\d{1,2}) ?[:H])")
 _NOW_NUMBER = re.compile(r"J(?= ?[\dE])")
 _YEARWORD = re.compile(r"(?<=[\dE]) ?a(?![a-z])")
@@ -195,7 +220,7 @@ def _settle(coded: str) -> str:
     """Replaces ambiguous codes in `coded` (see `dates_words`) by those that fit the codes beside
     them: `Q` ("ago" or August), `N` (March or Tuesday), `a` ("one" or "year"). A number before `O`
     becomes the code of that month. A word for "year" after a year is removed."""
-    coded = _NAMED_YEAR.sub("", coded)
+    coded = _MARKS.sub("", _NAMED_DAY.sub(r"\1", _NAMED_YEAR.sub("", coded)))
     if "K" in coded:
         coded = _NAMED_CLOCK.sub(_half, coded)
     if "J" in coded:

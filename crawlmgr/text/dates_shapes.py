@@ -76,10 +76,16 @@ _DATES = tuple(
         (
             "M",
             (
-                rf"(?<![\d.]){_YEAR4}Y? ?[-,./]?[ ]?M(?P<month>\d\d)["
+                rf"(?<![\d.]){_YEAR4}Y?[ ]{{0,2}}[-,./]?[ ]?M(?P<month>\d\d)["
                 r" ./-]*(?P<day>\d{1,2})(?![\d:])D?"
             ),
         ),
+        (
+            "M",
+            rf"(?<![\d.]){_YEAR4}[ .,-]+(?P<day>\d{{1,2}})(?!\d)[ .-]*M(?P<month>\d\d)"
+            r"(?![\d:]|[ .,/-]*(?:19|20)\d\d(?!\d))",
+        ),
+        ("M", rf"(?<![\d.:])(?P<day>\d{{1,2}}), ?M(?P<month>\d\d)[ .,]*{_YEAR4}(?!\d)"),
         ("M", rf"(?<![\w.:])(?P<day>\d{{1,2}})[ ./-]*M(?P<month>\d\d)[ .,/-]*{_SHORT_YEAR}"),
         ("M", rf"M(?P<month>\d\d)[. ]*(?P<day>\d{{1,2}})(?![\d:])D?\.? ?[, ] ?{_SHORT_YEAR}"),
         (
@@ -137,6 +143,7 @@ _PAIR = (
 _AGO = (
     re.compile(_PAIR + r"[ ,]*G"),
     re.compile(r"G ?" + _PAIR),
+    re.compile(_UNIT.format(1) + r" ?" + _NUMBER.format(1) + "G"),
     re.compile(r"(?P<v1>V) ?" + _UNIT.format(1)),
 )
 _BARE_AGO = (re.compile(_PAIR), re.compile(_UNIT.format(1) + " ?G"))
@@ -357,7 +364,7 @@ def _read_ago(coded: str, whole: bool) -> TimeParts | None:
         return None
     if coded.strip(" J.!") == "" and "J" in coded:
         return TimeParts(ago_seconds=0.0, precision_seconds=MINUTE)
-    for pattern in (*_AGO, *_BARE_AGO) if whole else _AGO[:2]:
+    for pattern in (*_AGO, *_BARE_AGO) if whole else _AGO[:3]:
         found = pattern.search(coded)
         if found is None:
             continue

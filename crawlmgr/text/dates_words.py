@@ -146,7 +146,7 @@ _OTHERS = {
     "P": "pm nachm 下午 晚上 傍晚 夜里 午後 오후",
     "K12": "noon mittag midi mediodía полдень mezzogiorno 中午 正午 정오",
     "K00": "midnight mitternacht minuit medianoche полночь mezzanotte 午夜 零时 자정",
-    "G": "vor hace назад fa há atrás geleden temu önce sedan sitten 前 以前 之前 전",
+    "G": "vor hace назад fa há atrás geleden temu önce sedan sitten əvvəl 前 以前 之前 전",
     "Q": "ago",
     "N": "mar",
     "J": (
@@ -220,8 +220,8 @@ _OFFSET_HOURS = {
     "aedt": 11,
 }
 _ONE_FORM = str.maketrans(
-    "–—‐‑−〜～、،يك’ʼ\u00a0\u202f\u2009\u3000",
-    "------ ,,یک''    ",
+    "–—‐‑−〜～、،၊يك’ʼ׳\u00a0\u202f\u2009\u3000",
+    "------ ,,,یک'''    ",
     "\u200b\u200c\u200d\u200e\u200f\ufeff\u00ad",
 )
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
@@ -354,15 +354,44 @@ _OLD_NAMES = {"no": "nb", "iw": "he", "in": "id"}
 # (day, month, year) for whole words.
 _OURS = frozenset(("en", "zh", "ja", "ko", "yue"))
 WORD = re.compile(r"[^\W\d_]+")
+_STEM, _ENDING = 4, 4  # letters: the shortest stem and the longest ending of an inflected word
+_WITHIN = "ב"  # Hebrew "in", written as one word with the month
+_MONTH_OR_UNIT = re.compile(r"M\d\d|U\d+;")
 # languages written without spaces between words: Thai, Lao, Khmer, Burmese
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
-# languages suggested by a range of letters, for pages that do not declare theirs
-_BY_LETTERS = (
-    ("\u0370", "\u03ff", ("el",)),
-    ("\u0400", "\u052f", ("uk", "bg")),
-    ("\u0590", "\u05ff", ("he",)),
-    ("\u0600", "\u06ff", ("ar", "fa")),
-    ("\u0e00", "\u0e7f", ("th",)),
+# languages suggested by letters, for pages that do not declare theirs: by ranges of letters, or by
+# Latin letters that no other language of the kind has
+_BY_LETTERS = tuple(
+    (re.compile(f"[{letters}]"), tuple(names.split()))
+    for letters, names in (
+        ("\u0370-\u03ff", "el"),
+        ("\u0400-\u052f", "uk bg be mk sr kk"),
+        ("\u0530-\u058f", "hy"),
+        ("\u0590-\u05ff", "he"),
+        ("\u0600-\u06ff", "ar fa ur"),
+        ("\u0900-\u097f", "hi mr ne"),
+        ("\u0980-\u09ff", "bn"),
+        ("\u0a00-\u0a7f", "pa"),
+        ("\u0a80-\u0aff", "gu"),
+        ("\u0b80-\u0bff", "ta"),
+        ("\u0c00-\u0c7f", "te"),
+        ("\u0c80-\u0cff", "kn"),
+        ("\u0d00-\u0d7f", "ml"),
+        ("\u0d80-\u0dff", "si"),
+        ("\u0e00-\u0e7f", "th"),
+        ("\u0e80-\u0eff", "lo"),
+        ("\u1000-\u109f", "my"),
+        ("\u10a0-\u10ff", "ka"),
+        ("\u1200-\u139f", "am"),
+        ("\u1780-\u17ff", "km"),
+        ("ėįų", "lt"),
+        ("āēģķļņ", "lv"),
+        ("əƏ", "az"),
+        ("ğıİ", "tr"),
+        ("þð", "is"),
+        ("ľĺŕ", "sk"),
+        ("áéíóúőűěřžýů", "hu cs"),
+    )
 )
 
 
@@ -383,6 +412,21 @@ class Words(NamedTuple):
         found = self.codes.get(word)
         return self.codes.get(plain(word)) if found is None and not word.isascii() else found
 
+    def inflected(self, word: str) -> str | None:
+        """Returns the code of the longest name of a month or unit of time with which a word of
+        another language than ours begins, if a case ending of at most four letters follows it;
+        None if there is none."""
+        if self.is_ours:
+            return None
+        word = plain(word).removeprefix(_WITHIN)
+        shortest = min(len(word), max(_STEM, len(word) - _ENDING))
+        for length in range(len(word), shortest - 1, -1):
+            for codes in (self.codes, self.units):
+                code = codes.get(word[:length], "")
+                if _MONTH_OR_UNIT.fullmatch(code):
+                    return code
+        return None
+
 
 def date_order(language: str) -> str:
     """Returns the usual order of day, month and year in a language, such as "DMY"; "" if unknown.
@@ -395,12 +439,9 @@ def date_order(language: str) -> str:
 
 def by_letters(text: str) -> tuple[str, ...]:
     """Returns the languages that the letters of a text suggest, besides those of `dates_words`."""
-    for first, last, names in _BY_LETTERS:
-        if any(first <= character <= last for character in text):
-            return names
     if "tháng" in text.lower():
         return ("vi",)
-    return ("hu", "cs") if set("áéíóúőűěřžýů") & set(text) else ("ro", "sv")
+    return next((names for letters, names in _BY_LETTERS if letters.search(text)), ("ro", "sv"))
 
 
 @lru_cache(maxsize=64)
@@ -415,6 +456,7 @@ def words_of(language: str) -> Words:
             # "mar" is a month or a weekday, decided by the codes beside it
             if VOCABULARY.get(text) not in ("N", "Q", "a"):
                 codes.setdefault(text, code)
+                codes.setdefault(text.rstrip("'"), code)
         # with "ago" first: "timer siden" stands also in "for N timer siden"
         for code, text in sorted(_unit_words(info), key=lambda pair: "G" not in pair[0]):
             if len(text) > 1 or text not in VOCABULARY:
@@ -422,7 +464,12 @@ def words_of(language: str) -> Words:
     phrases = [text for text in (*codes, *units, *PHRASES) if not WORD.fullmatch(text)]
     return Words(
         {**{plain(text): code for text, code in codes.items()}, **VOCABULARY, **PHRASES, **codes},
-        {"mo": f"U{SHORT_UNITS['mo']};", "y": f"U{SHORT_UNITS['y']};", **units},
+        {
+            "mo": f"U{SHORT_UNITS['mo']};",
+            "y": f"U{SHORT_UNITS['y']};",
+            **{plain(text): code for text, code in units.items()},
+            **units,
+        },
         _pattern(phrases, [*codes, *units]),
         tuple(change for info in data for change in _changes(info)),
         not data,
@@ -451,7 +498,13 @@ def _named(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yields (code, word) of the words and phrases that mean the same everywhere in a text."""
     for key, texts in info.get("relative-type", {}).items():
         yield from ((code, text) for code in _relative(key) for text in _folded(texts))
-    yield from (("G", before) for _, before, _ in _around_numbers(info) if before)
+    after_all = _after_all(info)
+    yield from (("G", after) for after in after_all)
+    yield from (
+        (f"U{seconds};" if after in after_all else "G", before)
+        for seconds, before, after in _around_numbers(info)
+        if before
+    )
     for number, name in enumerate(_MONTH_KEYS, 1):
         yield from ((f"M{number:02d}", text) for text in _folded(info.get(name, ())))
     for number, name in enumerate(_WEEKDAY_KEYS, 1):
@@ -499,10 +552,21 @@ def _around_numbers(info: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
                 yield UNIT_SECONDS[found[2]], fold(before).strip(), fold(after).strip()
 
 
+def _after_all(info: Mapping[str, Any]) -> set[str]:
+    """Returns the words for "ago" that stand after the number of every unit, where the unit stands
+    before it, as in "siku N zilizopita"."""
+    befores: dict[str, set[str]] = {}
+    for _, before, after in _around_numbers(info):
+        if before and after:
+            befores.setdefault(after, set()).add(before)
+    return {after for after, units in befores.items() if len(units) > 1}
+
+
 def _unit_words(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yields (code, word) of the units of time, some with "ago" in them."""
+    after_all = _after_all(info)
     for seconds, before, after in _around_numbers(info):
-        if after:
+        if after and after not in after_all:
             yield f"U{seconds};" + ("" if before else "G"), after
     for name, seconds in UNIT_SECONDS.items():
         yield from ((f"U{seconds};", text) for text in _folded(info.get(name, ())))

@@ -425,6 +425,36 @@ ru|вторник, 17:14|2026-03-03T17:14
 zh|周二 17:14|2026-03-03T17:14
 cs|úterý v 17:14|2026-03-03T17:14
 en|Wednesday at 5:14 PM|2026-03-04T17:14
+lt|2025 m. rugsėjo 22 d., 21:05|2025-09-22T21:05
+lt|2025 m. lapkričio 3 d., pirmadienis 14:00|2025-11-03T14:00
+lt|2025-09-22 21:05:43|2025-09-22T21:05:43
+lt|vakar 11:50|2026-03-09T11:50
+lt|šiandien 09:15|2026-03-10T09:15
+lt|prieš 3 valandas|2026-03-10T09:00
+lt|prieš 12 minučių|2026-03-10T11:48
+lv|2025. gada 22. septembris, 21:05|2025-09-22T21:05
+lv|pirmdiena, 2025. gada 22. sept. 21:05:43|2025-09-22T21:05:43
+lv|vakar 11:50|2026-03-09T11:50
+lv|šodien 09:15|2026-03-10T09:15
+lv|pirms 3 dienām|2026-03-07T12:00
+eu|2025(e)ko irailaren 22(a), 21:05|2025-09-22T21:05
+hy|2025 թ. նոյեմբերի 3, 14:00|2025-11-03T14:00
+kk|2025 ж. 22 қыркүйек, 21:05|2025-09-22T21:05
+ky|2025-ж., 22-сентябрь, 21:05|2025-09-22T21:05
+th|5 มี.ค. 2026 08:15|2026-03-05T08:15
+th|22 กันยายน ค.ศ. 2025, 21:05 น.|2025-09-22T21:05
+te|22, సెప్టెంబర్ 2025, సోమవారం 21:05|2025-09-22T21:05
+my|2025 စက်တင်ဘာ 22၊ တနင်္လာ 21:05|2025-09-22T21:05
+he|22 בספט׳ 2025, 21:05|2025-09-22T21:05
+sw|dakika 12 zilizopita|2026-03-10T11:48
+sw|siku 3 zilizopita|2026-03-07T12:00
+az|3 saat əvvəl|2026-03-10T09:00
+fi|5. maaliskuuta 2026 klo 21.14|2026-03-05T21:14
+et|5. märtsil 2026, 21:14|2026-03-05T21:14
+|2025 m. rugsėjo 22 d., 21:05|2025-09-22T21:05
+|2025. gada 3. jūnijs 14:00|2025-06-03T14:00
+|22 सितंबर 2025, 21:05|2025-09-22T21:05
+|22 სექტემბერი, 2025 21:05|2025-09-22T21:05
 """
 
 
@@ -437,7 +467,15 @@ def test_times_in_the_language_that_a_page_declares(row: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "row", ["hr|za 3 dana", "sk|o 3 dni", "cs|5 odpovědí", "fi|3 viestiä", "el|12 απαντήσεις"]
+    "row",
+    [
+        "hr|za 3 dana",
+        "sk|o 3 dni",
+        "cs|5 odpovědí",
+        "fi|3 viestiä",
+        "el|12 απαντήσεις",
+        "lt|22 žinutės",
+    ],
 )
 def test_what_is_no_time_in_the_declared_language(row: str) -> None:
     language, text = row.split("|")
