@@ -524,7 +524,8 @@ def effects(
     read, arguments of `read_page`. Raises ValueError as `reading_by`."""
     found = []
     for page in pages:
-        was, now = (reading_by(rules, page, kind, **options) for rules in (before, after))
+        was = read_page(page.html, page.url, page.fetched_at, expect=kind, rules=before, **options)
+        now = reading_by(after, page, kind, **options)
         found.append(_effect(page, was, now, kind, role))
     return found
 

@@ -40,7 +40,7 @@ from forums.corrections import (
 from forums.models import Board, Doubt, Site
 from forums.reading import PageKind
 from forums.reading.rules import SiteRules
-from forums.selectors.bounded import BUSY, TOO_COSTLY
+from forums.selectors.bounded import BUSY, NOTHING_FOUND, TOO_COSTLY
 from forums.services import doubts, rereads, structures
 from forums.services.structures import sample_pages, versions
 
@@ -484,12 +484,13 @@ def _told(problem: str) -> str:
     is that of a parser."""
     if problem == BUSY:
         return _("Other selectors are being evaluated; try again.")
-    selector, costly, _rest = problem.partition(TOO_COSTLY)
-    if not costly:
-        return problem
-    return _("%(selector)s takes too long or too much memory on a stored page.") % {
-        "selector": selector
-    }
+    for ending, text in (
+        (TOO_COSTLY, _("%(selector)s takes too long or too much memory on a stored page.")),
+        (NOTHING_FOUND, _("%(selector)s finds nothing on a stored page that has rows.")),
+    ):
+        if problem.endswith(ending):
+            return text % {"selector": problem.removesuffix(ending)}
+    return problem
 
 
 def _rows(anatomy: PageAnatomy, kind: PageKind, shown: SamplePage) -> list[dict[str, Any]]:

@@ -153,7 +153,8 @@ def corrected(
 
     `found` are the (element, record) pairs read without rules, `empty` is the record to fill for
     elements that only the rules select. Records left with neither an address nor an author are
-    dropped. Raises ValueError, which names the selector, for an invalid or too costly one."""
+    dropped. Raises ValueError, which names the selector, for an invalid or too costly one, and for
+    one of records that finds none where some are read without it."""
     known = {field.name for field in fields(empty)}
     own: list[tuple[str, str]] = [pair for pair in rules.fields if pair[0] in known]
     selectors = list(dict.fromkeys(selector for _role, selector in (*own, *rules.learned)))
@@ -162,6 +163,8 @@ def corrected(
     if rules.records or (selectors and found):
         rows, values = bounded.pick(page.root, page.source, rules.records, selectors, elements)
         if rules.records:
+            if found and not rows:
+                raise ValueError(f"{rules.records}{bounded.NOTHING_FOUND}")
             read = {id(element): record for element, record in found}
             elements, records = rows, [read.get(id(element), empty) for element in rows]
     made = []

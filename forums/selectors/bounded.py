@@ -23,6 +23,7 @@ ANSWER_SECONDS = 20.0  # by the clock: the child is killed if it was stopped or 
 MAX_REMEMBERED = 200
 BUSY = "other selectors are being evaluated; try again"
 TOO_COSTLY = ": takes too long or too much memory"  # follows the selector in the error's text
+NOTHING_FOUND = ": finds nothing on a page with rows"
 _ROOT = Path(__file__).resolve().parents[2]
 
 

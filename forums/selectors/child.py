@@ -79,6 +79,33 @@ def _match(request: dict[str, Any]) -> dict[str, Any]:
     return {"first": -1}
 
 
+_NAMES_BODY = re.compile(r"\btbody\b", re.IGNORECASE)
+
+
+def _insert_bodies(root: HtmlElement) -> dict[HtmlElement, HtmlElement]:
+    """Puts rows that stand in a table itself into `tbody` elements, as the HTML standard does and
+    our parser does not; returns the table of each new element."""
+    made = {}
+    for table in list(root.iter("table")):
+        body = None
+        for child in list(table):
+            if child.tag != "tr":
+                body = None
+                continue
+            if body is None:
+                body = etree.SubElement(table, "tbody")
+                table.insert(table.index(child), body)
+                made[body] = table
+            body.append(child)
+    return made
+
+
+def _remove_bodies(made: dict[HtmlElement, HtmlElement]) -> None:
+    for body, table in made.items():
+        at = table.index(body)
+        table[at : at + 1] = list(body)
+
+
 def _pick(request: dict[str, Any]) -> dict[str, Any]:
     """Returns the numbers of the row elements and what each selector finds first in each row.
     Elements are numbered in document order; {"differs": true} if this tree has another number of
@@ -88,20 +115,26 @@ def _pick(request: dict[str, Any]) -> dict[str, Any]:
         return {"differs": True}
     numbers = {element: number for number, element in enumerate(elements)}
     rows = request["rows"]
+
+    def found(selector: str, below: list[HtmlElement], most: int | None) -> list[list[int | str]]:
+        """Returns what a selector finds in each element, at most `most`. Selectors that name
+        `tbody` were made in a browser, where every table has one."""
+        made = _insert_bodies(request["root"]) if _NAMES_BODY.search(selector) else {}
+        firsts = [select(element, selector)[:most] for element in below]
+        _remove_bodies(made)
+        return [
+            [numbers[made.get(e, e)] if isinstance(e, HtmlElement) else str(e) for e in some]
+            for some in firsts
+        ]
+
     if request["records"]:
         _say({"at": 0})
-        found = select(request["root"], request["records"])
-        rows = [numbers[one] for one in found if isinstance(one, HtmlElement)]
+        (some,) = found(request["records"], [request["root"]], None)
+        rows = [one for one in some if isinstance(one, int)]
     values = []
     for at, selector in enumerate(request["selectors"], 1):
         _say({"at": at})
-        firsts = (select(elements[row], selector)[:1] for row in rows)
-        values.append(
-            [
-                [numbers[one] if isinstance(one, HtmlElement) else str(one) for one in first]
-                for first in firsts
-            ]
-        )
+        values.append(found(selector, [elements[row] for row in rows], 1))
     return {"rows": rows, "values": values}
 
 

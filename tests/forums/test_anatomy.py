@@ -4,6 +4,7 @@ the effect of a correction."""
 from __future__ import annotations
 
 import random
+import re
 from datetime import UTC, datetime
 
 import lxml.html
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crawlmgr.web.pages.tree import parse
 from forums.corrections import (
     NOTHING,
     SamplePage,
@@ -23,6 +25,7 @@ from forums.corrections import (
 )
 from forums.reading import PageKind, read_page
 from forums.reading.rules import SiteRules
+from forums.selectors import bounded
 from forums.selectors.child import select
 from tests.crawlmgr.admin.rows import EVIL
 from tests.site.forum import LocalForum
@@ -194,3 +197,65 @@ def test_what_is_no_selector_or_field_is_refused_in_a_line(role: str, text: str)
 def test_what_is_no_pattern_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^\(: "):
         with_address(None, "(", PageKind.thread)
+
+
+ROWS = "".join(
+    f"<tr><td><a href='/topic/{n}'>How is lamp {n} lit</a><td>anna{n}<td>{n}<td>2026-02-0{n} 10:00"
+    for n in range(1, 8)
+)
+PLAIN = f"<h1>Lamps</h1><table class=list>{ROWS}</table>"
+WRITTEN = PLAIN.replace("<table class=list>", "<table class=list><tbody>")
+HEADED = PLAIN.replace("<table class=list>", "<table class=list><thead><tr><th>Topic</thead>")
+
+
+@pytest.mark.parametrize("page", [PLAIN, WRITTEN, HEADED])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "table > tbody > tr",
+        "table.list > tbody tr:nth-child(n)",
+        "/html/body/table/tbody/tr",
+        "//tbody/tr[td]",
+        "table.list tr td:first-child",
+    ],
+)
+def test_selectors_of_a_browser_find_the_rows_of_tables_without_a_body(
+    rows: str, page: str
+) -> None:
+    rules = with_selector(None, PageKind.threadlist, "", checked(PageKind.threadlist, "", rows))
+    rules = with_selector(rules, PageKind.threadlist, "url", "a")
+    rules = with_selector(rules, PageKind.threadlist, "title", "a")
+    read = read_page(
+        page, "http://forum.example/board/1", AT, expect=PageKind.threadlist, rules=rules
+    )
+    assert [record.url for record in read.records] == [
+        f"http://forum.example/topic/{n}" for n in range(1, 8)
+    ]
+    assert "uncorrected" not in read.evidence
+
+
+def test_a_selector_that_names_a_body_within_a_row_and_the_body_itself() -> None:
+    nested = re.sub(r"<td>(anna\d)", r"<td><table><tr><td>\1</table>", PLAIN)
+    rules = with_selector(None, PageKind.threadlist, "author", "table > tbody > tr > td")
+    read = read_page(
+        nested, "http://forum.example/board/1", AT, expect=PageKind.threadlist, rules=rules
+    )
+    assert [record.author for record in read.records] == [f"anna{n}" for n in range(1, 8)]
+    whole = bounded.pick(
+        parse(PLAIN), PLAIN, "table > tbody", ["tr td a::text", "tr:nth-child(2) a"]
+    )
+    assert [row.tag for row in whole.rows] == ["table"]
+    assert whole.found["tr td a::text"] == [["How is lamp 1 lit"]]
+
+
+def test_rows_that_a_selector_does_not_find_are_told() -> None:
+    url = "http://forum.example/board/1"
+    rules = with_selector(None, PageKind.threadlist, "", "div.list > div")
+    read = read_page(PLAIN, url, AT, expect=PageKind.threadlist, rules=rules)
+    assert "uncorrected" in read.evidence and not read.complete
+    assert read.doubts[0] == "div.list > div: finds nothing on a page with rows"
+    with pytest.raises(ValueError, match="finds nothing"):
+        effects([SamplePage(1, url, PLAIN, AT)], None, rules, PageKind.threadlist, "")
+    better = with_selector(None, PageKind.threadlist, "", "tr")
+    (effect,) = effects([SamplePage(1, url, PLAIN, AT)], rules, better, PageKind.threadlist, "")
+    assert effect.records_after == 7
