@@ -60,6 +60,10 @@ class DatabaseGraph:
         self._cached = cached
         self._empty()
 
+    def __len__(self) -> int:
+        """The number of nodes in memory."""
+        return len(self._nodes)
+
     def _empty(self) -> None:
         self._nodes: dict[int, Node | object] = {}
         self._hashes: dict[Node, int] = {}

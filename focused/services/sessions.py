@@ -10,7 +10,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -39,6 +39,12 @@ from focused.strategies import strategy_class
 from focused.topics import Topic
 
 KEPT = 4
+LIVE_BYTES = 256_000_000
+"""Estimated memory of the kept sessions; the newest is kept in any case, since its run would have
+to be processed again from its beginning."""
+PARSED_BYTES = 64_000_000
+"""Estimated memory of the kept parsed pages."""
+NODE_BYTES, WORD_BYTES, LINK_BYTES = 1_000, 80, 400
 LOOKAHEAD = 4
 """Maximum number of addresses chosen in advance for each request that may be in progress. A host
 pauses between requests, and a request takes about half a second, so 1 + 2 x the delay keep enough
@@ -55,6 +61,7 @@ NO_FETCH = (
 )  # prefixes of failure reasons for which no request was sent
 REDIRECTS = (301, 302, 303, 307, 308)
 MAX_REDIRECTS = 5
+T = TypeVar("T")
 _live: OrderedDict[int, Session] = OrderedDict()
 _parsed: OrderedDict[tuple[object, ...], Draft] = OrderedDict()
 
@@ -111,6 +118,10 @@ class Session:
         ] = {}  # ids in the frontier of recently arrived pages, by address
         self.counters = Counters()
         self.listed: set[str] = set()  # hosts whose sitemaps were requested
+
+    def weight(self) -> int:
+        """Returns the estimated bytes of the session's graph and of what it remembers of pages."""
+        return NODE_BYTES * (len(self.graph) + len(self.places))
 
     @property
     def resumable(self) -> bool:
@@ -241,9 +252,18 @@ def acquire(run: Run, pulse: Callable[[], None] = no_pulse) -> Session:
         session = _caught_up(session, row, pulse) or _rebuilt(run, row, pulse)
     session.row = row
     _live[run.pk] = session
-    while len(_live) > KEPT:
-        _live.popitem(last=False)
+    bounded(_live, KEPT, LIVE_BYTES, Session.weight)
     return session
+
+
+def bounded(
+    cache: OrderedDict[Any, T], most: int, most_bytes: int, weight: Callable[[T], int]
+) -> None:
+    """Removes the oldest entries of a cache until it has at most `most` of together at most
+    `most_bytes`; the newest stays, whatever it weighs."""
+    held = sum(map(weight, cache.values())) if len(cache) > 1 else 0
+    while len(cache) > 1 and (len(cache) > most or held > most_bytes):
+        held -= weight(cache.popitem(last=False)[1])
 
 
 def forget(run_id: int) -> None:
@@ -441,11 +461,17 @@ def draft_of(page: StoredPage, parser: Parser, options: RunOptions) -> Draft | N
         ),
         parser,
     )
+    draft.body, draft.html = b"", ""  # large, and no longer needed
     if options.cache:
         _parsed[key] = draft
-        while len(_parsed) > options.cache:
-            _parsed.popitem(last=False)
+        bounded(_parsed, options.cache, PARSED_BYTES, _weight_of)
     return draft
+
+
+def _weight_of(draft: Draft) -> int:
+    content = draft.content
+    words, links = (len(content.words), len(content.links)) if content is not None else (0, 0)
+    return WORD_BYTES * (len(draft.tokens) + words) + LINK_BYTES * links
 
 
 def content_of(step: TopicPage, parser: Parser, options: RunOptions) -> Content:
