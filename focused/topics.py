@@ -78,7 +78,10 @@ class BadLine(NamedTuple):
 _HEADS = frozenset("url urls address link href website site seed loc 网址 链接 地址 連結".split())
 _OUTLINE = re.compile(r"<opml[\s>]", re.I)
 _OUTLINES = re.compile(r"\b(?:htmlUrl|xmlUrl)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.I)
-_JOINED = re.compile(r"\s|;\s|,(?=https?://)|/[,;]|[,;]$", re.I)
+# what separates an address from something else, and no address of a browser contains as it is
+_JOINED = re.compile(r"\s|;\s|,(?=https?://)|/[,;]|[,;]$|[|\"<>\\^`{}，。；、]", re.I)
+_IN_BRACKETS = re.compile(r"<\s*(?=https?://)", re.I)
+_INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff"
 
 
 def read_seeds(lines: Iterable[str]) -> tuple[list[str], list[BadLine]]:
@@ -92,14 +95,14 @@ def read_seeds(lines: Iterable[str]) -> tuple[list[str], list[BadLine]]:
     """
     texts = list(lines)
     begin = next((text for text in texts if text.strip()), "").lstrip("\ufeff").lstrip()
-    if begin.startswith("<"):
+    if begin.startswith("<") and not _IN_BRACKETS.match(begin):
         return _from_markup("\n".join(texts), begin)
     delimiter, column = _table(begin)
     found = _cells(texts, delimiter, column) if delimiter else enumerate(texts, start=1)
     seeds: dict[str, None] = {}
     bad: list[BadLine] = []
     for number, line in found:
-        text = line.lstrip("\ufeff").partition(" #")[0].strip()
+        text = line.strip(_INVISIBLE).partition(" #")[0].strip().strip(_INVISIBLE)
         if not text or text.startswith("#"):
             continue
         try:
@@ -111,7 +114,7 @@ def read_seeds(lines: Iterable[str]) -> tuple[list[str], list[BadLine]]:
 
 def _addresses(text: str) -> list[str]:
     """Returns the canonical addresses of a line. Raises ValueError if it has anything else."""
-    plain = text[1:-1].strip() if text[:1] == text[-1:] == '"' else text
+    plain = text[1:-1].strip() if text[:1] + text[-1:] in ('""', "<>") else text
     parts = plain.split()
     if len(parts) > 1 and any("://" not in part for part in parts):
         raise ValueError("text beside an address")

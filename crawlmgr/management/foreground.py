@@ -246,7 +246,7 @@ def _await_end(run: Run, by_nodes: bool) -> None:
 
 
 def _slice(run: Run) -> None:
-    """Works on a run for one slice. Raises CommandError if the disk of the database is full."""
+    """Works on a run for one slice. Raises CommandError if the database takes no data."""
     work_on = jobs.run_slice if run.kind in settings.JOBS else engine.run_slice
     if work_on(run.pk, seconds=settings.SLICE_SECONDS) == slices.NO_ROOM:
         raise CommandError(_no_room(run), returncode=PARTLY)
@@ -254,6 +254,6 @@ def _slice(run: Run) -> None:
 
 def _no_room(run: Run) -> str:
     return (
-        f"The disk of the database is full; run {run.pk} continues where it stopped once there is"
-        " room."
+        f"The database takes no data, because its disk is full or it may only be read; run {run.pk}"
+        " continues where it stopped once it does."
     )

@@ -170,6 +170,27 @@ def test_seeds_files_report_bad_lines_and_go_on():
             [],
         ),
         (["<html><body>http://p.example/1</body></html>"], [], [1]),
+        (["http://a.example/|Lamps", "http://a.example/|http://b.example/"], [], [1, 2]),
+        (
+            ["http://a.example/，灯", "http://a.example/。", "http://a.example/{page}"],
+            [],
+            [1, 2, 3],
+        ),
+        (
+            ["<http://a.example/>", "< http://b.example/x >"],
+            ["http://a.example/", "http://b.example/x"],
+            [],
+        ),
+        (
+            ["http://a.example/\u200b", "\u2060http://b.example/ # x"],
+            ["http://a.example/", "http://b.example/"],
+            [],
+        ),
+        (
+            ["http://zh.example/水星（星球）"],
+            ["http://zh.example/%E6%B0%B4%E6%98%9F%EF%BC%88%E6%98%9F%E7%90%83%EF%BC%89"],
+            [],
+        ),
     ],
 )
 def test_lists_of_other_forms_are_read_or_refused_line_by_line(lines, seeds, bad):
