@@ -51,6 +51,11 @@ class Sitemap:
     cut: bool = False
 
 
+_GZIPS = 2  # times that a file may be compressed: in itself, and once more by a careless server
+_CONTROLS = bytes(set(range(32)) - {9, 10, 13})
+_ENCODED = re.compile(rb"<\?xml\b[^>]*\bencoding\s*=\s*[\"'](?!utf-?8)", re.IGNORECASE)
+
+
 def parse_sitemap(body: bytes, url: str) -> Sitemap:
     """Parses the body of a sitemap or feed that was fetched from `url`, gzipped or not; never
     raises for its contents.
@@ -60,7 +65,9 @@ def parse_sitemap(body: bytes, url: str) -> Sitemap:
     consist of them.
     """
     cut = False
-    if body.startswith(b"\x1f\x8b"):
+    for _ in range(_GZIPS):
+        if not body.startswith(b"\x1f\x8b"):
+            break
         try:
             body = inflate(body, "gzip", MAX_BYTES)
         except InflateError as error:
@@ -88,6 +95,7 @@ def _from_xml(body: bytes, url: str, cut: bool) -> Sitemap:
     # Servers put blank lines, notices or markup of their own before the declaration.
     declared = body.find(b"<?xml")
     body = body[declared:] if declared > 0 else body
+    body = _readable(body)
     # An unescaped & is common in practice, and the parser would cut the address there.
     body = _BARE_AMPERSAND.sub(b"&amp;", body)
     reader = etree.iterparse(
@@ -104,6 +112,22 @@ def _from_xml(body: bytes, url: str, cut: bool) -> Sitemap:
         )
     except (etree.XMLSyntaxError, StopIteration):
         return Sitemap("unknown", cut=True)
+
+
+def _readable(body: bytes) -> bytes:
+    """Returns an XML file without control characters and, if its bytes are not in the encoding that
+    it declares (UTF-8 where it declares none), in UTF-8."""
+    if b"\0" in body[:_LEAD_BYTES]:
+        return body  # UTF-16
+    body = body.translate(None, _CONTROLS)
+    if body.isascii() or _ENCODED.search(body[:_LEAD_BYTES]):
+        return body
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        end = body.find(b"?>") + 2 if body.startswith(b"<?xml") else 0
+        return decode(body[end:])[0].encode()
+    return body
 
 
 def _local(element: etree._Element) -> str:

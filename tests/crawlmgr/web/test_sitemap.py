@@ -228,3 +228,35 @@ def test_what_stands_before_the_declaration_does_not_matter(lead: bytes) -> None
     assert [entry.url for entry in parse_sitemap(lead + whole, URL).entries] == [
         "http://a.example/1"
     ]
+
+
+TWO = b"<urlset><url><loc>http://a.example/1</loc></url><url><loc>http://a.example/%s</loc></url></urlset>"
+DECLARED = b'<?xml version="1.0" encoding="UTF-8"?>\n'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        gzip.compress(gzip.compress(DECLARED + TWO % b"n")),
+        DECLARED + TWO % b"n\x0b",
+        b"<?xml version='1.0'?>" + (TWO % b"n</loc><note>B\xe4r</note><loc>"),
+        DECLARED
+        + (TWO % b"n").replace(
+            b"</url>", b"<note>\xc1\xe5\xeb\xfb\xe9 \xf4\xee\xed\xe0\xf0\xfc</note></url>"
+        ),
+        (DECLARED.replace(b"UTF-8", b"iso-8859-1") + TWO % b"n").replace(
+            b"</url>", b"<a>\xe4</a></url>"
+        ),
+    ],
+    ids=["twice compressed", "control", "undeclared", "declared wrong", "declared"],
+)
+def test_nothing_is_lost_to_bytes_that_xml_does_not_allow(body: bytes) -> None:
+    found = parse_sitemap(body, "http://a.example/sitemap.xml")
+    assert [entry.url for entry in found.entries] == ["http://a.example/1", "http://a.example/n"]
+    assert not found.cut
+
+
+def test_an_address_in_another_encoding_is_read() -> None:
+    body = b"<?xml version='1.0'?>" + TWO % "Bär".encode("latin-1")
+    found = parse_sitemap(body, "http://a.example/sitemap.xml")
+    assert found.entries[1].url == "http://a.example/Bär"
