@@ -19,7 +19,7 @@ def main() -> None:
     from focused.commands import demo as focused_demo
     from forums.commands import demo as forums_demo
 
-    forums_demo.HISTORY_DAYS = 1
+    forums_demo.HISTORY_DAYS, forums_demo.INTERVAL_SECONDS = 1, 21_600
     focused_demo.PAGES = 30
     deepweb_demo.WISHES = {"queries": 22, "probes": 0, "details": 10}
     call_command("demo", *sys.argv[1:])
