@@ -4,7 +4,7 @@ postback, or a page number entered in the search form."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urljoin, urlsplit
@@ -14,6 +14,7 @@ from lxml.html import HtmlElement
 from crawlmgr.web.next_page.pagination import find_pages
 from crawlmgr.web.next_page.pagination_words import page_direction, page_number
 from crawlmgr.web.pages.forms import BUTTONS, Submission
+from crawlmgr.web.url import UrlError, canonical
 from deepweb.forms.field_roles import FieldRole
 from deepweb.search_forms import Form, FormField, forms_of_tree
 from deepweb.submission import fill
@@ -26,7 +27,9 @@ _NUMBER_NAME = re.compile(
     re.I,
 )
 _DIGITS = re.compile(r"\d{1,9}")
-_RECORD_NAME = re.compile(r"(?:^|[^a-z])(?:id|record|item)$", re.I)
+_WHOLE = re.compile(
+    r"\b(?:all|alles?|tous|toutes|todos|todas|tutt[ie]|wszystkie|все)\b|全部|所有|すべて|전체", re.I
+)
 _SECOND = re.compile(r"/(?:p|page|seite|pagina)?[/-]?2/?", re.I)
 _STATE = "__VIEWSTATE"
 _TYPED = ("text", "search", "number")
@@ -37,6 +40,19 @@ _DATA_ADDRESS = re.compile(
     r"^(?:data-(?:[\w-]*(?:url|href|next|src|link|action|endpoint|page-?url))|hx-get|up-href)$",
     re.I,
 )
+
+
+class Shown(NamedTuple):
+    """What of an answer is shown so far: the number of records on its pages up to the current one
+    (`count`), how many the site states (`stated`, 0 if it states none), and the addresses of the
+    current page's records, which lead to no further page."""
+
+    count: int = 0
+    stated: int = 0
+    records: frozenset[str] = frozenset()
+
+
+_UNKNOWN = Shown()
 
 
 class NextPage(NamedTuple):
@@ -57,9 +73,11 @@ def next_page(
     size: int,
     may_post: bool,
     charset: str = "utf-8",
+    shown: Shown = _UNKNOWN,
 ) -> NextPage | None:
     """Returns the request for page `number + 1` of the results of the query `bound` (values by
-    input name); None if the current page is the last.
+    input name); None if the current page is the last. If fewer records are shown than the site
+    states (`shown`), any link that counts on from them leads to the next page.
 
     `root` and `url` are the current page, `number` its number, `form` the form that was submitted.
     `size` is the number of records of a full page, or 0 if the current page has fewer; then the
@@ -68,10 +86,16 @@ def next_page(
     found = find_pages(root, url)
     if found.next is not None and found.next != url and _same_site(found.next, url):
         return NextPage(Submission("GET", found.next, "", ""), "link")
+    rest = _by_rest(root, url, bound, number, charset, shown)
     # The page has a pager with its own number marked but no next page: it is the last page.
-    if found.pages and found.current is not None:
+    further = (
+        None
+        if found.pages and found.current is not None
+        else _by_echo(root, url, bound, number, charset)
+        or _by_count(root, url, charset, shown.records)
+    ) or rest
+    if further is None and found.pages and found.current is not None:
         return None
-    further = _by_echo(root, url, bound, number, charset) or _by_count(root, url, charset)
     if further is not None:
         return NextPage(Submission("GET", further, "", ""), "link")
     forms = forms_of_tree(root, url)
@@ -124,31 +148,74 @@ def _by_echo(
     return numbered
 
 
-def _by_count(root: HtmlElement, url: str, charset: str) -> str | None:
-    """Returns the address of the link that is declared or named as the next page and counts on,
-    although it does not repeat the query: it has this page's path and a number that is larger than
-    in the page's own address, where one without it counts as 0. None if there is none, or if there
-    are several."""
+def _links(root: HtmlElement, url: str) -> Iterator[tuple[HtmlElement, str]]:
+    """Yields the links of a page to its own site and path, with their addresses."""
     own = urlsplit(url)
-    before = dict(_pairs(own.query, charset))
-    found: dict[bool, set[str]] = {True: set(), False: set()}
     for element in root.iter("a"):
         try:
             target: str = urljoin(url, (element.get("href") or "").strip())
             parts = urlsplit(target)
         except ValueError:
             continue
+        if parts.path == own.path and parts.hostname == own.hostname:
+            yield element, target
+
+
+def _is_of(target: str, records: frozenset[str]) -> bool:
+    """Tells whether a link leads to one of the records of its page."""
+    try:
+        return canonical(target) in records
+    except (UrlError, ValueError):
+        return False
+
+
+def _by_rest(
+    root: HtmlElement,
+    url: str,
+    bound: Mapping[str, str],
+    number: int,
+    charset: str,
+    shown: Shown,
+) -> str | None:
+    """Returns the address of the first link that shows records beyond those shown, where the site
+    states more: it repeats what the page's address has of the query and sets one more parameter, to
+    the next page's number or offset, or by a link that says "all". None if there is none."""
+    if not 0 < shown.count < shown.stated:
+        return None
+    before = set(_pairs(urlsplit(url).query, charset))
+    echoed = {pair for pair in before if pair in bound.items()}
+    nexts = {str(place) for place in (number, number + 1, shown.count, shown.count + 1)}
+    for element, target in _links(root, url):
+        pairs = set(_pairs(urlsplit(target).query, charset))
+        added = [pair for pair in pairs - before if pair[1]]
+        if not echoed <= pairs or len(added) != 1 or _is_of(target, shown.records):
+            continue
+        (name, value) = added[0]
+        least = _number_in(dict(before).get(name, ""))
+        text = (element.text_content() or "")[:_LONGEST_WORD]
+        if value in nexts and int(value) > least or _WHOLE.search(text):
+            return target
+    return None
+
+
+def _by_count(
+    root: HtmlElement, url: str, charset: str, records: frozenset[str] = frozenset()
+) -> str | None:
+    """Returns the address of the link that is declared or named as the next page and counts on,
+    although it does not repeat the query: it has this page's path and a number that is larger than
+    in the page's own address, where one without it counts as 0, and is none of the page's
+    `records`. None if there is none, or if there are several."""
+    before = dict(_pairs(urlsplit(url).query, charset))
+    found: dict[bool, set[str]] = {True: set(), False: set()}
+    for element, target in _links(root, url):
         declared = "next" in (element.get("rel") or "").lower().split()
         text = " ".join((element.text_content() or "").split())[:_LONGEST_WORD]
         if (
-            parts.path == own.path
-            and _same_site(target, url)
-            and (declared or page_direction(text) == "next")
+            (declared or page_direction(text) == "next")
+            and not _is_of(target, records)
             and any(
-                _DIGITS.fullmatch(value)
-                and not _RECORD_NAME.search(name)
-                and int(value) > _number_in(before.get(name, ""))
-                for name, value in _pairs(parts.query, charset)
+                _DIGITS.fullmatch(value) and int(value) > _number_in(before.get(name, ""))
+                for name, value in _pairs(urlsplit(target).query, charset)
             )
         ):
             found[declared].add(target)

@@ -28,7 +28,7 @@ from deepweb.answers.result_list import (
 )
 from deepweb.answers.totals import Stated, stated_numbers
 from deepweb.forms.field_roles import FieldRole
-from deepweb.paging import NextPage, next_page
+from deepweb.paging import NextPage, Shown, next_page
 from deepweb.search_forms import Form, forms_of_tree, parse_page
 
 MAX_DATA = 5_000_000  # largest number of characters of a page; JSON in larger ones is not read
@@ -327,6 +327,14 @@ def read_answer(html: str, url: str, known: Context) -> Answer:
         and size >= PAGE_FULL_FROM
         else 0
     )
+    lines = (*page_lines(page), *_lines_of(data))
+    stated = _stated(lines, data, found, known)
+    before = (known.number - 1) * known.page_size
+    shown = Shown(
+        before + size,
+        max((each.number for each in stated), default=0),
+        frozenset(record.url for record in found.records),
+    )
     follow = None
     if size and found.shape is not None and found.shape.is_data and data.next:
         follow = NextPage(Submission("GET", data.next, "", ""), "link")
@@ -340,17 +348,17 @@ def read_answer(html: str, url: str, known: Context) -> Answer:
             size=full,
             may_post=known.may_post,
             charset=known.charset,
+            shown=shown,
         )
     forms = tuple(forms_of_tree(root, url))
     again = any(form.signature == known.form.signature for form in forms)
-    lines = (*page_lines(page), *_lines_of(data))
     page_template = learn_page_template(page, url, echo)
     return Answer(
         url,
         found.records,
         found.shape,
         follow,
-        _stated(lines, data, found, known),
+        stated,
         lines,
         page_template._replace(lines=page_template.lines | frozenset(_lines_of(data))),
         forms,

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from operator import itemgetter
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
@@ -22,8 +23,8 @@ from deepweb.answers.record_fields import fields_of_rows
 _BESIDE = frozenset(("nav", "footer", "aside", "header"))
 _ENDS = frozenset(("header", "footer"))
 _ITEMS = frozenset(("article", "li", "td", "dd"))
-"""Elements that are records: a header or footer inside them belongs to the record, not to the page.
-"""
+"""Elements that are records: a header or footer inside them belongs to the record, not to the page;
+so does one of several with the same tag path."""
 _MAX_GROUPS = 8
 _MAX_COLUMNS = 100  # all further columns of a table row count as one
 _MIN_LEARNED = 2
@@ -54,6 +55,8 @@ _VIEW = re.compile(
 )
 """Names of parameters that only choose the part, the order or the look of a list."""
 _ECHOED = 3
+_MAX_DETAILS = 6
+_NEARLY_ALL = 0.8
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 
 
@@ -337,7 +340,28 @@ def _anchors(
         if page_direction(text) or parts.path == own.path and page_number(text) is not None:
             continue
         found.append(_Anchor(node, address, _path(page, node), text))
-    return found
+    return _without_filters(page, found, own.path)
+
+
+def _without_filters(page: Outline, anchors: Sequence[_Anchor], path: str) -> list[_Anchor]:
+    """Returns the links without those that follow the link of each record in the same element and
+    only name what several records share (a genre, a tag): of the links with one tag path, the first
+    of each parent is kept if these all differ, while the others repeat or are the only ones that
+    lead to the list's own `path`."""
+    groups: dict[str, dict[int, list[_Anchor]]] = defaultdict(lambda: defaultdict(list))
+    for anchor in anchors:
+        groups[anchor.path][page.parents[anchor.node]].append(anchor)
+    dropped: set[int] = set()
+    for rows in groups.values():
+        firsts = {own[0].url for own in rows.values()}
+        others = [a for own in rows.values() for a in own[1:] if a.url != own[0].url]
+        filters = len({anchor.url for anchor in others}) < len(others) or (
+            all(urlsplit(anchor.url).path == path for anchor in others)
+            and not any(urlsplit(url).path == path for url in firsts)
+        )
+        if len(rows) >= _MIN_LEARNED and len(firsts) == len(rows) and filters:
+            dropped.update(anchor.node for anchor in others)
+    return [anchor for anchor in anchors if anchor.node not in dropped]
 
 
 def _raw_query(page: Outline, node: int, url: str) -> str:
@@ -359,10 +383,15 @@ def _is_same_list(query: str, own: str, asked: Collection[str]) -> bool:
 
 def _nodes_in(page: Outline, tags: frozenset[str]) -> list[bool]:
     inside = [False] * len(page)
+    ends = Counter(_path(page, node) for node in range(len(page)) if page.tags[node] in _ENDS)
     for node in range(len(page)):
         parent = page.parents[node]
         own = page.tags[node] in tags and not (
-            page.tags[node] in _ENDS and any(page.tags[p] in _ITEMS for p in _parents(page, parent))
+            page.tags[node] in _ENDS
+            and (
+                ends[_path(page, node)] >= _MIN_LEARNED
+                or any(page.tags[p] in _ITEMS for p in _parents(page, parent))
+            )
         )
         inside[node] = own or (parent >= 0 and inside[parent])
     return inside
@@ -381,16 +410,41 @@ def _learn_by_links(
     ranked = sorted(groups.values(), key=lambda group: -len({anchor.url for anchor in group}))[
         :_MAX_GROUPS
     ]
-    best: tuple[float, list[Record], ListShape] | None = None
+    found: list[_Candidate] = []
     for group in ranked:
         if len({anchor.url for anchor in group}) < _MIN_LEARNED:
             break
         pairs = records_around(page, [(anchor.node, anchor.url) for anchor in group])
         records = [record for _, record in pairs]
-        score = _score(page, group, records)
-        if best is None or score > best[0]:
-            best = score, records, _shape_of(page, records, group[0].path)
-    return (best[1], best[2]) if best else None
+        found.append(_Candidate(_score(page, group, records), group, records))
+    if not found:
+        return None
+    best = max(found, key=itemgetter(0))
+    best = next((other for other in found if _holds(page, other, best)), best)
+    return best.records, _shape_of(page, best.records, best.group[0].path)
+
+
+class _Candidate(NamedTuple):
+    score: float
+    group: Sequence[_Anchor]
+    records: list[Record]
+
+
+def _holds(page: Outline, outer: _Candidate, inner: _Candidate) -> bool:
+    """Tells whether the links of `inner` are details of the records of `outer`, such as the tags of
+    a row: they lie inside these, several in one, and are shorter than the links of `outer`."""
+    urls, rows = len({anchor.url for anchor in inner.group}), len(outer.records)
+    if not rows < urls <= _MAX_DETAILS * rows:
+        return False
+    tops = sorted(node for record in outer.records for node in record)
+    inside = sum(
+        (at := bisect_right(tops, anchor.node) - 1) >= 0 and page.contains(tops[at], anchor.node)
+        for anchor in inner.group
+    )
+    lengths = [
+        sum(len(anchor.text) for anchor in each.group) / len(each.group) for each in (inner, outer)
+    ]
+    return inside >= _NEARLY_ALL * len(inner.group) and lengths[0] < lengths[1]
 
 
 def _score(page: Outline, group: Sequence[_Anchor], records: Sequence[Record]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deepweb.paging import next_page
+from deepweb.paging import Shown, next_page
 from deepweb.search_forms import Form, parse_page, read_forms
 
 BOX = "<form action=/s><input name=q><input type=submit></form>"
@@ -79,7 +79,6 @@ def test_links_that_lead_on(body: str, url: str, wanted: str | None) -> None:
             "http://x.org/s?q=&start=10&all=1",
             "http://x.org/s?start=20",
         ),
-        ("<a href='/s?id=5'>Next issue: ring</a>", "http://x.org/s?q=", None),
         ("<a href='/s?start=0'>next</a>", "http://x.org/s?q=&start=10", None),
         ("<a href='/s?p=2'>next</a> <a href='/s?p=3'>next</a>", "http://x.org/s?q=", None),
         ("<a rel=next href='/news?p=2'>Next</a>", "http://x.org/s?q=", None),
@@ -89,6 +88,33 @@ def test_a_next_page_that_does_not_repeat_the_query(
     body: str, url: str, wanted: str | None
 ) -> None:
     assert follow(body, url) == wanted
+
+
+def test_the_record_that_follows_is_no_next_page() -> None:
+    body, shown = "<a href='/s?{}=5'>Next issue: ring</a>", frozenset(("http://x.org/s?nr=5",))
+    of_record = Shown(10, 0, shown)
+    assert follow(body.format("nr"), "http://x.org/s?q=", shown=of_record) is None
+    assert follow(body.format("w"), "http://x.org/s?q=", shown=of_record) == "http://x.org/s?w=5"
+
+
+@pytest.mark.parametrize(
+    ("body", "url", "wanted"),
+    [
+        ("<a href='/s?q=river&at=2'>11–20</a>", "http://x.org/s?q=river", "q=river&at=2"),
+        ("<a href='/s?q=river&b=10'>…</a>", "http://x.org/s?q=river", "q=river&b=10"),
+        ("<a href='/s?row=11'>11</a> <a href='/s?row=21'>21</a>", "http://x.org/s", "row=11"),
+        ("<a href='/s?q=river&n=0'>Show all</a>", "http://x.org/s?q=river", "q=river&n=0"),
+        ("<a href='/s?q=river&size=a'>alle 34</a>", "http://x.org/s?q=river", "q=river&size=a"),
+        ("<a href='/s?q=river&year=1999'>1999</a>", "http://x.org/s?q=river", ""),
+        ("<a href='/s?q=stone&at=2'>stone</a>", "http://x.org/s?q=river", ""),
+        ("<a href='/s?q=river&at=2&nr=7'>7</a>", "http://x.org/s?q=river", ""),
+    ],
+)
+def test_the_rest_of_a_stated_total_is_sought(body: str, url: str, wanted: str) -> None:
+    assert follow(body, url, shown=Shown(10, 34)) == (
+        f"http://x.org/s?{wanted}" if wanted else None
+    )
+    assert follow(body, url, shown=Shown(10, 10)) is None
 
 
 def test_a_form_that_only_chooses_an_action_does_not_lead_on() -> None:

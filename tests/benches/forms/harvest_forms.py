@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -96,7 +95,8 @@ def _row(kind: Kind, side: Any, options: dict[str, Any]) -> dict[str, Any]:
     found = told.get("result") or {}
     queries = [_Query(*row) for row in told.get("queries", ())]
     bar = oracle(site, options["queries"])
-    records = _right(site, told.get("records", ()))
+    size = found.get("estimated_total")
+    records = right_records(site, told.get("records", ()))
     row = {
         "form": kind.name,
         "records": len(records),
@@ -110,6 +110,9 @@ def _row(kind: Kind, side: Any, options: dict[str, Any]) -> dict[str, Any]:
         "cuts_right": _cuts_right(site, queries),
         "fields_right": float(np.mean(list(records.values()))) if records else None,
         "stopped_by": told.get("failed") or found.get("stopped_by"),
+        "interval": size,
+        "holds": size and size[0] <= len(site.all) <= size[1],
+        "estimate_reason": found.get("estimate_reason"),
         "cpu_seconds": told.get("cpu_seconds", 0.0),
     }
     if options.get("keep_log"):
@@ -118,7 +121,7 @@ def _row(kind: Kind, side: Any, options: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _right(site: FormSite, records: Iterable[tuple[str, dict[str, str]]]) -> dict[int, bool]:
+def right_records(site: FormSite, records: Iterable[tuple[str, dict[str, str]]]) -> dict[int, bool]:
     """Tells for each record of the site that was found, by its number, whether title and author are
     stored as complete, separate fields.
     """
@@ -126,10 +129,10 @@ def _right(site: FormSite, records: Iterable[tuple[str, dict[str, str]]]) -> dic
     found = {}
     for url, fields in records:
         values = {str(value).strip() for value in fields.values()}
-        path = urlsplit(url).path
+        address = re.search(r"(?:/item/|[?&]show=|\.example/)(\d+)$", url)
         record = None
-        if path.startswith("/item/") and path.removeprefix("/item/").isdecimal():
-            place = int(path.removeprefix("/item/")) - 1
+        if address is not None:
+            place = int(address[1]) - 1
             record = site.all[place] if place < len(site.all) else None
         elif not url:
             record = next((by_title[value] for value in values if value in by_title), None)
@@ -165,6 +168,8 @@ def oracle(site: FormSite, queries: int) -> int:
     `queries` queries. Each query is a word together with the required choices; for a form without a
     text box, a choice of values or one of the best disjoint ranges."""
     kind, count = site.kind, len(site.all)
+    if kind.by_script:
+        return 0
     if kind.everything:
         return count
     if kind.between and not kind.box:
@@ -230,6 +235,9 @@ def table(result: dict[str, Any]) -> str:
         "cuts_right",
         "fields_right",
         "stopped_by",
+        "interval",
+        "holds",
+        "estimate_reason",
     )
     rows = [tuple(row[name] for name in names) for row in result["forms"]]
     return (

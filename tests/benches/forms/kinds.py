@@ -44,6 +44,13 @@ class Kind:
     `busy`: some requests are refused with status 429. `missing`: status of an answer without
     results. `leads_on`: a single result is shown by a redirect to its page. `filters`: a query
     names a field, an operator and a value. `everything`: an empty query returns all records.
+    `also`: language of a third of the records. `by_script`: a script fills every answer. `invented`:
+    answers go on with invented records after their end.
+
+    Further values: `paging` "held" (the site keeps the query, the next page names a number alone),
+    "ranges" (links 26–50 …), "all" (one link to all results); `layout` "passing" (rows without
+    links, with a time counted back), "one_path" (records and lists at one path), "abroad" (titles
+    lead to other sites, filters to this one).
     """
 
     name: str
@@ -72,6 +79,9 @@ class Kind:
     filters: bool = False
     records: int = 2000
     everything: bool = False
+    also: str = ""
+    by_script: bool = False
+    invented: bool = False
 
     @property
     def page_size(self) -> int:
@@ -183,6 +193,30 @@ KINDS = (
     ),
     Kind("column_filters", box="value", filters=True, layout="table", cut=50, paging="none"),
     Kind("open_filters", box="value", filters=True, layout="table", everything=True, a_page=100),
+    Kind("one_path", layout="one_path"),
+    Kind("passing", layout="passing"),
+    Kind("held_get", paging="held"),
+    Kind("held_post", method="post", token=True, paging="held"),
+    Kind(
+        "postback_login",
+        box="ctl00$Main$txtFind",
+        answer="aspnet",
+        method="post",
+        paging="postback",
+        layout="table",
+        label="",
+        extra='<div id="login"><input name="ctl00$Top$user" placeholder="User name"><input'
+        ' type="password" name="ctl00$Top$pass"><input type="submit" name="ctl00$Top$btnLogin"'
+        ' value="Log in"></div>',
+    ),
+    Kind("empty_lists_all", everything=True, paging="held"),
+    Kind("abroad", layout="abroad"),
+    Kind("two_scripts", also="zh", cut=50, paging="none"),
+    Kind("three_letters", language="zh", matches="parts", least=3, label="检索"),
+    Kind("script_page", by_script=True),
+    Kind("invented_pages", invented=True, states="", layout="bare"),
+    Kind("ranges", paging="ranges"),
+    Kind("all_at_once", paging="all", layout="table"),
 )
 BY_NAME = {kind.name: kind for kind in KINDS}
 

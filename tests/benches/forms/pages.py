@@ -4,6 +4,7 @@ to further pages of results, and lists of results in every layout.
 
 from __future__ import annotations
 
+import itertools
 import json
 import secrets
 from collections.abc import Mapping, Sequence
@@ -45,7 +46,7 @@ class FormPages:
             )
         inputs += [self._select(select) for select in kind.selects]
         inputs += [self._between(span) for span in kind.between]
-        inputs.append(kind.extra)
+        inputs.append(kind.extra if kind.answer != "aspnet" else "")
         if kind.paging == "number":
             inputs.append('<label>Page <input name="at" size="2"></label>')
         if kind.answer == "script":
@@ -112,6 +113,7 @@ class FormPages:
             '<form method="post" action="/" id="aspnetForm">'
             f"{self._hidden('__VIEWSTATE', state)}{self._hidden('__EVENTTARGET', '')}"
             f"{self._hidden('__EVENTARGUMENT', '')}"
+            f"{self.kind.extra}"
             f'<div id="find">{" ".join(inputs)}<input type="submit" name="ctl00$Main$btnFind"'
             ' value="Search"></div>'
             f"<div>{inside}{further}</div>"
@@ -153,6 +155,14 @@ class FormPages:
             return (
                 f'<button type="button" class="load-more" data-url="{further}">Load more</button>'
             )
+        if kind.paging == "held":
+            return f"<p class=pager><a rel=next href=/find?w={number * kind.a_page}>Next</a></p>"
+        if kind.paging == "ranges":
+            further = f"/find?{urlencode({**kept, 'at': number + 1})}"
+            first = number * kind.a_page + 1
+            return f"<p><a href='{further}'>{first}–{first + kind.a_page - 1}</a></p>"
+        if kind.paging == "all":
+            return f"<p><a href='/find?{urlencode({**kept, 'whole': 'yes'})}'>Show all</a></p>"
         if kind.paging in ("button", "post"):
             hidden = "".join(
                 self._hidden(name, value) for name, value in {**kept, "at": str(number + 1)}.items()
@@ -252,7 +262,39 @@ def _as_bare(page: Sequence[Record]) -> str:
     )
 
 
+def _as_passing(page: Sequence[Record]) -> str:
+    ages = itertools.count(secrets.randbelow(40) + 1)
+    rows = "".join(
+        f"<tr><td><b>{escape(r.title)}</b></td><td>{_said(r, 'author')}</td><td>{_said(r, 'text')}"
+        f"</td><td>{next(ages)} minutes ago</td><td>{next(ages)} hits</td></tr>"
+        for r in page
+    )
+    return f"<table class=rows>{rows}</table>"
+
+
+def _as_one_path(page: Sequence[Record]) -> str:
+    rows = "".join(
+        f"<dt><a href='/find?show={r.number}'>{escape(r.title)}</a></dt>"
+        f"<dd><i class=author>{_said(r, 'author')}</i> <span>{_said(r, 'text')}</span></dd>"
+        for r in page
+    )
+    return f"<dl>{rows}</dl>"
+
+
+def _as_abroad(page: Sequence[Record]) -> str:
+    rows = "".join(
+        f"<li><a href='http://www{r.number % 7}.example/{r.number}'>{escape(r.title)}</a>"
+        f" <i class=author>{_said(r, 'author')}</i><p>{_said(r, 'text')}</p>"
+        f"<a href='/find?genre={_said(r, 'genre')}'>{_said(r, 'genre')}</a></li>"
+        for r in page
+    )
+    return f"<ul>{rows}</ul>"
+
+
 LAYOUTS = {
+    "passing": _as_passing,
+    "one_path": _as_one_path,
+    "abroad": _as_abroad,
     "list": _as_list,
     "table": _as_table,
     "cards": _as_cards,

@@ -47,6 +47,12 @@ class FormSite:
     def __init__(self, kind: Kind, seed: int = 1) -> None:
         self.kind = kind
         self.all: list[Record] = records_of(kind.records, seed, kind.language)
+        if kind.also:
+            others = records_of(kind.records, seed, kind.also)
+            self.all = [
+                others[place] if place % 3 == 2 else own for place, own in enumerate(self.all)
+            ]
+        self._held: dict[str, str] = {}
         self.pages = FormPages(kind, self.all)
         self.asked: list[str] = []
         self.cut_answers: dict[str, bool] = {}
@@ -62,13 +68,13 @@ class FormSite:
         """Returns the query terms that find a text: its words; for Chinese, its characters and
         pairs of neighbouring characters.
         """
-        if self.kind.language != "zh":
-            return set(re.findall(r"\w+", text))
         runs = re.findall(r"\w+", text)
+        if text.isascii():
+            return set(runs)
         return {
             run[at : at + size]
             for run in runs
-            for size in (1, 2)
+            for size in range(max(1, self.kind.least), max(3, self.kind.least + 1))
             for at in range(len(run) - size + 1)
         }
 
@@ -186,6 +192,12 @@ class FormSite:
 
     def _find(self, method: str, path: str, given: dict[str, str], cookie: str) -> Answer:
         kind = self.kind
+        if "show" in given:
+            return self._item(given["show"])
+        if kind.by_script:
+            return Answer(200, {}, self._frame("Results", {}, _SHELL))
+        if kind.paging == "held":
+            given = self._kept(given)
         key, headers = self._session(cookie)
         token = self._tokens.get(key, "")
         if kind.token and given.get("csrf_token") != token:
@@ -215,6 +227,17 @@ class FormSite:
         if kind.leads_on and len(found) == 1:
             return Answer(303, {**headers, "location": f"/item/{found[0] + 1}"}, "")
         page = shown[(number - 1) * kind.page_size : number * kind.page_size]
+        if given.get("whole"):
+            page, number = shown, len(shown)
+        if kind.invented and number > 1 and len(page) < kind.page_size:
+            listed = self.pages.listed(_invented(number, kind.page_size), True, given, number)
+            return Answer(
+                200,
+                headers,
+                self._frame(
+                    "Results", given, form + listed + self.pages.pager(given, number, True)
+                ),
+            )
         if not page:
             said = (
                 f"<p class=none>Nothing was found for <b>{escape(given.get(kind.box, ''))}</b>.</p>"
@@ -223,7 +246,7 @@ class FormSite:
         total = (
             f"<p class=count>{kind.states.format(n=f'{len(found):,}')}</p>" if kind.states else ""
         )
-        more = number * kind.page_size < len(shown)
+        more = number * kind.page_size < len(shown) or kind.invented
         listed = self.pages.listed([self.all[place] for place in page], more, given, number)
         if kind.answer == "aspnet":
             return Answer(
@@ -241,8 +264,18 @@ class FormSite:
             ),
         )
 
+    def _kept(self, given: dict[str, str]) -> dict[str, str]:
+        """Returns the values of a request as the site understands it, which keeps the last query of
+        its visitor and takes a further page of it by a number alone."""
+        if set(given) == {"w"}:
+            return {**self._held, **given}
+        self._held = dict(given)
+        return given
+
     def _number(self, path: str, given: Mapping[str, str]) -> int:
         kind = self.kind
+        if kind.paging == "held":
+            return int(given.get("w", "0") or 0) // kind.a_page + 1
         text = given.get("at", "") or given.get("__EVENTARGUMENT", "")
         if kind.paging == "path":
             text = path.removeprefix("/find").strip("/")
@@ -283,8 +316,27 @@ class FormSite:
         )
 
 
+_SHELL = (
+    "<noscript>Please enable JavaScript.</noscript><div id=results></div>"
+    "<script src=/static/find.js></script>"
+)
+
+
+def _invented(number: int, size: int) -> list[Record]:
+    """Returns records that a site makes up for a page after the last."""
+    said = dict.fromkeys(("author", "genre", "place", "date", "year", "price"), "-")
+    return [
+        Record(10**6 + at, {**said, "title": f"Lot {at}", "text": f"Details of lot {at} follow."})
+        for at in range(number * size, (number + 1) * size)
+    ]
+
+
 _OWN = frozenset(
     (
+        "w",
+        "whole",
+        "ctl00$Top$user",
+        "ctl00$Top$pass",
         "csrf_token",
         "at",
         "offset",

@@ -81,3 +81,29 @@ def test_records_of_a_wiki_have_their_addresses() -> None:
     host = "http://127.0.0.1:8501"
     found = records(html, f"{host}/doku.php?id=start&do=search&q=othello", q="othello")
     assert found == [f"{host}/doku.php?id=games%3An{number}" for number in (15, 84, 185)]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "<li><a href='http://site{0}.org/p'>Old maps, sheet {0}</a> <a href='/s?genre={1}'>{1}</a>",
+        "<li><a href='http://site{0}.org/p'>Old maps, sheet {0}</a> <a href='/s?tag={0}a'>a{0}</a>"
+        " <a href='/s?tag={0}b'>b{0}</a><p>Some words",
+        "<li><p><a href='http://site{0}.org/p'>Old maps, sheet {0}</a> <i>notes</i></p><p class=tags><a"
+        " href='/tag/{0}x'>x{0}</a> <a href='/tag/{0}y'>y{0}</a> <a href='/tag/z'>z</a></p>",
+        "<li><a href='/out/{0}'>Old maps, sheet {0}</a> <a href='/by/{1}'>{1}</a> <a"
+        " href='/by/all'>all</a>",
+    ],
+)
+def test_titles_that_lead_off_the_site_are_records_and_filters_are_none(row: str) -> None:
+    html = "<ul>" + "".join(row.format(n, "atlas" if n % 2 else "diary") for n in range(6))
+    assert records(html, "http://x.org/s?q=maps", q="maps") == [
+        f"http://x.org/out/{n}" if "/out" in row else f"http://site{n}.org/p" for n in range(6)
+    ]
+
+
+@pytest.mark.parametrize("tag", ["header", "footer"])
+def test_a_header_of_each_result_is_no_header_of_the_page(tag: str) -> None:
+    row = f"<div class=hit><{tag}><h3><a href='http://site{{0}}.org/'>Sheet {{0}}</a></h3></{tag}>"
+    html = "<main>" + "".join(row.format(n) + "<p>Words of it</div>" for n in range(5))
+    assert len(records(html, "http://x.org/s?q=maps", q="maps")) == 5
