@@ -11,7 +11,13 @@ from typing import Any
 from deepweb.answers.result_list import ListShape, PageTemplate
 from deepweb.answers.retrieved import Choice, Logged, QueryLog, Retrieved, Term, cut_at
 from deepweb.answers.totals import NoResultPages, Stated, learn_no_result_pages
-from deepweb.choice.matching import InsideWords, SearchedColumns, how_words_combine, looks_inside
+from deepweb.choice.matching import (
+    InsideWords,
+    SearchedColumns,
+    how_words_combine,
+    least_letters,
+    looks_inside,
+)
 from deepweb.choice.opening import FillPlan, forget_what_was_shown, looks_inside_values, ways_of
 from deepweb.choice.required import Parts, parts_of
 from deepweb.choice.template_search import RangePlaces, Slot, slots_of
@@ -125,7 +131,14 @@ class HarvestSession:
         mode = WordMode(self.state.get("mode") or WordMode.WORDS)
         unsearched = self.searched.missing(self.columns)
         return asking_of(
-            self.form, tuple(self.columns), mode, self.barred_inputs(), unsearched, self.way.box
+            self.form,
+            tuple(self.columns),
+            mode,
+            self.barred_inputs(),
+            unsearched,
+            self.way.box,
+            int(self.state.get("least", 1)),
+            int(self.state.get("together", 1)),
         )
 
     @property
@@ -265,9 +278,17 @@ class HarvestSession:
                 entry,
                 [(pk, self._terms(pk) if not self.seen.has(pk) else ()) for pk in entry.found],
             )
+            self._note_length()
         told = self.log.settle(self.seen)
         self._note_joins(self.log[len(self.log) - 1])
         return told
+
+    def _note_length(self) -> None:
+        """Finds out from which length on the site searches for words."""
+        least = least_letters(self.seen.outcomes, self.asking.box)
+        if least > int(self.state.get("least", 1)) and self.asking.together == 1:
+            self.state["least"] = least
+            self._rebuild()
 
     def _note_joins(self, entry: Logged) -> None:
         """Finds out how the site combines words (all of them, any of them, ...) from the records
@@ -337,6 +358,15 @@ class HarvestSession:
         self.state["way"], self.state["way_from"] = number, len(self.log)
         forget_what_was_shown(self.state if self.way.required else {})
         self.form = stored.page_form(self.harvest.form)
+        self._rebuild()
+        return True
+
+    def ask_together(self) -> bool:
+        """Asks for several words at once from now on, because no single word returned a record.
+        Returns False if that is done already."""
+        if self.asking.together > 1:
+            return False
+        self.state["together"], self.state["way_from"] = 2, len(self.log)
         self._rebuild()
         return True
 

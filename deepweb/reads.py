@@ -30,6 +30,9 @@ from deepweb.models import (
 NOT_ASKED = "not asked"
 
 
+FEW_PROBES = 20
+
+
 SETTLED_BY = {
     "no_probes": "more_probes",
     "too_few_words": "more_queries",
@@ -40,6 +43,7 @@ SETTLED_BY = {
     "answers_not_understood": "details",
     "below_records_seen": "more_probes",
     "no_records": "other_words",
+    "probes_not_read": "more_requests",
 }
 
 
@@ -76,6 +80,9 @@ def figures(harvests: Sequence[Harvest], stopped_by: str = "") -> dict[str, Any]
         ),
         "estimate_reason": reason,
         "estimate_needs": SETTLED_BY.get(reason or ""),
+        "estimate_needs_count": max(FEW_PROBES, sum(h.probes for h in harvests)),
+        "all": sized and records > 0 and low == high == records,
+        "doubt": next((doubt for h in harvests if (doubt := h.state.get("doubt"))), None),
         "policy_share_of_cuts": share_of_cuts([h.pk for h in harvests]),
         "probes": sum(h.probes for h in harvests),
         "requests": sum(h.requests for h in harvests),

@@ -24,11 +24,12 @@ def cluster_page(request: HttpRequest) -> HttpResponse:
     """Shows the map of the search forms, the clusters as lists, and for each cluster the share of
     queries whose answers had records ("submission efficiency")."""
     rows = reads.clusters()
-    how = rows[0].cluster.how if rows else {}
+    how = min(rows, key=lambda row: row.cluster.pk).cluster.how if rows else {}
     context = {
         "rows": rows,
         "policies": POLICIES,
         "how": how,
+        "can_undo": bool(how.get(clusters.EARLIER)),
         "charts": [charts.cluster_map(rows), charts.efficiency(rows)],
         "c1": how.get("c1", clustering.C1),
         "c2": how.get("c2", clustering.C2),
@@ -69,6 +70,13 @@ def make(request: HttpRequest) -> HttpResponse:
         _("The forms are clustered."),
         lambda: clusters.cluster(now, k=k, method=method, c1=c1, c2=c2),
     )
+    return back(request, "form-clusters")
+
+
+@post_view("deepweb/clusters/undo/", "clusters-undo", "deepweb.change_cluster")
+def undo(request: HttpRequest) -> HttpResponse:
+    """Restores the clusters that the last clustering replaced."""
+    attempt(request, _("The earlier clusters are back."), clusters.undo)
     return back(request, "form-clusters")
 
 

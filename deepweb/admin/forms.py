@@ -443,7 +443,7 @@ def harvest_page(request: HttpRequest, pk: int) -> HttpResponse:
     """
     row = (
         Harvest.objects.select_related("run", "form__source")
-        .defer("state", "form__words")
+        .defer("form__words")
         .filter(pk=pk)
         .first()
     )

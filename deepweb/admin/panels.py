@@ -40,6 +40,13 @@ CODES = {
     ),
     "no_more_words": gettext_noop("there is no query word left"),
     "no_results": gettext_noop("no query returned a record"),
+    "all": gettext_noop("all records were found"),
+    "answered_by_script": gettext_noop(
+        "a script of the page fetches the answers: the pages must be fetched with a browser"
+    ),
+    "invented_pages": gettext_noop(
+        "the site makes up further pages of results; they are not counted"
+    ),
     "needs_browser": gettext_noop("a script sends this form: it needs a browser"),
     "login_required": gettext_noop("the site asks to log in"),
     "sent_once": gettext_noop("a POST that may have arrived is not sent again"),
@@ -69,6 +76,8 @@ CODES = {
     "too_few_probes": gettext_noop("too few random probes without truncated results"),
     "too_few_recaptured": gettext_noop("too few records came back twice"),
     "too_many_cut": gettext_noop("too many random probes had truncated results"),
+    "probes_not_read": gettext_noop("too many random probes were not read to their end"),
+    "more_requests": gettext_noop("more pages for each random probe"),
     "too_wide": gettext_noop("the interval would be too wide to be useful"),
     "answers_not_understood": gettext_noop("the records shown do not reveal which words find them"),
     "below_records_seen": gettext_noop("the estimate contradicts the records found"),

@@ -6,10 +6,12 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
+
+from lxml.html import HtmlElement
 
 from crawlmgr.web.pages.forms import Submission
 from crawlmgr.web.pages.outline import outline
@@ -270,6 +272,14 @@ def _is_address(value: str) -> bool:
 PAGE_FULL_FROM = 5
 
 
+_NOTHING = re.compile(
+    r"\b(?:no|not|nothing|none|0|sorry|keine?|nichts|aucune?|rien|ning[uú]n|nada|nessun\w*"
+    r"|nenhum\w*|geen|niets|brak|нет|не|ничего)\b|没有|未找到|无结果|暂无|ありません|없",
+    re.I,
+)
+"""Words by which pages say that nothing was found."""
+
+
 _SESSION = (FieldRole.TOKEN,)
 
 
@@ -278,7 +288,8 @@ class Answer(NamedTuple):
     `records` were read; `stated` the numbers that may be the total; `page_template` all its links
     and lines of text, from which the site's page template is learned if the page has no results;
     `login` tells that the page asks for a password and shows no records. `is_cut`: only the
-    beginning of the page was read.
+    beginning of the page was read. `scripted`: a script probably fills the page (see
+    `filled_by_script`).
     """
 
     url: str
@@ -291,6 +302,7 @@ class Answer(NamedTuple):
     forms: tuple[Form, ...] = ()
     login: bool = False
     is_cut: bool = False
+    scripted: bool = False
 
 
 class Context(NamedTuple):
@@ -364,6 +376,20 @@ def read_answer(html: str, url: str, known: Context) -> Answer:
         forms,
         login=not size and not again and any(form.of_kind("password") for form in forms),
         is_cut=exceeds(html),
+        scripted=not size and filled_by_script(root, lines),
+    )
+
+
+def filled_by_script(root: HtmlElement, lines: Iterable[str]) -> bool:
+    """Tells whether a script probably fills a page without results: it has a script and an empty
+    element with an id, or asks for scripts to be permitted, and nothing says that nothing was
+    found."""
+    if next(root.iter("script"), None) is None or any(map(_NOTHING.search, lines)):
+        return False
+    asks = any("script" in (each.text_content() or "").lower() for each in root.iter("noscript"))
+    return asks or any(
+        each.get("id") and not len(each) and not (each.text or "").strip()
+        for each in root.iter("div", "main", "section", "ul", "ol", "tbody")
     )
 
 

@@ -55,8 +55,7 @@ _VIEW = re.compile(
 )
 """Names of parameters that only choose the part, the order or the look of a list."""
 _ECHOED = 3
-_MAX_DETAILS = 6
-_NEARLY_ALL = 0.8
+_MAX_DETAILS, _NEARLY_ALL = 6, 0.8
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 
 
@@ -74,13 +73,13 @@ class FoundRecord(NamedTuple):
     @property
     def key(self) -> str:
         """Identity of the record across pages: the address of its detail page, or else a digest of
-        the words of its stable fields (`_is_passing`; of all if none is stable), in which field
+        the words of its stable fields (`is_passing`; of all if none is stable), in which field
         names do not count.
         """
         if self.url:
             return self.url
         stable = [
-            value for name, value in self.fields.items() if not _is_passing(name, value)
+            value for name, value in self.fields.items() if not is_passing(name, value)
         ] or self.fields.values()
         own_words = "\n".join(sorted(_WORDS.findall("\n".join(stable))))
         return "text:" + hashlib.blake2b(own_words.encode(), digest_size=16).hexdigest()
@@ -93,7 +92,7 @@ class FoundRecord(NamedTuple):
         )
 
 
-def _is_passing(name: str, value: str) -> bool:
+def is_passing(name: str, value: str) -> bool:
     """Tells whether a field shows when or for which query a record was listed rather than what it
     is: a time counted back from now ("12 minutes ago"), or a number of hits, views, rank or score.
     """
@@ -414,8 +413,10 @@ def _learn_by_links(
     for group in ranked:
         if len({anchor.url for anchor in group}) < _MIN_LEARNED:
             break
-        pairs = records_around(page, [(anchor.node, anchor.url) for anchor in group])
-        records = [record for _, record in pairs]
+        records = [
+            record
+            for _, record in records_around(page, [(anchor.node, anchor.url) for anchor in group])
+        ]
         found.append(_Candidate(_score(page, group, records), group, records))
     if not found:
         return None

@@ -16,7 +16,7 @@ CUT_FROM_QUERIES = 10
 _ROOM = 1_024
 
 
-_TWICE_LISTED = 0.05
+TWICE_LISTED = 0.05
 
 
 _ROUND = frozenset((10, 15, 20, 24, 25, 30, 40, 48, 50, 60, 64, 75, 80, 100))
@@ -323,10 +323,13 @@ def is_short_of(returned: int, total: int | None) -> bool:
     states (`total`), by more than the 5 % that may be due to records listed twice. False if no
     total is stated.
     """
-    return total is not None and 0 < returned < total - _TWICE_LISTED * returned
+    return total is not None and 0 < returned < total - TWICE_LISTED * returned
 
 
 _JUDGED = 300
+
+
+_TELLING = 3
 
 
 class Logged(NamedTuple):
@@ -356,6 +359,11 @@ class Logged(NamedTuple):
         )
 
 
+def is_open(entry: Logged) -> bool:
+    """Tells whether a query has no value at all."""
+    return not any(term.value for term in entry.choice.query)
+
+
 class QueryLog:
     """The list of finished queries. `settle` determines again which answers were truncated, and
     corrects the entries and the outcomes in `Retrieved`, which holds one outcome for each entry, in
@@ -379,6 +387,22 @@ class QueryLog:
     def totals(self) -> Sequence[int | None]:
         """The number of matching records that the site stated for each query; None if unknown."""
         return [entry.total for entry in self.entries]
+
+    def stated_total(self, stated: Iterable[Stated]) -> int | None:
+        """Returns the total that an answer's pages state in the line known to state it."""
+        return total_of(stated, self._line)
+
+    def listing(self) -> Logged | None:
+        """Returns the answer that lists the whole database: that of a query without any value,
+        which was read to its end and contains all that other queries found, if these found enough
+        to tell; None if there is none."""
+        others = [entry for entry in self.entries if entry.found and not is_open(entry)]
+        for entry in self.entries:
+            if is_open(entry) and entry.is_whole and len(others) >= _TELLING:
+                known = set(entry.found)
+                if all(known.issuperset(other.found) for other in others):
+                    return entry
+        return None
 
     def is_fewer(self, entry: Logged) -> bool | None:
         """Tells whether the query `entry` of several terms matches fewer records than its first

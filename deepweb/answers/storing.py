@@ -3,6 +3,7 @@ per site, ends queries, records failures, and begins the next query."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -19,16 +20,16 @@ from deepweb import harvests
 from deepweb.answers.page import Answer, read_detail, words_bound
 from deepweb.answers.record_fields import merged
 from deepweb.answers.result_list import FoundRecord
+from deepweb.answers.retrieved import TWICE_LISTED, Term, is_cut
 from deepweb.answers.retrieved import Query as Terms
-from deepweb.answers.retrieved import Term, is_cut
-from deepweb.answers.totals import NoResultPages, ResultKind, judge
+from deepweb.answers.totals import NoResultPages, ResultKind, Stated, judge
 from deepweb.choice.terms import bindings
 from deepweb.forms import stored as forms
 from deepweb.forms.finder import shape
 from deepweb.harvest_session import NONSENSE, HarvestSession
 from deepweb.models import COUNTED, Form, Query, QueryKind, QueryState, Record
 from deepweb.search_forms import Form as PageForm
-from deepweb.size.estimate import PAGES
+from deepweb.size.estimate import PROBE_PAGES
 
 MAX_TEXT = 100_000
 
@@ -134,6 +135,12 @@ KNOWN_ADDRESSES = 5
 UNHEEDED = 5
 
 
+ALL_NAMED = 0.9
+
+
+_DIGITS = re.compile(r"\d+")
+
+
 def terms_of(row: Query) -> Terms:
     """Returns the terms (pairs of input name and value) of a stored query."""
     return tuple(Term(name, value) for name, value in row.terms)
@@ -173,6 +180,9 @@ def store_page(
     )
     if kind is not ResultKind.VALID and number == 1:
         return _without_records(run, sessions, session, row, response, answer, kind, now)
+    if kind is ResultKind.VALID and is_invented(session, row, answer, number):
+        session.state["doubt"] = session.state["came_round"] = "invented_pages"
+        kind = ResultKind.NO_RESULTS
     new = _keep(session, row, answer, number, now) if kind is ResultKind.VALID else 0
     row.partial = answer.is_cut or number > 1 and row.partial
     if answer.next is not None and kind is ResultKind.VALID and _goes_on(session, row, number):
@@ -297,6 +307,10 @@ def _without_records(
     """Ends the query whose answer has no records: because there are none, because of an error, or
     because the site wants a login. After an error that may come from an expired session, the next
     query first fetches the form's page again. Returns the request of the run's next query."""
+    text = "\n".join(answer.lines)[:NONSENSE_TEXT]
+    earlier = [said for said, _ in session.state.get("nonsense", [])]
+    if answer.scripted and not session.known and earlier and {*earlier} == {text}:
+        session.state["ending"] = "answered_by_script"
     if answer.login:
         session.state["ending"] = "login_required"
         return _end(run, sessions, session, row, QueryState.ERROR, "login_required", now)
@@ -340,6 +354,29 @@ def _keep(session: HarvestSession, row: Query, answer: Answer, number: int, now:
     return len(new)
 
 
+def is_invented(session: HarvestSession, row: Query, answer: Answer, number: int) -> bool:
+    """Tells whether a further page of an answer has records that the site makes up for any page: no
+    record has the word of the query, or all say the same but for numbers, while those of the first
+    page did not; or the answer has more records than the site states."""
+    texts = [record.text.casefold() for record in answer.records]
+    words = [term.value.casefold() for term in terms_of(row) if term.input == session.asking.box]
+    named = sum(all(word in text for word in words) for text in texts) / max(1, len(texts))
+    alike = len({_DIGITS.sub("#", text) for text in texts}) == 1
+    if number == 1:
+        session.state["first_page"] = [named if any(words) else 0.0, alike]
+        return False
+    was_named, was_alike = session.state.get("first_page", [0.0, True])
+    total = session.log.stated_total([Stated(*each) for each in row.stated])
+    return len(texts) >= UNHEEDED and (
+        was_named >= ALL_NAMED
+        and named == 0
+        or alike
+        and not was_alike
+        or total is not None
+        and row.returned > total * (1 + TWICE_LISTED)
+    )
+
+
 def _goes_on(session: HarvestSession, row: Query, number: int) -> bool:
     """Tells whether to request the next page of results, after page `number`. False if pages
     repeat, the maximum number of pages or requests is reached, or at most a tenth of the records on
@@ -348,7 +385,7 @@ def _goes_on(session: HarvestSession, row: Query, number: int) -> bool:
     if session.state.get("came_round") or number >= session.options.max_pages:
         return False
     if row.kind == QueryKind.PROBE:
-        return number <= PAGES
+        return number < PROBE_PAGES
     if session.options.fixed:
         return number < 2
     if (
@@ -356,6 +393,8 @@ def _goes_on(session: HarvestSession, row: Query, number: int) -> bool:
         and session.harvest.requests >= session.options.requests
     ):
         return False
+    if not any(value for _, value in row.terms):
+        return True  # it may list the whole database
     last = session.state.get("shares", [])[-STALE_PAGES:]
     return len(last) < STALE_PAGES or sum(last) / len(last) >= STALE_SHARE
 
@@ -388,6 +427,8 @@ def _end(
             "term": row.terms[0],
             "found": row.found,
             "overflowed": row.overflowed or row.partial,
+            "partial": row.partial,
+            "known": row.returned - row.new,
         }
         session.state.setdefault("probes", []).append(found)
     elif state == QueryState.ERROR:

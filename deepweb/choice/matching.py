@@ -20,6 +20,9 @@ MISSES = 5
 MISSING_QUERIES = 2
 
 
+VAIN = 3
+
+
 class SearchedColumns:
     """Finds in which record fields a search box searches. `counts`, stored in the harvest's state,
     holds three numbers for each field. Two count records with the queried word in the field: those
@@ -51,14 +54,21 @@ class SearchedColumns:
 
     def missing(self, columns: Iterable[str]) -> frozenset[str]:
         """Returns the record fields that the search box does not search: at least MISSING_QUERIES
-        queries missed records with the word in this field, in all at least MISSES records and over
-        three times as many as they found. Empty if these were all of `columns` (the names of all
+        queries (one, if no word of the field found a record, but words of others did) missed
+        records with the word in this field, in all at least MISSES records and over three times as
+        many as they found. Empty if these were all of `columns` (the names of all
         fields): then the box searches text that result lists do not show.
         """
+        proved = any(hits for hits, _, _ in self.counts.values())
         found = frozenset(
             name
             for name, (hits, misses, queries) in self.counts.items()
-            if queries >= MISSING_QUERIES and misses >= MISSES and misses > 3 * hits
+            if queries >= (MISSING_QUERIES if hits or not proved else 1)
+            and misses >= MISSES
+            and misses > 3 * hits
+            or proved
+            and not hits
+            and queries >= MISSES
         )
         return frozenset() if found.issuperset(columns) else found
 
@@ -95,24 +105,41 @@ def unproved(columns: Iterable[str], found_and_not: Mapping[str, Sequence[int]])
     return frozenset(columns) - proved if proved else frozenset()
 
 
-def telling_word(texts: Sequence[str], mode: WordMode) -> str | None:
+def least_letters(outcomes: Iterable[Outcome], box: str) -> int:
+    """Returns the least number of letters of a word that a site searches for, 1 if it seems to
+    search for all: one more than words have of which at least `VAIN` found nothing although known
+    records have them, while no word that short found anything."""
+    found, vain = [MAX_VALUE], []
+    for outcome in outcomes:
+        if len(outcome.query) == 1 and outcome.query[0].input == box and outcome.query[0].value:
+            length = len(outcome.query[0].value)
+            if outcome.returned:
+                found.append(length)
+            elif outcome.before:
+                vain.append(length)
+    short = sorted(length for length in vain if length < min(found))
+    return short[-1] + 1 if len(short) >= VAIN else 1
+
+
+def telling_word(texts: Sequence[str], mode: WordMode, least: int = 2) -> str | None:
     """Returns a Chinese word from these texts that tests whether a site has the matching mode
-    `mode`; None if there is none. For `PARTS`: two neighbouring characters inside a text that are
-    in no dictionary word. For other modes: the first word of at least two characters into which a
-    text is split under the mode."""
+    `mode`; None if there is none. For `PARTS`: `least` neighbouring characters inside a text that
+    are in no dictionary word. For other modes: the first word of at least `least` characters into
+    which a text is split under the mode."""
     for text in texts[:200]:
         words = query_words(text)
         if mode is WordMode.PARTS:
             pairs = [
-                pair
-                for pair in words_of(text, WordMode.PARTS)
-                if len(pair) == 2 and has_han(pair[0]) and has_han(pair[1])
+                run[at : at + least]
+                for run in words_of(text, WordMode.RUNS)
+                for at in range(len(run) - least + 1)
+                if all(map(has_han, run[at : at + least]))
             ]
             inner = [pair for pair in pairs[1:-1] if not any(pair in word for word in words)]
             if inner:
                 return inner[0]
         else:
-            found = [word for word in words_of(text, mode) if len(word) >= 2 and has_han(word)]
+            found = [word for word in words_of(text, mode) if len(word) >= least and has_han(word)]
             if found:
                 return found[0]
     return None

@@ -3,6 +3,7 @@ choices and ranges by the harvest's policy, which is set up here."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import replace
@@ -27,7 +28,7 @@ from deepweb.choice.opening import (
 )
 from deepweb.choice.paper_policy import PaperPolicy
 from deepweb.choice.template_search import TemplateSearch, text_slots
-from deepweb.choice.terms import WordMode, first_words, has_han, query_words
+from deepweb.choice.terms import WordMode, first_words, has_han, query_words, words_elsewhere
 from deepweb.choice.words import Candidate, FrequencyPolicy, FreshPolicy, Policy, first_of_plan
 from deepweb.forms.clustering import TITLE
 from deepweb.harvest_session import NONSENSE, HarvestSession
@@ -37,10 +38,15 @@ from deepweb.size.coverage import StopRules, stopped_by
 PAIRS_FROM = 8
 
 
+PAIRS_TRIED = 9
+
+
 def stop_rule(session: HarvestSession) -> str | None:
     """Returns the code of the stopping rule that ends the querying early; None if none applies."""
     if not session.options.stop_rules:
         return None
+    if session.log.listing() is not None:
+        return "all"
     gain = session.options.min_gain if session.options.policy != "paper" else None
     rules = StopRules(min_gain=gain, coverage=None, good_turing=None if gain is None else 0.95)
     return stopped_by(session.seen.outcomes, session.seen.times_returned, rules)
@@ -226,6 +232,10 @@ VAIN_BEFORE_EVERYTHING = 2
 UNCUT_BEFORE_EVERYTHING = 3
 
 
+A_TEST, TESTS_FROM = 10, 2
+"""From `TESTS_FROM` times `A_TEST` queries on, one in `A_TEST` queries tries another language."""
+
+
 class Ask(NamedTuple):
     """A query to send, and its kind, which tells what the harvest uses the answer for."""
 
@@ -250,7 +260,10 @@ class NextQuery:
         if self._session.options.fixed:
             return self._fixed()
         if "ending" not in self._session.state:
-            asked = self._first() or stop_rule(self._session) or self._by_policy()
+            asked = self._first() or self._elsewhere() or stop_rule(self._session)
+            asked = asked or self._by_policy()
+            if asked == "no_more_words":
+                asked = self._elsewhere(at_end=True) or asked
             if isinstance(asked, Ask):
                 return asked
             self._session.state["ending"] = asked
@@ -312,6 +325,8 @@ class NextQuery:
             if seed is not None:
                 return seed
             if not valid and self._session.switch_way():
+                return self._first()
+            if not valid and self._session.ask_together():
                 return self._first()
             if not self._session.seen.records:
                 return in_vain(self._session.form)
@@ -394,6 +409,37 @@ class NextQuery:
             else None
         )
 
+    def _elsewhere(self, at_end: bool = False) -> Ask | None:
+        """Returns a query in another script or language than the records found: one in `A_TEST`
+        queries, and all that are left when a stopping rule would end the harvest (or it is
+        `at_end`), since records that share no word with those found would remain unseen."""
+        session = self._session
+        box, done = session.asking.box, session.state.setdefault("elsewhere", [])
+        late = len(session.log) // A_TEST - TESTS_FROM
+        if (
+            not box
+            or session.asking.together > 1
+            or not session.seen.records
+            or session.options.policy == "paper"
+            or session.state.get("elsewhere_tried")
+            or session.log.listing() is not None
+            or not (at_end or len(done) < late or stop_rule(session))
+        ):
+            return None
+        texts = (str(v) for listed in session.listed.values() for v in listed.values())
+        for word in words_elsewhere(texts, session.harvest.form.language):
+            term = Term(box, word)
+            if (
+                len(word) >= session.asking.least
+                and word not in done
+                and term not in session.asked_terms()
+            ):
+                done.append(word)
+                part = session.parts.at(len(session.log))
+                return Ask(QueryKind.SEED, Choice((term, *part)))
+        session.state["elsewhere_tried"] = True
+        return None
+
     def _calibration(self, number: int) -> Terms:
         rng = np.random.default_rng([self._session.options.random_seed, 0, number])
         return calibration(
@@ -414,6 +460,8 @@ class NextQuery:
         row, given = self._session.harvest.form, self._session.options.seed_terms
         own = [] if given else [*paid_words(row), *cluster_terms(row)]
         words = first_words(row.language, given, own, page_words(self._session.harvest.form.words))
+        if self._session.asking.together > 1:
+            words = [" ".join(pair) for pair in itertools.pairwise(words[:PAIRS_TRIED])]
         return [Term(self._session.asking.box, word) for word in words]
 
     def _trial(self) -> Ask | None:
@@ -437,7 +485,12 @@ class NextQuery:
             if not order:
                 self._session.state["mode"] = WordMode.WORDS
             return None
-        word = telling_word(texts, order[0])
+        lengths = [
+            len(entry.choice.query[0].value)
+            for entry in self._session.log
+            if entry.found and has_han(entry.choice.query[0].value)
+        ]
+        word = telling_word(texts, order[0], max(2, min(lengths, default=2)))
         if word is None:
             return None
         tried.append(order[0])

@@ -3,15 +3,17 @@ other inputs, choices of its selects; the first query words; and how texts are s
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from crawlmgr.text.stopwords import STOP_WORDS
 from crawlmgr.text.tokens import HAN, normalise, segment
+from deepweb.answers.result_list import is_passing
 from deepweb.answers.retrieved import Query, Term
 from deepweb.forms.templates import inputs_of, query_input
 from deepweb.search_forms import Form
@@ -92,7 +94,10 @@ _NOT_LETTERS = re.compile(r"[\W_]+")
 
 
 _COMMON = {
-    "zh": "人 山 水 风 天 春 花 中国 历史 学 文 大 生活 城市 技术 研究 书 时间 世界 国家",
+    "zh": (
+        "人 山 水 图书馆 风 天 中国 历史 计算机 春 花 学 文 大 生活 城市 技术 研究 书 时间 世界"
+        " 国家 博物馆 中国人 大学生"
+    ),
     "ja": "日本 人 年 東京 大学 歴史 本 新 会社 研究 世界 音楽 文化 水 山",
     "ko": "한국 사람 대학 연구 역사 서울 문화 세계 시간 책",
     "ru": "человек время год жизнь мир история город книга вода работа дом наука",
@@ -108,6 +113,17 @@ _COMMON = {
         " system blue family love"
     ),
 }
+
+
+_ELSEWHERE = {
+    "zh": "人 中国 历史 大",
+    "ru": "год человек",
+    "ja": "の 日本",
+    "ko": "한국 사람",
+    **{"de": "haus", "fr": "vie", "es": "vida", "it": "tempo", "pt": "livro", "nl": "tijd"},
+    "pl": "czas",
+}
+"""Words by which a database is asked whether it has records in another language, too."""
 
 
 _LAST_RESORT = ("the", "a", "1", "2020", "*")
@@ -135,6 +151,21 @@ class Asking:
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     choices: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     unsearched: frozenset[str] = frozenset()
+    least: int = 1
+    together: int = 1
+
+    def words(self, text: str) -> list[str]:
+        """Returns the words of a text by which the box should find it, none shorter than the site
+        allows; if it wants several, each with those that follow it."""
+        found = words_of(text, self.mode)
+        if self.least > 2:
+            runs = [run for run in _HAN_RUN.findall(text) if len(run) >= self.least]
+            found += [
+                run[at : at + self.least] for run in runs for at in range(len(run) - self.least + 1)
+            ]
+        if self.together > 1:
+            return [" ".join(pair) for pair in itertools.pairwise(found)]
+        return [word for word in found if len(word) >= self.least]
 
     def terms(
         self, fields: Mapping[str, Any], most: int = MAX_TERMS, where: dict[Term, str] | None = None
@@ -146,8 +177,8 @@ class Asking:
         found: dict[Term, str] = {}
         for column, value in fields.items() if self.box else ():
             text = str(value)
-            if column not in self.unsearched and not text.startswith(("http://", "https://")):
-                for word in words_of(text, self.mode):
+            if self._is_searched(column, text):
+                for word in self.words(text):
                     found.setdefault(Term(self.box, word), column)
         for name, columns in self.columns.items():
             for column in columns:
@@ -166,6 +197,13 @@ class Asking:
                 where.setdefault(term, found[term])
         return kept
 
+    def _is_searched(self, column: str, text: str) -> bool:
+        return not (
+            column in self.unsearched
+            or text.startswith(("http://", "https://"))
+            or is_passing(column, text)
+        )
+
     def weights(self, fields: Mapping[str, Any], in_title: float) -> dict[Term, float]:
         """Returns for each word of a record (only of fields that the search input searches) its
         number of occurrences, those in the field "title" multiplied by `in_title`: the sums of K in
@@ -174,9 +212,9 @@ class Asking:
         found: dict[Term, float] = {}
         for column, value in fields.items():
             text = str(value)
-            if column in self.unsearched or text.startswith(("http://", "https://")):
+            if not self._is_searched(column, text):
                 continue
-            for word in words_of(text, self.mode):
+            for word in self.words(text):
                 term = Term(self.box, word)
                 found[term] = found.get(term, 0.0) + (in_title if column == "title" else 1.0)
         return found
@@ -210,13 +248,15 @@ def asking_of(
     barred: frozenset[str] = frozenset(),
     unsearched: frozenset[str] = frozenset(),
     box: str = "",
+    least: int = 1,
+    together: int = 1,
 ) -> Asking:
     """Returns how to query a form of a site whose records have the fields `columns`. Inputs in
     `barred` are left out, because queries with them returned nothing. `box` names the text box for
     words if it is not the most likely one.
 
     `mode` is how the site matches words; `unsearched` are record fields that the text box does not
-    search.
+    search; `least` is the least length of a word, `together` the least number of words of a query.
     """
     inputs = [each for each in inputs_of(form) if each.name not in barred]
     words = next((each for each in inputs if each.name == box), None) or query_input(inputs)
@@ -245,6 +285,8 @@ def asking_of(
         {name: fits for name, fits in free.items() if fits},
         chosen,
         unsearched,
+        least,
+        together,
     )
 
 
@@ -302,12 +344,28 @@ def language_of(text: str, declared: str = "") -> str:
     return declared[:2].lower() or "en"
 
 
+_LATIN = re.compile("[A-Za-z]{3}")
+
+
 _SCRIPTS = {
     "ja": re.compile("[\u3040-\u30ff]"),
     "ko": re.compile("[\uac00-\ud7af]"),
     "zh": re.compile(f"[{HAN}]"),
     "ru": re.compile("[\u0400-\u04ff]"),
 }
+
+
+def words_elsewhere(texts: Iterable[str], language: str) -> list[str]:
+    """Returns words of other scripts and languages than those of the `texts` of known records and
+    of the page's `language`, for records that no word of theirs finds."""
+    whole = "\n".join(texts)
+    found = [
+        word
+        for name, words in _ELSEWHERE.items()
+        if name != language and not (name in _SCRIPTS and _SCRIPTS[name].search(whole))
+        for word in words.split()
+    ]
+    return found if _LATIN.search(whole) else [*_COMMON["en"].split()[:3], *found]
 
 
 def first_words(

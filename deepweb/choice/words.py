@@ -374,7 +374,7 @@ class FreshPolicy:
         cut_answers = [
             place
             for place, outcome in enumerate(seen.outcomes)
-            if outcome.overflowed and len(outcome.query) == 1
+            if outcome.overflowed and len(outcome.query) == 1 and outcome.query[0].value
         ]
         for asked in cut_answers[-_REFINED:]:
             outcome = seen.outcomes[asked]

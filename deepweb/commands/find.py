@@ -11,7 +11,7 @@ from crawlmgr.database import upgrade
 from crawlmgr.management import foreground
 from crawlmgr.management.base import Result, add_web_arguments, table
 from crawlmgr.models import Run, Url
-from deepweb.forms import sources
+from deepweb.forms import sources, stored
 from deepweb.models import Form
 
 
@@ -38,8 +38,10 @@ def run(options: dict[str, Any]) -> Result:
     run = look(
         options["urls"], options["depth"], options["pages"], settings, by_nodes=options["by_nodes"]
     )
-    found = Form.objects.filter(source_id__in=run.parameters["sources"]).order_by(
-        "source_id", "depth", "pk"
+    found = (
+        Form.objects.filter(source_id__in=run.parameters["sources"])
+        .select_related("source")
+        .order_by("source_id", "depth", "pk")
     )
     forms = [describe(form) for form in found]
     missing = foreground.unfinished(run)
@@ -115,6 +117,7 @@ def describe(form: Form) -> dict[str, Any]:
         "type": form.kind,
         "confidence": form.confidence,
         "searchable": form.searchable,
+        "refused": stored.refusal_code(form),
         "fields": [
             {
                 **{name: field.get(name) for name in shown},

@@ -178,7 +178,9 @@ def _text(found: dict[str, Any]) -> str:
         (
             "estimated total",
             (
-                f"{total[0]:.0f} to {total[1]:.0f}"
+                f"all {total[0]:.0f}"
+                if found["all"]
+                else f"{total[0]:.0f} to {total[1]:.0f}"
                 if total
                 else f"not estimable ({found['estimate_reason']})"
             ),
@@ -188,5 +190,6 @@ def _text(found: dict[str, Any]) -> str:
         ("requests", found["requests"]),
         ("detail pages", found["details"]),
         ("stopped by", found["stopped_by"]),
+        *([("doubt", found["doubt"])] if found["doubt"] else []),
     ]
     return table(("", ""), rows)

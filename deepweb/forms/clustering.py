@@ -70,6 +70,12 @@ _BLOCKS = frozenset(
 _UNSEEN = frozenset(("script", "style", "noscript", "template", "iframe", "svg"))
 
 
+_FRAME = frozenset(("nav", "footer"))
+
+
+_FRAME_ROLES = frozenset(("navigation", "contentinfo"))
+
+
 _HEADINGS = frozenset(("h1", "h2", "h3", "legend", "caption"))
 
 
@@ -146,28 +152,38 @@ def _weight(piece: _Piece, near: tuple[int, int], upper: bool) -> float:
 
 def _pieces(root: HtmlElement, form: HtmlElement | None) -> list[_Piece]:
     found: list[_Piece] = []
-    block = 0
+    block, between = 0, False  # only blocks with text count; `between` two of them
     stack: list[tuple[HtmlElement, str, bool]] = [(root, "plain", False)]
     while stack:
         node, kind, leaving = stack.pop()
+        between |= node.tag in _BLOCKS
         if leaving:
-            block += node.tag in _BLOCKS
             if node.tail and node.tail.strip():
+                block, between = block + between, False
                 found.append(_Piece(node.tail, block, kind))
             continue
         stack.append((node, kind, True))
-        if not isinstance(node.tag, str) or node.tag in _UNSEEN:
+        if not isinstance(node.tag, str) or node.tag in _UNSEEN or _is_frame(node, form):
             continue
-        block += node.tag in _BLOCKS
         inner = "form" if node is form else _kind_inside(node.tag, kind)
         if inner == "form":
             shown = [node.get(name) for name in _PROMPTS]
             shown += [node.get("value")] if node.get("type") in ("submit", "button") else []
+            block, between = block + (between and any(shown)), between and not any(shown)
             found += [_Piece(text, block, "form") for text in shown if text]
         if node.text and node.text.strip() and node.tag not in ("textarea",):
+            block, between = block + between, False
             found.append(_Piece(node.text, block, inner))
         stack.extend((child, inner, False) for child in reversed(node))
     return found
+
+
+def _is_frame(node: HtmlElement, form: HtmlElement | None) -> bool:
+    """Tells whether an element without the form is the menu or the foot of a page, whose words say
+    nothing on its subject."""
+    if node.tag not in _FRAME and node.get("role") not in _FRAME_ROLES:
+        return False
+    return form is None or all(parent is not node for parent in form.iterancestors())
 
 
 def _kind_inside(tag: str, kind: str) -> str:

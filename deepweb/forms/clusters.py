@@ -128,6 +128,7 @@ def _store(
         ]
         if kept and old is not None:
             named.setdefault(max(set(kept), key=kept.count), old.name)
+    earlier_state = _state()
     Cluster.objects.all().delete()
     made = []
     for label, terms in heaviest.items():
@@ -138,7 +139,7 @@ def _store(
             terms=terms,
             forms_count=len(members),
             made=now,
-            how=dict(how),
+            how={**how, EARLIER: earlier_state} if not made else dict(how),
             silhouette=silhouettes.get(label),
         )
         for place in members:
@@ -154,6 +155,42 @@ def _store(
         )
     Form.objects.bulk_update(forms, ["cluster", "map_x", "map_y"], batch_size=200)
     return made
+
+
+EARLIER = "earlier"
+"""Key of `Cluster.how` under which the first cluster keeps the clusters that it replaced."""
+
+
+def _state() -> list[dict[str, Any]]:
+    """Returns the present clusters, each with its forms (id, place on the map), as JSON."""
+    names = ("name", "named", "terms", "how", "silhouette")
+    forms = Form.objects.filter(cluster__isnull=False)
+    places = list(forms.order_by("pk").values_list("cluster_id", "pk", "map_x", "map_y"))
+    found = []
+    for row in Cluster.objects.order_by("pk"):
+        kept = {name: getattr(row, name) for name in names} | {"made": row.made.isoformat()}
+        kept["how"] = {name: value for name, value in row.how.items() if name != EARLIER}
+        kept["forms"] = [list(place[1:]) for place in places if place[0] == row.pk]
+        found.append(kept)
+    return found
+
+
+@transaction.atomic
+def undo() -> None:
+    """Restores the clusters before the last clustering; forms found since are in none. Raises
+    ValueError if there are none."""
+    kept = next(
+        (row.how[EARLIER] for row in Cluster.objects.order_by("pk") if row.how.get(EARLIER)), None
+    )
+    if kept is None:
+        raise ValueError("there are no earlier clusters")
+    Cluster.objects.all().delete()
+    for one in kept:
+        forms = one.pop("forms")
+        one["made"] = datetime.fromisoformat(one["made"])
+        row = Cluster.objects.create(**one, forms_count=len(forms))
+        for pk, x, y in forms:
+            Form.objects.filter(pk=pk).update(cluster=row, map_x=x, map_y=y)
 
 
 def assign_new(now: datetime) -> int:

@@ -131,7 +131,9 @@ def add(
     found = []
     with transaction.atomic():
         for key, address in wanted.items():
-            name = urlsplit(address).netloc or address
+            parts = urlsplit(address)
+            path = f"{parts.path.rstrip('/')}{'?' if parts.query else ''}{parts.query}"
+            name = f"{parts.netloc}{path}" or address
             source, made = Source.objects.get_or_create(
                 key_hash=key,
                 defaults={

@@ -402,6 +402,8 @@ def estimate_size(
     replaced by a reason."""
     whole = [answer for answer in answers if not answer.overflowed]
     rough = _rough(answers, records_seen)
+    if len(whole) < (1 - _MAX_CUT) * len(answers):
+        return _narrow(rough, "too_many_cut")
     if len(whole) < _FEW:
         return _narrow(rough, "too_few_probes")
     degree = _degree(
@@ -411,8 +413,6 @@ def estimate_size(
     )
     if degree is None:
         return _narrow(rough, "answers_not_understood")
-    if len(whole) < (1 - _MAX_CUT) * len(answers):
-        return _narrow(rough, "too_many_cut")
     if plan.outside > _MAX_OUTSIDE:
         return _narrow(rough, "too_few_words")
     middle, spread = (part / (1 - plan.outside) for part in _total(plan, answers, degree))
@@ -431,18 +431,16 @@ def estimate_size(
 
 def _rough(answers: Sequence[ProbeAnswer], records_seen: int) -> Estimate:
     """Returns the result of `coverage.estimate`, but without an interval if both Chao1 and Lu-Li
-    are below the number of seen records, or if not all records of every probe are known."""
+    are below the number of seen records, or (then without a reason, too) if not all records of
+    every probe are known."""
     sized = estimate(
         [Probe(frozenset(r.key for r in a.records), a.overflowed) for a in answers], records_seen
     )
-    reason = ""
     if sized.known and max(sized.chao1 or 0.0, sized.lu_li or 0.0) < records_seen:
-        reason = "below_records_seen"
-    elif sized.known and any(
-        answer.overflowed or answer.whole > len(answer.records) for answer in answers
-    ):
-        reason = "too_many_cut"
-    return replace(sized, low=None, high=None, reason=reason) if reason else sized
+        return replace(sized, low=None, high=None, reason="below_records_seen")
+    if any(answer.overflowed or answer.whole > len(answer.records) for answer in answers):
+        return replace(sized, low=None, high=None, reason="")
+    return sized
 
 
 def _total(

@@ -3,19 +3,21 @@ lists of results show too little of a record, its detail page is used as well.""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from deepweb.answers.retrieved import Choice, Term
+from deepweb.answers.retrieved import TWICE_LISTED, Choice, Term, is_open
 from deepweb.choice.matching import hits_of
 from deepweb.choice.next_query import Ask
 from deepweb.choice.words import FreshPolicy
 from deepweb.harvest_session import HarvestSession
 from deepweb.models import QueryKind, Record
 from deepweb.size.coverage import (
+    MAX_RATIO,
     Estimate,
     ProbeAnswer,
     ProbedRecord,
@@ -33,6 +35,9 @@ A_QUERY = 2.5
 PAGES = 6
 
 
+PROBE_PAGES = 3 * PAGES
+
+
 SAMPLE = 5
 
 
@@ -48,16 +53,22 @@ REACH_LOST = 0.2
 MAX_PLANS = 3
 
 
+RETURNED, Z = 30, 1.96
+
+
+_PARTLY = "probes_not_read"
+
+
 SCALE_UP = 2.0
 
 
 def next_probe(session: HarvestSession) -> Ask | None:
     """Returns the next random probe, and plans the probes if necessary. None if all planned probes
-    were sent, the harvest has made fewer than 20 queries or found no records, its option `probes`
-    is 0, or it knows too few words for a plan.
+    were sent, no record was found or one answer listed all, the option `probes` is 0, or too few
+    words are known for a plan.
     """
     counted = len(session.log)
-    if session.options.probes == 0 or counted < FROM_QUERIES or not session.seen.records:
+    if not session.options.probes or not session.seen.records or session.log.listing() is not None:
         return None
     if "plan" not in session.state or _is_cut_too_often(session):
         _plan_probes(
@@ -139,10 +150,11 @@ ADDRESSES = ("http://", "https://")
 
 
 def size_up(session: HarvestSession) -> None:
-    """Estimates the size of the database from the harvest's probes and sets it in the harvest; if
-    that is not possible, sets the reason.
-    """
-    harvest, size = session.harvest, size_of(session)
+    """Estimates the size of the database and sets it in the harvest: by an answer that lists it or
+    states its size, or else by the harvest's probes; if that is not possible, sets the reason."""
+    harvest, size = session.harvest, _listed(session) or size_of(session)
+    if size is None or not size.known:
+        size = _by_returns(session) or size
     if size is None:
         harvest.unknown = (
             "no_records"
@@ -152,7 +164,54 @@ def size_up(session: HarvestSession) -> None:
             else "no_probes"
         )
     else:
-        harvest.low, harvest.high, harvest.unknown = size.low, size.high, size.reason[:40]
+        reason = _PARTLY if _is_read_in_part(session, size.reason) else size.reason
+        harvest.low, harvest.high, harvest.unknown = size.low, size.high, reason[:40]
+
+
+def _is_read_in_part(session: HarvestSession, reason: str) -> bool:
+    """Tells whether probes that count as truncated were only not read to their end."""
+    probes = session.state.get("probes", [])
+    partial = sum(bool(probe.get("partial")) for probe in probes)
+    return reason == "too_many_cut" and 2 * partial > sum(bool(p["overflowed"]) for p in probes)
+
+
+def _listed(session: HarvestSession) -> Estimate | None:
+    """Returns the size by an answer to a query without any value: the number of its records, if
+    they are all that is known, or the number that it states. None without such an answer."""
+    known = float(len(session.known))
+    whole = session.log.listing()
+    if whole is not None and session.known.issubset(whole.found):
+        return Estimate(known, known, "", 0)
+    for entry in session.log:
+        stated = entry.total if entry.found and is_open(entry) else None
+        if stated is not None and stated >= known:
+            return Estimate(float(stated), stated * (1 + TWICE_LISTED), "", 0)
+    return None
+
+
+def _by_returns(session: HarvestSession) -> Estimate | None:
+    """Returns the size by two sets of queries, those for records (A) and the random probes (B): the
+    share of the records of B that A had found (95 % interval of Wilson, of half as many records,
+    since those of a probe are alike) is taken for the share of the database; the distance to the
+    upper bound is doubled, since words of known records find known ones more easily. None with too
+    few complete probes, or if the interval is too wide."""
+    probes = session.state.get("probes", [])
+    whole = [probe for probe in probes if not probe["overflowed"]]
+    ours = {pk for entry in session.log for pk in entry.found}
+    theirs = {pk for probe in whole for pk in probe["found"]}
+    if len(theirs) < RETURNED or 2 * len(whole) < len(probes):
+        return None
+    n, known = len(theirs) / 2, float(len(session.known))
+    share = len(theirs & ours) / len(theirs)
+    middle, spread = (
+        share + Z**2 / (2 * n),
+        Z * math.sqrt(share * (1 - share) / n + (Z / n) ** 2 / 4),
+    )
+    least, most = ((middle + sign * spread) / (1 + Z**2 / n) for sign in (-1, 1))
+    low = max(known, len(ours) / min(1.0, most))
+    high = known + 2 * (max(known, len(ours) / max(least, 1e-9)) - known)
+    sized = Estimate(low, high, "", len(whole))
+    return sized if high <= MAX_RATIO * low else None
 
 
 def size_of(session: HarvestSession) -> Estimate | None:

@@ -122,6 +122,25 @@ def test_every_page_is_followed_and_every_record_is_one(name: str) -> None:
     assert len(right_records(site, Record.objects.values_list("url", "fields"))) == harvest.records
 
 
+def test_records_in_another_script_are_asked_for_before_the_end() -> None:
+    _, harvest = harvested("two_scripts", 40)
+    texts = Record.objects.values_list("text", flat=True)
+    assert sum(not text.isascii() for text in texts) >= 0.25 * RECORDS
+    asked = {dict(query.terms)["q"] for query in Query.objects.filter(harvest=harvest)}
+    assert "人" in asked
+
+
+def test_a_page_that_a_script_fills_is_told_after_three_equal_answers() -> None:
+    _, harvest = harvested("script_page")
+    assert harvest.stopped_by == "answered_by_script" and harvest.requests == 3
+
+
+def test_pages_that_a_site_makes_up_are_left_with_a_doubt() -> None:
+    _, harvest = harvested("invented_pages", 6)
+    assert harvest.state["doubt"] == "invented_pages"
+    assert harvest.records <= RECORDS and harvest.requests < 40
+
+
 @pytest.mark.slow
 def test_the_local_web_has_thirty_kinds_of_form_and_a_bar_for_each() -> None:
     assert len(KINDS) >= 30 and len(BY_NAME) == len(KINDS)

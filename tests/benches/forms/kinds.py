@@ -44,8 +44,8 @@ class Kind:
     `busy`: some requests are refused with status 429. `missing`: status of an answer without
     results. `leads_on`: a single result is shown by a redirect to its page. `filters`: a query
     names a field, an operator and a value. `everything`: an empty query returns all records.
-    `also`: language of a third of the records. `by_script`: a script fills every answer. `invented`:
-    answers go on with invented records after their end.
+    `also`: language of a third of the records. `by_script`: a script fills every answer.
+    `invented`: answers go on with invented records after their end.
 
     Further values: `paging` "held" (the site keeps the query, the next page names a number alone),
     "ranges" (links 26–50 …), "all" (one link to all results); `layout` "passing" (rows without

@@ -52,6 +52,9 @@ class FormSite:
             self.all = [
                 others[place] if place % 3 == 2 else own for place, own in enumerate(self.all)
             ]
+        if kind.language == "zh" and kind.least > 1:
+            for place, record in enumerate(self.all):
+                record.fields["title"] += _LONG[place % 8] + _LONG[(place // 3) % 8]
         self._held: dict[str, str] = {}
         self.pages = FormPages(kind, self.all)
         self.asked: list[str] = []
@@ -316,6 +319,7 @@ class FormSite:
         )
 
 
+_LONG = "图书馆藏 世界史话 计算机学 天文学家 中国人口 博物馆志 大江东去 青年文学".split()
 _SHELL = (
     "<noscript>Please enable JavaScript.</noscript><div id=results></div>"
     "<script src=/static/find.js></script>"

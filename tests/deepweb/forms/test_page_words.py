@@ -88,3 +88,26 @@ def test_substring_words_hold_every_pair_of_neighbours():
         "时有",
         "abc",
     ]
+
+
+@pytest.mark.parametrize(
+    ("before", "weight"),
+    [
+        ("<p>tulip</p><p>b</p>", 2.0),
+        ("<p>tulip</p><div><ul><li>b</li></ul></div>", 2.0),
+        ("<div><div><p>tulip</p></div></div><p>a</p><p>b</p>", 2.0),
+        ("<p>tulip</p><p>a</p><p>b</p><p>c</p>", 1.0),
+    ],
+)
+def test_three_blocks_from_the_form_are_blocks_of_text(before: str, weight: float) -> None:
+    first = "<p>" + "x " * 400 + "</p>"  # the upper third of the page
+    page = f"<body>{first}<p>1</p><p>2</p><p>3</p>{before}<form>orchid <input name=q></form>"
+    assert words_of_form_page(page, 0).page["tulip"] == weight
+
+
+@pytest.mark.parametrize("tag", ["nav", "footer", "div role=navigation"])
+def test_menus_and_feet_are_no_words_of_a_page(tag: str) -> None:
+    page = f"<{tag}>login</{tag.split()[0]}><p>tulip</p><form>orchid</form>"
+    assert set(words_of_form_page(page, 0).page) == {"tulip"}
+    inside = f"<{tag}>tulip <form>orchid</form></{tag.split()[0]}>"
+    assert set(words_of_form_page(inside, 0).page) == {"tulip"}
