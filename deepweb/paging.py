@@ -44,10 +44,10 @@ _DATA_ADDRESS = re.compile(
 
 class Shown(NamedTuple):
     """What of an answer is shown so far: the number of records on its pages up to the current one
-    (`count`), how many the site states (`stated`, 0 if it states none), and the addresses of the
+    (`so_far`), how many the site states (`stated`, 0 if it states none), and the addresses of the
     current page's records, which lead to no further page."""
 
-    count: int = 0
+    so_far: int = 0
     stated: int = 0
     records: frozenset[str] = frozenset()
 
@@ -180,11 +180,11 @@ def _by_rest(
     """Returns the address of the first link that shows records beyond those shown, where the site
     states more: it repeats what the page's address has of the query and sets one more parameter, to
     the next page's number or offset, or by a link that says "all". None if there is none."""
-    if not 0 < shown.count < shown.stated:
+    if not 0 < shown.so_far < shown.stated:
         return None
     before = set(_pairs(urlsplit(url).query, charset))
     echoed = {pair for pair in before if pair in bound.items()}
-    nexts = {str(place) for place in (number, number + 1, shown.count, shown.count + 1)}
+    nexts = {str(place) for place in (number, number + 1, shown.so_far, shown.so_far + 1)}
     for element, target in _links(root, url):
         pairs = set(_pairs(urlsplit(target).query, charset))
         added = [pair for pair in pairs - before if pair[1]]

@@ -130,7 +130,7 @@ def _store(
             named.setdefault(max(set(kept), key=kept.count), old.name)
     earlier_state = _state()
     Cluster.objects.all().delete()
-    made = []
+    made: list[dict[str, Any]] = []
     for label, terms in heaviest.items():
         members = [place for place, own in enumerate(labels) if own == label]
         row = Cluster.objects.create(

@@ -90,7 +90,8 @@ def test_records_of_a_wiki_have_their_addresses() -> None:
         "<li><a href='http://site{0}.org/p'>Old maps, sheet {0}</a> <a href='/s?tag={0}a'>a{0}</a>"
         " <a href='/s?tag={0}b'>b{0}</a><p>Some words",
         "<li><p><a href='http://site{0}.org/p'>Old maps, sheet {0}</a> <i>notes</i></p><p"
-        " class=tags><a href='/tag/{0}x'>x{0}</a> <a href='/tag/{0}y'>y{0}</a> <a href='/tag/z'>z</a></p>",
+        " class=tags><a href='/tag/{0}x'>x{0}</a> <a href='/tag/{0}y'>y{0}</a> <a"
+        " href='/tag/z'>z</a></p>",
         "<li><a href='/out/{0}'>Old maps, sheet {0}</a> <a href='/by/{1}'>{1}</a> <a"
         " href='/by/all'>all</a>",
     ],
