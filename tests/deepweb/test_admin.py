@@ -191,6 +191,7 @@ def test_viewers_change_nothing_and_operators_do() -> None:
         reverse("admin:form-try", args=[form.pk]): {"input-q": "river"},
         reverse("admin:source-find", args=[form.source_id]): {},
         reverse("admin:clusters-make"): {"k": "1"},
+        reverse("admin:clusters-undo"): {},
         reverse("admin:cluster-name", args=[form.cluster_id]): {"name": "Old books"},
         reverse("admin:cluster-harvest", args=[form.cluster_id]): {"queries": "5"},
         reverse("admin:source-add"): {"addresses": "http://other.example/"},
