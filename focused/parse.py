@@ -165,6 +165,9 @@ HTML_TYPES = ("text/html", "application/xhtml")
 MAX_TEXT = 2_000_000
 
 
+WORD_BYTES, LINK_BYTES = 80, 400
+
+
 @dataclass(slots=True)
 class Draft:
     """A response that is being converted to a page. A stage sets `problem` to a code if the
@@ -179,6 +182,12 @@ class Draft:
     content: Content | None = None
     tokens: list[str] = field(default_factory=list)
     problem: str = ""
+
+    def weight(self) -> int:
+        """Returns the estimated bytes of the parsed page, without body and HTML."""
+        content = self.content
+        words, links = (len(content.words), len(content.links)) if content is not None else (0, 0)
+        return WORD_BYTES * (len(self.tokens) + words) + LINK_BYTES * links
 
 
 Stage = Callable[[Draft, Parser], None]

@@ -1,5 +1,5 @@
 """Frees the memory that caches of functions hold: they are bounded in entries, but a page with
-long texts makes the entries long."""
+long texts makes the entries long. Bounds other caches in bytes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import functools
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import clear_cache  # type: ignore[attr-defined]  # not in typeshed
 
 GROWTH_BYTES = 100_000_000
 """Growth of a process after which its caches are emptied."""
 
 _FEWEST = 256  # entries: smaller caches hold what is costly to make again, as dictionaries
+T = TypeVar("T")
 _PACKAGES = ("crawlmgr", "forums", "focused", "deepweb")
 _lock = threading.Lock()
 _least = 0  # bytes of the process after the last time, or the fewest seen since
@@ -29,6 +31,16 @@ def resident_bytes() -> int:
     except OSError:
         return 0
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def bounded(
+    cache: OrderedDict[Any, T], most: int, most_bytes: int, weight: Callable[[T], int]
+) -> None:
+    """Removes the oldest entries of a cache until it has at most `most` of together at most
+    `most_bytes`; the newest stays, whatever it weighs."""
+    held = sum(map(weight, cache.values())) if len(cache) > 1 else 0
+    while len(cache) > 1 and (len(cache) > most or held > most_bytes):
+        held -= weight(cache.popitem(last=False)[1])
 
 
 def free_grown() -> bool:

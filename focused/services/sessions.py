@@ -10,7 +10,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -21,6 +21,7 @@ from crawlmgr.database.sql import in_parts
 from crawlmgr.engine import Interrupted
 from crawlmgr.models import Page as StoredPage
 from crawlmgr.models import Run, Url, UrlState
+from crawlmgr.text import caches
 from crawlmgr.text.similarity import Idf
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.traps import Counters
@@ -38,17 +39,14 @@ from focused.services.graph import DatabaseGraph
 from focused.strategies import strategy_class
 from focused.topics import Topic
 
-KEPT = 4
-LIVE_BYTES = 256_000_000
-"""Estimated memory of the kept sessions; the newest is kept in any case, since its run would have
-to be processed again from its beginning."""
-PARSED_BYTES = 64_000_000
-"""Estimated memory of the kept parsed pages."""
-NODE_BYTES, WORD_BYTES, LINK_BYTES = 1_000, 80, 400
+# most sessions kept, and their estimated memory; the newest is kept in any case, since its run
+# would have to be processed again from its beginning
+KEPT, LIVE_BYTES, NODE_BYTES = 4, 256_000_000, 1_000
+PARSED_BYTES = 64_000_000  # estimated memory of the kept parsed pages
+# Maximum number of addresses chosen in advance for each request that may be in progress. A host
+# pauses between requests, and a request takes about half a second, so 1 + 2 x the delay keep enough
+# requests in progress over many hosts.
 LOOKAHEAD = 4
-"""Maximum number of addresses chosen in advance for each request that may be in progress. A host
-pauses between requests, and a request takes about half a second, so 1 + 2 x the delay keep enough
-requests in progress over many hosts."""
 REMEMBERED = (
     50_000  # number of pages whose row ids a session caches; for others the database is queried
 )
@@ -61,7 +59,6 @@ NO_FETCH = (
 )  # prefixes of failure reasons for which no request was sent
 REDIRECTS = (301, 302, 303, 307, 308)
 MAX_REDIRECTS = 5
-T = TypeVar("T")
 _live: OrderedDict[int, Session] = OrderedDict()
 _parsed: OrderedDict[tuple[object, ...], Draft] = OrderedDict()
 
@@ -93,15 +90,13 @@ class Session:
         )
         self.walk = Walk(strategy, self.graph)
         self.row = row
-        self.steps = 0
-        self.mark = 0
-        self.asked = 0
+        self.steps, self.mark, self.asked = 0, 0, 0
         web = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
         self.connections = web.connections
+        # maximum number of chosen addresses whose pages have not arrived
         self.most = self.options.ahead or int(
             web.in_flight * min(LOOKAHEAD, 1 + 2 * web.delay_seconds)
         )
-        """Maximum number of chosen addresses whose pages have not arrived."""
         if self.options.source == "archive" or strategy.one_at_a_time:
             self.most = 1
         self.outstanding: dict[str, dict[str, Any]] = {}
@@ -252,18 +247,8 @@ def acquire(run: Run, pulse: Callable[[], None] = no_pulse) -> Session:
         session = _caught_up(session, row, pulse) or _rebuilt(run, row, pulse)
     session.row = row
     _live[run.pk] = session
-    bounded(_live, KEPT, LIVE_BYTES, Session.weight)
+    caches.bounded(_live, KEPT, LIVE_BYTES, Session.weight)
     return session
-
-
-def bounded(
-    cache: OrderedDict[Any, T], most: int, most_bytes: int, weight: Callable[[T], int]
-) -> None:
-    """Removes the oldest entries of a cache until it has at most `most` of together at most
-    `most_bytes`; the newest stays, whatever it weighs."""
-    held = sum(map(weight, cache.values())) if len(cache) > 1 else 0
-    while len(cache) > 1 and (len(cache) > most or held > most_bytes):
-        held -= weight(cache.popitem(last=False)[1])
 
 
 def forget(run_id: int) -> None:
@@ -464,14 +449,8 @@ def draft_of(page: StoredPage, parser: Parser, options: RunOptions) -> Draft | N
     draft.body, draft.html = b"", ""  # large, and no longer needed
     if options.cache:
         _parsed[key] = draft
-        bounded(_parsed, options.cache, PARSED_BYTES, _weight_of)
+        caches.bounded(_parsed, options.cache, PARSED_BYTES, Draft.weight)
     return draft
-
-
-def _weight_of(draft: Draft) -> int:
-    content = draft.content
-    words, links = (len(content.words), len(content.links)) if content is not None else (0, 0)
-    return WORD_BYTES * (len(draft.tokens) + words) + LINK_BYTES * links
 
 
 def content_of(step: TopicPage, parser: Parser, options: RunOptions) -> Content:

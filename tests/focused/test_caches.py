@@ -6,6 +6,7 @@ from collections import OrderedDict
 
 import pytest
 
+from crawlmgr.text import caches
 from focused.graph import MemoryGraph
 from focused.services import sessions
 
@@ -25,7 +26,7 @@ def test_the_oldest_are_removed_until_number_and_bytes_fit(
     weights: list[int], kept: list[int]
 ) -> None:
     cache = OrderedDict(enumerate(weights))
-    sessions.bounded(cache, 4, 100, int)
+    caches.bounded(cache, 4, 100, int)
     assert list(cache) == kept
 
 

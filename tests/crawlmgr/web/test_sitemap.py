@@ -230,7 +230,10 @@ def test_what_stands_before_the_declaration_does_not_matter(lead: bytes) -> None
     ]
 
 
-TWO = b"<urlset><url><loc>http://a.example/1</loc></url><url><loc>http://a.example/%s</loc></url></urlset>"
+TWO = (
+    b"<urlset><url><loc>http://a.example/1</loc></url>"
+    b"<url><loc>http://a.example/%s</loc></url></urlset>"
+)
 DECLARED = b'<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
