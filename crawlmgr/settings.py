@@ -78,16 +78,16 @@ CRAWLERS = {
 JOBS = {  # for each kind of run that sends no web requests: the class that carries out such runs
     "export": "crawlmgr.exports.saved_exports.ExportJob",
     "backup": "crawlmgr.upkeep.backups.BackupJob",
-    "simulation": "forums.services.simulations.SimulationJob",
+    "simulation": "forums.simulation.simulations.SimulationJob",
     "topic-texts": "focused.services.readings.TextsJob",
     "topic-compare": "focused.services.comparisons.ComparisonJob",
-    "forum-reread": "forums.services.rereads.RereadJob",
-    "forum-removal": "forums.services.sites.SiteRemoval",
+    "forum-reread": "forums.sites.rereads.RereadJob",
+    "forum-removal": "forums.sites.sites.SiteRemoval",
     "topic-removal": "focused.services.removals.TopicRemoval",
     "deepweb-removal": "deepweb.forms.sources.SourceRemoval",
 }
 CRAWL_DISPATCHERS = [
-    "forums.services.dispatch.start_due",
+    "forums.plans.dispatch.start_due",
     "focused.services.dispatch.start_due",
     "deepweb.harvests.start_due",
 ]
@@ -104,7 +104,7 @@ DISPATCHERS = [
 # by kind of run: function that computes an item's next start after a change of its working hours;
 # called with the item's key, the hours and the time
 TIMED = {
-    "forum": "forums.services.dispatch.retime",
+    "forum": "forums.plans.dispatch.retime",
     "topic": "focused.services.dispatch.retime",
     "export": "crawlmgr.exports.saved_exports.retime",
     "backup": "crawlmgr.upkeep.backups.retime",
@@ -114,7 +114,7 @@ TIMED = {
 RECURRING = [
     "crawlmgr.schedule.recurring.own",
     "crawlmgr.upkeep.backups.entries",
-    "forums.reads.plans.entries",
+    "forums.plans.reads.entries",
     "focused.services.dispatch.entries",
     "deepweb.harvests.entries",
 ]
@@ -130,13 +130,13 @@ REPEATED = {
 # deletes one item. It is called with the item's primary key, the time and the user, and does
 # nothing if the item no longer exists.
 DELETABLE = {
-    "forum": "forums.services.sites.start_removal_by_key",
+    "forum": "forums.sites.sites.start_removal_by_key",
     "export": "crawlmgr.exports.saved_exports.remove_by_key",
     "topic": "focused.services.removals.start_by_key",
     "source": "deepweb.forms.sources.start_removal_by_key",
 }
-ALARM_CAUSES = ["crawlmgr.alarms.causes.shared", "forums.services.silences.causes"]
-WATCHERS = ["crawlmgr.frontier.hosts.cut_times", "forums.services.silences.watch"]
+ALARM_CAUSES = ["crawlmgr.alarms.causes.shared", "forums.sites.alarms.causes"]
+WATCHERS = ["crawlmgr.frontier.hosts.cut_times", "forums.sites.alarms.watch"]
 STORED_TIMES = {
     # stored times on which later work depends, by table, and the days by which the program's own
     # rules can put them ahead of the present: a later one comes from a clock that was wrong
@@ -157,7 +157,7 @@ DEMOS = {  # parts of the command `demo`, in the order in which they are added
 }
 EXPORTS = [
     "crawlmgr.exports.exports.TABLES",
-    "forums.services.exports.TABLES",
+    "forums.exports.TABLES",
     "deepweb.exports.TABLES",
 ]
 # functions that rebuild tables computed from others; such tables are left out of backups and

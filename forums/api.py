@@ -15,10 +15,10 @@ from crawlmgr.api.base import page_of
 from crawlmgr.api.shared import Key, Limit, Page, run_document
 from crawlmgr.models import Run, RunState
 from crawlmgr.runs import runs
-from forums import reads
 from forums.models import Board, Plan, Site
-from forums.reads.plans import standing
-from forums.services import plan_days, plans, sites
+from forums.plans import plan_days, plans
+from forums.plans.reads import standing
+from forums.sites import reads, sites
 
 router = Router(tags=["forums"])
 FIELDS = (

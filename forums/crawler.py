@@ -18,13 +18,14 @@ from crawlmgr.web.url import host_key, url_hash
 from forums.discovery import Explorer, FetchedPage, LayoutChange, SiteModel, recheck
 from forums.discovery.pagers import followed, without_nofollow
 from forums.discovery.pages import PageFacts, facts
-from forums.login import leaves, origins
 from forums.models import Board, Site, Thread, Visit
 from forums.reading import PageKind, PageReading, read_page
 from forums.reading.apis import api_address, read_api
 from forums.reading.model import Shapes
 from forums.reading.rules import SiteRules
-from forums.services import doubts, layouts, logins, overviews, structures, visits
+from forums.sites import doubts, layout_changes, logins, structures
+from forums.sites.login_pages import leaves, origins
+from forums.visits import overviews, visits
 
 # number of threads that each slice compares with the site's model; number of pages of one kind that
 # show a layout change
@@ -329,7 +330,7 @@ class ForumCrawler:
             put_back = self._learn_again(run, item, read.change, now)
             if put_back is not None:
                 return put_back
-            if read.change.broken and layouts.state_of(run) == "disagrees":
+            if read.change.broken and layout_changes.state_of(run) == "disagrees":
                 return self.failed(run, item, "layout_changed", now)
         if item.kind == "overview":
             return overviews.store(run, item, response, read.reading, now)
@@ -354,13 +355,15 @@ class ForumCrawler:
         is then stored as it was read.
         """
         site = self._load(run)
-        started = layouts.noticed(run, site, change, now)
-        if not (started or layouts.state_of(run) == "learning"):
+        started = layout_changes.noticed(run, site, change, now)
+        if not (started or layout_changes.state_of(run) == "learning"):
             return None
         if started:
-            self._look, self._samples = layouts.explorer(run, site)
+            self._look, self._samples = layout_changes.explorer(run, site)
         return self._put_back(
-            item, layouts.sample_links(run, self._look) if self._look else [], "layout_changed"
+            item,
+            layout_changes.sample_links(run, self._look) if self._look else [],
+            "layout_changed",
         )
 
     def _board_gone(self, run: Run, item: Url, now: datetime) -> Stored | None:
@@ -420,7 +423,7 @@ class ForumCrawler:
         is stored."""
         site = self._load(run)
         if self._look is None:
-            self._look, self._samples = layouts.explorer(run, site)
+            self._look, self._samples = layout_changes.explorer(run, site)
         assert response.fetched_at is not None  # noqa: S101 - a response with a status has a time
         page = FetchedPage(
             item.url, response.url, response.text, response.fetched_at, response.status
@@ -428,7 +431,7 @@ class ForumCrawler:
         self._look.feed(page)
         if item.anchor == "thread":
             self._samples.append(page)
-        if layouts.sample_links(run, self._look):
+        if layout_changes.sample_links(run, self._look):
             return Read(None)
         return self._judged(run, site)
 
@@ -436,12 +439,12 @@ class ForumCrawler:
         if self._look is None or self._model is None:
             return Read(None)
         new = self._look.site()
-        return Read(None, None, new, layouts.judge(site, self._model, new, self._samples))
+        return Read(None, None, new, layout_changes.judge(site, self._model, new, self._samples))
 
     def _store_sample(self, run: Run, read: Read, now: datetime) -> Stored:
         if read.learned is None or self._model is None:
-            return Stored(links=layouts.sample_links(run, self._look) if self._look else ())
-        layouts.settle(run, self._load(run), self._model, read.learned, read.verdict, now)
+            return Stored(links=layout_changes.sample_links(run, self._look) if self._look else ())
+        layout_changes.settle(run, self._load(run), self._model, read.learned, read.verdict, now)
         self._site, self._look, self._samples, self._seen = None, None, [], []
         return Stored()
 
@@ -459,11 +462,11 @@ class ForumCrawler:
             return Stored()
         site = self._load(run)
         if self._look is None:
-            self._look, self._samples = layouts.explorer(run, site)
+            self._look, self._samples = layout_changes.explorer(run, site)
         self._look.failed(item.url, reason)
         return self._store_sample(
             run,
-            Read(None) if layouts.sample_links(run, self._look) else self._judged(run, site),
+            Read(None) if layout_changes.sample_links(run, self._look) else self._judged(run, site),
             now,
         )
 
@@ -483,7 +486,7 @@ class ForumCrawler:
 
     def ended(self, run: Run, state: str, now: datetime) -> None:
         if state != RunState.PAUSED:
-            layouts.forget(run)
+            layout_changes.forget(run)
         if state in (RunState.STOPPED, RunState.FAILED):
             visits.cut_short(run, "stopped" if state == RunState.STOPPED else "failed", now)
             overviews.cut_short(run, now)

@@ -18,8 +18,8 @@ from crawlmgr.web.http.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.pages.html import page_title
 from crawlmgr.web.url import host_key, url_hash
 from forums.discovery import Explorer, ExplorerSettings, FetchedPage
-from forums.login import leaves, origins
-from forums.services import logins, sites
+from forums.sites import logins, sites
+from forums.sites.login_pages import leaves, origins
 
 
 class DiscoveryCrawler:

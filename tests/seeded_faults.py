@@ -43,28 +43,28 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "guard": (("crawlmgr/web/http/guard.py",), ("tests/crawlmgr/web",)),
     "incremental": (
-        ("forums/incremental.py",),
+        ("forums/visits/incremental.py",),
         (
             "tests/forums/test_incremental.py",
             "tests/forums/test_crawl.py",
-            "tests/forums/test_simulate.py",
+            "tests/forums/test_delay_simulation.py",
         ),
     ),
     "schedule": (
         (
-            "forums/schedule.py",
-            "forums/schedule_optimal.py",
-            "forums/adaptive.py",
-            "forums/pacing.py",
+            "forums/schedule/paper.py",
+            "forums/schedule/optimal.py",
+            "forums/schedule/adaptive.py",
+            "forums/schedule/pacing.py",
         ),
         (
-            "tests/forums/test_schedule.py",
-            "tests/forums/test_schedule_optimal.py",
+            "tests/forums/test_paper.py",
+            "tests/forums/test_optimal.py",
             "tests/forums/test_adaptive.py",
-            "tests/forums/test_law.py",
+            "tests/forums/test_equations.py",
             "tests/forums/test_allocation.py",
             "tests/forums/test_plans.py",
-            "tests/forums/test_simulate.py",
+            "tests/forums/test_delay_simulation.py",
         ),
     ),
     "strategies": (

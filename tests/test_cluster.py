@@ -30,7 +30,7 @@ __all__ = ["database_server"]
 OWN = ("--allow-private", "--delay", "0", "--by-nodes", "--json")
 NODES = ("hill", "vale")
 SCHEDULED = (
-    "from crawlmgr.clock import SYSTEM; from forums.services import sites;print(sites.crawl_now({},"
+    "from crawlmgr.clock import SYSTEM; from forums.sites import sites;print(sites.crawl_now({},"
     " now=SYSTEM.now(), parameters={{'history_days': 1.0}}, scheduled=True).pk)"
 )
 """Starts a visit as a plan does, here one that reads the history of a single day."""

@@ -25,10 +25,10 @@ WALKS = {
     "crawlmgr/access/vault.py": 1,
     "deepweb/crawler.py": 1,
     "deepweb/exports.py": 1,
-    "forums/reads/__init__.py": 2,
-    "forums/reads/delays.py": 2,
-    "forums/services/event_logs.py": 1,
-    "forums/services/rhythms.py": 2,
+    "forums/sites/reads.py": 2,
+    "forums/visits/delays.py": 2,
+    "forums/simulation/event_logs.py": 1,
+    "forums/plans/stored_rhythms.py": 2,
 }
 
 

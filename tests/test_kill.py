@@ -26,7 +26,7 @@ from tests.site.forum import ForumServer, LocalForum
 KILLS = int(os.environ.get("CRAWLMGR_KILLS", "4"))
 VICTIMS = ("group", "busy worker", "idle worker", "guard")
 START = (
-    "from forums.services import sites; from crawlmgr.clock import SYSTEM;"
+    "from forums.sites import sites; from crawlmgr.clock import SYSTEM;"
     "sites.crawl_now(1, now=SYSTEM.now(), parameters={'history_days': 400})"
 )
 

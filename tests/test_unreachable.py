@@ -18,7 +18,7 @@ from crawlmgr.runs.desk import story
 from deepweb.forms import sources
 from focused.services import topics
 from forums.models import Site, Visit
-from forums.services import sites
+from forums.sites import sites
 from tests.focused.topical import DOCUMENTS
 from tests.forums.test_crawl import added
 from tests.site.forum import ForumServer, LocalForum

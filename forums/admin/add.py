@@ -24,7 +24,7 @@ from crawlmgr.runs.desk import story
 from crawlmgr.web.url import UrlError, canonical, host_key
 from forums.admin.words import unread
 from forums.models import DEFAULT_INTERVAL_SECONDS
-from forums.services import sites
+from forums.sites import sites
 
 INTERVALS = (
     (900, gettext_lazy("15 minutes")),

@@ -9,9 +9,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from crawlmgr.admin.charts import COLOURS, NEW, UNCHANGED, UPDATED, Chart, Series, chart, heatmap
-from forums import reads
 from forums.models import Board, Site
-from forums.reads import pattern
+from forums.sites import reads
+from forums.sites.reads import pattern
 
 WEEKDAYS = (
     gettext_noop("Mon"),

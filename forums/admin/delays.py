@@ -20,17 +20,17 @@ from crawlmgr.admin.charts import NEW, UNCHANGED, UPDATED, Chart, Series, chart,
 from crawlmgr.admin.tags import duration
 from crawlmgr.admin.views import admin_view, page
 from crawlmgr.exports.formats import safe_cell
-from forums import delay_report, law
 from forums.admin import site_table
 from forums.admin.charts import WEEKDAYS
 from forums.admin.tuning import find_scope, trail
-from forums.delay_report import DelaySummary
-from forums.events import Floats
 from forums.models import Site
-from forums.reads import delays as reads
-from forums.reads import plans as plan_reads
-from forums.reads.plans import Waiting
-from forums.services import plans
+from forums.plans import plans
+from forums.plans import reads as plan_reads
+from forums.plans.reads import Waiting
+from forums.schedule import delay_report, equations
+from forums.schedule.delay_report import DelaySummary
+from forums.schedule.events import Floats
+from forums.visits import delays as reads
 
 DAYS = (
     (7, gettext_lazy("7 days")),
@@ -86,7 +86,7 @@ class Report:
         """Mean delay in hours including the posts still waiting, with their waiting time so far;
         None without posts."""
         weight = float(self.found.items.weights.sum()) + sum(one.weight for one in self.waiting)
-        waited = law.total_delay(self.found.items.weights, self.found.items.hours)
+        waited = equations.total_delay(self.found.items.weights, self.found.items.hours)
         return (
             (waited + sum(one.weighted_hours for one in self.waiting)) / weight
             if weight > 0

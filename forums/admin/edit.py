@@ -18,12 +18,11 @@ from crawlmgr.access import sealed_settings
 from crawlmgr.admin.views import OPEN_PRIVATE, admin_view, back, numbers, opens_nothing, page
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.web.url import canonical, host_key
-from forums import reads
 from forums.admin import site_table
 from forums.admin.add import INTERVALS
 from forums.admin.sites import find
 from forums.models import Board, Site
-from forums.services import sites
+from forums.sites import reads, sites
 
 PRIVATE = (
     "private",

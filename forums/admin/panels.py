@@ -27,10 +27,9 @@ from crawlmgr.runs import desk
 from crawlmgr.schedule import desk as hours
 from crawlmgr.upkeep.demonstration import MARK
 from crawlmgr.workers.status import all_paused
-from forums import reads
 from forums.models import Board, Plan, Site, Visit
-from forums.reads import plans
-from forums.services import silences, sites
+from forums.plans import reads as plan_reads
+from forums.sites import alarms, reads, sites
 
 SITES_SHOWN = 12
 
@@ -51,7 +50,7 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
             "first": True,
             "may_add": request.user.has_perm("forums.add_site"),
         }
-    silent = silences.silent_sites()
+    silent = alarms.silent_sites()
     return {
         "template": "forums/panel.html",
         "first": False,
@@ -407,7 +406,7 @@ def _zone(pk: int) -> str:
     return Site.objects.filter(pk=pk).values_list("timezone", flat=True).first() or "UTC"
 
 
-hours.TIMED[plans.KIND] = hours.Timed(
+hours.TIMED[plan_reads.KIND] = hours.Timed(
     gettext_lazy("Forum"),
     "admin:forum",
     "forums.view_site",
@@ -415,7 +414,7 @@ hours.TIMED[plans.KIND] = hours.Timed(
     _timed,
     "forums.change_plan",
     _zone,
-    plans.planned,
+    plan_reads.planned,
 )
 
 

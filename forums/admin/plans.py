@@ -13,13 +13,12 @@ from django.utils.translation import gettext as _
 
 from crawlmgr.admin.charts import NEW, UNCHANGED, Chart, Series, chart
 from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_view
-from forums import law
 from forums.admin import site_table, words
 from forums.admin.tuning import find_scope, trail
 from forums.models import Plan, PlanDay, PlannedVisit, Policy, Site
-from forums.reads import plans as reads
-from forums.reads.plans import standing
-from forums.services import plan_days, plans
+from forums.plans import plan_days, plans, reads
+from forums.plans.reads import standing
+from forums.schedule import equations
 
 SHOWN, MAX_SHOWN = 40, 1000
 FEWEST_DAYS = 3  # with fewer planned days than this, the chart of days is not drawn
@@ -133,8 +132,8 @@ def _found(visit: PlannedVisit, plan: Plan) -> dict[str, Any]:
     if visit.visit is None:
         return {"posts": None, "delay": None}
     done = visit.visit
-    weight = law.importance(visit.board.site.importance, visit.board.importance)
-    waited = law.delay_of_sums(
+    weight = equations.importance(visit.board.site.importance, visit.board.importance)
+    waited = equations.delay_of_sums(
         done.delay_new_seconds, done.delay_replies_seconds, plan.theta, weight
     )
     return {"posts": done.arrived_new + done.arrived_replies, "delay": waited}

@@ -28,12 +28,11 @@ from crawlmgr.exports.formats import safe_cell
 from crawlmgr.models import Run
 from crawlmgr.runs import desk as run_views
 from crawlmgr.runs import runs
-from forums import fetch_simulation, simulate
 from forums.admin import words
-from forums.bounds import MAX_THETA, MIN_THETA, USUAL_THETA
 from forums.models import EventLog, Simulation, SimulationKind, Site
-from forums.services import event_logs, simulations
-from forums.services import simulations as reads
+from forums.schedule.bounds import MAX_THETA, MIN_THETA, USUAL_THETA
+from forums.simulation import delay_simulation, event_logs, fetch_simulation, simulations
+from forums.simulation import simulations as reads
 
 Rows = Sequence[dict[str, Any]]
 
@@ -284,7 +283,7 @@ class SchedulesForm(LogForm):
     """Form of the experiment on schedules (the forum paper's second experiment)."""
 
     policies = forms.MultipleChoiceField(
-        choices=_choices(simulate.POLICIES),
+        choices=_choices(delay_simulation.POLICIES),
         initial=DEFAULT_POLICIES,
         widget=Boxes,
         label=gettext_lazy("Policies"),

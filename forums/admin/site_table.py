@@ -18,8 +18,8 @@ from crawlmgr.admin.tables import Action, Choice, Column, Table, by, falling
 from crawlmgr.admin.tree import address
 from crawlmgr.admin.views import post_view
 from forums.models import Site
-from forums.reads import SiteRow
-from forums.services import sites
+from forums.sites import sites
+from forums.sites.reads import SiteRow
 
 MAY, MAY_DELETE = "forums.change_site", "forums.delete_site"
 

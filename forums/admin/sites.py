@@ -17,7 +17,6 @@ from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.views import admin_view, attempt, back, number, numbers, page, post_view
 from crawlmgr.exports import downloads
 from crawlmgr.workers.status import all_paused
-from forums import reads
 from forums.admin import charts, site_table, words
 from forums.admin.add import INTERVALS
 from forums.admin.site_table import TABLE
@@ -32,9 +31,10 @@ from forums.models import (
     Site,
     SiteLogin,
 )
-from forums.reads.plans import standing
-from forums.services import logins, plans, silences, sites
-from forums.services.structures import taught
+from forums.plans import plans
+from forums.plans.reads import standing
+from forums.sites import alarms, logins, reads, sites
+from forums.sites.structures import taught
 
 
 def plan_note(request: HttpRequest, pk: int) -> dict[str, Any] | None:
@@ -129,7 +129,7 @@ def site_page(request: HttpRequest, pk: int) -> HttpResponse:
         "lessons": [one for one in words.lessons(site, told) if not one.holds],
         "unread": words.unread(told),
         "plan": plan_note(request, site.pk),
-        "silence": silences.silence(site, now),
+        "silence": alarms.silence(site, now),
         "login": login_words(site),
         "threads": reads.recent_threads(site),
         "zone": reads.zone(site),

@@ -19,12 +19,16 @@ from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
 from crawlmgr.admin.views import number as whole
 from crawlmgr.archive import archive
 from crawlmgr.models import ACTIVE, Run
-from forums import reads
 from forums.admin import site_table, words
 from forums.admin.add import EVIDENCE
 from forums.admin.site_table import engine
 from forums.admin.words import lessons
-from forums.corrections import (
+from forums.models import Board, Doubt, Site
+from forums.reading import PageKind
+from forums.reading.rules import SiteRules
+from forums.selectors.bounded import BUSY, NOTHING_FOUND, TOO_COSTLY
+from forums.sites import doubts, reads, rereads, structures
+from forums.sites.correction_page import (
     NOTHING,
     ROLES,
     Effect,
@@ -37,12 +41,7 @@ from forums.corrections import (
     with_address,
     with_selector,
 )
-from forums.models import Board, Doubt, Site
-from forums.reading import PageKind
-from forums.reading.rules import SiteRules
-from forums.selectors.bounded import BUSY, NOTHING_FOUND, TOO_COSTLY
-from forums.services import doubts, rereads, structures
-from forums.services.structures import sample_pages, versions
+from forums.sites.structures import sample_pages, versions
 
 KINDS = ("index", "list", "thread", "alias")
 

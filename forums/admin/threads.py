@@ -27,13 +27,13 @@ from crawlmgr.database.paging import Order
 from crawlmgr.exports import downloads
 from crawlmgr.runs import runs
 from crawlmgr.workers.status import all_paused
-from forums import reads
 from forums.admin import charts
 from forums.admin.add import INTERVALS
 from forums.models import Board, Policy, Post, Site, Thread
-from forums.reads import BoardRow, late_boards, of_board, seen, with_paused_visits
-from forums.services import plans, sites
-from forums.services.silences import why_late
+from forums.plans import plans
+from forums.sites import reads, sites
+from forums.sites.alarms import why_late
+from forums.sites.reads import BoardRow, late_boards, of_board, seen, with_paused_visits
 
 # a search for words in title and author covers the newest threads of a list up to this number, no
 # older ones

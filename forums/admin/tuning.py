@@ -27,20 +27,19 @@ from crawlmgr.admin.charts import COLOURS, NEW, Chart, Series, chart
 from crawlmgr.admin.tags import duration
 from crawlmgr.admin.views import Trail, admin_view, back, page, post_view
 from crawlmgr.database import caches
-from forums import tuning
 from forums.admin import site_table, words
 from forums.admin.simulations import BINS
 from forums.admin.sites import find as find_site
-from forums.bounds import MAX_IMPORTANCE, MAX_THETA, MIN_IMPORTANCE, MIN_THETA
-from forums.events import Floats
 from forums.models import OverviewSource, Plan, Policy, Site
-from forums.planning import EXACT_BOARDS
-from forums.profile import DAY_HOURS
-from forums.reads import tuning as reads
-from forums.reads import zone as zone_of_site
-from forums.services import plans
-from forums.simulate import SetupError
-from forums.timetable import Timetable
+from forums.plans import plans, tuning
+from forums.plans import tuning as reads
+from forums.schedule.bounds import MAX_IMPORTANCE, MAX_THETA, MIN_IMPORTANCE, MIN_THETA
+from forums.schedule.day_planning import EXACT_BOARDS
+from forums.schedule.events import Floats
+from forums.schedule.rhythm import DAY_HOURS
+from forums.schedule.timetable import Timetable
+from forums.simulation.delay_simulation import SetupError
+from forums.sites.reads import zone as zone_of_site
 
 BARS = 40
 

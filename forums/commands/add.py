@@ -12,7 +12,7 @@ from crawlmgr.management import foreground
 from crawlmgr.management.base import PARTLY, Result, add_web_arguments, table
 from crawlmgr.models import Run
 from forums.models import Board
-from forums.services import sites
+from forums.sites import sites
 
 
 def add_arguments(parser: Any) -> None:

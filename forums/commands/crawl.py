@@ -15,9 +15,9 @@ from crawlmgr.database import upgrade
 from crawlmgr.management import foreground
 from crawlmgr.management.base import Missing, Result, table
 from crawlmgr.models import Run
-from forums.incremental import VisitState
 from forums.models import Site, Visit
-from forums.services import sites
+from forums.sites import sites
+from forums.visits.incremental import VisitState
 
 
 def no_site(number: object) -> CommandError:

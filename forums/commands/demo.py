@@ -18,7 +18,8 @@ from crawlmgr.management.demonstration import CLOCK, DeskPage, Served
 from crawlmgr.models import Run
 from crawlmgr.upkeep.demonstration import MARK, note_replay
 from forums.models import Plan, PlannedVisit, Site, Visit
-from forums.services import loops, plan_days, plans, sites
+from forums.plans import loops, plan_days, plans
+from forums.sites import sites
 
 NAME = "Riverside forum 河畔 (demo)"
 TIMEZONE = "Asia/Shanghai"

@@ -14,9 +14,8 @@ from crawlmgr.database import upgrade
 from crawlmgr.management.base import Result, say, table
 from forums.commands.crawl import no_site
 from forums.models import Basis, BoardDay, Plan, PlanDay, Policy, Site
-from forums.reads import plans as reads
-from forums.reads.plans import SourceStanding, standing
-from forums.services import plan_days, plans
+from forums.plans import plan_days, plans, reads
+from forums.plans.reads import SourceStanding, standing
 
 MAX_VISITS = 1_000_000
 ON_WHAT = {

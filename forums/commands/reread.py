@@ -12,7 +12,7 @@ from crawlmgr.management.base import Result
 from crawlmgr.models import Run
 from forums.commands.crawl import no_site
 from forums.models import Site
-from forums.services import rereads
+from forums.sites import rereads
 
 
 def add_arguments(parser: Any) -> None:

@@ -15,9 +15,17 @@ from zoneinfo import ZoneInfo
 from django.core.management.base import CommandError
 
 from crawlmgr.management.base import Result, say, table
-from forums.bounds import THETA_BOUNDS, USUAL_THETA, checked_theta
-from forums.events import BadRows, Events, EventsError, read_events
-from forums.simulate import POLICIES, READINGS, Setup, SetupError, Simulation, latest_start, run_all
+from forums.schedule.bounds import THETA_BOUNDS, USUAL_THETA, checked_theta
+from forums.schedule.events import BadRows, Events, EventsError, read_events
+from forums.simulation.delay_simulation import (
+    POLICIES,
+    READINGS,
+    Setup,
+    SetupError,
+    Simulation,
+    latest_start,
+    run_all,
+)
 
 
 def names_of(known: Sequence[str]) -> Callable[[str], list[str]]:

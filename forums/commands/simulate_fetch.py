@@ -14,7 +14,8 @@ from django.core.management.base import CommandError
 
 from crawlmgr.management.base import Result, say, table
 from forums.commands.simulate import day_of, load, names_of, whole_number, zone_of
-from forums.fetch_simulation import (
+from forums.simulation.delay_simulation import latest_start
+from forums.simulation.fetch_simulation import (
     POLICIES,
     DayFigures,
     FetchSetup,
@@ -24,8 +25,7 @@ from forums.fetch_simulation import (
     summary,
     usual_changes,
 )
-from forums.simulate import latest_start
-from forums.simulated_lists import ListStyle
+from forums.simulation.simulated_lists import ListStyle
 
 COLUMNS = ("precision", "recall", "mean_delay_hours", "fetched", "changed", "list_pages")
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from crawlmgr.web.url import UrlError, canonical, url_hash, without_session
 from forums.reading import names_post, post_key, thread_key
-from forums.services import moves
+from forums.visits import moved_addresses
 
 AT_A_TIME = 500
 INFO = 20  # level of the event
@@ -29,7 +29,7 @@ def join(apps, schema_editor):
                 other = threads.filter(pk=other.pk).first()
                 thread = threads.filter(pk=thread.pk).first()
                 if thread is not None and other is not None:
-                    moves.join(thread, other)
+                    moved_addresses.join(thread, other)
         number = site.aliases.count()
         if number:
             apps.get_model("crawlmgr", "Event").objects.create(
@@ -55,7 +55,7 @@ def by_posts(apps, some):
         return
     posts = apps.get_model("forums", "Post").objects.filter(
         thread__site_id=some[0].site_id,
-        key__in=[one for key in doubles for one in moves.stored_keys(key)]
+        key__in=[one for key in doubles for one in moved_addresses.stored_keys(key)],
     )
     for post in posts.select_related("thread"):
         double = doubles.get(post_key(post.url))
@@ -78,7 +78,7 @@ def by_redirects(apps, some):
         if key == double.key or thread_key(double.url) != double.key:
             continue
         thread = type(double).objects.filter(site_id=double.site_id, key=key).first()
-        if thread is not None and moves.are_one(thread, double):
+        if thread is not None and moved_addresses.are_one(thread, double):
             yield thread, double
 
 

@@ -7,7 +7,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from forums.bounds import MAX_IMPORTANCE, MIN_IMPORTANCE
+from forums.schedule.bounds import MAX_IMPORTANCE, MIN_IMPORTANCE
 
 MIN_DEADLINE_HOURS, MAX_DEADLINE_HOURS = 0.1, 744.0
 
@@ -265,7 +265,7 @@ class BoardHour(models.Model):
 class Visit(models.Model):
     """One visit of one board: of its list, or `targeted` at threads named by an overview source,
     which does not affect the board's watermark and stop tests. `state` is the `VisitState` of
-    `forums/incremental.py` between two pages; `precision` = changed / fetched threads.
+    `forums/visits/incremental.py` between two pages; `precision` = changed / fetched threads.
 
     The following fields cover the posts found by this visit that were made after
     `Board.watched_since`. `arrived_new` and `arrived_replies` are the numbers of first posts and

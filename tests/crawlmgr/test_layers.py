@@ -38,6 +38,12 @@ SINGLE = {
     "crawlmgr.workers.child": PURE,
     "crawlmgr.workers.supervisor": PURE,
     "crawlmgr.workers.work_sharing": PURE,
+    "forums.simulation.delay_simulation": PURE,
+    "forums.simulation.fetch_simulation": PURE,
+    "forums.simulation.simulated_lists": PURE,
+    "forums.sites.correction_page": PURE,
+    "forums.sites.login_pages": PURE,
+    "forums.visits.incremental": PURE,
 }
 # Folders of `crawlmgr` that hold what belongs to one noun: its services and reads, and in these
 # modules its views.
@@ -56,12 +62,14 @@ DJANGO_GROUND = {
     "deepweb.apps",
 }
 # Files and folders of a crawler that may use Django; the other ones are in the layer PURE.
-CRAWLER_DJANGO = {"crawler", "discovery_crawler", "services", "reads"}
+CRAWLER_DJANGO = {
+    *("crawler", "discovery_crawler", "exports", "services", "reads"),
+    *("plans", "simulation", "sites", "visits"),
+}
 # Modules beside pure ones in the folder of a noun that may use Django, too.
 CRAWLER_MODULES = {
     "deepweb.answers.storing",
     "deepweb.choice.next_query",
-    "deepweb.exports",
     "deepweb.forms.clusters",
     "deepweb.forms.sources",
     "deepweb.forms.stored",
@@ -485,8 +493,8 @@ def test_no_bare_except() -> None:
         ("forums.models", MODELS),
         ("forums.admin", ADMIN),
         ("crawlmgr.admin.site", ADMIN),
-        ("forums.services.sites", CRAWLER),
-        ("forums.delay_report", PURE),
+        ("forums.sites.sites", CRAWLER),
+        ("forums.schedule.delay_report", PURE),
         ("forums.management.commands.forum", ENTRY),
         ("crawlmgr.settings", None),
     ],

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forums.adaptive import AdaptiveLoop, LoopOptions, Seen
-from forums.events import Events, LocalClock, Sites
-from forums.pacing import Budget
-from forums.simulate import BoardLog
+from forums.schedule.adaptive import AdaptiveLoop, LoopOptions, Seen
+from forums.schedule.events import Events, LocalClock, Sites
+from forums.schedule.pacing import Budget
+from forums.simulation.delay_simulation import BoardLog
 
 HOUR, DAY = 3600.0, 86400.0
 START = datetime(2026, 1, 5, tzinfo=UTC).timestamp()

@@ -15,7 +15,7 @@ from django.utils import translation
 
 from forums.admin import words
 from forums.models import Board, Plan, PlanDay, PlannedVisit, Site
-from forums.services import plan_days, plans
+from forums.plans import plan_days, plans
 from tests.crawlmgr.admin.rows import EVIL, user
 from tests.forums.planned import fill, make_site
 

@@ -24,7 +24,7 @@ from crawlmgr import jobs
 from crawlmgr.models import Run
 from forums.admin.simulations import visits_of
 from forums.models import EventLog, Simulation
-from forums.services import event_logs, simulations
+from forums.simulation import event_logs, simulations
 from tests.crawlmgr.admin.rows import EVIL, NOW, site, user
 from tests.forums.test_simulations import FETCHING, SCHEDULES, csv_of
 

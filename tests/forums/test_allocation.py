@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forums.timetable import BudgetError, greedy, greedy_by_requests, rounded, square_root
+from forums.schedule.timetable import (
+    BudgetError,
+    greedy,
+    greedy_by_requests,
+    rounded,
+    square_root,
+)
 
 SHARES = st.lists(st.floats(0, 100), min_size=1, max_size=12)
 

@@ -13,7 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlmgr.web.pages.tree import parse
-from forums.corrections import (
+from forums.reading import PageKind, read_page
+from forums.reading.rules import SiteRules
+from forums.selectors import bounded
+from forums.selectors.child import select
+from forums.sites.correction_page import (
     NOTHING,
     SamplePage,
     checked,
@@ -23,10 +27,6 @@ from forums.corrections import (
     with_address,
     with_selector,
 )
-from forums.reading import PageKind, read_page
-from forums.reading.rules import SiteRules
-from forums.selectors import bounded
-from forums.selectors.child import select
 from tests.crawlmgr.admin.rows import EVIL
 from tests.site.forum import LocalForum
 

@@ -22,13 +22,12 @@ from crawlmgr.models import Page
 from crawlmgr.web.pages.tree import parse
 from crawlmgr.web.url import UrlRules, keeps
 from focused.scope import Scope
-from forums import corrections
-from forums.corrections import dissect
 from forums.models import Site, Visit
 from forums.reading import PageKind, read_page
 from forums.reading.rules import KindRules, SiteRules
 from forums.selectors import bounded, child
-from forums.services import rereads
+from forums.sites import correction_page, rereads
+from forums.sites.correction_page import dissect
 from tests.crawlmgr.admin.rows import user
 from tests.forums.test_crawl import crawl, read_once
 from tests.site.forum import ForumServer, LocalForum
@@ -141,8 +140,8 @@ def test_reading_a_page_by_a_costly_pattern_ends_and_names_it(name: str) -> None
 @pytest.mark.parametrize(
     "work",
     [
-        lambda: corrections.checked(PageKind.threadlist, "title", DEEP),
-        lambda: corrections.with_address(None, PATTERNS["nested"], PageKind.thread),
+        lambda: correction_page.checked(PageKind.threadlist, "title", DEEP),
+        lambda: correction_page.with_address(None, PATTERNS["nested"], PageKind.thread),
         lambda: dissect(HTML, URL, NOW, rules=stated(PATTERNS["nested"])),
         lambda: SiteRules.from_json(stated(PATTERNS["nested"]).to_json()),
         lambda: Scope(paths=("*a" * 250 + "!",)).refusal(URL + "a" * 2000, 1),
@@ -260,9 +259,9 @@ EVALUATE = {
     "deepweb/forms/templates.py": "words of ours for limits, as min and max",
     "focused/scope.py": "users' path patterns, with `*` only (matched without going back)",
     "forums/admin/simulations.py": "forms of messages, ours",
-    "forums/corrections.py": "selectors derived from an element's own tags and classes",
+    "forums/sites/correction_page.py": "selectors derived from an element's own tags and classes",
     "forums/discovery/evidence.py": "a number",
-    "forums/discovery/teacher/hypotheses.py": "selectors derived as in anatomy",
+    "forums/discovery/hypotheses.py": "selectors derived as in anatomy",
     "forums/reading/patterns.py": "forms of queries, ours",
     "forums/reading/postrows.py": "an escaped id",
     "forums/reading/words.py": "words of ours",

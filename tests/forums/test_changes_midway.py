@@ -12,7 +12,7 @@ from crawlmgr import jobs
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Event, RunState
 from forums.models import Post, Site, Thread
-from forums.services import rereads, sites
+from forums.sites import rereads, sites
 from tests.forums.test_crawl import crawl, now, read_once, stored, sums
 from tests.forums.test_layouts import texts, true_texts
 from tests.site.forum import ForumServer, LocalForum

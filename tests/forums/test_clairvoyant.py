@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from forums.schedule_optimal import bound, priced
+from forums.schedule.optimal import bound, priced
 
 
 def exact(board, hours, weights, budget):

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forums.adaptive import AdaptiveLoop, LoopSources, Source
-from forums.loop_values import Covers, Figures
-from forums.overview import Overview
-from forums.pacing import Budget
-from forums.services.loop_sources import _below
+from forums.plans.loop_sources import _below
+from forums.schedule.adaptive import AdaptiveLoop, LoopSources, Source
+from forums.schedule.loop_values import Covers, Figures
+from forums.schedule.overview import Overview
+from forums.schedule.pacing import Budget
 from tests.forums.test_adaptive import DIURNAL, NOTHING, sites_of
-from tests.forums.test_simulate import FIRST as NOW
+from tests.forums.test_delay_simulation import FIRST as NOW
 
 DAY, HOUR = 86400.0, 3600.0
 SHOWN, HIDDEN = np.array([0, 1]), np.array([2, 3])  # boards 2 and 3 are sub-boards of board 0

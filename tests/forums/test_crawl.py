@@ -15,7 +15,7 @@ from crawlmgr.frontier import hosts
 from crawlmgr.models import Event, Page, Run, RunState, Url
 from crawlmgr.runs import runs
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
-from forums.services import sites
+from forums.sites import sites
 from tests.forums import kept
 from tests.serving import PATIENCE_SECONDS
 from tests.site.forum import ForumServer, LocalForum

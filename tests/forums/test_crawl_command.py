@@ -19,7 +19,7 @@ from crawlmgr.management.base import Stopped
 from crawlmgr.models import Host, Run, RunState
 from crawlmgr.runs import runs
 from forums.models import Board, Post, Site, Visit
-from forums.services import sites
+from forums.sites import sites
 from tests.forums.test_crawl import added, stored
 from tests.site.forum import ForumServer, LocalForum
 

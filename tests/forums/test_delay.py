@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forums.delay_report import board_delays, daily_totals, event_delays, summarise
+from forums.schedule.delay_report import board_delays, daily_totals, event_delays, summarise
 
 HOUR = 3600.0
 

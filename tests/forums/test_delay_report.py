@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from forums import delay_report
-from forums.delay_report import Items
+from forums.schedule import delay_report
+from forums.schedule.delay_report import Items
 
 FIRST = date(2026, 11, 2)  # a Monday
 START = datetime(2026, 11, 2, tzinfo=UTC).timestamp()

@@ -9,7 +9,9 @@ import pytest
 
 from crawlmgr.models import Event, Run, RunState
 from forums.models import Board, Plan, PlanDay, PlannedVisit, Site, Visit
-from forums.services import dispatch, loops, plan_days, plans, sites, visits
+from forums.plans import dispatch, loops, plan_days, plans
+from forums.sites import sites
+from forums.visits import visits
 from tests.forums.planned import NOW, fill, make_site
 
 pytestmark = pytest.mark.django_db
@@ -283,10 +285,10 @@ def test_a_plan_is_made_anew_once_its_boards_have_been_read():
 @pytest.mark.parametrize(
     ("policy", "broken"),
     [
-        ("era", "forums.services.plan_days.rhythm"),
-        ("adaptive", "forums.services.plan_days.rhythm"),
-        ("era", "forums.services.plans.note_next"),
-        ("adaptive", "forums.services.outlooks.write"),
+        ("era", "forums.plans.plan_days.rhythm"),
+        ("adaptive", "forums.plans.plan_days.rhythm"),
+        ("era", "forums.plans.plans.note_next"),
+        ("adaptive", "forums.plans.expected_visits.write"),
     ],
 )
 def test_a_kill_while_a_plan_is_made_costs_no_plan(

@@ -16,7 +16,7 @@ from forums.discovery.model import Layout, PageNumbering
 from forums.models import Board, Origin, Site, StructureVersion
 from forums.reading import PageKind
 from forums.reading.rules import KindRules, SiteRules
-from forums.services import sites, structures
+from forums.sites import sites, structures
 from tests.crawlmgr.admin.rows import EVIL, NOW, site, user
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from forums.events import EventsError, LocalClock, from_rows, read_events
+from forums.schedule.events import EventsError, LocalClock, from_rows, read_events
 
 ROWS = "board,thread,kind,ts\nb,1,reply,300\na,7,new,100\nb,1,new,300\na,7,reply,200\n"
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from forums.events import from_rows, read_events
-from forums.fetch_simulation import (
+from forums.schedule.events import from_rows, read_events
+from forums.simulation.fetch_simulation import (
     FetchSetup,
     posts_per_day,
     simulate_fetch,
     summary,
     usual_changes,
 )
-from forums.simulated_lists import ListStyle, SimulatedForum
+from forums.simulation.simulated_lists import ListStyle, SimulatedForum
 
 HOUR, DAY = 3600.0, 86400.0
 LOGS = Path(__file__).resolve().parents[3] / "shared" / "data" / "events"

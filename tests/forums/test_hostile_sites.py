@@ -13,7 +13,7 @@ from crawlmgr.frontier import hosts
 from crawlmgr.models import Host, Run, RunState, Url
 from crawlmgr.web.url import canonical, host_key, url_hash
 from forums.models import Board, Post, Site, Thread, Visit
-from forums.services import sites
+from forums.sites import sites
 from tests.site.forum import ForumServer, LocalForum
 from tests.site.misbehaviour import misbehave, set_robots
 from tests.site.server import LocalSite, Reply

@@ -16,10 +16,11 @@ from lxml.html import document_fromstring, tostring
 from crawlmgr import engine
 from crawlmgr.frontier import hosts
 from crawlmgr.web.url import without_session
-from forums.incremental import differs, signature
 from forums.models import Alias, Board, BoardHour, Post, Site, Thread
 from forums.reading import PageKind, ThreadRecord, first_page, names_post, post_key, read_page
-from forums.services import moves, sites, threads
+from forums.sites import sites
+from forums.visits import moved_addresses, threads
+from forums.visits.incremental import differs, signature
 from tests.forums.boards import NOW, RandomForum
 from tests.forums.heldout.lists import LISTS
 from tests.forums.test_crawl import added, crawl, now, read_once, stored, sums
@@ -327,7 +328,7 @@ def test_joined_threads_keep_posts_marks_and_counts(odd: OddForum) -> None:
     )
     Post.objects.bulk_create([*copies, extra])
     threads.count_new(double, 1, [*copies, extra])
-    moves.join(Thread.objects.get(pk=thread.pk), Thread.objects.get(pk=double.pk))
+    moved_addresses.join(Thread.objects.get(pk=thread.pk), Thread.objects.get(pk=double.pk))
     kept = Thread.objects.get(pk=thread.pk)
     assert not Thread.objects.filter(pk=double.pk).exists()
     assert kept.posts == kept.all_posts.count() == len(copies) + 1

@@ -11,7 +11,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from crawlmgr.text.dates import Moment
-from forums.incremental import (
+from forums.visits.incremental import (
     BoardFacts,
     Row,
     Visit,

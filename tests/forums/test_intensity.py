@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from forums.profile import Intensity, quantiles
+from forums.schedule.rhythm import Intensity, quantiles
 
 RATES = st.lists(st.floats(0, 20), min_size=24, max_size=24)
 

@@ -14,7 +14,7 @@ from crawlmgr.models import Event, Run, RunState
 from crawlmgr.runs import runs
 from forums.discovery import LayoutChange
 from forums.models import Board, Origin, Post, Site, StructureVersion, Thread, Visit
-from forums.services import layouts, sites, structures
+from forums.sites import layout_changes, sites, structures
 from tests.forums.test_crawl import added, crawl, now, read_once, sums
 from tests.site.forum import ForumServer, LocalForum
 
@@ -246,9 +246,9 @@ def test_that_a_site_has_moved_outlasts_the_telling_of_it(server: ForumServer, e
     )
     site.refresh_from_db()
     run = sites.crawl_now(site.pk, now=now(), start=False)
-    assert layouts.noticed(run, site, LayoutChange("threadlist", ("marks",)), now())
+    assert layout_changes.noticed(run, site, LayoutChange("threadlist", ("marks",)), now())
     if end == "forgotten":
-        layouts.forget(run)
+        layout_changes.forget(run)
     elif end == "seen":
         structures.dismiss(site.pk, now=now())
     else:
@@ -285,5 +285,8 @@ def test_what_was_learned_a_moment_ago_is_not_learned_again_at_every_visit(
     Site.objects.filter(pk=site.pk).update(layout=told)
     site.refresh_from_db()
     run = sites.crawl_now(site.pk, now=now(), start=False)
-    assert layouts.noticed(run, site, LayoutChange("threadlist", tuple(reasons)), now()) is again
+    assert (
+        layout_changes.noticed(run, site, LayoutChange("threadlist", tuple(reasons)), now())
+        is again
+    )
     assert Event.objects.filter(code="layout_noticed").exists() is again

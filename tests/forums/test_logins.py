@@ -15,7 +15,7 @@ from crawlmgr.archive import archive
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Event, Host, Page, Run, Url, WarcFile
 from forums.models import LoginState, Site, SiteLogin, Thread, Visit
-from forums.services import logins
+from forums.sites import logins
 from tests.crawlmgr.admin.rows import user
 from tests.forums.test_crawl import added, crawl, found, now, stored
 from tests.site.forum import ForumServer, LocalForum

@@ -12,7 +12,8 @@ from crawlmgr import engine
 from crawlmgr.frontier import hosts
 from crawlmgr.models import RunState
 from forums.models import Board, Look, OverviewSource, Site, Thread, Visit
-from forums.services import overviews, sites
+from forums.sites import sites
+from forums.visits import overviews
 from tests.forums.test_crawl import OPEN, added, crawl, now, stored
 from tests.site.discourse import Discourse
 from tests.site.feeds import Feeds

@@ -12,7 +12,8 @@ from crawlmgr import engine
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
 from forums.models import Look, OverviewSource, Site, Visit
-from forums.services import overviews, sites
+from forums.sites import sites
+from forums.visits import overviews
 from tests.forums.test_crawl import added, crawl, now
 from tests.site.forum import ForumServer, LocalForum
 

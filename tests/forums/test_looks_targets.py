@@ -17,7 +17,9 @@ from crawlmgr import engine
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
 from forums.models import Look, OverviewSource, Post, Site, Visit
-from forums.services import loops, overviews, plan_days, plans, sites
+from forums.plans import loops, plan_days, plans
+from forums.sites import sites
+from forums.visits import overviews
 
 TARGET = Path(__file__).resolve().parents[3] / "shared" / "targets" / "target"
 STATE = Path(os.environ.get("CRAWL_TARGETS") or Path.home() / ".cache" / "crawl-targets")

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from crawlmgr.text.dates import Moment
-from forums.incremental import Row, signature
 from forums.models import Thread
-from forums.services import overviews
+from forums.visits import overviews
+from forums.visits.incremental import Row, signature
 
 AT = datetime(2026, 11, 1, 12, tzinfo=UTC)
 

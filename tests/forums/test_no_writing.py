@@ -16,7 +16,8 @@ from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
 from crawlmgr.runs import runs, slices
 from forums.models import Post
-from forums.services import sites, visits
+from forums.sites import sites
+from forums.visits import visits
 from tests.forums.test_crawl import OPEN, added, now, stored
 from tests.site.forum import ForumServer, LocalForum
 

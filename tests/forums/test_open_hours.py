@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from crawlmgr.models import Run, RunState
 from crawlmgr.schedule import opening_hours, timings
-from forums import planning
-from forums.events import Openings, Sites
 from forums.models import Board, Plan, PlanDay, PlannedVisit
-from forums.services import dispatch, outlooks, plan_days, plans, sites
+from forums.plans import dispatch, expected_visits, plan_days, plans
+from forums.schedule import day_planning
+from forums.schedule.events import Openings, Sites
+from forums.sites import sites
 from tests.crawlmgr.admin.rows import user
 from tests.forums.planned import NOW, fill, make_site
 from tests.forums.test_adaptive import (
@@ -42,35 +43,35 @@ SPANS = (
 )
 
 
-def inside(hours: np.ndarray, spans: planning.Spans) -> bool:
+def inside(hours: np.ndarray, spans: day_planning.Spans) -> bool:
     return all(any(first <= hour < last for first, last in spans) for hour in hours.tolist())
 
 
 @given(SPANS, st.integers(1, 96), st.lists(st.floats(0.0, 23.999), min_size=1, max_size=9))
 def test_the_planning_clock_keeps_the_day_and_leads_back_inside(
-    spans: planning.Spans, bins: int, hours: list[float]
+    spans: day_planning.Spans, bins: int, hours: list[float]
 ) -> None:
     rates = np.random.default_rng(bins).uniform(0.0, 5.0, (3, bins))
-    assert planning.to_planning_clock(rates, spans).sum(axis=1) == pytest.approx(
+    assert day_planning.to_planning_clock(rates, spans).sum(axis=1) == pytest.approx(
         rates.sum(axis=1), rel=0.05
     )
-    mapped = planning.to_day_hours(np.array(sorted(hours)), spans)
+    mapped = day_planning.to_day_hours(np.array(sorted(hours)), spans)
     assert inside(mapped, spans) and (np.diff(mapped) >= 0).all()
 
 
 def test_always_open_changes_nothing() -> None:
     rates = np.outer([4.0, 1.0], DIURNAL)
-    assert planning.to_planning_clock(rates, planning.WHOLE_DAY) == pytest.approx(rates)
-    assert planning.to_day_hours(np.array([0.0, 7.5]), planning.WHOLE_DAY).tolist() == [
+    assert day_planning.to_planning_clock(rates, day_planning.WHOLE_DAY) == pytest.approx(rates)
+    assert day_planning.to_day_hours(np.array([0.0, 7.5]), day_planning.WHOLE_DAY).tolist() == [
         0.0,
         7.5,
     ]
 
 
-def _given(boards: int = 3) -> planning.DayInput:
+def _given(boards: int = 3) -> day_planning.DayInput:
     rates = np.outer(np.linspace(1.0, 3.0, boards), DIURNAL)
     site = np.arange(boards) % 2
-    return planning.DayInput(
+    return day_planning.DayInput(
         rates, rates, site, np.full(boards, 2.0), np.full(2, np.inf), np.full(2, 0.01)
     )
 
@@ -78,41 +79,42 @@ def _given(boards: int = 3) -> planning.DayInput:
 @pytest.mark.parametrize("policy", ["era", "wra", "lra", "bra", "optimal"])
 def test_every_policy_spends_the_budget_inside_the_hours(policy: str) -> None:
     spans = (((1.0, 6.0),), ((0.0, 2.0), (20.0, 24.0)))
-    board, hour = planning.schedule_in_hours(policy, _given(), 12, spans).on(0)
+    board, hour = day_planning.schedule_in_hours(policy, _given(), 12, spans).on(0)
     assert len(board) == 12
     assert inside(hour[board != 1], spans[0]) and inside(hour[board == 1], spans[1])
 
 
 def test_what_is_posted_while_closed_is_fetched_soon_after_the_opening() -> None:
     rates = np.full((1, 24), 1.0)
-    one = planning.DayInput(
+    one = day_planning.DayInput(
         rates, rates, np.zeros(1, dtype=int), np.ones(1), np.full(1, np.inf), np.zeros(1)
     )
     spans = (((1.0, 6.0),),)
-    made = planning.schedule_in_hours("optimal", one, 3, spans)
+    made = day_planning.schedule_in_hours("optimal", one, 3, spans)
     hour = np.sort(made.on(0)[1])
     assert hour[0] < 1.5
-    equal = planning.schedule_in_hours("era", one, 3, spans)
+    equal = day_planning.schedule_in_hours("era", one, 3, spans)
     assert made.expected_delay(rates)[0] <= equal.expected_delay(rates)[0]
 
 
 def test_a_site_that_is_closed_all_day_has_no_visits_and_the_others_take_them() -> None:
-    board, _hour = planning.schedule_in_hours("optimal", _given(4), 8, ((), planning.WHOLE_DAY)).on(
-        0
-    )
+    board, _hour = day_planning.schedule_in_hours(
+        "optimal", _given(4), 8, ((), day_planning.WHOLE_DAY)
+    ).on(0)
     assert set(board.tolist()) == {1, 3} and len(board) == 8
-    assert len(planning.schedule_in_hours("optimal", _given(4), 8, ((), ())).on(0)[0]) == 0
+    assert len(day_planning.schedule_in_hours("optimal", _given(4), 8, ((), ())).on(0)[0]) == 0
 
 
 def test_a_cycle_of_days_goes_on_over_open_days_only() -> None:
     monday = date(2026, 11, 23)
     only = [True, False, False, False, False, False, False]
     turns = [
-        planning.matching_days_before(monday + timedelta(weeks=week), only) for week in range(4)
+        day_planning.matching_days_before(monday + timedelta(weeks=week), only) for week in range(4)
     ]
     assert np.diff(turns).tolist() == [1, 1, 1]
     every = [
-        planning.matching_days_before(monday + timedelta(days=day), [True] * 7) for day in range(9)
+        day_planning.matching_days_before(monday + timedelta(days=day), [True] * 7)
+        for day in range(9)
     ]
     assert np.diff(every).tolist() == [1] * 8
 
@@ -216,7 +218,7 @@ def test_the_live_loop_visits_inside_the_hours_and_its_pages_say_so() -> None:
     assert made and all(opening_hours.is_open(window, at) for at, _board in made)
     later = NOW + timedelta(hours=4)
     plan = Plan.objects.get(site=site)
-    expected = outlooks.expected(plan, later + timedelta(days=2)).visits
+    expected = expected_visits.expected(plan, later + timedelta(days=2)).visits
     assert expected and all(
         opening_hours.is_open(window, one.at) for one in expected if one.at > later
     )

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forums.adaptive import AdaptiveLoop, LoopOptions, LoopSources, Seen, Source
-from forums.bounds import FIRST_DOUBT
-from forums.delay_report import event_delays
-from forums.events import from_rows
-from forums.loop_values import LONGEST_LAG_HOURS, MIN_DOUBT, Figures
-from forums.overview import Overview
-from forums.pacing import Budget
-from forums.simulate import BoardLog, Setup, Simulation
+from forums.schedule.adaptive import AdaptiveLoop, LoopOptions, LoopSources, Seen, Source
+from forums.schedule.bounds import FIRST_DOUBT
+from forums.schedule.delay_report import event_delays
+from forums.schedule.events import from_rows
+from forums.schedule.loop_values import LONGEST_LAG_HOURS, MIN_DOUBT, Figures
+from forums.schedule.overview import Overview
+from forums.schedule.pacing import Budget
+from forums.simulation.delay_simulation import BoardLog, Setup, Simulation
 from tests.forums.test_adaptive import DIURNAL, NOTHING, sites_of
-from tests.forums.test_simulate import FIRST, synthetic
+from tests.forums.test_delay_simulation import FIRST, synthetic
 
 DAY, HOUR = 86400.0, 3600.0
 NOW = FIRST

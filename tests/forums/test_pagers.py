@@ -7,11 +7,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from crawlmgr.text.dates import Moment
-from forums import incremental
 from forums.discovery import Explorer, ExplorerSettings, FetchedPage
 from forums.discovery.pagers import followed
 from forums.reading import PageReading
 from forums.reading.model import PageKind
+from forums.visits import incremental
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
 SITE = "http://looping.example"

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from forums.models import Board, BoardDay, LoopState, Plan, PlanDay, PlannedVisit, Policy
-from forums.services import loops, outlooks, plan_days, plans, rhythms, sites
+from forums.plans import expected_visits, loops, plan_days, plans, stored_rhythms
+from forums.sites import sites
 from tests.forums.planned import NOW, fill, make_site
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +33,7 @@ def saved(site, **values) -> Plan:
 def test_rates_are_those_of_the_stored_posts():
     site = make_site()
     fill(site)
-    found = rhythms.rhythm(plans.draft(site.pk, NOW), NOW)
+    found = stored_rhythms.rhythm(plans.draft(site.pk, NOW), NOW)
     posts = found.profiles.new_per_day + found.profiles.replies_per_day
     assert posts == pytest.approx([40, 10, 2], rel=0.25)
     assert found.basis == "history" and found.known_days == 20 and not found.prior.any()
@@ -40,7 +41,7 @@ def test_rates_are_those_of_the_stored_posts():
     assert 11 <= busiest <= 19
     fine = plans.draft(site.pk, NOW)
     fine.bins = 48
-    assert rhythms.rhythm(fine, NOW).profiles.weights == pytest.approx(
+    assert stored_rhythms.rhythm(fine, NOW).profiles.weights == pytest.approx(
         found.profiles.weights, rel=0.1
     )
 
@@ -49,7 +50,7 @@ def test_rates_are_by_the_hours_of_the_site():
     here, there = make_site("a"), make_site("b", zone="Asia/Shanghai")
     fill(here, seed=1)
     fill(there, seed=1)
-    found = rhythms.rhythm(plans.draft(None, NOW), NOW)
+    found = stored_rhythms.rhythm(plans.draft(None, NOW), NOW)
     utc, shanghai = found.profiles.shape[0], found.profiles.shape[3]
     lags = [float((np.roll(utc, lag) * shanghai).sum()) for lag in range(24)]
     assert int(np.argmax(lags)) == 8
@@ -59,10 +60,10 @@ def test_without_history_the_pooled_rhythm_is_used_and_said():
     first, second = make_site("a"), make_site("b", (1.0,))
     fill(first)
     second.boards.update(watched_since=None, complete_at=None, last_visit=None)
-    found = rhythms.rhythm(plans.draft(None, NOW), NOW)
+    found = stored_rhythms.rhythm(plans.draft(None, NOW), NOW)
     assert found.basis == "mixed" and found.prior.tolist() == [False, False, False, True]
     assert found.profiles.weights[3] == pytest.approx(found.profiles.weights[:3].mean())
-    alone = rhythms.rhythm(plans.draft(second.pk, NOW), NOW)
+    alone = stored_rhythms.rhythm(plans.draft(second.pk, NOW), NOW)
     assert (
         alone.basis == "prior"
         and alone.known_days == 0
@@ -193,11 +194,11 @@ def test_the_requests_of_a_site_hold_its_visits_back_and_the_rest_goes_to_others
 def test_a_plan_of_all_sites_leaves_out_sites_with_their_own():
     first, second = make_site("a"), make_site("b")
     everywhere = plans.save(None, {"policy": "era", "visits_per_day": 30}, now=NOW)
-    assert len(rhythms.boards_of(everywhere)) == 6
+    assert len(stored_rhythms.boards_of(everywhere)) == 6
     saved(first)
     everywhere.refresh_from_db()
     assert everywhere.stale == "boards"
-    assert {board.site_id for board in rhythms.boards_of(everywhere)} == {second.pk}
+    assert {board.site_id for board in stored_rhythms.boards_of(everywhere)} == {second.pk}
     assert plans.of_site(second.pk) == everywhere and plans.of_site(first.pk).site_id == first.pk
     plans.save(first.pk, {"policy": "interval"}, now=NOW)
     assert plans.of_site(first.pk) is None
@@ -293,5 +294,5 @@ def test_a_board_never_visited_waits_from_when_its_site_was_added() -> None:
         and not len(live.loop.due(NOW.timestamp() + 60))
         and (live.loop.last_visit == NOW.timestamp()).all()
     )
-    expected = [one.at for one in outlooks.expected(plan, NOW + timedelta(days=1)).visits]
+    expected = [one.at for one in expected_visits.expected(plan, NOW + timedelta(days=1)).visits]
     assert NOW + timedelta(minutes=30) < min(expected) and 8 <= len(expected) <= 13

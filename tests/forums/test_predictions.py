@@ -14,7 +14,8 @@ from crawlmgr import engine
 from crawlmgr.frontier import hosts
 from crawlmgr.models import RunState
 from forums.models import Board, Post, ReplyModel, Site, Thread, Visit
-from forums.services import rhythms, sites
+from forums.plans import stored_rhythms
+from forums.sites import sites
 from tests.forums.planned import NOW, make_site
 from tests.site.forum import ForumServer, LocalForum
 
@@ -47,14 +48,14 @@ def test_threads_that_should_have_been_answered_come_first_within_the_budget():
     site = make_site(volumes=(1.0,))
     board = site.boards.get()
     threads_of(board, lively=5, dead=30, fetched=NOW - timedelta(hours=6))
-    chosen = rhythms.choose(board, NOW)
+    chosen = stored_rhythms.choose(board, NOW)
     assert {thread.title for thread in chosen[:5]} == {"0", "1", "2", "3", "4"}
-    assert len(chosen) <= rhythms.FETCHES_A_VISIT
-    assert len(rhythms.choose(board, NOW, most=3)) == 3
+    assert len(chosen) <= stored_rhythms.FETCHES_A_VISIT
+    assert len(stored_rhythms.choose(board, NOW, most=3)) == 3
     Thread.objects.filter(title="0").update(fetched_at=NOW)
     Thread.objects.filter(title="1").update(gone_at=NOW)
     Thread.objects.filter(title="2").update(pending=True)
-    assert not {"0", "1", "2"} & {thread.title for thread in rhythms.choose(board, NOW)}
+    assert not {"0", "1", "2"} & {thread.title for thread in stored_rhythms.choose(board, NOW)}
 
 
 @pytest.mark.django_db
@@ -63,12 +64,12 @@ def test_the_hazard_is_fitted_once_a_day_on_the_sites_own_threads():
     board = site.boards.get()
     rng = np.random.default_rng(1)
     threads_of(board, lively=60, dead=10, fetched=NOW - timedelta(hours=float(rng.uniform(1, 9))))
-    rhythms.choose(board, NOW)
+    stored_rhythms.choose(board, NOW)
     model = ReplyModel.objects.get()
     assert model.weights and model.trained_on >= 300 and len(model.activity) == 24
-    rhythms.choose(board, NOW + timedelta(hours=5))
+    stored_rhythms.choose(board, NOW + timedelta(hours=5))
     assert ReplyModel.objects.get().trained_at == NOW
-    rhythms.choose(board, NOW + timedelta(hours=25))
+    stored_rhythms.choose(board, NOW + timedelta(hours=25))
     assert ReplyModel.objects.get().trained_at == NOW + timedelta(hours=25)
 
 
@@ -76,13 +77,13 @@ def test_the_hazard_is_fitted_once_a_day_on_the_sites_own_threads():
 def test_only_boards_that_hide_their_changes_need_it():
     site = make_site(volumes=(1.0,))
     board = site.boards.get()
-    assert not rhythms.needed(board)
+    assert not stored_rhythms.needed(board)
     board.has_last_reply = False
-    assert rhythms.needed(board)
+    assert stored_rhythms.needed(board)
     Thread.objects.create(
         site=site, board=board, key="k", url="x", title="t", replies=3, first_seen=NOW
     )
-    assert not rhythms.needed(board)
+    assert not stored_rhythms.needed(board)
 
 
 class SilentForum(LocalForum):
@@ -117,9 +118,9 @@ def test_replies_on_a_silent_board_are_found_and_nobody_waits_for_the_choice(
     monkeypatch: pytest.MonkeyPatch,
 ):
     locked: list[bool] = []
-    choose = rhythms.choose
+    choose = stored_rhythms.choose
     monkeypatch.setattr(
-        rhythms,
+        stored_rhythms,
         "choose",
         lambda board, now: (locked.append(connection.in_atomic_block), choose(board, now))[1],
     )
@@ -149,7 +150,9 @@ def test_replies_on_a_silent_board_are_found_and_nobody_waits_for_the_choice(
         assert Post.objects.count() == before + 1
         visit = Visit.objects.order_by("-pk")[0]
         assert (
-            1 <= visit.fetched <= rhythms.FETCHES_A_VISIT and visit.changed == 1 and visit.complete
+            1 <= visit.fetched <= stored_rhythms.FETCHES_A_VISIT
+            and visit.changed == 1
+            and visit.complete
         )
     assert locked and not any(locked)
 

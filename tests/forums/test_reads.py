@@ -9,8 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from crawlmgr.models import Host, Run
-from forums import reads
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
+from forums.sites import reads
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 20, 18, 30, tzinfo=UTC)

@@ -12,7 +12,7 @@ from crawlmgr import engine
 from crawlmgr.frontier import hosts
 from crawlmgr.models import RunState
 from forums.models import Post, Site, Thread
-from forums.services import sites
+from forums.sites import sites
 from tests.site.forum import ForumServer, LocalForum
 
 pytestmark = pytest.mark.django_db(transaction=True)

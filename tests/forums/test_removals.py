@@ -18,8 +18,8 @@ from crawlmgr.runs import runs
 from crawlmgr.upkeep import removals
 from crawlmgr.web.url import url_hash
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
-from forums.services import sites
-from forums.services import sites as forum_removals
+from forums.sites import sites
+from forums.sites import sites as forum_removals
 from tests.crawlmgr.admin.rows import NOW, user
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crawlmgr.frontier import hosts
-from forums.events import Events, from_rows
+from forums.schedule.events import Events, from_rows
 from tests.benches.forums.replay_days import replay
 
 pytestmark = pytest.mark.django_db(transaction=True)

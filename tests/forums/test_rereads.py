@@ -16,7 +16,7 @@ from crawlmgr.runs import runs
 from forums.models import Board, Doubt, Post, Site, Thread
 from forums.reading import PageKind
 from forums.reading.rules import NOTHING, KindRules, SiteRules
-from forums.services import doubts, rereads, sites, structures
+from forums.sites import doubts, rereads, sites, structures
 from tests.forums.test_crawl import read_once
 from tests.site.forum import ForumServer, LocalForum
 

@@ -16,8 +16,8 @@ from django.urls import reverse
 
 from crawlmgr.models import Event, Host
 from forums.models import Board, BoardHour, Site
-from forums.services import silences
-from forums.silence import Drop, find_drop, find_silence
+from forums.sites import alarms as silences
+from forums.sites.alarms import Drop, find_drop, find_silence
 
 EVENTS = Path(__file__).resolve().parents[3] / "shared" / "data" / "events"
 NOW = datetime(2026, 11, 20, 18, 30, tzinfo=UTC)

@@ -17,10 +17,9 @@ from crawlmgr import jobs
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Host, Run, RunState
 from crawlmgr.runs import runs
-from forums import simulate
-from forums.events import EventsError, read_events
 from forums.models import Board, EventLog, Post, Simulation, Site, Thread
-from forums.services import event_logs, simulations
+from forums.schedule.events import EventsError, read_events
+from forums.simulation import delay_simulation, event_logs, simulations
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -181,10 +180,12 @@ def test_a_simulation_gives_what_the_pure_program_gives() -> None:
         and made.run.stopped_by == "simulated"
     )
     assert made.done == made.total == 7
-    pure = simulate.Simulation(event_logs.read(kept), simulations.schedule_setup(made.setup))
+    pure = delay_simulation.Simulation(
+        event_logs.read(kept), simulations.schedule_setup(made.setup)
+    )
     expected = [
         (outcome.policy, outcome.visits_per_board, outcome.delay.total_per_day)
-        for outcome, _ratio in simulate.run_all(
+        for outcome, _ratio in delay_simulation.run_all(
             pure, SCHEDULES["policies"], SCHEDULES["visits_per_board"]
         )
     ]

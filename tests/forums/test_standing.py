@@ -14,12 +14,13 @@ from django.urls import reverse
 
 from crawlmgr import clock
 from crawlmgr.models import Run, RunState, Url
-from forums.loop_values import Figures
 from forums.models import Board, Look, OverviewSource, Plan, PlannedVisit, Site, Visit
-from forums.reads import plans as plan_reads
-from forums.reads import plans as waiting
-from forums.reads.plans import standing
-from forums.services import dispatch, loops, overviews, plans, reach, visits
+from forums.plans import dispatch, loops, plans
+from forums.plans import reads as plan_reads
+from forums.plans import reads as waiting
+from forums.plans.reads import standing
+from forums.schedule.loop_values import Figures
+from forums.visits import board_state, overviews, visits
 from tests.forums.planned import NOW, fill, make_site
 
 pytestmark = pytest.mark.django_db
@@ -233,7 +234,7 @@ def test_a_board_that_cannot_be_read_leaves_the_visits_to_the_others(
     Board.objects.filter(pk=broken.pk).update(rests_until=datetime.now(UTC) + timedelta(hours=3))
     page = admin_client.get(reverse("admin:board", args=[broken.pk])).content.decode()
     assert f"could not be read (failures in a row: {len(made)})" in page
-    reach.record_success(broken)
+    board_state.record_success(broken)
     broken.refresh_from_db()
     assert (broken.failures, broken.rests_until) == (0, None)
 
@@ -253,7 +254,7 @@ def test_a_board_that_cannot_be_read_leaves_the_visits_to_the_others(
 def test_rests_double_up_to_a_day_or_two_hours_for_a_site(
     failures: int, reason: str, minutes: int
 ) -> None:
-    assert reach.pause_seconds(failures, reason) == 60 * minutes
+    assert board_state.pause_seconds(failures, reason) == 60 * minutes
 
 
 def kept(plan: Plan, told: list[tuple[datetime, int, datetime, datetime | None]]) -> float:

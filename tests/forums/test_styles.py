@@ -13,7 +13,7 @@ from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
 from forums.discovery import Explorer, ExplorerSettings, FetchedPage
 from forums.models import Post, Visit
-from forums.services import sites
+from forums.sites import sites
 from tests.site.forum import ForumServer
 from tests.site.styles import STYLES, StyledForum
 

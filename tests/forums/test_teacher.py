@@ -7,8 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from forums.discovery import Explorer, ExplorerSettings, FetchedPage, SiteModel
-from forums.discovery.teacher import hypotheses, verdict
+from forums.discovery import (
+    Explorer,
+    ExplorerSettings,
+    FetchedPage,
+    SiteModel,
+    hypotheses,
+    teacher,
+)
 from forums.reading import PageKind, ThreadRecord, read_page
 from forums.reading.document import Page
 from forums.reading.rules import NOTHING, SiteRules
@@ -245,4 +251,4 @@ def test_two_looks_that_fetch_in_another_order_learn_the_same() -> None:
 def test_values_that_can_be_names(values: tuple[str, ...], names: bool) -> None:
     read = Page("<p>x</p>", SITE, NOW)
     some = [hypotheses.Region(read, read.root, None) for _ in values]
-    assert verdict._named(some, values) is names
+    assert teacher._named(some, values) is names

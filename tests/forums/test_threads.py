@@ -10,7 +10,7 @@ import pytest
 from crawlmgr.text.dates import Moment
 from forums.models import BoardHour, Post, Thread
 from forums.reading import PostRecord, ThreadRecord
-from forums.services import threads
+from forums.visits import threads
 from tests.forums.planned import make_site
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forums.timetable import BudgetError, Timetable, cycle_days, keep_gap, spread_over_days
+from forums.schedule.timetable import (
+    BudgetError,
+    Timetable,
+    cycle_days,
+    keep_gap,
+    spread_over_days,
+)
 
 UTC = ZoneInfo("UTC")
 

@@ -10,11 +10,12 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from forums import planning, tuning
-from forums.events import Events, from_rows
-from forums.schedule import Demand
-from forums.schedule_optimal import OptimalPlanner
-from forums.simulate import Setup, Simulation
+from forums.plans import tuning
+from forums.schedule import day_planning
+from forums.schedule.events import Events, from_rows
+from forums.schedule.optimal import OptimalPlanner
+from forums.schedule.paper import Demand
+from forums.simulation.delay_simulation import Setup, Simulation
 
 
 def basis(boards: int = 6, seed: int = 2) -> tuning.Basis:
@@ -61,7 +62,7 @@ def test_the_curve_falls_and_the_optimum_lies_lowest() -> None:
     )
     assert all(
         best <= other
-        for name in planning.PAPER_RULES
+        for name in day_planning.PAPER_RULES
         for best, other in zip(curves["optimal"], curves[name], strict=True)
     )
 

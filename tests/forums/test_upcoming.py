@@ -14,9 +14,9 @@ from crawlmgr.access import tokens
 from crawlmgr.models import Event, Run
 from crawlmgr.schedule import crawl_pause
 from crawlmgr.workers import status
-from forums import reads
 from forums.models import Board, Site, Visit
-from forums.reads import ALL_PAUSED, LATE, LEFT_OUT, PAUSED, VISIT_PAUSED, due
+from forums.sites import reads
+from forums.sites.reads import ALL_PAUSED, LATE, LEFT_OUT, PAUSED, VISIT_PAUSED, due
 from tests.crawlmgr.admin.rows import site, tight, user
 
 pytestmark = pytest.mark.django_db

@@ -43,7 +43,7 @@ import django
 from django.core.management import execute_from_command_line
 os.environ["DJANGO_SETTINGS_MODULE"] = "crawlmgr.settings"
 django.setup()
-from forums.services import moves
+from forums.visits import moved_addresses as moves
 
 def killed(*given, left=[int(sys.argv.pop())], real=moves._alias):
     if not left[0]:

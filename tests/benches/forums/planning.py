@@ -15,13 +15,13 @@ import numpy as np
 
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
-from forums.adaptive import AdaptiveLoop, LoopOptions, LoopSources, Seen, Source
-from forums.events import DAY_SECONDS, Events, Floats, LocalClock, Sites
-from forums.law import HOUR_SECONDS
-from forums.pacing import Budget
-from forums.schedule import Demand
-from forums.schedule_optimal import OptimalPlanner
-from forums.simulate import BoardLog
+from forums.schedule.adaptive import AdaptiveLoop, LoopOptions, LoopSources, Seen, Source
+from forums.schedule.equations import HOUR_SECONDS
+from forums.schedule.events import DAY_SECONDS, Events, Floats, LocalClock, Sites
+from forums.schedule.optimal import OptimalPlanner
+from forums.schedule.pacing import Budget
+from forums.schedule.paper import Demand
+from forums.simulation.delay_simulation import BoardLog
 
 START = datetime(2026, 1, 5, tzinfo=UTC).timestamp()
 BOARDS_A_SITE = 50

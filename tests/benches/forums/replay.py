@@ -17,8 +17,8 @@ from django.core.management.base import CommandError
 
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
-from forums.events import Events, read_events
-from forums.simulate import bootstrap_ratio
+from forums.schedule.events import Events, read_events
+from forums.simulation.delay_simulation import bootstrap_ratio
 from tests.benches import child
 from tests.benches.forums.replay_days import replay
 

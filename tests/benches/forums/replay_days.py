@@ -15,15 +15,16 @@ from crawlmgr.clock import ManualClock
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
 from crawlmgr.web.url import canonical, host_key, url_hash
-from forums.bounds import USUAL_THETA
-from forums.delay_report import event_delays
-from forums.events import Events, Floats, Ints
-from forums.law import delay_of_sums
 from forums.models import Board, Look, OverviewSource, Plan, PlannedVisit, Site, SourceKind, Visit
-from forums.pacing import PAUSE_TICKS
+from forums.plans import dispatch, loops, plans
 from forums.reading import board_key
-from forums.services import dispatch, loops, plans, sites
-from forums.simulate import LOOPS, OBSERVES, Setup, Simulation
+from forums.schedule.bounds import USUAL_THETA
+from forums.schedule.delay_report import event_delays
+from forums.schedule.equations import delay_of_sums
+from forums.schedule.events import Events, Floats, Ints
+from forums.schedule.pacing import PAUSE_TICKS
+from forums.simulation.delay_simulation import LOOPS, OBSERVES, Setup, Simulation
+from forums.sites import sites
 from tests.benches.forums.replay_forum import ReplayForum, ReplayServer
 
 OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0, "respect_robots": False}

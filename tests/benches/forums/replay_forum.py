@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 
 from crawlmgr.clock import Clock
-from forums.events import Events
+from forums.schedule.events import Events
 
 THREADS_A_PAGE, POSTS_A_PAGE = 25, 20
 NEWEST_SHOWN = 40

@@ -13,12 +13,13 @@ from django.core.management.base import CommandError
 
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
-from forums.delay_report import event_delays
-from forums.events import DAY_SECONDS, Events, Floats, read_events
-from forums.profile import ProfileOptions
-from forums.schedule import Demand, bra, even_hours, timetable
-from forums.schedule_optimal import OptimalPlanner, closed_form_hours
-from forums.simulate import (
+from forums.schedule.delay_report import event_delays
+from forums.schedule.events import DAY_SECONDS, Events, Floats, read_events
+from forums.schedule.optimal import OptimalPlanner, closed_form_hours
+from forums.schedule.paper import Demand, bra, even_hours, timetable
+from forums.schedule.rhythm import ProfileOptions
+from forums.schedule.timetable import Timetable, square_root
+from forums.simulation.delay_simulation import (
     OPTIMAL_PROFILE,
     PAPER_PROFILE,
     Setup,
@@ -26,7 +27,6 @@ from forums.simulate import (
     Simulation,
     bootstrap_ratio,
 )
-from forums.timetable import Timetable, square_root
 
 # first days of three periods per log (20 days of history, 10 of test); an independent program has
 # computed their results

@@ -20,7 +20,7 @@ from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
 from crawlmgr.models import Run
 from forums.models import Board, Post, Thread
-from forums.services import sites
+from forums.sites import sites
 from tests.benches.child import answer_of
 
 HISTORY_DAYS = 400

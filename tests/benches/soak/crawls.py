@@ -12,7 +12,7 @@ from deepweb import harvests
 from deepweb.forms import sources
 from deepweb.models import Form
 from focused.services import topics
-from forums.services import sites
+from forums.sites import sites
 
 HISTORY_DAYS = 400
 # budget of pages: larger than the number of pages in the web, so that the run ends when nothing is

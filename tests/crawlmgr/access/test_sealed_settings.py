@@ -29,7 +29,7 @@ from focused.services import topics
 from forums.crawler import ForumCrawler
 from forums.discovery_crawler import DiscoveryCrawler
 from forums.models import Board, Site
-from forums.services import sites
+from forums.sites import sites
 from tests.crawlmgr.admin.rows import site, user
 from tests.site.server import LocalSite, Reply
 

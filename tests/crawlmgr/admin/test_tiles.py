@@ -13,8 +13,8 @@ from crawlmgr.models import HostHour, Run, RunState
 from deepweb.models import Form, Harvest, Query, Source
 from focused import reads
 from focused.models import Topic, TopicPage
-from forums import reads as today
 from forums.models import Board, Visit
+from forums.sites import reads as today
 from tests.crawlmgr.admin.rows import site, user
 
 pytestmark = pytest.mark.django_db

@@ -15,7 +15,7 @@ from crawlmgr.runs import run_reads
 from crawlmgr.workers import status
 from deepweb import reads as deepweb_reads
 from focused import reads as focused_reads
-from forums import reads as forum_reads
+from forums.sites import reads as forum_reads
 
 pytestmark = [
     pytest.mark.django_db,

@@ -21,8 +21,8 @@ from deepweb import harvests as harvest_dispatch
 from deepweb.models import Form
 from focused.services import dispatch as topic_dispatch
 from focused.services import topics
-from forums.reads import plans as forum_reads
-from forums.services import plan_days, plans
+from forums.plans import plan_days, plans
+from forums.plans import reads as forum_reads
 from tests.crawlmgr.admin.rows import user
 from tests.deepweb.test_admin import filled
 from tests.forums import planned

@@ -8,7 +8,7 @@ from deepweb.forms.classifier import Verdict
 from deepweb.forms.types import FormType
 from deepweb.search_forms import read_forms
 from deepweb.submission import fill, refusal
-from forums.login import login_form
+from forums.sites.login_pages import login_form
 
 PAGE = "http://x.org/dir/page?old=1"
 PASSWORD = '<input name="user"><input type="password" name="secret">'

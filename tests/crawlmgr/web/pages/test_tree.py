@@ -10,8 +10,8 @@ from crawlmgr.web.pages.html import scan
 from crawlmgr.web.pages.tree import parse
 from deepweb.search_forms import read_forms
 from forums.discovery.pages import FetchedPage, facts
-from forums.login import login_form
 from forums.reading import PageKind, PageReading, read_page
+from forums.sites.login_pages import login_form
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 URL = "http://forum.example/t/1"

@@ -1,0 +1,149 @@
+"""Claims: statements about which a list and the pages of its threads must agree (such as the number
+of replies), and how often each holds on a sample."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from crawlmgr.text.dates import Moment
+from forums.discovery.pages import PageFacts
+from forums.discovery.pairs import Seen
+from forums.reading import PostRecord
+
+CLAIMS = ("replies", "author", "last_author", "last_reply", "created", "title", "order")
+MINUTE_SECONDS = 60
+# posts are in order of time if at least this share of the steps between them go in one direction
+IN_ORDER = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How often a claim held: in `kept` of `of` cases. `choice`: the reading for which it held, if
+    there are several ("posts" or "replies" for what a list counts)."""
+
+    claim: str
+    kept: int
+    of: int
+    choice: str = ""
+
+    @property
+    def share(self) -> float:
+        """The share of the cases in which the claim held, in [0, 1]; 1 without cases."""
+        return self.kept / self.of if self.of else 1.0
+
+
+def tallies(seen: Sequence[Seen]) -> list[Tally]:
+    """Returns for each claim (such as "the list shows the right number of replies") in how many of
+    the cases in the sample it held; claims that no case can test are left out."""
+    found = [
+        _replies(seen),
+        _held(
+            "author",
+            [
+                thread.row.author == thread.posts[0].author
+                for thread in seen
+                if _both(thread.row, thread.posts[0])
+            ],
+        ),
+        _held(
+            "last_author",
+            [
+                t.row.last_author == t.posts[-1].author
+                for t in seen
+                if t.whole and t.row.last_author
+            ],
+        ),
+        _held(
+            "last_reply",
+            [
+                same
+                for t in seen
+                if t.whole and (same := agree(t.row.last_reply, newest(t.posts))) is not None
+            ],
+        ),
+        _held(
+            "created",
+            [same for t in seen if (same := agree(t.row.created, t.posts[0].posted)) is not None],
+        ),
+        _held("title", [_titled(t) for t in seen]),
+        _held("order", [told for page in pages_of(seen) if (told := in_order(page)) is not None]),
+    ]
+    return [tally for tally in found if tally.of]
+
+
+def _both(row: object, post: PostRecord) -> bool:
+    return bool(getattr(row, "author", None) and post.author)
+
+
+def _held(claim: str, cases: Sequence[bool]) -> Tally:
+    return Tally(claim, sum(cases), len(cases))
+
+
+def _replies(seen: Iterable[Seen]) -> Tally:
+    """Finds out whether the numbers in lists count posts or only replies (posts - 1), from the
+    threads whose posts are all known. Returns the alternative that is right for more of them, with
+    the number of these threads and of all compared.
+    """
+    votes: Counter[str] = Counter()
+    cases = 0
+    for thread in seen:
+        if not thread.whole or thread.row.replies is None:
+            continue
+        cases += 1
+        over = thread.row.replies + bool(thread.row.counts_posts) - len(thread.posts)
+        votes["replies" if over == -1 else "posts" if over == 0 else ""] += 1
+    votes.pop("", None)
+    choice, kept = votes.most_common(1)[0] if votes else ("", 0)
+    return Tally("replies", kept, cases, choice)
+
+
+def agree(shown: Moment | None, true: Moment | None) -> bool | None:
+    """Tells whether the time that a list shows and the true time are equal within their precision;
+    None if one is missing."""
+    if shown is None or true is None:
+        return None
+    apart = abs((shown.value - true.value).total_seconds())
+    return apart <= MINUTE_SECONDS + shown.precision_seconds + true.precision_seconds
+
+
+def newest(posts: Sequence[PostRecord]) -> Moment | None:
+    """Returns the latest time among the posts; None if no post has a time."""
+    return max(
+        (post.posted for post in posts if post.posted is not None),
+        key=lambda moment: moment.value,
+        default=None,
+    )
+
+
+def pages_of(seen: Iterable[Seen]) -> list[PageFacts]:
+    """Returns the pages of these threads in the sample, without duplicates."""
+    return list({page.key: page for thread in seen for page in thread.pages}.values())
+
+
+def in_order(page: PageFacts) -> bool | None:
+    """Tells whether at least 90 % of the steps between the times on a thread's page rise, or 90 %
+    fall; None if fewer than three posts have times."""
+    times = [
+        record.posted.value
+        for record in page.reading.records
+        if isinstance(record, PostRecord) and record.posted
+    ]
+    if len(times) < 3:
+        return None
+    steps = [(b - a).total_seconds() for a, b in zip(times, times[1:], strict=False)]
+    up, down = (
+        sum(step >= -MINUTE_SECONDS for step in steps),
+        sum(step <= MINUTE_SECONDS for step in steps),
+    )
+    return max(up, down) >= IN_ORDER * len(steps)
+
+
+def _titled(thread: Seen) -> bool:
+    """Tells whether the first page of a thread shows the title that its row has, possibly
+    shortened."""
+    title = " ".join(thread.row.title.split()).rstrip(".… ").casefold()
+    page = thread.pages[0]
+    told = [page.reading.title, *page.titles]
+    return any(title and title in " ".join(one.split()).casefold() for one in told)

@@ -1,0 +1,1 @@
+"""Rates of boards, timetables, and the adaptive policy: the laws of the forum paper and ours."""

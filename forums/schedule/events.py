@@ -1,0 +1,367 @@
+"""Event logs of a forum: new threads and replies with their board and time, read from files; and
+working hours as arrays of open intervals."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crawlmgr.schedule import opening_hours
+from forums.schedule.equations import HOUR_SECONDS, event_weights
+
+
+@dataclass(frozen=True, slots=True)
+class Openings:
+    """The working hours of a site within some days, for testing many moments at once: parallel
+    arrays with the start and the end (exclusive) of each continuous part of them, epoch seconds,
+    ascending."""
+
+    starts: Floats
+    ends: Floats
+
+    @classmethod
+    def of(cls, window: opening_hours.Window, since: float, until: float) -> Openings:
+        """Returns the working hours that `window` defines between two moments (epoch seconds)."""
+        first, last = (datetime.fromtimestamp(at, UTC) for at in (since, until))
+        parts = opening_hours.between(window, first, last)
+        return cls(
+            np.array([one.timestamp() for one, _end in parts]),
+            np.array([end.timestamp() for _start, end in parts]),
+        )
+
+    def at(self, times: Floats) -> Bools:
+        """Tells for each of these moments (epoch seconds) whether it lies within working hours."""
+        place = np.searchsorted(self.starts, times, side="right") - 1
+        if not len(self.ends):
+            return np.zeros(np.shape(times), dtype=bool)
+        return np.asarray((place >= 0) & (times < self.ends[np.maximum(place, 0)]))
+
+    def around(self, at: float) -> tuple[float, float]:
+        """Returns start and end (epoch seconds) of the working hours that contain the moment `at`
+        (epoch seconds); (-inf, inf) if none do, so that a time span is then not limited to them."""
+        place = int(np.searchsorted(self.starts, at, side="right")) - 1
+        inside = place >= 0 and at < self.ends[place]
+        return (float(self.starts[place]), float(self.ends[place])) if inside else (-np.inf, np.inf)
+
+    def next(self, at: float) -> float:
+        """Returns the moment `at` itself (epoch seconds) if it lies within working hours, otherwise
+        the start of the next ones; inf if there are none later in the days covered."""
+        place = int(np.searchsorted(self.ends, at, side="right"))
+        return max(float(self.starts[place]), at) if place < len(self.starts) else np.inf
+
+
+def mask(openings: Sequence[Openings | None], site: Ints, now: float) -> Bools | None:
+    """Returns a mask of the boards whose site may be visited at that moment, (n,); None if no site
+    has working hours.
+
+    site: (n,), site number of each board; openings: one entry per site number, None for a site that
+    is always open.
+    """
+    if not any(one is not None for one in openings):
+        return None
+    known: dict[int, bool] = {}
+    for one in openings:
+        if one is not None and id(one) not in known:
+            known[id(one)] = bool(one.at(np.array([now]))[0])
+    return np.array([one is None or known[id(one)] for one in openings], dtype=bool)[site]
+
+
+Floats = NDArray[np.float64]
+
+
+Ints = NDArray[np.int64]
+
+
+Bools = NDArray[np.bool_]
+
+
+DAY_SECONDS = 86400.0
+
+
+HEADER = ["board", "thread", "kind", "ts"]
+
+
+KEPT_BAD_ROWS = 20
+
+
+# valid times of an event: from the year 1900 to the last second of 8999, well within the years 1 to
+# 9999 that datetime covers, because periods before and after an event are computed, too
+EARLIEST_TS = -2208988800
+
+
+LATEST_TS = 221845391999
+
+
+class EventsError(ValueError):
+    """The file cannot be read as an event log."""
+
+
+class BadRow(NamedTuple):
+    """A row of a CSV file that was left out: its line number (the header is line 1) and why."""
+
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BadRows:
+    """The number of rows of a CSV file that were left out, and the first of them (at most
+    KEPT_BAD_ROWS)."""
+
+    count: int = 0
+    first: tuple[BadRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Events of one or several boards, sorted by time (at equal times a first post comes before
+    replies).
+
+    `boards` and `threads` are names; `board` and `thread` hold for each event a position in them.
+    `times` are epoch seconds in UTC; `opener` is true for a new thread, false for a reply. All four
+    arrays have one entry per event.
+    """
+
+    boards: tuple[str, ...]
+    threads: tuple[str, ...]
+    board: Ints
+    thread: Ints
+    opener: Bools
+    times: Floats
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def weights(self, theta: float) -> Floats:
+        """Returns the weight of each event, (n,): 1 for a new thread, theta for a reply (eq. (3) of
+        the forum paper)."""
+        return event_weights(self.opener, theta)
+
+    def between(self, start: float, stop: float) -> Events:
+        """Returns the events with start <= time < stop (epoch seconds)."""
+        first, last = np.searchsorted(self.times, [start, stop], side="left")
+        part = slice(int(first), int(last))
+        return Events(
+            self.boards,
+            self.threads,
+            self.board[part],
+            self.thread[part],
+            self.opener[part],
+            self.times[part],
+        )
+
+    def only(self, keep: Bools) -> Events:
+        """Returns the events of the boards marked in `keep` (one flag per board), with boards
+        renumbered without gaps."""
+        number = np.cumsum(keep) - 1
+        rows = keep[self.board]
+        names = tuple(name for name, kept in zip(self.boards, keep, strict=True) if kept)
+        return Events(
+            names,
+            self.threads,
+            number[self.board[rows]],
+            self.thread[rows],
+            self.opener[rows],
+            self.times[rows],
+        )
+
+
+def from_rows(rows: Iterable[tuple[str, str, bool, float]]) -> Events:
+    """Builds a log from rows (board, thread, is first post, epoch seconds) in any order; equal
+    thread names on two boards are two threads."""
+    boards: dict[str, int] = {}
+    threads: dict[tuple[int, str], int] = {}
+    board, thread, opener, times = [], [], [], []
+    for name, key, is_opener, moment in rows:
+        number = boards.setdefault(name, len(boards))
+        board.append(number)
+        thread.append(threads.setdefault((number, key), len(threads)))
+        opener.append(is_opener)
+        times.append(moment)
+    order = np.lexsort((~np.array(opener, dtype=bool), np.array(times, dtype=float)))
+    return Events(
+        tuple(boards),
+        tuple(key for _, key in threads),
+        np.array(board, dtype=np.int64)[order],
+        np.array(thread, dtype=np.int64)[order],
+        np.array(opener, dtype=bool)[order],
+        np.array(times, dtype=float)[order],
+    )
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Collects the valid rows of an event log, and records the invalid ones."""
+
+    bad: int = 0
+    first: list[BadRow] = field(default_factory=list)
+
+    def refuse(self, line: int, reason: str) -> None:
+        self.bad += 1
+        if len(self.first) < KEPT_BAD_ROWS:
+            self.first.append(BadRow(line, reason))
+
+    def rows(
+        self, reader: Iterator[list[str]], line: int
+    ) -> Iterator[tuple[str, str, bool, float]]:
+        while True:
+            line += 1
+            try:
+                row = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                self.refuse(line, f"not CSV: {error}")
+                continue
+            if not row:
+                continue
+            reason, moment = _fault(row)
+            if reason:
+                self.refuse(line, reason)
+            else:
+                yield row[0], row[1], row[2] == "new", moment
+
+
+def _fault(row: list[str]) -> tuple[str, float]:
+    """Returns why a row of an event log is invalid ("" if it is valid), and its time as epoch
+    seconds (0 if invalid)."""
+    if len(row) != len(HEADER):
+        return f"{len(row)} columns instead of {len(HEADER)}", 0.0
+    if not row[0]:
+        return "no board", 0.0
+    if row[2] not in ("new", "reply"):
+        return f"kind {row[2][:40]!r} is neither new nor reply", 0.0
+    try:
+        moment = float(row[3])
+    except ValueError:
+        return f"ts {row[3][:40]!r} is not a number", 0.0
+    if not EARLIEST_TS <= moment <= LATEST_TS:
+        return f"ts {row[3][:40]!r} is no time", 0.0
+    return "", moment
+
+
+def read_events(path: Path) -> tuple[Events, BadRows]:
+    """Reads an event log from CSV, uncompressed or gzip (name ends in .gz); returns the events and
+    the rows left out.
+
+    Columns: `board,thread,kind,ts` (kind new or reply, ts in UTC epoch seconds), rows in any order.
+    Invalid rows are left out and counted with their line number. EventsError if the file cannot be
+    opened or unpacked, or has another header or no valid row.
+    """
+    reading = _Reading()
+    try:
+        with open(path, "rb") as raw, gzip.open(raw) if path.suffix == ".gz" else raw as stream:
+            text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
+            reader = csv.reader(line.replace("\0", "") for line in text)
+            header = next(reader, [])
+            if [name.strip().lower() for name in header] != HEADER:
+                raise EventsError(f"{path}: the first line is not the header {','.join(HEADER)}")
+            events = from_rows(reading.rows(reader, 1))
+    except (OSError, EOFError) as error:
+        raise EventsError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    if not len(events):
+        raise EventsError(f"{path}: no usable row ({reading.bad} bad)")
+    return events, BadRows(reading.bad, tuple(reading.first))
+
+
+class LocalClock:
+    """Converts epoch seconds to hours of a site's local clock, and local midnights to epoch
+    seconds.
+
+    Offsets from UTC are looked up once for every hour (or every day, if they do not change) of
+    [start, stop], so that arrays are converted without a Python call per value; times outside take
+    the nearest known offset.
+    """
+
+    def __init__(self, zone: ZoneInfo, start: float, stop: float) -> None:
+        self.zone = zone
+        self._first = np.floor(start / HOUR_SECONDS)
+        hours = int(np.ceil(stop / HOUR_SECONDS) - self._first) + 1
+        self._offsets = np.array(
+            [_offset(zone, (self._first + hour) * HOUR_SECONDS) for hour in range(0, hours, 24)]
+        )
+        self._step = 24
+        if (
+            len(set(self._offsets)) > 1
+        ):  # daylight saving changes within these hours, so a finer grid is needed
+            self._offsets = np.array(
+                [_offset(zone, (self._first + hour) * HOUR_SECONDS) for hour in range(hours)]
+            )
+            self._step = 1
+
+    def local_hours(self, times: Floats) -> Floats:
+        """Returns hours since 1970-01-01 00:00 on the local wall clock, for epoch seconds of any
+        shape."""
+        slots = ((np.asarray(times) / HOUR_SECONDS - self._first) // self._step).astype(np.int64)
+        hours: Floats = (
+            times + self._offsets[np.minimum(np.maximum(slots, 0), len(self._offsets) - 1)]
+        ) / HOUR_SECONDS
+        return hours
+
+    def local_hour(self, now: float) -> float:
+        """Returns `local_hours` of one moment: the same number without the cost of arrays."""
+        slot = int((now / HOUR_SECONDS - self._first) // self._step)
+        return (
+            now + float(self._offsets[min(max(slot, 0), len(self._offsets) - 1)])
+        ) / HOUR_SECONDS
+
+    def midnight(self, day: date) -> float:
+        """Returns the epoch seconds of a local midnight."""
+        return datetime.combine(day, time(), self.zone).timestamp()
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """The sites of n boards: `site` holds each board's site number, (n,), `clocks` the sites' local
+    clocks. The day of the budget of visits begins at midnight of `clocks[0]`.
+
+    Sites of one zone should share one clock object, because their times are then converted
+    together. `openings` are the working hours of each site (None: always open); () if no site has
+    any.
+    """
+
+    site: Ints
+    clocks: Sequence[LocalClock]
+    openings: Sequence[Openings | None] = ()
+
+    def open_boards(self, now: float) -> Bools | None:
+        """Returns a mask of the boards whose site is within its working hours at this moment, (n,);
+        None if no site has working hours."""
+        return mask(self.openings, self.site, now)
+
+    def local_hours(self, times: Floats, board: Ints) -> Floats:
+        """Returns hours since 1970-01-01 on the local clock of each board's site; times (epoch
+        seconds) and board (numbers) are parallel."""
+        if len(self.clocks) == 1:
+            return self.clocks[0].local_hours(times)
+        different = list({id(clock): clock for clock in self.clocks}.values())
+        if len(different) == 1:
+            return different[0].local_hours(times)
+        place = {id(clock): number for number, clock in enumerate(different)}
+        number = np.array([place[id(clock)] for clock in self.clocks])[self.site[board]]
+        result = np.empty(len(board))
+        for turn, clock in enumerate(different):
+            rows = number == turn
+            result[rows] = clock.local_hours(times[rows])
+        return result
+
+
+def _offset(zone: ZoneInfo, moment: float) -> float:
+    """Returns the seconds by which the local clock is ahead of UTC."""
+    offset = datetime.fromtimestamp(moment, UTC).astimezone(zone).utcoffset()
+    return offset.total_seconds() if offset is not None else 0.0
+
+
+def days_from(first: date, count: int) -> list[date]:
+    """Returns `count` consecutive days, beginning with `first`."""
+    return [first + timedelta(days=step) for step in range(count)]

@@ -1,1 +1,0 @@
-"""Functions that change the forums' tables, one file per kind of object."""

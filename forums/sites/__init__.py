@@ -1,0 +1,1 @@
+"""Forums (sites): settings, models of their pages, logins, doubts, alarms, and queries."""

@@ -1,0 +1,1 @@
+"""Visits of boards: what a visit reads, and the threads and posts that it stores."""
