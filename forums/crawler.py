@@ -21,8 +21,8 @@ from forums.discovery.pages import PageFacts, facts
 from forums.models import Board, Site, Thread, Visit
 from forums.reading import PageKind, PageReading, read_page
 from forums.reading.apis import api_address, read_api
+from forums.reading.corrections import SiteCorrections
 from forums.reading.model import Shapes
-from forums.reading.rules import SiteRules
 from forums.sites import doubts, layout_changes, logins, structures
 from forums.sites.login_pages import leaves, origins
 from forums.visits import overviews, visits
@@ -79,7 +79,7 @@ class ForumCrawler:
         self._site: Site | None = None
         self._model: SiteModel | None = None
         self._gone: set[int] = set()  # visits whose board was not found at its address
-        self._rules: SiteRules | None = None
+        self._rules: SiteCorrections | None = None
         self._look: Explorer | None = None
         self._samples: list[FetchedPage] = []
         self._seen: list[tuple[str, PageFacts]] = []

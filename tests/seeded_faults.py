@@ -104,11 +104,11 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "reading": (
         (
             "forums/reading/addresses.py",
-            "forums/reading/texttimes.py",
-            "forums/reading/rows.py",
-            "forums/reading/threadfields.py",
-            "forums/reading/postrows.py",
-            "forums/reading/boardrows.py",
+            "forums/reading/text_times.py",
+            "forums/reading/lists/rows.py",
+            "forums/reading/lists/thread_columns.py",
+            "forums/reading/posts/post_records.py",
+            "forums/reading/lists/board_records.py",
         ),
         tuple(
             sorted(

@@ -25,8 +25,8 @@ from forums.admin.site_table import engine
 from forums.admin.words import lessons
 from forums.models import Board, Doubt, Site
 from forums.reading import PageKind
-from forums.reading.rules import SiteRules
 from forums.selectors.bounded import BUSY, NOTHING_FOUND, TOO_COSTLY
+from forums.reading.corrections import SiteCorrections
 from forums.sites import doubts, reads, rereads, structures
 from forums.sites.correction_page import (
     NOTHING,
@@ -452,12 +452,12 @@ def _dissected(site: Site, sample: SamplePage, kind: PageKind) -> PageAnatomy:
 
 
 def _options(
-    site: Site, rules: SiteRules | None
-) -> tuple[SiteRules | None, SiteRules, dict[str, Any]]:
+    site: Site, rules: SiteCorrections | None
+) -> tuple[SiteCorrections | None, SiteCorrections, dict[str, Any]]:
     """Returns the rules by which visits read the site's pages now, those with the corrections
     `rules`, and the other arguments for reading them."""
     options = structures.reading_options(site)
-    return options.pop("rules"), structures.reading_rules(site, rules) or SiteRules(), options
+    return options.pop("rules"), structures.reading_rules(site, rules) or SiteCorrections(), options
 
 
 def _correction_query(

@@ -22,7 +22,7 @@ from forums.discovery.candidates import (
 from forums.discovery.model import BoardFound, BoardUnread, SiteModel, SourceFound
 from forums.discovery.pages import PageFacts
 from forums.discovery.shapes import board_identity, host, page_key, shape
-from forums.discovery.teacher import Verdict
+from forums.discovery.teacher import Comparison
 from forums.reading import PageKind, PageReading, ThreadRecord, board_key, thread_key
 from forums.reading.apis import api_address
 
@@ -131,12 +131,12 @@ def site_model(
     guess: ZoneGuess,
     start_url: str,
     read_again: ReadAgain,
-    verdict: Verdict | None = None,
+    compared: Comparison | None = None,
 ) -> SiteModel:
     """Returns the model of a site, from the candidates of a sample and the guessed time zone.
 
     read_again: function that reads a page again, given its facts, the time zone and whether dates
-    have the day first. verdict: what the comparison of related pages showed, None if they were not
+    have the day first. compared: what the comparison of related pages showed, None if they were not
     compared.
     """
     pages = candidates.pages
@@ -181,8 +181,8 @@ def site_model(
             *feed_sources(pages, root_url, engine),
         ),
         pagers=tuple((str(kind), source) for kind, source in candidates.pagers.items()),
-        lessons=(*evidence.pager_lessons(pages), *(verdict.lessons if verdict else ())),
-        rules=verdict.rules.to_json() if verdict and verdict.rules else None,
+        lessons=(*evidence.pager_lessons(pages), *(compared.lessons if compared else ())),
+        rules=compared.rules.to_json() if compared and compared.rules else None,
         unread=tuple(_unread(candidates, chosen, shapes)),
     )
 

@@ -1,19 +1,76 @@
 """Claims: statements about which a list and the pages of its threads must agree (such as the number
-of replies), and how often each holds on a sample."""
+of replies), and how often each holds on a sample; and the threads that a sample shows twice, as a
+row of a list and as pages of their own."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from crawlmgr.text.dates import Moment
 from forums.discovery.pages import PageFacts
-from forums.discovery.pairs import Seen
-from forums.reading import PostRecord
+from forums.reading import PageKind, PostRecord, ThreadRecord, thread_key
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A thread that a sample shows twice: as row number `at` of the list `page`, and on pages of
+    its own (`pages`, consecutive from its first page). `whole`: whether these are all pages of the
+    thread, so that all its posts are known.
+    """
+
+    key: str
+    row: ThreadRecord
+    page: PageFacts
+    at: int
+    pages: tuple[PageFacts, ...]
+    whole: bool
+
+    @property
+    def posts(self) -> list[PostRecord]:
+        """The posts of the thread on its pages in the sample, in order."""
+        return [
+            record
+            for page in self.pages
+            for record in page.reading.records
+            if isinstance(record, PostRecord)
+        ]
+
+
+def threads_seen(pages: Sequence[PageFacts]) -> list[Seen]:
+    """Returns the threads that are rows of a list in the sample and whose first page is in the
+    sample too."""
+    rows: dict[str, tuple[ThreadRecord, PageFacts, int]] = {}
+    own: dict[str, dict[int, PageFacts]] = defaultdict(dict)
+    for page in pages:
+        if page.kind is PageKind.threadlist:
+            for at, record in enumerate(page.reading.records):
+                if isinstance(record, ThreadRecord):
+                    rows.setdefault(thread_key(record.url), (record, page, at))
+        elif page.kind is PageKind.thread and page.reading.records:
+            own[thread_key(page.url)].setdefault(page.reading.current or 1, page)
+    found = []
+    for key, numbered in own.items():
+        told = rows.get(key)
+        if told is None or 1 not in numbered:
+            continue
+        run = [numbered[number] for number in range(1, len(numbered) + 1) if number in numbered]
+        whole = (
+            len(run) == len(numbered)
+            and run[-1].reading.next is None
+            and len(run[-1].reading.pages) <= len(run)
+        )
+        found.append(Seen(key, *told, tuple(run), whole))
+    return found
+
 
 CLAIMS = ("replies", "author", "last_author", "last_reply", "created", "title", "order")
+
+
 MINUTE_SECONDS = 60
+
+
 # posts are in order of time if at least this share of the steps between them go in one direction
 IN_ORDER = 0.9
 

@@ -399,8 +399,10 @@ class Explorer:
         if self._timezone:
             guess = ZoneGuess(self._timezone, 0, "given", 1.0)
         candidates = self._candidates()
-        verdict = teacher.taught(pages, self._html) if self.settings.teacher and self.done else None
-        return build.site_model(candidates, guess, self.start_url, self._read_again, verdict)
+        compared = (
+            teacher.taught(pages, self._html) if self.settings.teacher and self.done else None
+        )
+        return build.site_model(candidates, guess, self.start_url, self._read_again, compared)
 
     def _read_again(self, page: PageFacts, timezone: str, day_first: bool | None) -> PageReading:
         """Reads a page of the sample again for the preview, in the site's time zone and with its

@@ -15,8 +15,8 @@ from lxml.html import HtmlElement
 from forums.discovery.pages import FetchedPage
 from forums.reading import PageKind, read_regions
 from forums.reading.addresses import names_user
+from forums.reading.corrections import value_of
 from forums.reading.document import Page
-from forums.reading.rules import value_of
 from forums.selectors.child import select
 from forums.sites.correction_page import selectors
 

@@ -12,13 +12,12 @@ from statistics import fmean
 from typing import Any
 
 from crawlmgr.text.dates import Moment
-from forums.discovery.claims import Tally, agree, newest, tallies
+from forums.discovery.claims import Seen, Tally, agree, newest, tallies, threads_seen
 from forums.discovery.hypotheses import Region, one_name_each, regions, selectors_to_compare
 from forums.discovery.model import ClaimResult
 from forums.discovery.pages import FetchedPage, PageFacts
-from forums.discovery.pairs import Seen, threads_seen
 from forums.reading import PageKind, thread_key
-from forums.reading.rules import NOTHING, KindRules, SiteRules
+from forums.reading.corrections import NOTHING, KindRules, SiteCorrections
 from forums.reading.values import count
 
 FEWEST = (
@@ -39,17 +38,17 @@ _Choice = tuple[PageKind, str, str]  # a chosen selector: (kind of page, role, s
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Comparison:
     """The result of comparing lists with the pages of their threads. lessons: how often each claim,
     such as "the number of replies is right", held. rules: selectors for the fields that were read
     wrong without them; None if there are none.
     """
 
     lessons: tuple[ClaimResult, ...] = ()
-    rules: SiteRules | None = None
+    rules: SiteCorrections | None = None
 
 
-def taught(pages: Sequence[PageFacts], sources: Mapping[str, FetchedPage]) -> Verdict:
+def taught(pages: Sequence[PageFacts], sources: Mapping[str, FetchedPage]) -> Comparison:
     """Compares what a list shows about a thread with the thread's own page, for all threads of
     which the sample has both. Returns how often they agree in each field, and selectors for the
     fields that were read wrong. sources: the fetched pages, by the key of the requested address."""
@@ -57,7 +56,7 @@ def taught(pages: Sequence[PageFacts], sources: Mapping[str, FetchedPage]) -> Ve
     seen = threads_seen(sorted(pages, key=lambda page: page.asked_key))
     told = {tally.claim: tally for tally in tallies(seen)}
     if not seen:
-        return Verdict()
+        return Comparison()
     table = _Table(seen, sources)
     chosen: list[_Choice] = []
     found = _people(table, told)
@@ -67,12 +66,12 @@ def taught(pages: Sequence[PageFacts], sources: Mapping[str, FetchedPage]) -> Ve
     lessons = tuple(
         ClaimResult(tally.claim, tally.kept, tally.of, tally.choice) for tally in told.values()
     )
-    return Verdict(lessons, _rules(chosen) if chosen else None)
+    return Comparison(lessons, _rules(chosen) if chosen else None)
 
 
-def _rules(chosen: Sequence[_Choice]) -> SiteRules:
+def _rules(chosen: Sequence[_Choice]) -> SiteCorrections:
     kinds = dict.fromkeys(kind for kind, _role, _selector in chosen)
-    return SiteRules(
+    return SiteCorrections(
         tuple(
             (kind, KindRules("", tuple((r, s) for k, r, s in chosen if k is kind)))
             for kind in kinds

@@ -1,5 +1,6 @@
 """The visits that the adaptive policy expects: computed at planning and after every ranking that
-changes them, and stored as arrays."""
+changes them, and stored as arrays; with the likely time span of each, from the policy's
+forecast."""
 
 from __future__ import annotations
 

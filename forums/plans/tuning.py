@@ -1,5 +1,6 @@
 """Data for the page on which an operator tunes a plan: the rates of its boards, and their stored
-posts, on which policies are simulated."""
+posts, on which policies are simulated; and its figures: expected delay against visits for each
+policy, requests, and replays."""
 
 from __future__ import annotations
 

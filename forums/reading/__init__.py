@@ -1,9 +1,11 @@
 """Reads the pages of any forum by their content: `read_page` returns the kind of a page, its
 records and its next pages.
 
-Order of the modules: `document` (element tree and links) and `pagetimes` (times); `rows`, `heads`
-(header cells), `lists` and `posts` (candidate records); `kinds` (choice between the candidates);
-`threadrows`, `boardrows` and `postrows` (fields of the chosen records).
+Order of the modules: `document` (element tree and links) and `page_times`; `lists/rows`,
+`lists/header_cells`, `lists/row_sets` and `posts/post_sets` (candidate records); `best_candidates`
+(choice between the candidates) and `kind_scores` (kind of the page); `lists/thread_records`,
+`lists/board_records` and `posts/post_records` (fields of the chosen records). `learned` reads the
+page a second time by trained models; `apis` reads JSON and feeds; `corrections` are an operator's.
 
 Terms: a page is a tree of elements. A node is an element by its number in document order. A piece
 is a single text by its number in page order. A column is a key for a position inside a record:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -14,40 +16,127 @@ from lxml.html import Element as new_element
 
 from crawlmgr.text.dates import DateContext
 from crawlmgr.web.encoding import decode
-from crawlmgr.web.pages.outline import outline
+from crawlmgr.web.pages.outline import Outline, outline
 from crawlmgr.web.pages.tree import READ_TAGS, bounded_markup, parse
 from crawlmgr.web.url import without_session
-from forums.reading.addresses import board_key, thread_key
-from forums.reading.dateorder import declared_language, is_day_first
-from forums.reading.linkusers import board_spaces, called_users, leads_to_user
-from forums.reading.pagetimes import TimedPage
+from forums.reading.addresses import board_key, names_user, thread_key
+from forums.reading.date_order import declared_language, is_day_first
+from forums.reading.page_times import TimedPage
 from forums.reading.patterns import MAX_ADDRESS, leads_to, patterns
-from forums.reading.posts_mails import part_heads
-from forums.reading.textlines import part_lines
+from forums.reading.values import ends_by, is_name
 from forums.reading.words import class_roles, is_profile_line
+from forums.reading.wrapping import part_heads, part_lines
+
+# the part of an address pattern that stands for a user's name, possibly with digits in it
+_VARIED = re.compile(r"[#*]+(?:[-_.]?[#*]+)*|[a-z]{1,24}#")
+
+
+_SPACE = re.compile(r"/spaces?/\d+/?")  # a user's own pages on some sites, boards on others
+
+
+def leads_to_user(url: str, pattern: str) -> bool:
+    """Tells whether an address of the page's own site is that of a user's profile. `pattern` is its
+    address pattern (see `patterns`)."""
+    return names_user(url) and (
+        leads_to(pattern) != "thread" or names_user(url.rstrip("/").rsplit("/", 1)[-1])
+    )
+
+
+def board_spaces(page: Outline, links: Sequence[tuple[int, str, str]]) -> frozenset[str]:
+    """Returns the addresses of the form `/space/7` that are boards on this page: all addresses of
+    that form or none. They are boards if at least three of them, and at least two thirds, are
+    linked only once and in a heading. `links` are (node, address, fragment)."""
+    found = [(node, url) for node, url, _ in links if _SPACE.fullmatch(urlsplit(url).path)]
+    times = Counter(url for _, url in found)
+    heading = {url for node, url in found if times[url] == 1 and _in_heading(page, node)}
+    return (
+        frozenset(times)
+        if len(heading) >= 3 and 3 * len(heading) >= 2 * len(times)
+        else frozenset()
+    )
+
+
+def called_users(
+    page: Outline, links: Sequence[tuple[int, str, str]], found: Mapping[str, str]
+) -> frozenset[str]:
+    """Finds address patterns of users by words such as "by" before links. A pattern is returned if
+    such a word precedes links to at least two of its addresses and at least two fifths of its
+    links, and if all its links have as text a name of at most 40 characters. links: (node, address,
+    fragment); found: the pattern of each address."""
+    said: dict[str, set[str]] = defaultdict(set)
+    named: dict[str, list[int]] = defaultdict(list)
+    count: Counter[str] = Counter()
+    for node, url, _ in links:
+        pattern, first = _VARIED.sub("*", found[url]), page.piece_from[node]
+        if first == page.piece_to[node]:
+            continue  # The link is on an image and has no text.
+        named[pattern].append(node)
+        if (
+            first
+            and page.pieces[first - 1].line == page.pieces[first].line
+            and ends_by(page.pieces[first - 1].text)
+        ):
+            said[pattern].add(url)
+            count[pattern] += 1
+    people = {
+        pattern
+        for pattern, urls in said.items()
+        if len(urls) >= 2
+        and 5 * count[pattern] >= 2 * len(named[pattern])
+        and leads_to(pattern) != "thread"
+        if all(len(text) <= 40 and is_name(text) for text in map(page.text, named[pattern]))
+    }
+    return frozenset(pattern for pattern in found.values() if _VARIED.sub("*", pattern) in people)
+
+
+def _in_heading(page: Outline, node: int) -> bool:
+    return any(page.tags[at] in ("h2", "h3", "h4", "h5") for at in (node, page.parents[node]))
+
 
 MAX_LINKS = 3_000
+
+
 _PLURAL_SLUG = re.compile(
     r"/(?:questions|topics|threads|discussions|conversations)/[^/\d]+/?$", re.I
 )
+
+
 _ID_DIGITS = re.compile(r"[\d]+")
+
+
 _SIDE = re.compile(
     r"(?:^|\s)(?!\S*(?:content|main|layout-|message|post|has-|with-|no-))\S*?"
     r"(?:side-?bar|side-?col(?:umn)?|(?:left|right)-?(?:bar|column|col|rail)|(?<!\w)side(?!\w)"
     r"|(?<![a-z])widgets?)(?:[-_]?(?:left|right|box|inner))?(?=$|\s)",
     re.I,
 )
+
+
 _AUTHORITY = re.compile(r"https?://[^/?#\s]*(?=[/?#]|$)")  # scheme and host of an address
+
+
 _NO_PAGE = re.compile(r"(?:javascript|mailto|tel|data|about):", re.I)
+
+
 # Addresses that `urljoin` returns unchanged (_WHOLE), and paths that only need scheme and host
 # before them (_ROOTED).
 _WHOLE = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d+)?/[^\s?#;\\]*(?:\?[^\s#]+)?(?:#\S+)?")
+
+
 _ROOTED = re.compile(r"/(?![/.])(?:(?!/\.)[^\s?#;\\])*(?:\?[^\s#]+)?(?:#\S+)?")
+
+
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d+)?(?=/)")
+
+
 # if the text of a link is longer (in characters), the link may be a box that contains more than a
 # title
 _CARD = 12
+
+
 _TITLE = re.compile(r"(?<![a-z])(?:title|subject)(?![a-z])", re.I)
+
+
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 
 

@@ -11,14 +11,18 @@ from lxml.html import HtmlElement
 
 from crawlmgr.web.next_page.pagination import find_pages
 from forums.reading.addresses import first_page, names_post, thread_key
-from forums.reading.boardrows import BoardRows
+from forums.reading.best_candidates import MIN_QUALITY, BestCandidates, inside
+from forums.reading.corrections import KindRules, SiteCorrections, corrected
 from forums.reading.document import Link, Page
 from forums.reading.engines import engine_of, expected_kind
-from forums.reading.kinds import MIN_QUALITY, BestCandidates, inside
 from forums.reading.learned.doubts import doubt_of
-from forums.reading.learned.second import TwoReadings
+from forums.reading.learned.two_readings import TwoReadings
 from forums.reading.learned.weights import shipped
-from forums.reading.lists import RowSet
+from forums.reading.lists.row_sets.board_records import BoardRows
+from forums.reading.lists.row_sets.row_groups import shapes_of
+from forums.reading.lists.row_sets.row_sets import RowSet
+from forums.reading.lists.row_sets.rows import Row
+from forums.reading.lists.row_sets.thread_records import ThreadRows, board_address, sort_of
 from forums.reading.model import (
     BoardRecord,
     PageKind,
@@ -29,12 +33,8 @@ from forums.reading.model import (
     ThreadRecord,
 )
 from forums.reading.patterns import leads_to, patterns
-from forums.reading.postrows import PostRows, opening_post
-from forums.reading.posts_set import PostSet
-from forums.reading.rows import Row
-from forums.reading.rules import KindRules, SiteRules, corrected
-from forums.reading.threadrows import ThreadRows, board_address, sort_of
-from forums.reading.titleshapes import shapes_of
+from forums.reading.posts.post_sets.post_records import PostRows, opening_post
+from forums.reading.posts.post_sets.post_set import PostSet
 
 _NO_SHAPES = Shapes()
 # evidence code of a page that exceeds the size limits, of which only the beginning was read
@@ -61,7 +61,7 @@ def read_page(
     timezone: str = "UTC",
     day_first: bool | None = None,
     expect: PageKind | None = None,
-    rules: SiteRules | None = None,
+    rules: SiteCorrections | None = None,
     counts_posts: bool | None = None,
     known: Shapes = _NO_SHAPES,
 ) -> PageReading:
@@ -105,7 +105,7 @@ def read_regions(
     timezone: str = "UTC",
     day_first: bool | None = None,
     expect: PageKind | None = None,
-    rules: SiteRules | None = None,
+    rules: SiteCorrections | None = None,
     counts_posts: bool | None = None,
     known: Shapes = _NO_SHAPES,
     seconds: float | None = None,

@@ -24,10 +24,10 @@ from forums.reading import (
     read_page,
     read_regions,
 )
-from forums.reading.dateorder import declared_language
+from forums.reading.corrections import NOTHING as NOTHING
+from forums.reading.corrections import KindRules, SiteCorrections
+from forums.reading.date_order import declared_language
 from forums.reading.page import UNCORRECTED
-from forums.reading.rules import NOTHING as NOTHING
-from forums.reading.rules import KindRules, SiteRules
 from forums.reading.values import clean_name, count, inner_counts
 from forums.selectors import bounded
 from forums.selectors.child import select
@@ -486,10 +486,12 @@ def checked(kind: PageKind, role: str, selector: str) -> str:
     return selector
 
 
-def with_selector(rules: SiteRules | None, kind: PageKind, role: str, selector: str) -> SiteRules:
+def with_selector(
+    rules: SiteCorrections | None, kind: PageKind, role: str, selector: str
+) -> SiteCorrections:
     """Returns the rules with a new selector for one field of a kind of page (role "": for the
     elements of the records); the kind's other rules stay."""
-    rules = rules or SiteRules()
+    rules = rules or SiteCorrections()
     own = rules.for_kind(kind) or KindRules()
     if role:
         kept = tuple(pair for pair in own.fields if pair[0] != role)
@@ -497,24 +499,24 @@ def with_selector(rules: SiteRules | None, kind: PageKind, role: str, selector: 
     else:
         new = KindRules(selector, own.fields)
     others = tuple(pair for pair in rules.kinds if pair[0] is not kind)
-    return SiteRules((*others, (kind, new)), rules.addresses)
+    return SiteCorrections((*others, (kind, new)), rules.addresses)
 
 
-def with_address(rules: SiteRules | None, pattern: str, kind: PageKind) -> SiteRules:
+def with_address(rules: SiteCorrections | None, pattern: str, kind: PageKind) -> SiteCorrections:
     """Returns the rules with the statement that addresses matching `pattern` are of this kind.
     Raises ValueError for an invalid, empty or too long regular expression."""
-    rules = rules or SiteRules()
+    rules = rules or SiteCorrections()
     if not pattern or len(pattern) > MAX_SELECTOR:
         raise ValueError(f"a pattern has 1 to {MAX_SELECTOR} characters")
     bounded.first_match([pattern], "")
     kept = tuple(pair for pair in rules.addresses if pair[0] != pattern)
-    return SiteRules(rules.kinds, ((pattern, kind), *kept))
+    return SiteCorrections(rules.kinds, ((pattern, kind), *kept))
 
 
 def effects(
     pages: Iterable[SamplePage],
-    before: SiteRules | None,
-    after: SiteRules,
+    before: SiteCorrections | None,
+    after: SiteCorrections,
     kind: PageKind,
     role: str,
     **options: Any,
@@ -531,7 +533,7 @@ def effects(
 
 
 def reading_by(
-    rules: SiteRules | None, page: SamplePage, kind: PageKind, **options: Any
+    rules: SiteCorrections | None, page: SamplePage, kind: PageKind, **options: Any
 ) -> PageReading:
     """Reads a page by the rules. Raises ValueError, which names the selector or pattern, if one of
     them cannot be evaluated on this page within its limit of time and memory."""

@@ -16,9 +16,9 @@ from crawlmgr.web.url import url_hash
 from forums.discovery import SiteModel
 from forums.models import Board, Origin, Site, StructureVersion, Thread
 from forums.reading import PageKind, PageReading
+from forums.reading.corrections import KindRules, SiteCorrections
 from forums.reading.model import Shapes
 from forums.reading.page import UNCORRECTED
-from forums.reading.rules import KindRules, SiteRules
 
 log = logging.getLogger("crawlmgr.forums")
 
@@ -38,27 +38,27 @@ def model_of(site: Site) -> SiteModel | None:
         return None
 
 
-def rules_of(site: Site) -> SiteRules | None:
+def rules_of(site: Site) -> SiteCorrections | None:
     """Returns the operator's corrections of a site; None if there are none, or if they cannot be
     parsed."""
     if not site.rules:
         return None
     try:
-        return SiteRules.from_json(site.rules)
+        return SiteCorrections.from_json(site.rules)
     except (KeyError, TypeError, ValueError):
         return None
 
 
-def reading_rules(site: Site, own: SiteRules | None = None) -> SiteRules | None:
+def reading_rules(site: Site, own: SiteCorrections | None = None) -> SiteCorrections | None:
     """Returns the rules for reading the site's pages: the operator's corrections (`own`, by default
     those that are stored), which take precedence, combined with learned ones; None if there are
     neither."""
     own, stored = own or rules_of(site), site.structure.get("rules")
     try:
-        learned = SiteRules.from_json(stored) if stored else None
+        learned = SiteCorrections.from_json(stored) if stored else None
     except (KeyError, TypeError, ValueError):
         learned = None
-    return (own or SiteRules()).over(learned) if own or learned else None
+    return (own or SiteCorrections()).over(learned) if own or learned else None
 
 
 def reading_options(site: Site) -> dict[str, Any]:
@@ -243,7 +243,7 @@ def edit(
 
 
 def correct(
-    site_id: int, rules: SiteRules, change: Change, *, now: datetime, user: Any = None
+    site_id: int, rules: SiteCorrections, change: Change, *, now: datetime, user: Any = None
 ) -> StructureVersion:
     """Stores the operator's rules as a new version. `change`: what was corrected, its value before
     and its value after."""
@@ -258,7 +258,7 @@ def take_back(site_id: int, key: str, *, now: datetime, user: Any = None) -> Str
     "thread.author" for the rule of one field, "thread." for the rule that selects the rows of a
     kind of page, or "address.PATTERN". Raises ValueError if there is no such rule."""
     site = Site.objects.get(pk=site_id)
-    rules, (head, _dot, rest) = rules_of(site) or SiteRules(), key.partition(".")
+    rules, (head, _dot, rest) = rules_of(site) or SiteCorrections(), key.partition(".")
     kinds = tuple(
         (
             (
@@ -274,7 +274,7 @@ def take_back(site_id: int, key: str, *, now: datetime, user: Any = None) -> Str
         for kind, own in rules.kinds
     )
     addresses = tuple(pair for pair in rules.addresses if head != "address" or pair[0] != rest)
-    left = SiteRules(
+    left = SiteCorrections(
         tuple((kind, own) for kind, own in kinds if own.records or own.fields), addresses
     )
     if left == rules:

@@ -17,7 +17,8 @@ import pytest
 from crawlmgr.text.tokens import LONGEST_WORD, keywords, tokenize
 from crawlmgr.web.pages.html import scan
 from crawlmgr.web.pages.tree import MAX_CHARS, READ_TAGS
-from forums.reading import PageKind, apis, apis_feeds, read_page
+from forums.reading import PageKind, apis, read_page
+from forums.reading.apis import feeds
 from forums.reading.document import MAX_LINKS, Page
 from forums.reading.patterns import patterns
 from tests.benches.hostile import hostile
@@ -154,7 +155,7 @@ def test_reading_does_the_same_work_beside_eight_busy_processes() -> None:
 def test_a_feed_of_too_many_items_is_read_to_the_limit() -> None:
     feed = next(case for case in CASES if case.name == "feed").make(900 * KILO)
     reading = apis.read_api(feed, "http://f.example/feed")
-    assert len(reading.records) == apis_feeds.MAX_ITEMS < feed.count("<item>")
+    assert len(reading.records) == feeds.MAX_ITEMS < feed.count("<item>")
     assert (reading.complete, reading.evidence) == (False, ("feed", "cut"))
 
 

@@ -21,13 +21,18 @@ FUNCTIONS: dict[str, int] = {}
 MODULES: dict[str, int] = {}
 PACKAGES: dict[str, int] = {
     "focused": 22,
-    "forums/reading": 45,
 }
 # One object in two files: the class that inherits, and what it inherits from.
 SLICES: set[tuple[str, str]] = {
-    ("forums/reading/document.py:Page", "forums/reading/pagetimes.py:TimedPage"),
-    ("forums/reading/threadpeople.py:ThreadPeople", "forums/reading/threadfields.py:ThreadFields"),
-    ("forums/reading/threadrows.py:ThreadRows", "forums/reading/threadpeople.py:ThreadPeople"),
+    ("forums/reading/document.py:Page", "forums/reading/page_times.py:TimedPage"),
+    (
+        "forums/reading/lists/thread_people.py:ThreadPeople",
+        "forums/reading/lists/thread_columns.py:ThreadFields",
+    ),
+    (
+        "forums/reading/lists/thread_records.py:ThreadRows",
+        "forums/reading/lists/thread_people.py:ThreadPeople",
+    ),
 }
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from crawlmgr.web.pages.tree import parse
 from forums.reading import PageKind, read_page
-from forums.reading.rules import SiteRules
 from forums.selectors import bounded
+from forums.reading.corrections import SiteCorrections
 from forums.selectors.child import select
 from forums.sites.correction_page import (
     NOTHING,
@@ -175,7 +175,7 @@ def test_a_stated_address_comes_first_and_a_rule_replaces_the_one_before() -> No
     assert with_selector(rules, PageKind.thread, "author", ".b").for_kind(
         PageKind.thread
     ).fields == (("author", ".b"),)  # type: ignore[union-attr]
-    assert SiteRules.from_json(rules.to_json()) == rules
+    assert SiteCorrections.from_json(rules.to_json()) == rules
 
 
 @pytest.mark.parametrize(

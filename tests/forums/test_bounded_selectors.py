@@ -24,7 +24,7 @@ from crawlmgr.web.url import UrlRules, keeps
 from focused.scope import Scope
 from forums.models import Site, Visit
 from forums.reading import PageKind, read_page
-from forums.reading.rules import KindRules, SiteRules
+from forums.reading.corrections import KindRules, SiteCorrections
 from forums.selectors import bounded, child
 from forums.sites import correction_page, rereads
 from forums.sites.correction_page import dissect
@@ -91,31 +91,33 @@ def _cpu_of_child() -> float:
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
-def in_rows(selector: str) -> SiteRules:
-    return SiteRules(((PageKind.threadlist, KindRules("li", (("url", "a"), ("title", selector)))),))
+def in_rows(selector: str) -> SiteCorrections:
+    return SiteCorrections(
+        ((PageKind.threadlist, KindRules("li", (("url", "a"), ("title", selector)))),)
+    )
 
 
-def as_rows(selector: str) -> SiteRules:
-    return SiteRules(((PageKind.threadlist, KindRules(selector)),))
+def as_rows(selector: str) -> SiteCorrections:
+    return SiteCorrections(((PageKind.threadlist, KindRules(selector)),))
 
 
-def learned(selector: str) -> SiteRules:
-    taught = SiteRules(((PageKind.threadlist, KindRules("", (("author", selector),))),))
-    return SiteRules().over(taught)
+def learned(selector: str) -> SiteCorrections:
+    taught = SiteCorrections(((PageKind.threadlist, KindRules("", (("author", selector),))),))
+    return SiteCorrections().over(taught)
 
 
-def stated(pattern: str) -> SiteRules:
-    return SiteRules((), ((pattern, PageKind.thread),))
+def stated(pattern: str) -> SiteCorrections:
+    return SiteCorrections((), ((pattern, PageKind.thread),))
 
 
-def _read(rules: SiteRules | None) -> Any:
+def _read(rules: SiteCorrections | None) -> Any:
     return read_page(HTML, URL, NOW, rules=rules, expect=PageKind.threadlist)
 
 
 @pytest.mark.parametrize("name", SELECTORS)
 @pytest.mark.parametrize("made", [in_rows, as_rows, learned])
 def test_reading_a_page_by_a_costly_selector_ends_and_names_it(
-    made: Callable[[str], SiteRules], name: str
+    made: Callable[[str], SiteCorrections], name: str
 ) -> None:
     found: list[Any] = []
     rules = made(SELECTORS[name])
@@ -143,7 +145,7 @@ def test_reading_a_page_by_a_costly_pattern_ends_and_names_it(name: str) -> None
         lambda: correction_page.checked(PageKind.threadlist, "title", DEEP),
         lambda: correction_page.with_address(None, PATTERNS["nested"], PageKind.thread),
         lambda: dissect(HTML, URL, NOW, rules=stated(PATTERNS["nested"])),
-        lambda: SiteRules.from_json(stated(PATTERNS["nested"]).to_json()),
+        lambda: SiteCorrections.from_json(stated(PATTERNS["nested"]).to_json()),
         lambda: Scope(paths=("*a" * 250 + "!",)).refusal(URL + "a" * 2000, 1),
         lambda: Scope(without_paths=("*[!z]?" * 80 + "!",)).refusal(URL + "a" * 2000, 1),
         lambda: keeps("a" * 2000 + "=1", UrlRules(drop_parameters=frozenset({"a*" * 250}))),
@@ -242,7 +244,7 @@ def test_elements_that_the_reader_adds_are_selected_too() -> None:
     )
     page = f"<div @click='x' id=all><pre>{lines}</pre></div>"
     plain = read_page(page, URL, NOW, expect=PageKind.threadlist)
-    rules = SiteRules(((PageKind.threadlist, KindRules("", (("author", "i"),))),))
+    rules = SiteCorrections(((PageKind.threadlist, KindRules("", (("author", "i"),))),))
     reading = read_page(page, URL, NOW, expect=PageKind.threadlist, rules=rules)
     assert len(plain.records) == 9 and "uncorrected" not in reading.evidence
     assert [one.author for one in reading.records] == [  # type: ignore[union-attr]
@@ -263,7 +265,7 @@ EVALUATE = {
     "forums/discovery/evidence.py": "a number",
     "forums/discovery/hypotheses.py": "selectors derived as in anatomy",
     "forums/reading/patterns.py": "forms of queries, ours",
-    "forums/reading/postrows.py": "an escaped id",
+    "forums/reading/posts/post_records.py": "an escaped id",
     "forums/reading/words.py": "words of ours",
     "forums/selectors/child.py": "users' selectors and patterns within the limits, and `select`",
 }
@@ -364,14 +366,14 @@ def test_a_costly_pattern_is_refused_where_it_is_saved(forum: Site, name: str) -
 @pytest.mark.parametrize(
     "rules",
     [
-        SiteRules((), ((PATTERNS["nested"], PageKind.thread),)),
-        SiteRules(((PageKind.thread, KindRules(DEEP)),)),
-        SiteRules(((PageKind.thread, KindRules("", (("author", DEEP),))),)),
+        SiteCorrections((), ((PATTERNS["nested"], PageKind.thread),)),
+        SiteCorrections(((PageKind.thread, KindRules(DEEP)),)),
+        SiteCorrections(((PageKind.thread, KindRules("", (("author", DEEP),))),)),
     ],
     ids=["pattern", "rows", "field"],
 )
 def test_costly_rules_stored_before_are_told_and_stop_nothing(
-    forum: Site, rules: SiteRules, caplog: pytest.LogCaptureFixture
+    forum: Site, rules: SiteCorrections, caplog: pytest.LogCaptureFixture
 ) -> None:
     Page.objects.update(final_url=URL)
     page = f"/admin/forums/site/{forum.pk}/correct/?kind=thread"
@@ -387,7 +389,7 @@ def test_costly_rules_stored_before_are_told_and_stop_nothing(
 
 
 def test_a_visit_tells_that_a_correction_cannot_be_applied(forum: Site) -> None:
-    rules = SiteRules(((PageKind.threadlist, KindRules(DEEP)),))
+    rules = SiteCorrections(((PageKind.threadlist, KindRules(DEEP)),))
     Site.objects.update(rules=rules.to_json())
     run = crawl(Site.objects.get())
     stopped = Visit.objects.filter(run=run).values_list("stopped_by", flat=True)

@@ -15,7 +15,7 @@ from forums.discovery import SiteModel
 from forums.discovery.model import Layout, PageNumbering
 from forums.models import Board, Origin, Site, StructureVersion
 from forums.reading import PageKind
-from forums.reading.rules import KindRules, SiteRules
+from forums.reading.corrections import KindRules, SiteCorrections
 from forums.sites import sites, structures
 from tests.crawlmgr.admin.rows import EVIL, NOW, site, user
 
@@ -329,7 +329,7 @@ def test_a_wrong_model_is_refused(client: Client, forum: Site, wrong: dict[str, 
 
 
 def test_corrections_are_listed_and_taken_back_one_by_one(client: Client, forum: Site) -> None:
-    rules = SiteRules(
+    rules = SiteCorrections(
         ((PageKind.thread, KindRules("article", (("author", ".by"), ("posted", "time")))),),
         ((r"/t/\d+", PageKind.thread),),
     )
@@ -339,7 +339,7 @@ def test_corrections_are_listed_and_taken_back_one_by_one(client: Client, forum:
     for key in ("thread.author", "thread.", r"address./t/\d+"):
         client.post(f"{address}take-back/", {"key": key})
     forum.refresh_from_db()
-    assert structures.rules_of(forum) == SiteRules(
+    assert structures.rules_of(forum) == SiteCorrections(
         ((PageKind.thread, KindRules("", (("posted", "time"),))),)
     )
     assert (

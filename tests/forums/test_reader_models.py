@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
+from forums.reading.best_candidates import BestCandidates
 from forums.reading.document import Page
-from forums.reading.kinds import BestCandidates
-from forums.reading.learned.assemble import identities, row_set
-from forums.reading.learned.assemble_posts import LearnedPosts
+from forums.reading.learned.assemble import LearnedPosts, identities, row_set
 from forums.reading.learned.choose import chosen_bodies, chosen_links
 from forums.reading.learned.groups import Groups, numbered
-from forums.reading.learned.second import TwoReadings
+from forums.reading.learned.two_readings import TwoReadings
 from forums.reading.learned.weights import FILE, read_weights, shipped
+from forums.reading.lists.row_sets.thread_records import ThreadRows
 from forums.reading.model import PageKind
-from forums.reading.threadrows import ThreadRows
 from tests.forums.boards import NOW
 from tests.training.reader.trees import Examples, Shape, averaged, boosted
 

@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from forums.reading import to_json
 from forums.reading.document import Page
 from forums.reading.learned.assemble import row_set
-from forums.reading.learned.second import TwoReadings
+from forums.reading.learned.two_readings import TwoReadings
 from forums.reading.page import read_page
 from tests.forums.boards import NOW
 from tests.forums.markup_pages import write

@@ -24,7 +24,7 @@ from forums.reading import (
     thread_key,
     to_json,
 )
-from forums.reading.rules import KindRules, SiteRules
+from forums.reading.corrections import KindRules, SiteCorrections
 from tests.forums.boards import COARSE, NOW, TIMES, RandomForum
 from tests.forums.markup_lists import INDEXES, LAST_ONLY, LISTS
 from tests.forums.markup_posts import POSTS
@@ -242,7 +242,7 @@ def test_an_operator_corrects_roles_and_kinds() -> None:
         )
         + "</ul>"
     )
-    rules = SiteRules(
+    rules = SiteCorrections(
         (
             (
                 PageKind.threadlist,
@@ -257,7 +257,7 @@ def test_an_operator_corrects_roles_and_kinds() -> None:
         html,
         "http://a.example/odd",
         NOW,
-        rules=SiteRules.from_json(json.loads(json.dumps(rules.to_json()))),
+        rules=SiteCorrections.from_json(json.loads(json.dumps(rules.to_json()))),
     )
     rows = [(r.url, r.author, r.replies) for r in reading.records]  # type: ignore[union-attr]
     assert rows[:2] == [
@@ -304,7 +304,7 @@ def test_saved_pages_of_real_forums_have_their_kinds() -> None:
 def test_every_record_has_its_element(markup: str) -> None:
     forum = RandomForum(31, "en", sorted(set(TIMES) - COARSE)[0])
     html = LISTS[markup](forum)
-    own = SiteRules(kinds=((PageKind.threadlist, KindRules(fields=(("views", "b"),))),))
+    own = SiteCorrections(kinds=((PageKind.threadlist, KindRules(fields=(("views", "b"),))),))
     for rules in (None, own):
         reading, elements = read_regions(html, "http://forum.example/board-7", NOW, rules=rules)
         assert reading == read_page(html, "http://forum.example/board-7", NOW, rules=rules)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from forums.reading import BoardRecord, PageKind, PageReading, ThreadRecord, read_page
-from forums.reading.rules import SiteRules
+from forums.reading.corrections import SiteCorrections
 
 NOW = datetime(2026, 11, 21, 4, 6, tzinfo=UTC)
 TITLES = [
@@ -37,7 +37,7 @@ def threads(reading: PageReading) -> list[ThreadRecord]:
 
 def listed(body: str, url: str) -> list[ThreadRecord]:
     """The threads of a page that is known to be a list of threads."""
-    rules = SiteRules(addresses=(("", PageKind.threadlist),))
+    rules = SiteCorrections(addresses=(("", PageKind.threadlist),))
     return threads(
         read_page(
             f"<html><head><title>Boats</title></head><body>{body}</body></html>",

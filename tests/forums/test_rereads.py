@@ -15,7 +15,7 @@ from crawlmgr.models import Run, RunState
 from crawlmgr.runs import runs
 from forums.models import Board, Doubt, Post, Site, Thread
 from forums.reading import PageKind
-from forums.reading.rules import NOTHING, KindRules, SiteRules
+from forums.reading.corrections import NOTHING, KindRules, SiteCorrections
 from forums.sites import doubts, rereads, sites, structures
 from tests.forums.test_crawl import read_once
 from tests.site.forum import ForumServer, LocalForum
@@ -104,7 +104,7 @@ def test_times_and_names_that_were_stored_wrongly_are_mended_in_their_place(site
 
 def test_a_correction_and_its_taking_back(site: Site) -> None:
     before = posts()
-    rules = SiteRules(((PageKind.thread, KindRules("", (("author", NOTHING),))),))
+    rules = SiteCorrections(((PageKind.thread, KindRules("", (("author", NOTHING),))),))
     structures.correct(site.pk, rules, ["rule.thread.author", "", NOTHING], now=now())
     site.refresh_from_db()
     reread(site)

@@ -16,8 +16,8 @@ from forums.discovery import (
     teacher,
 )
 from forums.reading import PageKind, ThreadRecord, read_page
+from forums.reading.corrections import NOTHING, SiteCorrections
 from forums.reading.document import Page
-from forums.reading.rules import NOTHING, SiteRules
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
 SITE = "http://letters.example"
@@ -103,7 +103,7 @@ def looked_at(*, teacher: bool = True) -> SiteModel:
     return explorer.site()
 
 
-def authors(html: str, url: str, rules: SiteRules | None, kind: PageKind) -> list[str | None]:
+def authors(html: str, url: str, rules: SiteCorrections | None, kind: PageKind) -> list[str | None]:
     reading = read_page(html, url, NOW, rules=rules, expect=kind)
     return [record.author for record in reading.records]  # type: ignore[union-attr]
 
@@ -117,7 +117,7 @@ def test_replies_and_posts_agree_and_the_evidence_is_kept() -> None:
 
 def test_names_are_settled_across_lists_and_threads() -> None:
     site = looked_at()
-    rules = SiteRules().over(SiteRules.from_json(site.rules)) if site.rules else None
+    rules = SiteCorrections().over(SiteCorrections.from_json(site.rules)) if site.rules else None
     for thread in (3, 27, 31):
         expected = [author(thread, at) for at in range(replies(thread) + 1)]
         url = f"{SITE}/topic/{thread}/about-matter-{thread}"
@@ -139,30 +139,32 @@ def test_without_the_teacher_nothing_is_learned_from_agreement() -> None:
 
 
 def test_an_operators_correction_outranks_what_was_learned() -> None:
-    learned = SiteRules.from_json(
+    learned = SiteCorrections.from_json(
         {
             "kinds": {"thread": {"records": "", "fields": {"author": ".nick", "posted": ".when"}}},
             "addresses": [],
         }
     )
-    own = SiteRules.from_json(
+    own = SiteCorrections.from_json(
         {"kinds": {"thread": {"records": "", "fields": {"author": NOTHING}}}, "addresses": []}
     )
     both = own.over(learned).for_kind(PageKind.thread)
     assert both is not None
     assert both.fields == (("author", NOTHING),)
     assert both.learned == (("posted", ".when"),)
-    assert not SiteRules().over(learned).corrects(PageKind.thread)
+    assert not SiteCorrections().over(learned).corrects(PageKind.thread)
 
 
 def test_what_a_learned_selector_does_not_find_stays_as_it_was_read() -> None:
     html, url = thread_page(4), f"{SITE}/topic/4/about-matter-4"
     plain = read_page(html, url, NOW, expect=PageKind.thread)
-    rules = SiteRules.from_json(
+    rules = SiteCorrections.from_json(
         {"kinds": {"thread": {"records": "", "fields": {"author": ".absent"}}}, "addresses": []}
     )
     assert (
-        read_page(html, url, NOW, expect=PageKind.thread, rules=SiteRules().over(rules)).records
+        read_page(
+            html, url, NOW, expect=PageKind.thread, rules=SiteCorrections().over(rules)
+        ).records
         == plain.records
     )
 
@@ -221,7 +223,7 @@ def column_site(column: str, *, backwards: bool = False) -> SiteModel:
 def test_what_is_no_name_is_never_learned_as_one(column: str) -> None:
     """A lesson that satisfies the claim that rows and posts agree must not replace true names."""
     site = column_site(column)
-    rules = SiteRules().over(SiteRules.from_json(site.rules)) if site.rules else None
+    rules = SiteCorrections().over(SiteCorrections.from_json(site.rules)) if site.rules else None
     for n in (3, 9, 27, 31):
         html = column_page(f"/topic/{n}", column)
         url = f"{SITE}/topic/{n}/about-matter-{n}"

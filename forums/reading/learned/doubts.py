@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forums.reading.learned.choose import COMPLETED, best_of
-from forums.reading.learned.second import KINDS, TwoReadings
+from forums.reading.learned.two_readings import KINDS, TwoReadings
 from forums.reading.model import PageKind, PageReading, PostRecord
 
 _UNLIKELY = (

@@ -11,7 +11,7 @@ import numpy as np
 
 from forums.reading.addresses import names_board
 from forums.reading.document import Page
-from forums.reading.pagetimes import Time
+from forums.reading.page_times import Time
 from forums.reading.patterns import leads_to
 from forums.reading.values import count
 from forums.reading.words import class_roles, text_roles

@@ -14,11 +14,45 @@ from forums.reading.document import Page
 from forums.reading.learned.bodies import BodyTable
 from forums.reading.learned.choose import LINK_SHARE, above, best_of
 from forums.reading.learned.links import LinkTable
-from forums.reading.learned.rules_view import rows_view
 from forums.reading.learned.signals import LONGEST_LABEL
-from forums.reading.lists import RowSet
-from forums.reading.posts_set import PostSet
+from forums.reading.lists.row_sets.row_sets import RowSet
+from forums.reading.posts.post_sets.post_set import PostSet
 from forums.reading.words import SUBJECT_WORDS
+
+WEIGHTS = (
+    "address",
+    "topics_posts",
+    "replies_views",
+    "last_thread",
+    "head",
+    "sorted",
+    "many",
+    "people",
+)
+
+
+def rows_view(rows: RowSet) -> list[float]:
+    """Returns the features of a list: 1, the logarithm of the number of rows, its quality by the
+    rules, shares of rows with times, counts and users, mean lengths, and each weight of the
+    evidence that the rows are boards (see `RowSet.weights`).
+    """
+    n = len(rows.rows)
+    weights = rows.weights
+    return [
+        1.0,
+        log1p(n),
+        rows.quality,
+        rows.group.share("times"),
+        rows.group.share("counts"),
+        rows.group.text_share,
+        float(rows.is_labelled),
+        float(rows.is_titles_only),
+        sum(any(link.is_user for link in row.links) for row in rows.rows) / n,
+        sum(len(row.title.text) for row in rows.rows) / n / 40,
+        sum(len(row.text) for row in rows.rows) / n / 200,
+        *(weights.get(name, 0.0) for name in WEIGHTS),
+    ]
+
 
 # a link counts as good if its score is at least this share of the mean of the page's three best
 # scores

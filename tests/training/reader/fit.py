@@ -13,15 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from crawlmgr.web.next_page.pagination import find_pages
-from forums.reading.boardrows import BoardRows
 from forums.reading.jsonform import record_json
-from forums.reading.learned.second import KINDS, TwoReadings
+from forums.reading.learned.two_readings import KINDS, TwoReadings
 from forums.reading.learned.views import urls_of
 from forums.reading.learned.weights import Model, Weights
-from forums.reading.lists import RowSet, row_sets
+from forums.reading.lists.row_sets.board_records import BoardRows
+from forums.reading.lists.row_sets.row_sets import RowSet, row_sets
+from forums.reading.lists.row_sets.thread_records import ThreadRows
 from forums.reading.model import PageKind
 from forums.reading.page import read_as
-from forums.reading.threadrows import ThreadRows
 from tests.training.reader.labels import body_labels, link_labels
 from tests.training.reader.pages import Saved, parsed
 from tests.training.reader.scoring import ENOUGH, Tally, tally

@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
-from forums.reading.learned.forest import Forest, Tree
-from forums.reading.learned.weights import Model
+from forums.reading.learned.weights import Forest, Model, Tree
 
 _THREADS = (  # environment variable that limits the threads of a process; read when it starts
     "OMP_NUM_THREADS"

@@ -1,0 +1,1 @@
+"""Lists of boards and of threads: rows, header cells, and the fields of records."""
