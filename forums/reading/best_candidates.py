@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from crawlmgr.web.pages.outline import Outline
 from forums.reading.document import Page
-from forums.reading.lists.row_sets.row_sets import RowSet, row_sets
+from forums.reading.lists.row_sets import RowSet, row_sets
 from forums.reading.patterns import leads_to
-from forums.reading.posts.post_sets.author_links import are_short, repeats
-from forums.reading.posts.post_sets.post_set import PostSet
-from forums.reading.posts.post_sets.post_sets import is_within, post_sets
+from forums.reading.posts.author_links import are_short, repeats
+from forums.reading.posts.post_set import PostSet
+from forums.reading.posts.post_sets import is_within, post_sets
 from forums.reading.words import class_roles
 
 # smallest quality (see `RowSet.quality`, `PostSet.quality`) with which rows or posts are accepted

@@ -19,10 +19,10 @@ from forums.reading.best_candidates import (
     inside,
 )
 from forums.reading.document import Page
-from forums.reading.lists.row_sets.row_sets import RowSet
+from forums.reading.lists.row_sets import RowSet
 from forums.reading.model import PageKind
 from forums.reading.patterns import leads_to
-from forums.reading.posts.post_sets.post_set import PostSet
+from forums.reading.posts.post_set import PostSet
 from forums.reading.words import class_roles
 
 

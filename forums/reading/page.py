@@ -18,11 +18,11 @@ from forums.reading.engines import engine_of, expected_kind
 from forums.reading.learned.doubts import doubt_of
 from forums.reading.learned.two_readings import TwoReadings
 from forums.reading.learned.weights import shipped
-from forums.reading.lists.row_sets.board_records import BoardRows
-from forums.reading.lists.row_sets.row_groups import shapes_of
-from forums.reading.lists.row_sets.row_sets import RowSet
-from forums.reading.lists.row_sets.rows import Row
-from forums.reading.lists.row_sets.thread_records import ThreadRows, board_address, sort_of
+from forums.reading.lists.board_records import BoardRows
+from forums.reading.lists.row_groups import shapes_of
+from forums.reading.lists.row_sets import RowSet
+from forums.reading.lists.rows import Row
+from forums.reading.lists.thread_records import ThreadRows, board_address, sort_of
 from forums.reading.model import (
     BoardRecord,
     PageKind,
@@ -33,8 +33,8 @@ from forums.reading.model import (
     ThreadRecord,
 )
 from forums.reading.patterns import leads_to, patterns
-from forums.reading.posts.post_sets.post_records import PostRows, opening_post
-from forums.reading.posts.post_sets.post_set import PostSet
+from forums.reading.posts.post_records import PostRows, opening_post
+from forums.reading.posts.post_set import PostSet
 
 _NO_SHAPES = Shapes()
 # evidence code of a page that exceeds the size limits, of which only the beginning was read

@@ -16,7 +16,7 @@ from forums.reading.learned.choose import chosen_bodies, chosen_links
 from forums.reading.learned.groups import Groups, numbered
 from forums.reading.learned.two_readings import TwoReadings
 from forums.reading.learned.weights import FILE, read_weights, shipped
-from forums.reading.lists.row_sets.thread_records import ThreadRows
+from forums.reading.lists.thread_records import ThreadRows
 from forums.reading.model import PageKind
 from tests.forums.boards import NOW
 from tests.training.reader.trees import Examples, Shape, averaged, boosted

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from forums.reading.lists.row_sets.thread_columns import ThreadFields
+from forums.reading.lists.thread_columns import ThreadFields
 
 
 @pytest.mark.once

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from forums.reading import PageKind, PageReading, PostRecord, read_page
-from forums.reading.posts.post_sets.quotes import is_head
+from forums.reading.posts.quotes import is_head
 from tests.forums.boards import NOW, RandomForum, Topic
 from tests.forums.markup_threads import PLAIN_POSTS
 

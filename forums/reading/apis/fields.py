@@ -11,7 +11,7 @@ from typing import Any
 
 from crawlmgr.text.dates import Moment
 from crawlmgr.web.pages.tree import parse
-from forums.reading.posts.post_sets.texts import text_of
+from forums.reading.posts.texts import text_of
 
 _LONGEST_POST_CHARS = 1_000_000
 _LARGEST = 2**31 - 1  # largest integer that the database columns can store

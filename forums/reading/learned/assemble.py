@@ -13,13 +13,14 @@ from lxml.html import HtmlElement
 from crawlmgr.text.dates import Moment, parse_time
 from crawlmgr.web.pages.records import Record, records_around, siblings_of_tops
 from forums.reading.document import Link, Page
-from forums.reading.lists.row_sets.row_groups import Group
-from forums.reading.lists.row_sets.row_sets import RowSet
-from forums.reading.lists.row_sets.rows import Row
+from forums.reading.lists.row_groups import Group
+from forums.reading.lists.row_sets import RowSet
+from forums.reading.lists.rows import Row
 from forums.reading.model import PostRecord
 from forums.reading.page_times import Time
-from forums.reading.posts.post_sets.post_records import PostRows
-from forums.reading.posts.post_sets.post_set import PostSet, Span, is_post_time
+from forums.reading.posts.post_records import PostRows
+from forums.reading.posts.post_set import PostSet, is_post_time
+from forums.reading.posts.record_spans import Span
 from forums.reading.values import count
 
 _REST = 8  # a row may consist of several sibling elements, at most this many

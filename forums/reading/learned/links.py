@@ -18,7 +18,7 @@ import numpy as np
 from forums.reading.document import Link, Page
 from forums.reading.learned.groups import Groups, numbered
 from forums.reading.learned.signals import HEADINGS, Signals
-from forums.reading.lists.row_sets.row_groups import loose_pattern
+from forums.reading.lists.row_groups import loose_pattern
 from forums.reading.patterns import leads_to
 from forums.reading.values import count
 from forums.reading.words import NOT_NAMES

@@ -33,8 +33,8 @@ from forums.reading.learned.views import (
     words_view,
 )
 from forums.reading.learned.weights import Weights
-from forums.reading.lists.row_sets.row_groups import loose_pattern, title_shape
-from forums.reading.lists.row_sets.row_sets import RowSet, without_boards
+from forums.reading.lists.row_groups import loose_pattern, title_shape
+from forums.reading.lists.row_sets import RowSet, without_boards
 from forums.reading.model import PageKind, Shapes
 
 KINDS = (PageKind.threadlist, PageKind.index, PageKind.thread, PageKind.other)

@@ -15,8 +15,8 @@ from forums.reading.learned.bodies import BodyTable
 from forums.reading.learned.choose import LINK_SHARE, above, best_of
 from forums.reading.learned.links import LinkTable
 from forums.reading.learned.signals import LONGEST_LABEL
-from forums.reading.lists.row_sets.row_sets import RowSet
-from forums.reading.posts.post_sets.post_set import PostSet
+from forums.reading.lists.row_sets import RowSet
+from forums.reading.posts.post_set import PostSet
 from forums.reading.words import SUBJECT_WORDS
 
 WEIGHTS = (

@@ -9,8 +9,8 @@ from functools import cached_property
 
 from forums.reading.addresses import board_key
 from forums.reading.document import Link
-from forums.reading.lists.row_sets.row_sets import RowSet
-from forums.reading.lists.row_sets.rows import Count, Row, count_columns
+from forums.reading.lists.row_sets import RowSet
+from forums.reading.lists.rows import Count, Row, count_columns
 from forums.reading.model import BoardRecord
 from forums.reading.patterns import leads_to
 from forums.reading.values import count, starts_by

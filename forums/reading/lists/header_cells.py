@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import Counter
 
 from forums.reading.document import Page
-from forums.reading.lists.row_sets.rows import COUNTED, Row
+from forums.reading.lists.rows import COUNTED, Row
 from forums.reading.words import text_roles
 
 _MENUS = frozenset({"menu", "menubar", "menuitem", "tab", "tablist", "navigation"})

@@ -14,7 +14,7 @@ from lxml.html import HtmlElement
 from crawlmgr.web.pages.records import Record, records_around
 from forums.reading.addresses import board_key, names_board
 from forums.reading.document import Link, Page
-from forums.reading.lists.row_sets.rows import Row
+from forums.reading.lists.rows import Row
 from forums.reading.model import Shapes
 from forums.reading.patterns import leads_to
 from forums.reading.values import count

@@ -10,9 +10,9 @@ from functools import cached_property
 
 from forums.reading.addresses import board_key, names_board, names_post
 from forums.reading.document import Link, Page
-from forums.reading.lists.row_sets.header_cells import Heads
-from forums.reading.lists.row_sets.row_groups import Group, groups
-from forums.reading.lists.row_sets.rows import COUNTED, Row
+from forums.reading.lists.header_cells import Heads
+from forums.reading.lists.row_groups import Group, groups
+from forums.reading.lists.rows import COUNTED, Row
 from forums.reading.patterns import leads_to
 from forums.reading.words import class_roles, text_roles
 

@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 from functools import cached_property
 
 from crawlmgr.text.dates import Moment
-from forums.reading.lists.row_sets.row_sets import RowSet, falling
-from forums.reading.lists.row_sets.rows import COUNTED, Count, Row, count_columns
+from forums.reading.lists.row_sets import RowSet, falling
+from forums.reading.lists.rows import COUNTED, Count, Row, count_columns
 from forums.reading.page_times import Time
 from forums.reading.values import count
 from forums.reading.words import class_roles, text_roles

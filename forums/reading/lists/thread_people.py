@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from forums.reading.lists.row_sets.rows import Row
-from forums.reading.lists.row_sets.thread_columns import ThreadFields
+from forums.reading.lists.rows import Row
+from forums.reading.lists.thread_columns import ThreadFields
 from forums.reading.page_times import Time
 from forums.reading.patterns import leads_to
 from forums.reading.text_times import time_words

@@ -10,8 +10,8 @@ from functools import cached_property, lru_cache
 from crawlmgr.text.dates import Moment
 from forums.reading.addresses import board_key, first_page
 from forums.reading.document import Link
-from forums.reading.lists.row_sets.rows import Row
-from forums.reading.lists.row_sets.thread_people import ThreadPeople
+from forums.reading.lists.rows import Row
+from forums.reading.lists.thread_people import ThreadPeople
 from forums.reading.model import ThreadRecord
 from forums.reading.page_times import Time
 from forums.reading.patterns import leads_to

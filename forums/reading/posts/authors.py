@@ -10,7 +10,7 @@ from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 from forums.reading.document import Link, Page
-from forums.reading.posts.post_sets.post_set import PostSpans, Span, title_parts
+from forums.reading.posts.record_spans import PostSpans, Span, title_parts
 from forums.reading.values import count, ends_by, is_name
 from forums.reading.words import NOT_NAMES, PROFILE, RANK, class_roles, is_profile_line, text_roles
 

@@ -10,14 +10,14 @@ from functools import lru_cache
 from itertools import groupby
 
 from forums.reading.document import Page
-from forums.reading.posts.post_sets.authors import LOOSE, NUMBERED, ORDINAL
-from forums.reading.posts.post_sets.post_set import PostSpans
-from forums.reading.posts.post_sets.quotes import (
+from forums.reading.posts.authors import LOOSE, NUMBERED, ORDINAL
+from forums.reading.posts.quotes import (
     ATTACHED,
     class_and_role,
     is_edit_line,
     is_own_blockquote,
 )
+from forums.reading.posts.record_spans import PostSpans
 from forums.reading.values import count
 from forums.reading.words import FOOTER, class_roles, is_profile_line, text_roles
 

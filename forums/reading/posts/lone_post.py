@@ -6,8 +6,9 @@ from __future__ import annotations
 from crawlmgr.web.pages.outline import Outline
 from forums.reading.document import Page
 from forums.reading.page_times import Time
-from forums.reading.posts.post_sets.bodies import is_called_text
-from forums.reading.posts.post_sets.post_set import PostSet, Span, agree, is_post_time
+from forums.reading.posts.bodies import is_called_text
+from forums.reading.posts.post_set import PostSet, is_post_time
+from forums.reading.posts.record_spans import Span, agree
 from forums.reading.words import class_roles
 
 # a post's element is accepted without looking at larger ones if this share of its text is outside

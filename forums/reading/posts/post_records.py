@@ -15,10 +15,11 @@ from crawlmgr.text.dates import Moment
 from forums.reading.document import Page
 from forums.reading.model import PostRecord
 from forums.reading.patterns import leads_to
-from forums.reading.posts.post_sets.bodies import is_called_text, paragraphs
-from forums.reading.posts.post_sets.post_set import PostSet, Span, is_post_time
-from forums.reading.posts.post_sets.quotes import left_out
-from forums.reading.posts.post_sets.texts import own_lines, text_of, without_last_of_all
+from forums.reading.posts.bodies import is_called_text, paragraphs
+from forums.reading.posts.post_set import PostSet, is_post_time
+from forums.reading.posts.quotes import left_out
+from forums.reading.posts.record_spans import Span
+from forums.reading.posts.texts import own_lines, text_of, without_last_of_all
 from forums.reading.words import ADVERTISERS
 
 _POST_PREFIX = re.compile(

@@ -13,14 +13,9 @@ from crawlmgr.web.pages.outline import Outline
 from crawlmgr.web.pages.records import siblings_of_tops
 from forums.reading.document import Page
 from forums.reading.page_times import Time
-from forums.reading.posts.post_sets.lone_post import lone
-from forums.reading.posts.post_sets.post_set import (
-    PostSet,
-    Span,
-    agree,
-    is_post_time,
-    tells_joining,
-)
+from forums.reading.posts.lone_post import lone
+from forums.reading.posts.post_set import PostSet, is_post_time, tells_joining
+from forums.reading.posts.record_spans import Span, agree
 
 _MAX_SETS = 6
 _OWN_LEVELS = 4

@@ -8,7 +8,7 @@ from collections import Counter
 from lxml.html import HtmlElement
 
 from crawlmgr.web.pages.outline import BLOCKS
-from forums.reading.posts.post_sets.quotes import is_edit_line, is_head
+from forums.reading.posts.quotes import is_edit_line, is_head
 from forums.reading.words import SAID
 
 _SILENT = frozenset(

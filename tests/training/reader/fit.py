@@ -17,9 +17,9 @@ from forums.reading.jsonform import record_json
 from forums.reading.learned.two_readings import KINDS, TwoReadings
 from forums.reading.learned.views import urls_of
 from forums.reading.learned.weights import Model, Weights
-from forums.reading.lists.row_sets.board_records import BoardRows
-from forums.reading.lists.row_sets.row_sets import RowSet, row_sets
-from forums.reading.lists.row_sets.thread_records import ThreadRows
+from forums.reading.lists.board_records import BoardRows
+from forums.reading.lists.row_sets import RowSet, row_sets
+from forums.reading.lists.thread_records import ThreadRows
 from forums.reading.model import PageKind
 from forums.reading.page import read_as
 from tests.training.reader.labels import body_labels, link_labels

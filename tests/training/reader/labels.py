@@ -11,7 +11,7 @@ import numpy as np
 
 from forums.reading.document import Link, Page
 from forums.reading.learned.bodies import BodyTable
-from forums.reading.posts.post_sets.post_set import PostSet
+from forums.reading.posts.post_set import PostSet
 from forums.reading.words import class_roles
 from tests.training.reader.scoring import Truth, address_key, bare, name_key
 
