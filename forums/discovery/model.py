@@ -112,8 +112,8 @@ class SiteModel:
     replies (False), None if unknown. `list_flip`, `thread_flip`: how addresses of further pages are
     formed. `pagers`: by kind of page, which of several next-page links is right (a source of
     `PageReading.next_links`, such as "head"). `lessons`: how often readings of related pages
-    agreed; `rules`: selectors chosen from this (see `SiteCorrections.to_json`). `unread`: boards not
-    read.
+    agreed; `rules`: selectors chosen from this (see `SiteCorrections.to_json`). `unread`: boards
+    not read.
     """
 
     name: str
