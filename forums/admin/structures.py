@@ -25,8 +25,8 @@ from forums.admin.site_table import engine
 from forums.admin.words import lessons
 from forums.models import Board, Doubt, Site
 from forums.reading import PageKind
-from forums.selectors.bounded import BUSY, NOTHING_FOUND, TOO_COSTLY
 from forums.reading.corrections import SiteCorrections
+from forums.selectors.bounded import BUSY, NOTHING_FOUND, TOO_COSTLY
 from forums.sites import doubts, reads, rereads, structures
 from forums.sites.correction_page import (
     NOTHING,

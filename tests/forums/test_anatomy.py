@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from crawlmgr.web.pages.tree import parse
 from forums.reading import PageKind, read_page
-from forums.selectors import bounded
 from forums.reading.corrections import SiteCorrections
+from forums.selectors import bounded
 from forums.selectors.child import select
 from forums.sites.correction_page import (
     NOTHING,
