@@ -145,7 +145,8 @@ def _table_row(row: HtmlElement, names: Sequence[str]) -> dict[str, str]:
 
 def _leaves(tops: Sequence[HtmlElement]) -> list[tuple[str, str, HtmlElement]]:
     """Returns the smallest elements inside `tops` that have a value of their own ("leaves"), as
-    (path, text, element); the path consists of the tags and names from the top element to the leaf.
+    (path, text, element); the path consists of the tags and names from the top element to the leaf,
+    and of the places of cells in their table row.
     """
     found: list[tuple[str, str, HtmlElement]] = []
     stack: list[tuple[HtmlElement, str]] = [
@@ -160,7 +161,7 @@ def _leaves(tops: Sequence[HtmlElement]) -> list[tuple[str, str, HtmlElement]]:
             or _is_of_the_page(element)
         ):
             continue
-        here = f"{path}/{element.tag}.{_class(element)}"
+        here = f"{path}/{element.tag}.{_class(element)}{_place_in_row(element)}"
         if _is_leaf(element):
             text = text_of(element)
             if text:
@@ -173,6 +174,12 @@ def _leaves(tops: Sequence[HtmlElement]) -> list[tuple[str, str, HtmlElement]]:
             if child.tail and len(child.tail.strip()) > 1:
                 found.append((here + "/#text", " ".join(child.tail.split())[:MAX_VALUE], element))
     return found
+
+
+def _place_in_row(cell: HtmlElement) -> str:
+    """Returns the place of a table cell in its row, "" for other elements: without a header, only
+    the place tells the cells of a row apart."""
+    return f"#{sum(1 for _ in cell.itersiblings('td', preceding=True))}" if cell.tag == "td" else ""
 
 
 def _is_of_the_page(element: HtmlElement) -> bool:

@@ -76,6 +76,23 @@ def test_a_record_without_an_address_is_its_stable_fields(
 
 
 @pytest.mark.skipif(not CASES.is_dir(), reason="the shared result pages are not here")
+@pytest.mark.parametrize(
+    "cells", ["{t}|{a}|{n} minutes ago|{n} hits", "{n} hits|{t}|{a}|{n} 分钟前"]
+)
+def test_cells_without_a_header_are_fields_of_their_own(cells: str) -> None:
+    def keys(seen: int) -> list[str]:
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{one}" for one in cells.format(t=t, a=a, n=seen + n).split("|"))
+            for n, (t, a) in enumerate((("Ring", "Ada"), ("Bell", "Lin"), ("Drum", "Ada")))
+        )
+        root = parse_page(f"<table>{rows}</table>")
+        assert root is not None
+        found = read_results(outline(root), "http://x.org/s?q=a", (("q", "a"),), PageTemplate())
+        return [record.key for record in found.records]
+
+    assert len(set(keys(11))) == 3 and keys(11) == keys(27)
+
+
 def test_records_of_a_wiki_have_their_addresses() -> None:
     html = (CASES / "dokuwiki_result.html").read_text(encoding="utf-8")
     host = "http://127.0.0.1:8501"
