@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.columns import Columns
-from focused.pages import WORD_BITS, HashedWords, hashed
+from focused.pages import WORD_BITS, Columns, HashedWords, hashed
 
 if TYPE_CHECKING:
     from scipy import sparse

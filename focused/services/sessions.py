@@ -26,7 +26,7 @@ from crawlmgr.text.similarity import Idf
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.traps import Counters
 from crawlmgr.web.url import UrlError, absolute, canonical, host_key, url_hash
-from focused import listed
+from focused import loop
 from focused.graph import MemoryGraph, Node, State
 from focused.loop import Walk
 from focused.models import TopicPage, TopicRun
@@ -198,7 +198,7 @@ class Session:
         for url, on_topic in change.get("marks", {}).items():
             self.walk.strategy.mark(url, on_topic)
         if named := change.get("listed"):
-            listed.queue(self.walk, self.parser, named["url"], named["addresses"])
+            loop.queue_listed(self.walk, self.parser, named["url"], named["addresses"])
 
     def within(self, node: Node, content: Content) -> tuple[Content, Counter[str]]:
         """Returns the page with only the links that the run may follow, and the number of removed

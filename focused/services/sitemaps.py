@@ -15,7 +15,7 @@ from crawlmgr.web import robots
 from crawlmgr.web.http.exchange import FetchResponse
 from crawlmgr.web.sitemap import parse_sitemap
 from crawlmgr.web.url import UrlError, canonical, host_key
-from focused import listed
+from focused import loop
 from focused.services import pages
 from focused.services.sessions import Session
 
@@ -93,7 +93,7 @@ def store(session: Session, item: Url, listing: Listing, now: datetime) -> list[
             allowed.append(url)
     session.row.refused = dict(Counter(session.row.refused) + refused)
     if allowed:
-        found = listed.best(session.walk, session.parser, allowed, MAX_ADDRESSES)
+        found = loop.best_listed(session.walk, session.parser, allowed, MAX_ADDRESSES)
         pages.edited(session, {"listed": {"url": item.url, "addresses": found}}, now)
     return _links(_of_host(listing.sitemaps, key), MAX_PARTS, PART) if item.kind == WHOLE else []
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.columns import Columns
+from focused.pages import Columns
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]

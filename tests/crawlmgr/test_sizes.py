@@ -19,9 +19,7 @@ FUNCTION_STATEMENTS, MODULE_STATEMENTS, PACKAGE_MODULES = 40, 300, 20
 # Larger than allowed today, with the number that may not grow.
 FUNCTIONS: dict[str, int] = {}
 MODULES: dict[str, int] = {}
-PACKAGES: dict[str, int] = {
-    "focused": 22,
-}
+PACKAGES: dict[str, int] = {}
 # One object in two files: the class that inherits, and what it inherits from.
 SLICES: set[tuple[str, str]] = {
     ("forums/reading/document.py:Page", "forums/reading/page_times.py:TimedPage"),

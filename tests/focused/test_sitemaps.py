@@ -10,7 +10,7 @@ import pytest
 
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, Url, UrlState
-from focused import listed
+from focused import loop
 from focused.models import Topic, TopicPage, TopicRun
 from focused.parameters import PAGES_PER_HOST
 from focused.services import sessions, sitemaps, topics
@@ -154,7 +154,7 @@ def test_a_sitemap_that_is_missing_or_damaged_harms_nothing(site: LocalSite) -> 
 
 def test_words_of_an_address() -> None:
     assert (
-        listed.address_text("http://a.example/%E7%88%AC%E8%99%AB/My_page-7.html")
+        loop.address_text("http://a.example/%E7%88%AC%E8%99%AB/My_page-7.html")
         == "爬虫 My page html"
     )
 
