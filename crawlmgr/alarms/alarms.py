@@ -19,7 +19,7 @@ from django.utils.translation import gettext, gettext_noop
 
 from crawlmgr.access import vault
 from crawlmgr.alarms import causes as alarm_causes
-from crawlmgr.alarms import channels, delivery
+from crawlmgr.alarms import channels, sending
 from crawlmgr.models import Alarm, AlarmChannel, AlarmMessage, MessageState
 from crawlmgr.runs import reason_words
 from crawlmgr.upkeep import pruning
@@ -221,10 +221,10 @@ def _send(message: AlarmMessage, now: Callable[[], datetime]) -> int:
         channels.hand_over(message.channel, title, text, facts, f"alarm-{message.pk}", before)
     except _Gone:
         return 0
-    except delivery.Unsure as error:
+    except sending.Unsure as error:
         own.update(state=MessageState.UNSURE, detail=str(error)[:300])
         return 0
-    except (delivery.NotSent, vault.Unreadable, ValueError) as error:
+    except (sending.NotSent, vault.Unreadable, ValueError) as error:
         last = message.attempts > len(WAITS) or message.about == "test"
         state = MessageState.FAILED if last else MessageState.WAITING
         wait = WAITS[min(message.attempts, len(WAITS)) - 1]

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from zoneinfo import available_timezones
 
 from crawlmgr.access import vault
-from crawlmgr.alarms import delivery
+from crawlmgr.alarms import sending
 from crawlmgr.alarms.causes import RULES
 from crawlmgr.models import AlarmChannel, ChannelKind, events
 
@@ -85,7 +85,7 @@ def _checked(kind: str, values: dict[str, str]) -> tuple[dict[str, str], str]:
         return _mail_values(values)
     url = values.get("url", "")
     if kind == ChannelKind.CHAT:
-        return {"url": url}, delivery.check_chat(url)[0]
+        return {"url": url}, sending.check_chat(url)[0]
     if kind != ChannelKind.WEBHOOK:
         raise ValueError(f"there is no channel of kind {kind[:20]!r}")
     try:
@@ -144,7 +144,7 @@ def hand_over(
     text: str,
     facts: Mapping[str, Any],
     key: str,
-    before: delivery.Before,
+    before: sending.Before,
 ) -> None:
     """Delivers one message through a channel.
 
@@ -154,7 +154,7 @@ def hand_over(
     that is not known, and vault.Unreadable if the channel's secrets cannot be decrypted."""
     values = vault.unseal(channel.sealed)
     if channel.kind == ChannelKind.MAIL:
-        mail = delivery.Mail(
+        mail = sending.Mail(
             values["host"],
             int(values["port"]),
             values["security"],
@@ -163,14 +163,14 @@ def hand_over(
             values["sender"],
             tuple(values["to"].split(",")),
         )
-        delivery.send_mail(mail, title, text, key, before, _allowed(channel, mail.host, mail.port))
+        sending.send_mail(mail, title, text, key, before, _allowed(channel, mail.host, mail.port))
     elif channel.kind == ChannelKind.CHAT:
-        _shown, host = delivery.check_chat(values["url"])
-        delivery.send_chat(values["url"], title, text, before, _allowed(channel, host, None))
+        _shown, host = sending.check_chat(values["url"])
+        sending.send_chat(values["url"], title, text, before, _allowed(channel, host, None))
     else:
         parts = urlsplit(values["url"])
         document = {**facts, "id": key, "title": title, "text": text}
-        delivery.post(
+        sending.post(
             values["url"],
             document,
             key,

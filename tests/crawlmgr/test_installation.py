@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from crawlmgr import environment, installation
-from crawlmgr.alarms import channels, delivery
+from crawlmgr.alarms import channels, sending
 from crawlmgr.api import shared
 from crawlmgr.archive import object_store
 from crawlmgr.management import program
@@ -31,7 +31,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setitem(sys.modules, name, None)
     for _extra, module in MODULES:
         monkeypatch.setitem(sys.modules, module, None)
-    delivery._apprise.cache_clear()
+    sending._apprise.cache_clear()
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ SINGLE = {
     "crawlmgr.access.login": ADMIN,
     "crawlmgr.access.roles": ADMIN,
     "crawlmgr.access.sessions": ADMIN,
-    "crawlmgr.alarms.delivery": PURE,
+    "crawlmgr.alarms.sending": PURE,
     "crawlmgr.schedule.opening_hours": PURE,
     "crawlmgr.workers.child": PURE,
     "crawlmgr.workers.supervisor": PURE,
@@ -89,7 +89,7 @@ SOCKET_MODULES = {
 }
 SOCKET_LIBRARIES = {"requests", "urllib3", "httpx", "aiohttp"}
 OPENS_SOCKETS = {
-    "crawlmgr.alarms.delivery",
+    "crawlmgr.alarms.sending",
     "crawlmgr.web.http.direct",
     "crawlmgr.web.http.fetch",
     "crawlmgr.web.http.wire",

@@ -13,7 +13,7 @@ from django.core.cache import cache
 from django_q.models import OrmQ
 
 from crawlmgr import tasks
-from crawlmgr.alarms import alarms, channels, delivery
+from crawlmgr.alarms import alarms, channels, sending
 from crawlmgr.alarms import causes as alarm_causes
 from crawlmgr.alarms.causes import Cause
 from crawlmgr.models import Alarm, AlarmChannel, AlarmMessage, MessageState
@@ -391,26 +391,24 @@ def test_the_dispatcher_watches_and_a_worker_sends(web: Sink) -> None:
 
 
 def test_a_connection_that_was_never_made_counts_as_not_sent() -> None:
-    with pytest.raises(delivery.NotSent):
-        delivery.post("http://127.0.0.1:1/", {}, "k", lambda: None, frozenset({"127.0.0.1:1"}))
+    with pytest.raises(sending.NotSent):
+        sending.post("http://127.0.0.1:1/", {}, "k", lambda: None, frozenset({"127.0.0.1:1"}))
 
 
 def _told(send: Callable[[], None]) -> str:
-    with pytest.raises((delivery.NotSent, delivery.Unsure)) as error:
+    with pytest.raises((sending.NotSent, sending.Unsure)) as error:
         send()
     return str(error.value).partition(":")[0]
 
 
 def test_each_failure_of_a_channel_has_a_code(web: Sink) -> None:
     def post(url: str, port: int = 0) -> Callable[[], None]:
-        return lambda: delivery.post(url, {}, "k", lambda: None, frozenset({f"127.0.0.1:{port}"}))
+        return lambda: sending.post(url, {}, "k", lambda: None, frozenset({f"127.0.0.1:{port}"}))
 
-    mail = delivery.Mail("127.0.0.1", 1, "none", "", "", "a@b.example", ("c@d.example",))
+    mail = sending.Mail("127.0.0.1", 1, "none", "", "", "a@b.example", ("c@d.example",))
     assert (
         _told(
-            lambda: delivery.send_mail(
-                mail, "s", "t", "k", lambda: None, frozenset({"127.0.0.1:1"})
-            )
+            lambda: sending.send_mail(mail, "s", "t", "k", lambda: None, frozenset({"127.0.0.1:1"}))
         )
         == "connect"
     )
