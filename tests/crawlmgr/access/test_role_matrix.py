@@ -166,6 +166,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/deepweb/form/<int:pk>/harvest/",
         "admin/deepweb/form/<int:pk>/try/",
         "admin/deepweb/clusters/make/",
+        "admin/deepweb/clusters/undo/",
         "admin/deepweb/cluster/<int:pk>/name/",
         "admin/deepweb/cluster/<int:pk>/harvest/",
         "admin/deepweb/site/<int:pk>/find/",
