@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from crawlmgr.web.warc import check_file
-from tests.serving import ROOT, wait_for
+from tests.serving import PATIENCE_SECONDS, ROOT, wait_for
 from tests.site.forum import ForumServer, LocalForum
 from tests.test_kill import Database
 
@@ -60,7 +60,7 @@ class SmallDisk:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE_SECONDS,
         )
 
 
@@ -147,7 +147,7 @@ def test_a_disk_that_fills_up_ends_a_crawl_in_one_line_and_loses_nothing(
         def again() -> subprocess.CompletedProcess[str]:
             return disk.manage(environment, "forum", "crawl", "1", "--json")
 
-        done = wait_for(lambda: one if (one := again()).returncode == 0 else None, 90, 1.0)
+        done = wait_for(lambda: one if (one := again()).returncode == 0 else None, every=1.0)
         assert done is not None, again().stderr
     told = json.loads(done.stdout)
     assert (told["state"], told["stopped_by"]) == ("finished", "complete")
