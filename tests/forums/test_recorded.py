@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.serving import begun, finished, manage
+from tests.serving import PATIENCE_SECONDS, begun, finished, manage
 from tests.targets import exported_posts, place, recorded, true_posts
 
 pytestmark = [pytest.mark.slow, pytest.mark.once]
@@ -24,7 +24,8 @@ def test_a_recorded_forum_is_read_whole_and_then_only_what_changed(
     def told(*words: str) -> Any:
         # under the clock of the recording, because its pages say "Yesterday" and "3 hours ago"
         back = (datetime.now(UTC) - forum.recorded_at).total_seconds()
-        done = finished(begun(installed, "tests/set_back.py", str(back), *words))
+        program = begun(installed, "tests/set_back.py", str(back), *words)
+        done = finished(program, 6 * PATIENCE_SECONDS)  # it reads 376 pages
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
