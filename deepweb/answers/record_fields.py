@@ -14,6 +14,7 @@ from crawlmgr.web.pages.outline import Outline
 from crawlmgr.web.pages.records import Record
 
 MAX_VALUE = 20_000
+MAX_COLUMNS = 100  # all further columns of a table row count as one
 _INLINE = frozenset(
     (
         "a",
@@ -178,8 +179,11 @@ def _leaves(tops: Sequence[HtmlElement]) -> list[tuple[str, str, HtmlElement]]:
 
 def _place_in_row(cell: HtmlElement) -> str:
     """Returns the place of a table cell in its row, "" for other elements: without a header, only
-    the place tells the cells of a row apart."""
-    return f"#{sum(1 for _ in cell.itersiblings('td', preceding=True))}" if cell.tag == "td" else ""
+    the place tells the cells of a row apart. All further ones have the place `MAX_COLUMNS`."""
+    if cell.tag != "td":
+        return ""
+    before = islice(cell.itersiblings("td", preceding=True), MAX_COLUMNS)
+    return f"#{sum(1 for _ in before)}"
 
 
 def _is_of_the_page(element: HtmlElement) -> bool:

@@ -18,7 +18,7 @@ from crawlmgr.web.next_page.pagination_words import page_direction, page_number
 from crawlmgr.web.pages.outline import Outline
 from crawlmgr.web.pages.records import Record, records_around
 from crawlmgr.web.url import UrlError, canonical
-from deepweb.answers.record_fields import fields_of_rows
+from deepweb.answers.record_fields import MAX_COLUMNS, fields_of_rows
 
 _BESIDE = frozenset(("nav", "footer", "aside", "header"))
 _ENDS = frozenset(("header", "footer"))
@@ -26,7 +26,6 @@ _ITEMS = frozenset(("article", "li", "td", "dd"))
 """Elements that are records: a header or footer inside them belongs to the record, not to the page;
 so does one of several with the same tag path."""
 _MAX_GROUPS = 8
-_MAX_COLUMNS = 100  # all further columns of a table row count as one
 _MIN_LEARNED = 2
 _LONGEST = 200
 _SESSION = re.compile(
@@ -263,8 +262,8 @@ def _path(page: Outline, node: int, columns: bool = True) -> str:
 
 def _column(page: Outline, node: int) -> int:
     row = page.parents[node]
-    cells = page.children(row, _MAX_COLUMNS) if row >= 0 else [node]
-    return cells.index(node) if node in cells else _MAX_COLUMNS
+    cells = page.children(row, MAX_COLUMNS) if row >= 0 else [node]
+    return cells.index(node) if node in cells else MAX_COLUMNS
 
 
 def _address(page: Outline, node: int, url: str, echo: QueryValues) -> str:

@@ -65,6 +65,7 @@ def live(installed: dict[str, str], tmp_path: Path) -> Iterator[Live]:
     with running("flaskbb") as target:
         own = ("--allow-private", "--delay", "0")
         added = manage(environment, "forum", "add", target.url, *own, "--json")
+        assert added.returncode == 0
         boards = {board["name"]: board["board"] for board in json.loads(added.stdout)["boards"]}
         wanted = ("--board", str(boards[BOARD]), "--history-days", "400")
         assert manage(environment, "forum", "crawl", "1", *wanted, *own).returncode == 0
