@@ -151,10 +151,15 @@ ADDRESSES = ("http://", "https://")
 
 def size_up(session: HarvestSession) -> None:
     """Estimates the size of the database and sets it in the harvest: by an answer that lists it or
-    states its size, or else by the harvest's probes; if that is not possible, sets the reason."""
-    harvest, size = session.harvest, _listed(session) or size_of(session)
-    if size is None or not size.known:
-        size = _by_returns(session) or size
+    states its size, or else by the harvest's probes; if that is not possible, or two methods
+    contradict each other, sets the reason."""
+    harvest, size = session.harvest, _listed(session)
+    if size is None:
+        size, other = size_of(session), _by_returns(session)
+        if size is None or size.low is None:
+            size = other or size
+        elif other is not None and other.high is not None and size.low > other.high:
+            size = replace(size, low=None, high=None, reason="below_records_seen")
     if size is None:
         harvest.unknown = (
             "no_records"

@@ -1,0 +1,64 @@
+"""Sizes by the records that two sets of queries returned; methods that contradict each other."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from deepweb.size import estimate
+from deepweb.size.coverage import Estimate
+
+
+def session(ours: range, *probes: range, cut: int = 0) -> Any:
+    """A harvest whose queries found the records `ours`, and each probe its own; `cut` further
+    probes were truncated."""
+    told = [{"overflowed": False, "found": list(found)} for found in probes]
+    told += [{"overflowed": True, "found": [0]}] * cut
+    entry = SimpleNamespace(found=list(ours), total=None, choice=SimpleNamespace(query=()))
+    log = type("Log", (list,), {"listing": lambda self: None})([entry])
+    return SimpleNamespace(
+        state={"probes": told, "plan": {}},
+        log=log,
+        known={*ours}.union(*probes),
+        harvest=SimpleNamespace(low=None, high=None, unknown=""),
+    )
+
+
+def test_nine_tenths_of_what_probes_return_was_known_so_nine_tenths_of_all_are() -> None:
+    probes = (range(n, n + 8, 2) for n in range(0, 1000, 8))
+    size = estimate._by_returns(session(range(900), *probes))
+    assert size is not None and size.low is not None and size.high is not None
+    assert 950 < size.low < 1000 < size.high < 1200
+
+
+def test_all_that_probes_return_was_known() -> None:
+    size = estimate._by_returns(session(range(400), *(range(n, n + 8) for n in range(0, 400, 8))))
+    assert size is not None and size.low == 400 and size.high is not None and size.high < 420
+
+
+@pytest.mark.parametrize(
+    ("probes", "cut"), [((range(29),), 0), ((range(40),), 2), ((range(300, 340),), 0)]
+)
+def test_too_few_or_truncated_probes_or_too_wide_an_interval_give_no_size(
+    probes: tuple[range, ...], cut: int
+) -> None:
+    assert estimate._by_returns(session(range(100), *probes, cut=cut)) is None
+
+
+@pytest.mark.parametrize(
+    ("sized", "told"),
+    [
+        ((380.0, 450.0), (380.0, 450.0, "")),
+        ((900.0, 990.0), (None, None, "below_records_seen")),  # all that probes return is known
+    ],
+)
+def test_methods_that_contradict_each_other_give_no_size(
+    sized: tuple[float, float], told: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = session(range(400), *(range(n, n + 8) for n in range(0, 400, 8)))
+    monkeypatch.setattr(estimate, "_listed", lambda _session: None)
+    monkeypatch.setattr(estimate, "size_of", lambda _session: Estimate(*sized, "", 50))
+    estimate.size_up(one)
+    assert (one.harvest.low, one.harvest.high, one.harvest.unknown) == told
