@@ -55,6 +55,7 @@ _VIEW = re.compile(
 """Names of parameters that only choose the part, the order or the look of a list."""
 _ECHOED = 3
 _MAX_DETAILS, _NEARLY_ALL = 6, 0.8
+"""Links that a record has at the most beside its own, and the share that must lie in records."""
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 
 

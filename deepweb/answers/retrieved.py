@@ -330,6 +330,7 @@ _JUDGED = 300
 
 
 _TELLING = 3
+"""Number of queries with records that must agree before one answer is taken for the database."""
 
 
 class Logged(NamedTuple):

@@ -136,6 +136,7 @@ UNHEEDED = 5
 
 
 ALL_NAMED = 0.9
+"""Share of the records of a first page with the queried word, from which all should have it."""
 
 
 _DIGITS = re.compile(r"\d+")

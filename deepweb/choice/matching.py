@@ -21,6 +21,7 @@ MISSING_QUERIES = 2
 
 
 VAIN = 3
+"""Number of words of known records that find nothing, from which their length is the reason."""
 
 
 class SearchedColumns:

@@ -39,6 +39,7 @@ PAIRS_FROM = 8
 
 
 PAIRS_TRIED = 9
+"""Number of first words that are sent in pairs, on a site that wants two words."""
 
 
 def stop_rule(session: HarvestSession) -> str | None:

@@ -36,6 +36,7 @@ PAGES = 6
 
 
 PROBE_PAGES = 3 * PAGES
+"""Number of pages to which the answer to a random probe is read."""
 
 
 SAMPLE = 5
@@ -54,6 +55,7 @@ MAX_PLANS = 3
 
 
 RETURNED, Z = 30, 1.96
+"""Fewest records that probes must return for a share of them, and the quantile of its interval."""
 
 
 _PARTLY = "probes_not_read"
