@@ -125,10 +125,11 @@ def test_a_crawl_survives_whatever_is_killed(serve: Serve, installed: dict[str, 
         assert added.returncode == 0, added.stderr
         assert len(json.loads(added.stdout)["boards"]) == 4
         looked = len(forum.log)
+        # before `serve`, whose own visit or look could be under way otherwise
+        started = manage({**installed, **serve.environment}, "shell", "--traceback", "-c", START)
+        assert started.returncode == 0, started.stderr
         serve.start()
         assert serve.healthy(), serve.told()
-        started = manage({**installed, **serve.environment}, "shell", "-c", START)
-        assert started.returncode == 0, started.stderr
         killed: list[str] = []
         before = 0
         while len(killed) < KILLS and database.run()[0] in ("queued", "running"):
