@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Stored
@@ -22,7 +23,6 @@ from forums.models import Board, Site, Thread, Visit
 from forums.reading import PageKind, PageReading, read_page
 from forums.reading.apis import api_address, read_api
 from forums.reading.corrections import SiteCorrections
-from forums.reading.model import Shapes
 from forums.sites import doubts, layout_changes, logins, structures
 from forums.sites.login_pages import leaves, origins
 from forums.visits import overviews, visits
@@ -79,7 +79,7 @@ class ForumCrawler:
         self._site: Site | None = None
         self._model: SiteModel | None = None
         self._gone: set[int] = set()  # visits whose board was not found at its address
-        self._rules: SiteCorrections | None = None
+        self._options: dict[str, Any] = {}  # how the site's pages are read
         self._look: Explorer | None = None
         self._samples: list[FetchedPage] = []
         self._seen: list[tuple[str, PageFacts]] = []
@@ -129,10 +129,8 @@ class ForumCrawler:
         database."""
         if self._site is None:
             self._site = Site.objects.get(pk=run.target)
-            self._model, self._rules = (
-                structures.model_of(self._site),
-                structures.reading_rules(self._site),
-            )
+            self._model = structures.model_of(self._site)
+            self._options = structures.reading_options(self._site)
         return self._site
 
     def _membership(self, run: Run) -> logins.Membership:
@@ -179,7 +177,8 @@ class ForumCrawler:
             or run.result.get("api") == "off"
         ):
             return None
-        if self._rules is not None and self._rules.corrects(kind):
+        rules: SiteCorrections | None = self._options["rules"]
+        if rules is not None and rules.corrects(kind):
             return None
         address = api_address(site.engine, item.url, str(site.structure.get("root") or site.url))
         return (
@@ -214,19 +213,15 @@ class ForumCrawler:
             return Read(None, refused="robots_meta")
         if item.kind == "overview" and item.payload.get("data"):
             return Read(read_api(response.body, response.url))
-        site = self._load(run)
+        self._load(run)
         expect = _expected(item)
         assert response.fetched_at is not None  # noqa: S101 - a response with a status has a time
         reading = read_page(
             response.text,
             response.url,
             response.fetched_at,
-            timezone=site.timezone,
-            day_first=site.structure.get("day_first"),
             expect=expect,
-            rules=self._rules,
-            counts_posts=site.structure.get("counts_posts"),
-            known=self._model.known if self._model is not None else Shapes(),
+            **self._options,
         )
         if refused := self._barred(run, item, response, reading):
             return Read(None, refused=refused)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
@@ -22,6 +22,7 @@ from forums.discovery.model import SiteModel
 from forums.discovery.pages import FetchedPage, PageFacts, facts
 from forums.discovery.shapes import board_identity, host, never_requested, page_key
 from forums.reading import PageKind, PageReading, read_page
+from forums.reading.document import host_of
 
 _FORUM_LINK = re.compile(
     r"(?:board|forum|community) ?index|forums?|boards?|(?:all"
@@ -32,6 +33,7 @@ _FORUM_LINK = re.compile(
     re.I,
 )
 
+MOST_HOSTS = 2
 SHORT = 8  # a thread with up to this many replies is taken to fit on one page
 _USUAL_PLACES = ("/forum/", "/forums/", "/bbs/", "/community/")
 
@@ -87,6 +89,7 @@ class Explorer:
         self._timezone = timezone
         self._reader = reader
         self._pages: dict[str, PageFacts] = {}
+        self._former: set[str] = set()
         self._html: dict[str, FetchedPage] = {}
         self._failed: dict[str, str] = {}
         self._plan: list[Wanted] | None = None
@@ -107,14 +110,48 @@ class Explorer:
         key = page_key(page.url)
         if key in self._pages:
             return
-        reading = self._reader(
-            page.html, page.final_url, page.fetched_at, hints=self.settings.hints
-        )
-        if page.status >= 400:
-            reading = PageReading(PageKind.other)
-        self._pages[key] = facts(page, reading)
-        self._html[key] = page
         self._plan = None
+        own = host_of(next(iter(self._html.values()), page).final_url)
+        asked, came = host_of(page.url), host_of(page.final_url)
+        if came != own and asked in map(host_of, self._left_out()):
+            self._failed[key] = "other_host"
+            return
+        self._html[key] = page
+        # The same address on another host: not a short link, which leads anywhere.
+        if asked != came == own and _path(page.url) == _path(page.final_url):
+            self._former.add(asked)
+            for other, facts_read in self._pages.items():
+                if facts_read.reading.elsewhere:
+                    self._pages[other] = self._read(self._html[other])
+        self._pages[key] = self._read(page)
+
+    def _read(self, page: FetchedPage) -> PageFacts:
+        if page.status >= 400:
+            return facts(page, PageReading(PageKind.other))
+        reading = self._reader(
+            page.html,
+            page.final_url,
+            page.fetched_at,
+            hints=self.settings.hints,
+            former=frozenset(self._former),
+        )
+        return facts(page, reading)
+
+    def _left_out(self) -> list[str]:
+        """Returns the addresses of rows that lists show on other hosts."""
+        return [url for page in self._pages.values() for url in page.reading.elsewhere]
+
+    def _other_hosts(self) -> Iterator[Wanted]:
+        """Yields, for up to MOST_HOSTS other hosts to which rows of lists lead, the address of one
+        row: its answer shows whether that host is a former one of the site."""
+        tried = {host_of(page.url) for page in self._html.values()}
+        tried |= {host_of(f"//{key}") for key in self._failed}
+        firsts: dict[str, str] = {}
+        for url in self._left_out():
+            firsts.setdefault(host_of(url), url)
+        for name, url in list(firsts.items())[:MOST_HOSTS]:
+            if name not in tried and not never_requested(url):
+                yield Wanted(url, "thread")
 
     def failed(self, url: str, reason: str) -> None:
         """Records that a page could not be fetched; it is not wanted again."""
@@ -148,6 +185,7 @@ class Explorer:
         unsettled = list(self._unsettled(candidates))[: max(0, room)]
         rivals = [wanted for wanted in self._rivals() if self._is_new(wanted)]
         further = [wanted for wanted in self._further_mixed() if self._is_new(wanted)]
+        yield from self._other_hosts()
         yield from unsettled
         behind = (
             []
@@ -402,7 +440,8 @@ class Explorer:
         compared = (
             teacher.taught(pages, self._html) if self.settings.teacher and self.done else None
         )
-        return build.site_model(candidates, guess, self.start_url, self._read_again, compared)
+        model = build.site_model(candidates, guess, self.start_url, self._read_again, compared)
+        return replace(model, former_hosts=tuple(sorted(self._former)))
 
     def _read_again(self, page: PageFacts, timezone: str, day_first: bool | None) -> PageReading:
         """Reads a page of the sample again for the preview, in the site's time zone and with its
@@ -417,8 +456,14 @@ class Explorer:
                 hints=self.settings.hints,
                 timezone=timezone,
                 day_first=day_first,
+                former=frozenset(self._former),
             )
         return self._readings[key]
+
+
+def _path(url: str) -> str:
+    """Returns an address without its host, in the spelling that is compared."""
+    return page_key(url).partition("/")[2]
 
 
 def _forum_links(page: PageFacts) -> list[str]:

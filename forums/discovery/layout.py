@@ -274,5 +274,6 @@ def merged(old: SiteModel, new: SiteModel) -> SiteModel:
         patterns=(*new.patterns, *(pair for pair in old.patterns if pair[0] not in kinds)),
         layouts=(*new.layouts, *(layout for layout in old.layouts if layout.kind not in layouts)),
         pagers=new.pagers or old.pagers,
+        former_hosts=tuple(dict.fromkeys((*old.former_hosts, *new.former_hosts))),
         **kept,
     )

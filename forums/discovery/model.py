@@ -113,7 +113,7 @@ class SiteModel:
     formed. `pagers`: by kind of page, which of several next-page links is right (a source of
     `PageReading.next_links`, such as "head"). `lessons`: how often readings of related pages
     agreed; `rules`: selectors chosen from this (see `SiteCorrections.to_json`). `unread`: boards
-    not read.
+    not read. `former_hosts`: hosts (without "www.") whose pages redirect to this site.
     """
 
     name: str
@@ -136,6 +136,7 @@ class SiteModel:
     lessons: tuple[ClaimResult, ...] = ()
     unread: tuple[BoardUnread, ...] = ()
     rules: Mapping[str, Any] | None = None
+    former_hosts: tuple[str, ...] = ()
     version: int = VERSION
 
     def to_json(self) -> dict[str, Any]:
@@ -188,6 +189,7 @@ class SiteModel:
         )
         fields["pagers"] = tuple((kind, source) for kind, source in value.get("pagers", {}).items())
         fields["lessons"] = tuple(ClaimResult(**one) for one in value.get("lessons", ()))
+        fields["former_hosts"] = tuple(value.get("former_hosts", ()))
         fields["unread"] = tuple(BoardUnread(**one) for one in value.get("unread", ()))
         for name in ("list_flip", "thread_flip"):
             fields[name] = PageNumbering(**value[name]) if value[name] else None

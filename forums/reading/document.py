@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import NamedTuple
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from lxml.html import Element as new_element
+from lxml.html import HtmlElement
 
 from crawlmgr.text.dates import DateContext
 from crawlmgr.web.encoding import decode
@@ -172,6 +173,7 @@ class Page(TimedPage):
         fetched_at: datetime,
         timezone: str = "UTC",
         day_first: bool | None = None,
+        former: frozenset[str] = frozenset(),
     ) -> None:
         self.url = url
         self.source, self.is_cut = bounded_markup(
@@ -179,6 +181,8 @@ class Page(TimedPage):
         )
         root = parse(self.source)
         self.root = new_element("html") if root is None else root
+        if former:
+            _to_own_host(self.root, url, former)
         self.base = self._base()
         part_lines(self.root, self.base)
         part_heads(self.root)
@@ -261,13 +265,13 @@ class Page(TimedPage):
                 break
         found = patterns(url for _, url, _ in raw)
         host, boards, called = (
-            _host(self.base),
+            host_of(self.base),
             board_spaces(page, raw),
             called_users(page, raw, found),
         )
         made = []
         for node, url, fragment in raw:
-            local = _host(url) == host
+            local = host_of(url) == host
             user = (
                 local
                 and url not in boards
@@ -414,8 +418,8 @@ def _names_side(classes: str) -> bool:
     return _SIDE.search(classes) is not None
 
 
-def _host(url: str) -> str:
-    """Returns the host of an absolute address without "www."; "" for a malformed one."""
+def host_of(url: str) -> str:
+    """Returns the host of an absolute address without port and "www."; "" for a malformed one."""
     end = _AUTHORITY.match(url)
     return _host_of(end.group() if end else url)
 
@@ -426,6 +430,17 @@ def _host_of(start: str) -> str:
         return (urlsplit(start).hostname or "").removeprefix("www.")
     except ValueError:
         return ""
+
+
+def _to_own_host(root: HtmlElement, url: str, former: frozenset[str]) -> None:
+    """Replaces the hosts `former` (see `host_of`) in the addresses of links, which redirect to the
+    page's own host, by that host: such a link leads to a page of the site under its one address."""
+    own = urlsplit(url)
+    for element in root.iter("a", "area", "base", "link"):
+        href = (element.get("href") or "").strip()
+        if host_of(f"{own.scheme}:{href}" if href.startswith("//") else href) in former:
+            rest = urlsplit(href)[2:]
+            element.set("href", urlunsplit((own.scheme, own.netloc, *rest)))
 
 
 def _join(base: str, href: str) -> str:

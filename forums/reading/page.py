@@ -64,6 +64,7 @@ def read_page(
     rules: SiteCorrections | None = None,
     counts_posts: bool | None = None,
     known: Shapes = _NO_SHAPES,
+    former: frozenset[str] = frozenset(),
 ) -> PageReading:
     """Reads the page at `url`, fetched at `fetched_at` (aware). Never raises for a page's contents.
 
@@ -78,6 +79,7 @@ def read_page(
       None if not known.
     - known: the shapes of links on the site's other lists (see `shapes_of`), used only if `expect`
       is a list of threads. They tell which groups of links are thread titles and which are not.
+    - former: hosts (see `host_of`) that redirect to the site's; links to them are the site's own.
 
     The kind of page is chosen by the scores of hand-written rules and trained models (see
     `TwoReadings`). Of a page that exceeds the limits of size, links or text the beginning is
@@ -93,6 +95,7 @@ def read_page(
         rules=rules,
         counts_posts=counts_posts,
         known=known,
+        former=former,
     )[0]
 
 
@@ -108,6 +111,7 @@ def read_regions(
     rules: SiteCorrections | None = None,
     counts_posts: bool | None = None,
     known: Shapes = _NO_SHAPES,
+    former: frozenset[str] = frozenset(),
     seconds: float | None = None,
 ) -> tuple[PageReading, tuple[HtmlElement, ...]]:
     """Reads a page as `read_page` does, and also returns the element of each record.
@@ -119,7 +123,7 @@ def read_regions(
     `seconds` has no effect: it is taken for scripts written for 0.1.0, where it limited the CPU
     time. What limits reading now is the size of the page.
     """
-    page = Page(html, url, fetched_at, timezone, day_first)
+    page = Page(html, url, fetched_at, timezone, day_first, former)
     page.is_thread_address &= expect is not PageKind.threadlist
     engine = engine_of(page, page.source) if hints else "unknown"
     stated, problem = None, ""

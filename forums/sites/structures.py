@@ -71,6 +71,7 @@ def reading_options(site: Site) -> dict[str, Any]:
         "rules": reading_rules(site),
         "counts_posts": site.structure.get("counts_posts"),
         "known": model.known if model is not None else Shapes(),
+        "former": frozenset(model.former_hosts) if model is not None else frozenset(),
     }
 
 

@@ -341,10 +341,11 @@ def marked_reader(
     hints: bool = True,
     timezone: str = "UTC",
     day_first: bool | None = None,
+    former: frozenset[str] = frozenset(),
 ) -> PageReading:
     """Reads the pages of the test forum by their data attributes: the tests are about discovery,
     not about reading."""
-    del hints
+    del hints, former
     context = DateContext(fetched_at, timezone, day_first)
     root = document_fromstring(html)
     main = next(iter(root.iter("main")), None)
