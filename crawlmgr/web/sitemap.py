@@ -21,9 +21,9 @@ from crawlmgr.web.url import Resolver
 MAX_BYTES = 52_428_800
 MAX_ENTRIES = 50_000
 _MAX_FIELD_CHARS = 2_048
-_KINDS = {"urlset": "urlset", "sitemapindex": "index", "rss": "rss", "RDF": "rss", "feed": "atom"}
+_KINDS = {"urlset": "urlset", "sitemapindex": "index", "rss": "rss", "rdf": "rss", "feed": "atom"}
 _ITEMS = {"url": "urlset", "sitemap": "index", "item": "rss", "entry": "atom"}
-_DATES = {"lastmod", "pubDate", "updated", "published", "date"}
+_DATES = {"lastmod", "pubdate", "updated", "published", "date"}
 _BARE_AMPERSAND = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);)(?!\0)")
 _DECLARED = re.compile(rb"<\?xml[^>]{0,200}\?>\s*<|<(?:[\w-]+:)?(?:urlset|sitemapindex)\b")
 _LEAD_BYTES = 4_096
@@ -131,19 +131,21 @@ def _readable(body: bytes) -> bytes:
 
 
 def _local(element: etree._Element) -> str:
-    """Returns an element's name without its namespace; "" for comments and processing
-    instructions."""
-    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+    """Returns an element's name in lower case, without its namespace; "" for comments and
+    processing instructions."""
+    return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
 
 
 def _items(reader: etree.iterparse, kind: str) -> Iterator[tuple[str, str]]:
     """Yields (address, date text) of each item of a file of this `kind` (see `Sitemap`); elements
     are freed after reading, so that memory does not grow with the file."""
     for event, element in reader:
-        if event != "end" or _ITEMS.get(_local(element)) != kind:
+        name, parent = _local(element), element.getparent()
+        # some files list addresses without an element around each
+        bare = name == "loc" and parent is not None and parent.getparent() is None
+        if event != "end" or not (bare or _ITEMS.get(name) == kind):
             continue
-        yield _fields(element, kind)
-        parent = element.getparent()
+        yield ((element.text or "").strip(), "") if bare else _fields(element, kind)
         element.clear()
         while parent is not None and element.getprevious() is not None:
             del parent[0]

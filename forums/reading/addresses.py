@@ -255,6 +255,8 @@ _NAMED_ID = re.compile(
 _DISCUZ = re.compile(r"(?:^|/)(thread|topic|forum|viewthread)-(\d+)-(\d+)(-\d+)?(?=\.|$)", re.I)
 LEADING_ID = re.compile(r"^(\d+)(?=[-_.,]|$)")
 _TRAILING_ID = re.compile(r"(?:^|[-_.,])(\d+)(?:\.[a-z]{2,5})?$", re.I)
+_ID_FILE = re.compile(r"(\d+)(?:\.[a-z]{2,5})?", re.I)
+_PLACE_IN_THREAD = re.compile(r"(?:(?:last|new|first)(?:_?post)?|newest|latest|unread)", re.I)
 _NUMBERED_FILE = re.compile(r"(\d+)\.html?", re.I)
 HAS_DIGIT = re.compile(r"\d")
 
@@ -319,8 +321,9 @@ def _id_after(segments: list[str], words: frozenset[str]) -> str | None:
         found = re.search(r"^.*[^\W\d].*\.(\d+)$", rest[0]) or LEADING_ID.match(rest[0])
         if found:
             return found.group(1)
-        if len(rest) > 1 and rest[1].isdigit():
-            return rest[1]
+        numbered = _ID_FILE.fullmatch(rest[1]) if len(rest) > 1 else None
+        if numbered:
+            return numbered.group(1)
         found = _TRAILING_ID.search(rest[0])
         if found:
             return found.group(1)
@@ -367,7 +370,12 @@ def _plain(
         or (script and name.lower() in ("p", "pid", "post", "mode", "action"))
     ]
     if any(name.lower() == "id" and value.isdigit() for name, value in left):
-        left = [(name, value) for name, value in left if name.lower() not in _POST_PARAMETERS]
+        left = [
+            (name, value)
+            for name, value in left
+            if name.lower() not in _POST_PARAMETERS
+            and not (name.lower() in ("action", "mode") and _PLACE_IN_THREAD.fullmatch(value))
+        ]
     text = "&".join(f"{name}={value}" for name, value in sorted(left))
     return f"{host}/{'/'.join(segments)}" + (f"?{text}" if text else "")
 

@@ -209,6 +209,9 @@ def test_an_empty_page_is_read() -> None:
         ("topic/115?page=2", "topic/115-slug"),
         ("index.php?topic=12.msg55#msg55", "index.php?topic=12.0"),
         ("t/slug/1555/12", "t/slug/1555"),
+        ("t/slug/1555.json", "t/slug/1555"),
+        ("viewtopic.php?id=5&action=new", "viewtopic.php?id=5"),
+        ("viewtopic.php?action=last&id=5", "viewtopic.php?id=5&p=2"),
     ],
 )
 def test_addresses_of_one_thread_give_one_key(first: str, second: str) -> None:

@@ -135,6 +135,15 @@ def test_slips_of_those_who_write_sitemaps() -> None:
         "http://forum.example/?a=1&b=2&copy=3&d",
         "http://forum.example/2&nbsp;",
     ]
+    for body in (
+        b"<URLSET><URL><LOC>/1</LOC></URL><URL><LOC> /2 </LOC></URL></URLSET>",
+        b"<urlset><loc>/1</loc><loc>/2</loc></urlset>",
+        b"<urlset><url><loc>/1</loc></url><loc>/2</loc></urlset>",
+    ):
+        assert urls(parse_sitemap(body, URL)) == [
+            "http://forum.example/1",
+            "http://forum.example/2",
+        ]
     open_end = parse_sitemap(b"<urlset><url><loc>/1</loc></url><url><loc>/2</loc></url>", URL)
     assert urls(open_end) == ["http://forum.example/1", "http://forum.example/2"] and open_end.cut
 
