@@ -19,6 +19,7 @@ from forums.reading.learned.assemble import LearnedPosts, row_set
 from forums.reading.learned.bodies import BodyTable, body_table
 from forums.reading.learned.choose import chosen_bodies, chosen_links
 from forums.reading.learned.links import LinkTable, link_table
+from forums.reading.learned.marked import MarkedPosts
 from forums.reading.learned.signals import Signals
 from forums.reading.learned.views import (
     agreement,
@@ -260,6 +261,11 @@ class TwoReadings:
         has too little text for the models (`is_little`)."""
         nodes = [int(self.bodies.nodes[at]) for at in self.chosen]
         return LearnedPosts(self.page, nodes) if nodes and not self.is_little else None
+
+    @cached_property
+    def marked(self) -> MarkedPosts:
+        """The posts that the page marks by the vocabulary of schema.org."""
+        return MarkedPosts(self.page)
 
     @cached_property
     def are_posts_elsewhere(self) -> bool:
