@@ -137,10 +137,10 @@ def read_regions(
     )
     shares = second.kind_shares(expected)
     agreed = stated or second.agreed(expect)
-    marked = not agreed and expect in (None, PageKind.thread) and second.marked.is_thread
-    kind = PageKind.thread if marked else agreed or second.final_kind(shares, expected)
+    told = "" if agreed or expect not in (None, PageKind.thread) else second.told_thread
+    kind = PageKind.thread if told else agreed or second.final_kind(shares, expected)
     evidence = ("stated",) if stated else _by_shapes(second) if kind is expect else ()
-    evidence = ("marked",) if marked else evidence
+    evidence = (told,) if told else evidence
     try:
         read = read_as(second, kind, rules.for_kind(kind) if rules else None)
     except ValueError as error:
@@ -234,7 +234,7 @@ def read_as(second: TwoReadings, kind: PageKind, rules: KindRules | None = None)
     if kind is PageKind.thread:
         posts = [] if second.are_posts_elsewhere else _posts(page, second.found)
         posts = posts or (list(second.posts.records()) if second.posts else [])
-        posts = second.marked.over(posts)
+        posts = [second.mail] if second.mail else second.marked.over(posts)
         if rules:
             posts = corrected(page, rules, PostRecord(None, None, ""), posts)
         records = tuple(post for _, post in posts)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from lxml.html import HtmlElement
 
 from forums.reading.best_candidates import BestCandidates, best_candidates, best_lists
 from forums.reading.document import Link, Page
@@ -36,7 +37,8 @@ from forums.reading.learned.views import (
 from forums.reading.learned.weights import Weights
 from forums.reading.lists.row_groups import loose_pattern, title_shape
 from forums.reading.lists.row_sets import RowSet, without_boards
-from forums.reading.model import PageKind, Shapes
+from forums.reading.model import PageKind, PostRecord, Shapes
+from forums.reading.posts.mail import mail_on
 
 KINDS = (PageKind.threadlist, PageKind.index, PageKind.thread, PageKind.other)
 LITTLE = 500
@@ -266,6 +268,17 @@ class TwoReadings:
     def marked(self) -> MarkedPosts:
         """The posts that the page marks by the vocabulary of schema.org."""
         return MarkedPosts(self.page)
+
+    @cached_property
+    def mail(self) -> tuple[HtmlElement, PostRecord] | None:
+        """The only mail of a page of a mailing list's archive, with the element of its header."""
+        return mail_on(self.page)
+
+    @property
+    def told_thread(self) -> str:
+        """The code of what says that the page is a thread beside its structure: "marked" or "mail";
+        "" if nothing does."""
+        return "marked" if self.marked.is_thread else "mail" if self.mail else ""
 
     @cached_property
     def are_posts_elsewhere(self) -> bool:
