@@ -83,12 +83,12 @@ JOBS = {  # for each kind of run that sends no web requests: the class that carr
     "topic-compare": "focused.services.comparisons.ComparisonJob",
     "forum-reread": "forums.sites.rereads.RereadJob",
     "forum-removal": "forums.sites.sites.SiteRemoval",
-    "topic-removal": "focused.services.removals.TopicRemoval",
+    "topic-removal": "focused.services.topics.TopicRemoval",
     "deepweb-removal": "deepweb.forms.sources.SourceRemoval",
 }
 CRAWL_DISPATCHERS = [
     "forums.plans.dispatch.start_due",
-    "focused.services.dispatch.start_due",
+    "focused.services.topics.start_due",
     "deepweb.harvests.start_due",
 ]
 """Dotted names of functions that start due crawls; they are not called while all crawling is
@@ -105,7 +105,7 @@ DISPATCHERS = [
 # called with the item's key, the hours and the time
 TIMED = {
     "forum": "forums.plans.dispatch.retime",
-    "topic": "focused.services.dispatch.retime",
+    "topic": "focused.services.topics.retime",
     "export": "crawlmgr.exports.saved_exports.retime",
     "backup": "crawlmgr.upkeep.backups.retime",
     "deepweb-harvest": "deepweb.harvests.retime",
@@ -115,7 +115,7 @@ RECURRING = [
     "crawlmgr.schedule.recurring.own",
     "crawlmgr.upkeep.backups.entries",
     "forums.plans.reads.entries",
-    "focused.services.dispatch.entries",
+    "focused.services.topics.entries",
     "deepweb.harvests.entries",
 ]
 # For each kind of run, the function that sets how often an item is started. It is called with the
@@ -123,7 +123,7 @@ RECURRING = [
 REPEATED = {
     "export": "crawlmgr.exports.saved_exports.repeat",
     "backup": "crawlmgr.upkeep.backups.repeat",
-    "topic": "focused.services.dispatch.repeat_by_key",
+    "topic": "focused.services.topics.repeat_by_key",
     "deepweb-harvest": "deepweb.harvests.repeat_by_key",
 }
 # For each kind of item that can be deleted from a list of the web interface: the function that
@@ -132,7 +132,7 @@ REPEATED = {
 DELETABLE = {
     "forum": "forums.sites.sites.start_removal_by_key",
     "export": "crawlmgr.exports.saved_exports.remove_by_key",
-    "topic": "focused.services.removals.start_by_key",
+    "topic": "focused.services.topics.start_removal_by_key",
     "source": "deepweb.forms.sources.start_removal_by_key",
 }
 ALARM_CAUSES = ["crawlmgr.alarms.causes.shared", "forums.sites.alarms.causes"]
@@ -233,17 +233,17 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "crawlmgr.admin.security.ContentSecurityPolicyMiddleware",
+    "crawlmgr.admin.errors.ContentSecurityPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "crawlmgr.admin.errors.BoundMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "crawlmgr.admin.security.NoNulMiddleware",
+    "crawlmgr.admin.errors.NoNulMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "crawlmgr.admin.security.ReusedQueriesMiddleware",
+    "crawlmgr.admin.errors.ReusedQueriesMiddleware",
 ]
 
 ROOT_URLCONF = "crawlmgr.urls"

@@ -23,7 +23,7 @@ from crawlmgr.web.url import host_key, url_hash
 from focused.graph import MemoryGraph
 from focused.models import TopicPage, TopicRun
 from focused.parse import Draft, run_stages
-from focused.services import pages, sessions, sitemaps
+from focused.services import pages, sessions
 from focused.services.sessions import Session
 
 RECALL_PAGES = 64
@@ -94,8 +94,8 @@ class TopicCrawler:
         """Returns the request for an address. It is conditional (ETag, Last-Modified) if the run
         may use the archive and an archived page of the address exists (too old to be used without
         asking the site)."""
-        if item.kind in sitemaps.KINDS:
-            return FetchRequest(item.url, types=sitemaps.TYPES)
+        if item.kind in pages.KINDS:
+            return FetchRequest(item.url, types=pages.TYPES)
         if (
             run.parameters["options"]["source"] != "mixed"
             or (page := archive.latest(item.url)) is None
@@ -105,9 +105,9 @@ class TopicCrawler:
             item.url, etag=page.etag or None, last_modified=page.last_modified or None
         )
 
-    def read(self, run: Run, item: Url, response: FetchResponse) -> Draft | sitemaps.Listing | None:
-        if item.kind in sitemaps.KINDS:
-            return sitemaps.read(response) if response.status == 200 else None
+    def read(self, run: Run, item: Url, response: FetchResponse) -> Draft | pages.Listing | None:
+        if item.kind in pages.KINDS:
+            return pages.read(response) if response.status == 200 else None
         if response.not_modified:
             page = archive.latest(item.url)
             session = self.session(run)
@@ -128,20 +128,20 @@ class TopicCrawler:
         run: Run,
         item: Url,
         response: FetchResponse,
-        reading: Draft | sitemaps.Listing | None,
+        reading: Draft | pages.Listing | None,
         now: datetime,
     ) -> Stored:
         session = self.session(run)
-        if item.kind in sitemaps.KINDS:
-            if not isinstance(reading, sitemaps.Listing):
+        if item.kind in pages.KINDS:
+            if not isinstance(reading, pages.Listing):
                 return Stored(
                     links=self._follow(run, session, now),
                     state=UrlState.FAILED,
                     reason=f"http_{response.status}",
                 )
-            further = sitemaps.store(session, item, reading, now)
+            further = pages.store(session, item, reading, now)
             return Stored(links=[*further, *self._follow(run, session, now)])
-        assert not isinstance(reading, sitemaps.Listing)  # noqa: S101 - pages are read as drafts
+        assert not isinstance(reading, pages.Listing)  # noqa: S101 - pages are read as drafts
         if reading is None or reading.problem or reading.content is None:
             problem = reading.problem if reading is not None else f"http_{response.status}"
             pages.failed(session, item.url, problem, now)
@@ -150,7 +150,7 @@ class TopicCrawler:
             )
         outcome = pages.arrived(session, item.url, reading, now)
         session.addresses[item.url] = item.pk
-        links = [*sitemaps.wanted(session, item), *self._follow(run, session, now)]
+        links = [*pages.wanted(session, item), *self._follow(run, session, now)]
         if outcome.kind == TopicPage.Kind.SAME:
             return Stored(links=links, reason=outcome.problem)
         known = {"unchanged": 1} if response.not_modified else {}
@@ -165,7 +165,7 @@ class TopicCrawler:
 
     def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
         session = self.session(run)
-        if item.kind not in sitemaps.KINDS:
+        if item.kind not in pages.KINDS:
             pages.failed(session, item.url, reason, now)
         return Stored(links=self._follow(run, session, now))
 

@@ -104,7 +104,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "reading": (
         (
             "forums/reading/addresses.py",
-            "forums/reading/text_times.py",
+            "forums/reading/page_times.py",
             "forums/reading/lists/rows.py",
             "forums/reading/lists/thread_columns.py",
             "forums/reading/posts/post_records.py",

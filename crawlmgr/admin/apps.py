@@ -13,10 +13,9 @@ PAGES = (
     *(f"crawlmgr.admin.{name}" for name in ("dashboard", "palette", "help", "table_page")),
     *(f"crawlmgr.access.{name}" for name in ("desk", "sessions")),
     *(f"crawlmgr.exports.{name}" for name in ("desk", "downloads")),
-    *(f"crawlmgr.workers.{name}" for name in ("desk", "queue_desk")),
     *(
         f"crawlmgr.{noun}.desk"
-        for noun in ("alarms", "archive", "frontier", "runs", "schedule", "upkeep")
+        for noun in ("alarms", "archive", "frontier", "runs", "schedule", "upkeep", "workers")
     ),
 )
 

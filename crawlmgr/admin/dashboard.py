@@ -22,7 +22,7 @@ from crawlmgr.admin.views import OPEN_PRIVATE, admin_view, back, page, post_view
 from crawlmgr.database import caches
 from crawlmgr.frontier import host_reads
 from crawlmgr.runs import run_reads
-from crawlmgr.schedule import crawl_pause
+from crawlmgr.schedule import due
 from crawlmgr.upkeep import demonstration
 from crawlmgr.workers import queue
 from crawlmgr.workers import status as status_reads
@@ -241,7 +241,7 @@ def alarms(request: HttpRequest, now: datetime) -> list[dict[str, Any]]:
     """
     may = request.user.has_perm("crawlmgr.change_run")
     lines: list[dict[str, Any]] = []
-    if (hold := crawl_pause.current()) is not None:
+    if (hold := due.current()) is not None:
         lines.append(
             {
                 "text": _("All crawling is paused:"),

@@ -19,7 +19,7 @@ from crawlmgr.admin import words
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import admin_view, back, opens_nothing, page, post_view
-from crawlmgr.alarms import alarms, channels
+from crawlmgr.alarms import alarms
 from crawlmgr.alarms.causes import RULES
 from crawlmgr.models import Alarm, AlarmChannel, AlarmMessage, ChannelKind
 
@@ -129,7 +129,7 @@ class ChannelForm(forms.Form):
             for name in (self.MAIL if self.kind == ChannelKind.MAIL else ("url",))
         }
         try:
-            return channels.add(
+            return alarms.add(
                 chosen["name"],
                 self.kind,
                 values,
@@ -309,7 +309,7 @@ def test_channel(request: HttpRequest, pk: int) -> HttpResponse:
 @post_view("alarms/channels/<int:pk>/remove/", "alarm-channel-remove", MANAGES)
 def remove_channel(request: HttpRequest, pk: int) -> HttpResponse:
     """Deletes a channel."""
-    channels.remove(_find(pk), datetime.now(UTC))
+    alarms.remove(_find(pk), datetime.now(UTC))
     messages.success(request, _("No more messages are sent to this channel."))
     return back(request, "alarms")
 

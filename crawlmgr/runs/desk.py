@@ -27,7 +27,7 @@ from crawlmgr.frontier import host_reads
 from crawlmgr.models import Run, RunState
 from crawlmgr.runs import reports, runs
 from crawlmgr.runs import run_reads as reads
-from crawlmgr.schedule import crawl_pause, timings
+from crawlmgr.schedule import due, timings
 
 MAY = "crawlmgr.change_run"
 MAX_TICKED = 500
@@ -323,7 +323,7 @@ def story(run: Run, now: datetime, waits: reports.Waiting | None = None) -> dict
     if run.state == RunState.PAUSED:
         if run.stopped_by:
             why = words.ended(run.kind, run.stopped_by)
-        elif (hold := crawl_pause.current()) and run.pk in hold.runs:
+        elif (hold := due.current()) and run.pk in hold.runs:
             why = _("all crawling is paused; the run continues when all crawling is resumed")
         else:
             why = _("by a user, or because its command was ended; resume it at any time")

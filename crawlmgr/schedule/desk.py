@@ -28,7 +28,7 @@ from crawlmgr.admin.tags import duration
 from crawlmgr.admin.tree import Node, address
 from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
 from crawlmgr.models import Timing
-from crawlmgr.schedule import crawl_pause, due, opening_hours, recurring, timings
+from crawlmgr.schedule import due, opening_hours, recurring, timings
 from crawlmgr.schedule.recurring import Recurring, Starts
 
 SHOWN = 5
@@ -242,7 +242,7 @@ def schedules(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "rows": found[:MAX_SHOWN],
         "more": len(found) > MAX_SHOWN,
-        "hold": crawl_pause.current(),
+        "hold": due.current(),
         "now": now,
         "week": week,
         "zone": zone,
@@ -349,7 +349,7 @@ def _planned(
 @post_view("schedules/pause/", "schedules-pause", MAY)
 def pause(request: HttpRequest) -> HttpResponse:
     """Pauses all crawling, including active runs."""
-    count = crawl_pause.pause_all(datetime.now(UTC), request.user)
+    count = due.pause_all(datetime.now(UTC), request.user)
     told = ngettext(
         "All crawling is paused, including %(count)s run.",
         "All crawling is paused, including %(count)s runs.",
@@ -362,7 +362,7 @@ def pause(request: HttpRequest) -> HttpResponse:
 @post_view("schedules/resume/", "schedules-resume", MAY)
 def resume(request: HttpRequest) -> HttpResponse:
     """Resumes all crawling, including the runs that were paused with it."""
-    count = crawl_pause.resume_all(datetime.now(UTC), request.user)
+    count = due.resume_all(datetime.now(UTC), request.user)
     told = ngettext(
         "All crawling is resumed, including %(count)s run.",
         "All crawling is resumed, including %(count)s runs.",
@@ -385,9 +385,7 @@ def _everything(words: Sequence[str], most: int) -> Sequence[Item]:
     """Returns the command palette's item "all crawling" if each of the typed words is a name of it,
     such as "all" or "everything"; otherwise []."""
     known = ("all", "everything", "全部", "所有", "一切")
-    return (
-        [Item(crawl_pause.ONLY, _("all crawling"))] if all(word in known for word in words) else []
-    )
+    return [Item(due.ONLY, _("all crawling"))] if all(word in known for word in words) else []
 
 
 KINDS.insert(

@@ -13,7 +13,7 @@ from django.utils.module_loading import import_string
 
 from crawlmgr.exports.saved_exports import KIND as EXPORT
 from crawlmgr.models import Export, Timing
-from crawlmgr.schedule import crawl_pause, opening_hours, timings
+from crawlmgr.schedule import due, opening_hours, timings
 from crawlmgr.workers import queue
 
 PRUNING = "pruning"
@@ -119,7 +119,7 @@ def document(one: Recurring, row: Timing | None, hold: bool) -> dict[str, Any]:
 def documents(now: datetime, most: int) -> dict[str, Any]:
     """Returns a JSON document with all scheduled items, at most `most` of each kind, and whether
     all crawling is paused."""
-    found, hold = listing(now, most), crawl_pause.current() is not None
+    found, hold = listing(now, most), due.current() is not None
     rows = hours_of(found)
     return {
         "paused": hold,

@@ -23,8 +23,8 @@ from crawlmgr.upkeep import settings_history
 from focused import reads
 from focused.admin import charts
 from focused.admin.crawl import strategies
-from focused.admin.names import axes, named, shown, sweep_title
 from focused.admin.runs import find as find_run
+from focused.admin.titles import axes, named, shown, sweep_title
 from focused.admin.topics import find, trail
 from focused.comparison import MAX_DRAWS, PATENT_WEIGHTS, verdict
 from focused.models import Comparison, Topic, TopicPage

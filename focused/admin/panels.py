@@ -28,7 +28,7 @@ from focused.admin import titles
 from focused.admin.topics import find
 from focused.models import Topic, TopicRun
 from focused.parameters import parameters_of
-from focused.services import dispatch
+from focused.services import topics
 from focused.strategies import strategy_class
 
 TOPICS_SHOWN = 8
@@ -152,7 +152,7 @@ def again(request: HttpRequest, pk: int) -> HttpResponse:
     attempt(
         request,
         _("The crawl has started."),
-        lambda: dispatch.again(topic, datetime.now(UTC), request.user),
+        lambda: topics.again(topic, datetime.now(UTC), request.user),
     )
     return back(request, "topic", pk)
 

@@ -26,7 +26,7 @@ from focused.admin.add import tell_bad_lines
 from focused.admin.topics import trail
 from focused.models import TopicRun
 from focused.parameters import parameters_of
-from focused.services import removals, topics
+from focused.services import topics
 from focused.strategies import strategy_class
 from focused.topics import read_seeds
 
@@ -136,4 +136,4 @@ def detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
 
 
 run_views.details["topic"] = detail
-run_views.details[removals.KIND] = removal_views.deletion_detail
+run_views.details[topics.REMOVAL_KIND] = removal_views.deletion_detail

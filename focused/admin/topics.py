@@ -24,9 +24,9 @@ from crawlmgr.admin.views import admin_view, attempt, back, number, numbers, pag
 from focused import reads
 from focused.admin import charts, titles
 from focused.admin.add import lines_of, tell_bad_lines, tell_bounds, texts_of
-from focused.admin.names import named
+from focused.admin.titles import named
 from focused.models import SampleDocument, Seed, Topic
-from focused.services import dispatch, readings, removals, samples, topics
+from focused.services import readings, samples, topics
 from focused.topics import read_seeds
 
 MAY, MAY_DELETE = "focused.change_topic", "focused.delete_topic"
@@ -204,14 +204,14 @@ TABLE = Table(
 
 
 def _crawl(request: HttpRequest, topic: Topic, now: Any) -> None:
-    dispatch.again(topic, now, request.user)
+    topics.again(topic, now, request.user)
 
 
 def _set_interval(request: HttpRequest, topic: Topic, now: Any) -> None:
     seconds = number(request.POST.get("interval", ""))
     if seconds not in {value for value, _name in INTERVALS}:
         raise ValueError("no such interval")
-    dispatch.repeat(topic, seconds, now)
+    topics.repeat(topic, seconds, now)
 
 
 VERBS: dict[str, tables.Verb] = {"crawl": _crawl, "interval": _set_interval}
@@ -375,7 +375,7 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
     if seconds not in {value for value, _name in INTERVALS}:
         messages.error(request, _("Choose an interval."))
         return back(request, "topic", pk)
-    dispatch.repeat(topic, seconds, datetime.now(UTC))
+    topics.repeat(topic, seconds, datetime.now(UTC))
     done = (
         _("The topic is crawled again by schedule.")
         if seconds
@@ -398,7 +398,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
             request,
             topic.name,
             "topics",
-            lambda: removals.start(topic, datetime.now(UTC), request.user),
+            lambda: topics.start_removal(topic, datetime.now(UTC), request.user),
         )
     context: dict[str, Any] = {"topic": topic, "wrong": wrong, "runs": topic.runs.count()}
     return page(

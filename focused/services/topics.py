@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings as django_settings
 from django.db import transaction
+from django.db.models import QuerySet
 
 from crawlmgr.access import sealed_settings
 from crawlmgr.conf import CrawlSettings
-from crawlmgr.models import Run
+from crawlmgr.models import ACTIVE, Run, Timing, events
 from crawlmgr.runs import runs
+from crawlmgr.schedule import due, recurring, timings
+from crawlmgr.upkeep import removals as removals
+from crawlmgr.upkeep import settings_history
+from crawlmgr.upkeep.removals import Part, Removal
 from crawlmgr.web.url import canonical, host_key, url_hash
 from focused.judge import VERSION
-from focused.models import SampleDocument, Seed, TopicPage, TopicRun
+from focused.models import GraphNode, SampleDocument, Seed, TopicPage, TopicRun
 from focused.models import Topic as StoredTopic
 from focused.ontology import MAX_CONCEPTS, Ontology
 from focused.parameters import PAGES_PER_HOST, RunOptions, read_settings
 from focused.relevance import Relevance
 from focused.scope import Scope
-from focused.services import removals, sessions
+from focused.services import search, sessions
 from focused.strategies import strategy_class
 from focused.topics import Topic
 
@@ -176,7 +182,7 @@ def crawl(
         "scope": scope.as_json(),
         "settings": web,
     }
-    removals.check(topic.pk)
+    check_removal(topic.pk)
     with transaction.atomic():
         run = runs.create(
             "topic",
@@ -230,7 +236,167 @@ def edit_run(run: Run, change: Mapping[str, Any]) -> None:
         row.save(update_fields=["edits"])
 
 
+REMOVAL_KIND = "topic-removal"
+KIND = "topic"
+"""The kind under which the history of a topic's settings is stored (see services.tuning)."""
+
+
+def check_removal(topic_id: int) -> None:
+    """Raises runs.Busy if the topic is being deleted."""
+    removals.check(REMOVAL_KIND, topic_id)
+
+
 def delete(topic: StoredTopic, now: datetime) -> None:
-    """Deletes a topic with its runs and their stored pages, and returns when it is done; WARC files
-    stay in the archive."""
-    removals.delete(topic, now)
+    """Deletes a topic and returns when it is done. If the process is killed meanwhile, the function
+    can be called again to continue."""
+    _stop_runs(topic, now)
+    removals.at_once(_removal(topic))
+
+
+def start_removal(topic: StoredTopic, now: datetime, user: Any = None) -> Run | None:
+    """Deletes a small topic (fewer than `removals.AT_ONCE` rows) at once and returns None; for a
+    larger one starts a run that deletes it and returns that run. Raises runs.Busy if it is already
+    being deleted.
+    """
+    stop_runs = partial(_stop_runs, topic, now)
+    return removals.start(
+        REMOVAL_KIND, topic.pk, topic.name, _removal(topic), stop_runs, now=now, user=user
+    )
+
+
+def start_removal_by_key(topic_id: int, now: datetime, user: Any = None) -> None:
+    """Starts the deletion of the topic with this id (see `start`), if it still exists."""
+    topic = StoredTopic.objects.filter(pk=topic_id).first()
+    if topic is not None:
+        start_removal(topic, now, user)
+
+
+class TopicRemoval(removals.RemovalJob):
+    """The job that deletes a large topic in steps."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run, self._left, lambda: _runs(run.target))
+
+    def _left(self) -> Removal | None:
+        topic = StoredTopic.objects.filter(pk=self.run.target).first()
+        return _removal(topic) if topic is not None else None
+
+
+def _runs(topic_id: int | None) -> QuerySet[Run]:
+    return Run.objects.filter(kind="topic", target=topic_id)
+
+
+def _stop_runs(topic: StoredTopic, now: datetime) -> None:
+    """Stops the topic's active crawls and removes its schedule; called before the topic is
+    deleted."""
+    StoredTopic.objects.filter(pk=topic.pk).update(next_run=None, interval_seconds=None)
+    removals.end_runs(_runs(topic.pk).filter(state__in=ACTIVE), now)
+
+
+def _removal(topic: StoredTopic) -> Removal:
+    own = _runs(topic.pk)
+    pages = Part(TopicPage.objects.filter(run__in=own), first=search.remove)
+    graph = Part(GraphNode.objects.filter(run__in=own))
+
+    def last() -> None:
+        StoredTopic.objects.get(pk=topic.pk).delete()
+        settings_history.forget(KIND, topic.pk)
+        timings.forget("topic", topic.pk)
+
+    return Removal([pages, graph, *removals.of_runs(own)], last)
+
+
+DAY_SECONDS = 86_400
+MIN_SECONDS, MAX_SECONDS = 3600, 366 * DAY_SECONDS
+
+
+def repeated(topic: StoredTopic) -> dict[str, object]:
+    """Returns the options of a scheduled run: archived pages younger than the topic's interval are
+    used and not counted in the budget; older ones are fetched again."""
+    days = (topic.interval_seconds or 0) / DAY_SECONDS
+    return {"source": "mixed", "known": "free", "fresh_days": days}
+
+
+def start_due(now: datetime, limit: int = 50) -> int:
+    """Starts a run of every topic whose next run is due, at most `limit`, and returns the number of
+    runs started. Topics with an active run are skipped. A run created outside the topic's working
+    hours waits for them. Called regularly by the dispatcher.
+    """
+    rows = StoredTopic.objects.filter(next_run__lte=now, interval_seconds__isnull=False).order_by(
+        "next_run"
+    )
+    return due.start_each(KIND, list(rows[:limit]), _start, now)
+
+
+def retime(topic: int, hours: Timing, now: datetime) -> None:
+    """Moves the next scheduled run of a topic into its changed working hours."""
+    for one in StoredTopic.objects.filter(pk=topic, next_run__isnull=False):
+        StoredTopic.objects.filter(pk=topic).update(
+            next_run=timings.soonest(hours, one.next_run, now, one.interval_seconds)
+        )
+
+
+def repeat(topic: StoredTopic, seconds: int | None, now: datetime) -> None:
+    """Schedules crawls of a topic, one every `seconds`; with None, only users start crawls."""
+    at = (
+        timings.when(timings.of(KIND, topic.pk), now + timedelta(seconds=seconds), now)
+        if seconds
+        else None
+    )
+    StoredTopic.objects.filter(pk=topic.pk).update(interval_seconds=seconds or None, next_run=at)
+
+
+def again(topic: StoredTopic, now: datetime, user: Any = None) -> Run:
+    """Starts a run of a topic at a user's request, with the options of a scheduled run or, if it is
+    the topic's first, with those of the topic. Raises runs.Busy if the topic has an active run,
+    ValueError if its settings are invalid.
+    """
+    return crawl(topic, options=repeated(topic) if topic.runs.exists() else {}, now=now, user=user)
+
+
+def repeat_by_key(topic: int, seconds: int | None, now: datetime) -> None:
+    """Schedules crawls of the topic with this id, as `repeat` does. Raises ValueError with a
+    one-line message if there is no such topic or the interval is shorter than an hour or longer
+    than a year.
+    """
+    found = StoredTopic.objects.filter(pk=topic).first()
+    if found is None:
+        raise ValueError(f"there is no topic {topic}")
+    if seconds and not MIN_SECONDS <= seconds <= MAX_SECONDS:
+        raise ValueError(
+            "a topic is crawled again every hour at the most, and once a year at the least"
+        )
+    repeat(found, seconds, now)
+
+
+def entries(now: datetime, most: int) -> list[recurring.Recurring]:
+    """Returns at most `most` topics with scheduled crawls, those due first, as rows for the page of
+    schedules."""
+    rows = StoredTopic.objects.filter(
+        interval_seconds__isnull=False, next_run__isnull=False
+    ).order_by("next_run")
+    return [
+        recurring.Recurring(KIND, *row)
+        for row in rows.values_list("pk", "name", "interval_seconds", "next_run")[:most]
+    ]
+
+
+@transaction.atomic
+def _start(topic: StoredTopic, hours: Timing | None, now: datetime) -> bool:
+    """Starts a topic's scheduled run and sets the time of the next one in the same transaction,
+    because after a kill between the two the topic would be crawled twice. Returns False if another
+    process started it, or the run was refused.
+    """
+    rows, seconds = StoredTopic.objects.filter(pk=topic.pk), topic.interval_seconds or DAY_SECONDS
+    if not due.claim(
+        rows, "next_run", topic.next_run, name=topic.name, seconds=seconds, hours=hours, now=now
+    ):
+        return False
+    try:
+        crawl(
+            topic, options=repeated(topic) if topic.runs.exists() else {}, now=now, scheduled=True
+        )
+    except ValueError as error:
+        events.error("topic_refused", f"{topic.name}: {error}", now=now)
+        return False
+    return True

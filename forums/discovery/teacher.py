@@ -12,8 +12,18 @@ from statistics import fmean
 from typing import Any
 
 from crawlmgr.text.dates import Moment
-from forums.discovery.claims import Seen, Tally, agree, newest, tallies, threads_seen
-from forums.discovery.hypotheses import Region, one_name_each, regions, selectors_to_compare
+from forums.discovery.claims import (
+    Region,
+    Seen,
+    Tally,
+    agree,
+    newest,
+    one_name_each,
+    regions,
+    selectors_to_compare,
+    tallies,
+    threads_seen,
+)
 from forums.discovery.model import ClaimResult
 from forums.discovery.pages import FetchedPage, PageFacts
 from forums.reading import PageKind, thread_key

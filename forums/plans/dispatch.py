@@ -25,7 +25,7 @@ from forums.models import (
     Site,
     Visit,
 )
-from forums.plans import expected_visits, loops, plan_days, plans, site_hours
+from forums.plans import expected_visits, loops, plan_days, plans
 from forums.sites import sites
 from forums.visits import overviews
 
@@ -59,7 +59,7 @@ def _by_interval(now: datetime, limit: int) -> int:
         .order_by("at")
         .values_list("site_id", flat=True)[:limit]
     )
-    started, opens = 0, site_hours.closed(list(ids), now)
+    started, opens = 0, plans.closed(list(ids), now)
     for site_id in list(ids):
         if site_id in opens:
             Board.objects.filter(site_id=site_id, enabled=True, next_visit__lte=now).update(
@@ -85,7 +85,7 @@ def _by_interval(now: datetime, limit: int) -> int:
 
 def retime(site_id: int, timing: Timing, now: datetime) -> None:
     """Moves a site's planned visits into its changed working hours."""
-    site_hours.retime(site_id, timing, now)
+    plans.retime(site_id, timing, now)
 
 
 def _start(
@@ -195,8 +195,8 @@ def _due(plan: Plan, now: datetime) -> dict[int, list[PlannedVisit]]:
     overtaken = [visit.pk for visit in waiting if latest[visit.board_id] != visit.pk]
     PlannedVisit.objects.filter(pk__in=overtaken).update(state=PlannedVisit.State.MISSED)
     ids = list({visit.board.site_id for visit in waiting})
-    opens = site_hours.closed(ids, now)
-    site_hours.put_off(
+    opens = plans.closed(ids, now)
+    plans.put_off(
         [
             visit
             for visit in waiting
@@ -294,7 +294,7 @@ def _by_loop(plan: Plan, now: datetime) -> int:
         live.loop.budget.used -= len(refused)
     loops.store(live, now)
     if started or reported or expected_visits.outdated(plan, now):
-        opens = site_hours.next_opening(live.loop.sites.openings, now)
+        opens = plans.next_opening(live.loop.sites.openings, now)
         soon = (opens or now) + timedelta(hours=expected_visits.SOON_HOURS)
         expected_visits.write(plan, live.loop, live.boards, loops.share(plan), now, soon)
     return started

@@ -14,7 +14,7 @@ from django.db.models import Q, Sum
 
 from crawlmgr.models import Run
 from forums.models import Board, Look, LoopState, OverviewSource, Plan, Site, Visit
-from forums.plans import expected_visits, loop_sources, site_hours
+from forums.plans import expected_visits, loop_sources, plans
 from forums.plans.stored_rhythms import Rhythm, posts_per_weight, stored_events
 from forums.schedule.adaptive import AdaptiveLoop, LoopOptions, Seen
 from forums.schedule.equations import event_weights
@@ -97,7 +97,7 @@ def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
     sites = Sites(
         found.site,
         _clocks(list(found.sites), now, plan.history_days),
-        site_hours.openings(list(found.sites), now),
+        plans.openings(list(found.sites), now),
     )
     budget = _budget(plan)
     changed = budget.visits_per_day != plan.visits_per_day
@@ -197,7 +197,7 @@ def load(plan: Plan, now: datetime) -> Live | None:
             bytes(LoopState.objects.values_list("fixed", flat=True).get(plan=plan))
         )
     ids = fixed["sites"].tolist()
-    sites = Sites(fixed["site"], _clocks(ids, now, 3.0), site_hours.openings(ids, now))
+    sites = Sites(fixed["site"], _clocks(ids, now, 3.0), plans.openings(ids, now))
     sources = loop_sources.of(ids)
     importance = fixed.get("importance", np.ones(len(fixed["boards"])))
     above = fixed.get("above", np.full(len(fixed["boards"]), -1))
@@ -317,7 +317,7 @@ def allowed(live: Live, now: datetime) -> Bools:
     ids = live.sites.tolist()
     rows = Board.objects.filter(enabled=True, site_id__in=ids, site__paused=False)
     boards = dict(rows.values_list("pk", "site__requests_per_day"))
-    closed = working(ids) | set(site_hours.closed(ids, now))
+    closed = working(ids) | set(plans.closed(ids, now))
     if any(limit is not None for limit in boards.values()):
         closed |= exhausted(ids, now)
     live.open_sites = (

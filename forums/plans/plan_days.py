@@ -15,7 +15,7 @@ from django.db import transaction
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.schedule.opening_hours import Window, next_allowed
 from forums.models import BoardDay, Plan, PlanDay, PlannedVisit, Policy
-from forums.plans import expected_visits, loops, plans, site_hours, tuning
+from forums.plans import expected_visits, loops, plans, tuning
 from forums.plans.stored_rhythms import Rhythm, posts_per_weight, rhythm
 from forums.schedule import day_planning
 from forums.schedule.adaptive import AdaptiveLoop
@@ -126,7 +126,7 @@ def _timetable_days(
     given = _given(found)
     pinned = {day: _pinned(plan, found, day, now) for day in days}
     by_number: dict[tuple[int, tuple[day_planning.Spans, ...] | None], day_planning.Schedule] = {}
-    windows = site_hours.of_sites(found.sites)
+    windows = plans.of_sites(found.sites)
     made: PlanDay | None = None
     last = {board.pk: board.last_visit for board in found.boards}
     for day in days:

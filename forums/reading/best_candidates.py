@@ -10,7 +10,7 @@ from crawlmgr.web.pages.outline import Outline
 from forums.reading.document import Page
 from forums.reading.lists.row_sets import RowSet, row_sets
 from forums.reading.patterns import leads_to
-from forums.reading.posts.author_links import are_short, repeats
+from forums.reading.posts.authors import are_short, repeats
 from forums.reading.posts.post_set import PostSet
 from forums.reading.posts.post_sets import is_within, post_sets
 from forums.reading.words import class_roles

@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from crawlmgr import environment, installation
-from crawlmgr.alarms import channels, sending
+from crawlmgr.alarms import alarms, sending
 from crawlmgr.api import shared
 from crawlmgr.archive import object_store
 from crawlmgr.management import program
@@ -136,7 +136,7 @@ def test_the_form_of_a_chat_channel_says_what_to_install(desk: Client) -> None:
     assert "pip install crawlmgr[chat]" in desk.get(f"{CHANNELS}?kind=chat").content.decode()
     assert "not installed here" not in desk.get(f"{CHANNELS}?kind=webhook").content.decode()
     with pytest.raises(ValueError, match=r"crawlmgr\[chat\]"):
-        channels.add("room", "chat", {"url": "ntfy://host.example/room"}, now=timezone.now())
+        alarms.add("room", "chat", {"url": "ntfy://host.example/room"}, now=timezone.now())
     assert not AlarmChannel.objects.exists()
 
 

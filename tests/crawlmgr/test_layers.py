@@ -51,7 +51,7 @@ NOUNS = {
     *("access", "alarms", "archive", "database", "exports", "frontier", "runs", "schedule"),
     *("upkeep", "workers"),
 }
-VIEWS = {"desk", "downloads", "metrics", "node_desk", "queue_desk"}
+VIEWS = {"desk", "downloads", "metrics"}
 # Settings, app configurations and checks: Django loads them itself; modules of every layer but PURE
 # may import them.
 DJANGO_GROUND = {
@@ -112,7 +112,7 @@ KNOWS_FASTWARC = {
     "crawlmgr.web.warc.stream",
 }
 KNOWS_DJANGO_Q = {
-    *(f"crawlmgr.workers.queue{part}" for part in ("", "_desk", "_redis", "_rows")),
+    *(f"crawlmgr.workers.{name}" for name in ("desk", "queue", "queue_redis", "queue_rows")),
     "crawlmgr.apps",
     "crawlmgr.tasks",
 }

@@ -17,8 +17,8 @@ from crawlmgr import engine, jobs
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
 from focused.models import Comparison, Topic, TopicPage, TopicRun
-from focused.services import dispatch as topic_dispatch
 from focused.services import sessions, topics
+from focused.services import topics as topic_dispatch
 from focused.strategies import BUILT_IN
 from focused.sweeps import SWEEPS
 from tests.crawlmgr.admin.rows import EVIL, tight, user

@@ -17,7 +17,7 @@ from focused import parse
 from focused.models import GraphNode, Topic, TopicPage, TopicRun
 from focused.parameters import RunOptions
 from focused.scope import Scope
-from focused.services import dispatch, sessions, topics
+from focused.services import sessions, topics
 from tests.focused.topical import DOCUMENTS, TopicalWeb
 from tests.site.server import LocalSite
 
@@ -169,7 +169,7 @@ def test_a_due_topic_is_crawled_again_and_asks_only_for_what_is_new(topic: Topic
     Topic.objects.update(
         interval_seconds=86_400, next_run=at - timedelta(days=5), options={"pages": 50}
     )
-    assert dispatch.start_due(at) == 1 and dispatch.start_due(at) == 0, (
+    assert topics.start_due(at) == 1 and topics.start_due(at) == 0, (
         "once, however long the downtime was"
     )
     topic.refresh_from_db()
@@ -184,7 +184,7 @@ def test_a_due_topic_is_crawled_again_and_asks_only_for_what_is_new(topic: Topic
     )
     Topic.objects.update(strategy="gone", next_run=at)
     Run.objects.filter(pk=run.pk).update(exclusive="")
-    assert dispatch.start_due(at) == 0 and Event.objects.filter(code="topic_refused").exists()
+    assert topics.start_due(at) == 0 and Event.objects.filter(code="topic_refused").exists()
 
 
 @pytest.mark.parametrize(
@@ -244,9 +244,9 @@ def test_a_kill_while_a_repeated_run_is_started_starts_it_once(
     crawl = topics.crawl
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(topics, "crawl", killed)
-        dispatch.start_due(due)
+        topics.start_due(due)
     assert not Run.objects.exists()
-    assert (dispatch.start_due(due), dispatch.start_due(due)) == (1, 0)
+    assert (topics.start_due(due), topics.start_due(due)) == (1, 0)
     topic.refresh_from_db()
     assert Run.objects.count() == 1 and topic.next_run == due + timedelta(hours=1)
 

@@ -19,7 +19,7 @@ from crawlmgr.runs import runs
 from crawlmgr.upkeep import backup_file
 from crawlmgr.upkeep import removals as leaving
 from focused.models import Topic, TopicPage
-from focused.services import removals, search, topics
+from focused.services import search, topics
 from tests.site.server import LocalSite
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -120,7 +120,7 @@ def test_a_large_topic_is_deleted_by_a_run_batch_by_batch(
     monkeypatch.setattr(leaving, "BATCH", 2)
     monkeypatch.setattr(leaving, "AT_ONCE", 5)
     topic = Topic.objects.get()
-    made = removals.start(topic, datetime.now(UTC))
+    made = topics.start_removal(topic, datetime.now(UTC))
     assert made is not None and TopicPage.objects.exists()
     with pytest.raises(runs.Busy):
         topics.crawl(topic, now=datetime.now(UTC), start=False)

@@ -263,7 +263,7 @@ EVALUATE = {
     "forums/admin/simulations.py": "forms of messages, ours",
     "forums/sites/correction_page.py": "selectors derived from an element's own tags and classes",
     "forums/discovery/evidence.py": "a number",
-    "forums/discovery/hypotheses.py": "selectors derived as in anatomy",
+    "forums/discovery/claims.py": "selectors derived as in anatomy",
     "forums/reading/patterns.py": "forms of queries, ours",
     "forums/reading/posts/post_records.py": "an escaped id",
     "forums/reading/words.py": "words of ours",

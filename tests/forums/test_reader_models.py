@@ -12,8 +12,8 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 from forums.reading.best_candidates import BestCandidates
 from forums.reading.document import Page
 from forums.reading.learned.assemble import LearnedPosts, identities, row_set
+from forums.reading.learned.bodies import Groups, numbered
 from forums.reading.learned.choose import chosen_bodies, chosen_links
-from forums.reading.learned.groups import Groups, numbered
 from forums.reading.learned.two_readings import TwoReadings
 from forums.reading.learned.weights import FILE, read_weights, shipped
 from forums.reading.lists.thread_records import ThreadRows

@@ -7,14 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from forums.discovery import (
-    Explorer,
-    ExplorerSettings,
-    FetchedPage,
-    SiteModel,
-    hypotheses,
-    teacher,
-)
+from forums.discovery import Explorer, ExplorerSettings, FetchedPage, SiteModel, claims, teacher
 from forums.reading import PageKind, ThreadRecord, read_page
 from forums.reading.corrections import NOTHING, SiteCorrections
 from forums.reading.document import Page
@@ -252,5 +245,5 @@ def test_two_looks_that_fetch_in_another_order_learn_the_same() -> None:
 )
 def test_values_that_can_be_names(values: tuple[str, ...], names: bool) -> None:
     read = Page("<p>x</p>", SITE, NOW)
-    some = [hypotheses.Region(read, read.root, None) for _ in values]
+    some = [claims.Region(read, read.root, None) for _ in values]
     assert teacher._named(some, values) is names

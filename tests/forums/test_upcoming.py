@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from crawlmgr.access import tokens
 from crawlmgr.models import Event, Run
-from crawlmgr.schedule import crawl_pause
+from crawlmgr.schedule import due as crawl_pause
 from crawlmgr.workers import status
 from forums.models import Board, Site, Visit
 from forums.sites import reads

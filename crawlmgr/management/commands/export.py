@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
-from crawlmgr.exports import exports, formats, partitions
+from crawlmgr.exports import exports, formats
 from crawlmgr.management.base import key, moment, names, say, write_json
 
 
@@ -90,8 +90,8 @@ class Command(BaseCommand):
                 " --columns."
             )
         try:
-            manifest = partitions.write(name, folder, chosen=chosen, now=SYSTEM.now())
-        except (partitions.NoPartitions, partitions.Taken) as error:
+            manifest = exports.write(name, folder, chosen=chosen, now=SYSTEM.now())
+        except (exports.NoPartitions, exports.Taken) as error:
             raise CommandError(f"{error}.") from None
         except OSError as error:
             raise CommandError(f"{folder} cannot be written: {error.strerror or error}") from error

@@ -12,7 +12,7 @@ from django.utils.module_loading import import_string
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
 from crawlmgr.management.base import Result, Subcommand, SubcommandCommand, key, table
-from crawlmgr.schedule import crawl_pause, recurring, timings
+from crawlmgr.schedule import due, recurring, timings
 
 MAX_ITEMS = 1000
 
@@ -113,7 +113,7 @@ class Pause(Subcommand):
 
     def run(self, options: dict[str, Any]) -> Result:
         upgrade.ready()
-        number = (crawl_pause.resume_all if options["off"] else crawl_pause.pause_all)(SYSTEM.now())
+        number = (due.resume_all if options["off"] else due.pause_all)(SYSTEM.now())
         return Result(
             {"paused": not options["off"], "runs": number},
             f"{'Resumed' if options['off'] else 'Paused'}: {number} runs.",

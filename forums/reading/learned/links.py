@@ -16,7 +16,7 @@ from math import log1p
 import numpy as np
 
 from forums.reading.document import Link, Page
-from forums.reading.learned.groups import Groups, numbered
+from forums.reading.learned.bodies import Groups, numbered
 from forums.reading.learned.signals import HEADINGS, Signals
 from forums.reading.lists.row_groups import loose_pattern
 from forums.reading.patterns import leads_to

@@ -12,8 +12,7 @@ from typing import NamedTuple, Protocol
 from crawlmgr.text.dates import parse_time
 from crawlmgr.web.pages.records import Record
 from forums.reading.document import Link, Page
-from forums.reading.page_times import Time
-from forums.reading.text_times import time_words
+from forums.reading.page_times import Time, time_words
 from forums.reading.values import count, exact_count, inner_counts, pair
 from forums.reading.words import class_roles, text_roles
 

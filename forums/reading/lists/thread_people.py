@@ -11,9 +11,8 @@ from urllib.parse import unquote
 
 from forums.reading.lists.rows import Row
 from forums.reading.lists.thread_columns import ThreadFields
-from forums.reading.page_times import Time
+from forums.reading.page_times import Time, time_words
 from forums.reading.patterns import leads_to
-from forums.reading.text_times import time_words
 from forums.reading.values import clean_name, count, ends_by, is_name, starts_by
 from forums.reading.words import NOT_NAMES, PINNED, class_roles, text_roles
 

@@ -8,8 +8,13 @@ from functools import cached_property
 
 from forums.reading.document import Link, Page
 from forums.reading.page_times import Time
-from forums.reading.posts.author_links import address_ends_in_name, repeats, writers
-from forums.reading.posts.authors import heads_profile, people_of
+from forums.reading.posts.authors import (
+    address_ends_in_name,
+    heads_profile,
+    people_of,
+    repeats,
+    writers,
+)
 from forums.reading.posts.bodies import bodies_of
 from forums.reading.posts.quotes import is_edit_line
 from forums.reading.posts.record_spans import PostSpans

@@ -13,7 +13,7 @@ from django.core.cache import cache
 from django_q.models import OrmQ
 
 from crawlmgr import tasks
-from crawlmgr.alarms import alarms, channels, sending
+from crawlmgr.alarms import alarms, sending
 from crawlmgr.alarms import causes as alarm_causes
 from crawlmgr.alarms.causes import Cause
 from crawlmgr.models import Alarm, AlarmChannel, AlarmMessage, MessageState
@@ -69,12 +69,12 @@ def mail_channel(sink: Sink, **more: Any) -> AlarmChannel:
         "sender": "desk@example.org",
         "to": "a@example.org, b@example.org",
     }
-    return channels.add("post", "mail", values, now=NOW, **{"allow_private": True, **more})
+    return alarms.add("post", "mail", values, now=NOW, **{"allow_private": True, **more})
 
 
 def web_channel(sink: Sink, **more: Any) -> AlarmChannel:
     url = f"http://127.0.0.1:{sink.port}/hook/secret"
-    return channels.add("hook", "webhook", {"url": url}, now=NOW, **{"allow_private": True, **more})
+    return alarms.add("hook", "webhook", {"url": url}, now=NOW, **{"allow_private": True, **more})
 
 
 def sent(at: datetime = NOW) -> int:
@@ -257,11 +257,11 @@ def test_killed_at_any_moment_nothing_is_sent_twice(
     for name, owner in (
         ("_recover", alarms),
         ("_claim", alarms),
-        ("hand_over", channels),
+        ("hand_over", alarms),
         ("_begin", alarms),
     ):
         monkeypatch.setattr(owner, name, partial(dying, getattr(owner, name)))
-    really = channels.hand_over
+    really = alarms.hand_over
 
     def handed(*given: Any) -> None:
         *rest, before = given
@@ -273,7 +273,7 @@ def test_killed_at_any_moment_nothing_is_sent_twice(
 
         really(*rest, around)
 
-    monkeypatch.setattr(channels, "hand_over", handed)
+    monkeypatch.setattr(alarms, "hand_over", handed)
     kills = 0
     for number in range(1, 16):
         inbox.clear()
@@ -310,21 +310,21 @@ def test_two_workers_at_once_send_one_message(web: Sink, monkeypatch: pytest.Mon
     web_channel(web)
     wrong()
     alarms.watch(NOW)
-    once = channels.hand_over
+    once = alarms.hand_over
 
     def meanwhile(*given: Any) -> None:
-        monkeypatch.setattr(channels, "hand_over", once)
+        monkeypatch.setattr(alarms, "hand_over", once)
         assert sent() == 0, "claimed by the other"
         once(*given)
 
-    monkeypatch.setattr(channels, "hand_over", meanwhile)
+    monkeypatch.setattr(alarms, "hand_over", meanwhile)
     assert sent() == 1 and len(web.posts) == 1
 
 
 def test_a_private_address_needs_to_be_allowed(web: Sink, mail: Sink) -> None:
     web_channel(web, allow_private=False)
     mail_channel(mail, allow_private=False)
-    channels.add("chat", "chat", {"url": f"ntfy://127.0.0.1:{web.port}/room"}, now=NOW)
+    alarms.add("chat", "chat", {"url": f"ntfy://127.0.0.1:{web.port}/room"}, now=NOW)
     wrong()
     alarms.watch(NOW)
     assert sent() == 0 and not web.posts and not mail.mails
@@ -333,7 +333,7 @@ def test_a_private_address_needs_to_be_allowed(web: Sink, mail: Sink) -> None:
 
 
 def test_a_chat_service_is_told_by_its_own_rules(web: Sink) -> None:
-    channel = channels.add(
+    channel = alarms.add(
         "chat", "chat", {"url": f"ntfy://127.0.0.1:{web.port}/room"}, now=NOW, allow_private=True
     )
     web.answers[:] = [200]
@@ -359,7 +359,7 @@ def test_a_channel_that_leads_nowhere_is_refused_in_one_line(
     kind: str, values: dict[str, str], said: str
 ) -> None:
     with pytest.raises(ValueError, match=said) as error:
-        channels.add("x", kind, values, now=NOW)
+        alarms.add("x", kind, values, now=NOW)
     assert "\n" not in str(error.value) and not AlarmChannel.objects.exists()
 
 
@@ -372,8 +372,8 @@ def test_secrets_are_kept_encrypted_and_never_shown(mail: Sink) -> None:
         "user": "me",
         "password": "geheim-77",
     }
-    other = channels.add("m", "mail", values, now=NOW)
-    hook = channels.add(
+    other = alarms.add("m", "mail", values, now=NOW)
+    hook = alarms.add(
         "w", "webhook", {"url": "https://user:geheim-77@h.example/geheim-77"}, now=NOW
     )
     for one in (channel, other, hook):

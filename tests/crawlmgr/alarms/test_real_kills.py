@@ -23,8 +23,8 @@ POSTS = 40_000
 QUIET: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 ALARM = """
 from datetime import datetime, UTC
-from crawlmgr.alarms import alarms, causes, channels
-channels.add("hook", "webhook", {"url": "http://127.0.0.1:PORT/hook"}, \
+from crawlmgr.alarms import alarms, causes
+alarms.add("hook", "webhook", {"url": "http://127.0.0.1:PORT/hook"}, \
 now=datetime.now(UTC), allow_private=True)
 causes.all_causes = lambda now: {"disk": causes.Cause("disk", "disk", "full")}
 alarms.watch(datetime.now(UTC))

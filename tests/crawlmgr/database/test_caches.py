@@ -13,7 +13,7 @@ from django.urls import reverse
 from crawlmgr.database import caches
 from crawlmgr.runs import run_reads as reads
 from crawlmgr.runs import runs
-from crawlmgr.schedule import crawl_pause
+from crawlmgr.schedule import due
 from crawlmgr.workers.status import all_paused
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -28,14 +28,10 @@ def test_a_query_is_made_once_inside_the_block_and_anew_after_it() -> None:
             and reads.at_work("topic") == {}
             and reads.active() == [run]
         )
-        assert (
-            not all_paused()
-            and not all_paused()
-            and crawl_pause.current() is crawl_pause.current() is None
-        )
+        assert not all_paused() and not all_paused() and due.current() is due.current() is None
     assert len(asked) == 3
-    crawl_pause.pause_all(NOW)
-    assert all_paused() and crawl_pause.current() is not None, (
+    due.pause_all(NOW)
+    assert all_paused() and due.current() is not None, (
         "outside the block every call reads the database"
     )
 
@@ -44,7 +40,7 @@ def test_an_error_ends_the_block() -> None:
     with pytest.raises(ZeroDivisionError), caches.reused():
         assert not all_paused()
         1 / 0  # noqa: B018
-    crawl_pause.pause_all(NOW)
+    due.pause_all(NOW)
     assert all_paused()
 
 

@@ -14,7 +14,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from pyarrow import dataset
 
-from crawlmgr.exports import exports, partitions
+from crawlmgr.exports import exports
 from crawlmgr.models import Host, Page, Run
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +40,7 @@ def _pages(count: int) -> None:
 
 def test_rows_lie_by_day_and_site_and_are_counted(tmp_path: Path) -> None:
     _pages(60)
-    manifest = partitions.write("pages", tmp_path / "lake", chosen=exports.EVERYTHING, now=NOW)
+    manifest = exports.write("pages", tmp_path / "lake", chosen=exports.EVERYTHING, now=NOW)
     assert manifest == json.loads((tmp_path / "lake" / "_manifest.json").read_text())
     assert manifest["rows"] == 60 and len(manifest["files"]) == 1 + 3 * 2
     for file in manifest["files"]:
@@ -64,20 +64,18 @@ def test_memory_is_bounded_by_writing_the_fullest_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _pages(60)
-    monkeypatch.setattr(partitions, "MAX_ROWS", 10)
+    monkeypatch.setattr(exports, "MAX_ROWS", 10)
     monkeypatch.setattr("crawlmgr.exports.formats.AT_A_TIME", 7)
-    manifest = partitions.write("pages", tmp_path / "lake", chosen=exports.EVERYTHING, now=NOW)
+    manifest = exports.write("pages", tmp_path / "lake", chosen=exports.EVERYTHING, now=NOW)
     assert manifest["rows"] == 60 and len(manifest["files"]) > 8
     assert len({file["path"] for file in manifest["files"]}) == len(manifest["files"])
     assert len(pandas.read_parquet(tmp_path / "lake")) == 60
 
 
 def test_what_has_no_day_is_kept_under_the_name_that_readers_take_for_none(tmp_path: Path) -> None:
-    manifest = partitions.write("links", tmp_path / "none", chosen=exports.EVERYTHING, now=NOW)
+    manifest = exports.write("links", tmp_path / "none", chosen=exports.EVERYTHING, now=NOW)
     assert manifest["rows"] == 0 and manifest["files"] == []
-    key = partitions._Lake(tmp_path, exports.tables()["posts"], exports.EVERYTHING)._key(
-        [None] * 20
-    )
+    key = exports._Lake(tmp_path, exports.tables()["posts"], exports.EVERYTHING)._key([None] * 20)
     assert key == ("", "")
 
 
@@ -88,7 +86,7 @@ def test_nothing_half_is_left_and_nothing_overwritten(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        partitions.write(
+        exports.write(
             "pages", tmp_path / "lake", chosen=exports.EVERYTHING, now=NOW, progress=broken
         )
     assert list(tmp_path.iterdir()) == []

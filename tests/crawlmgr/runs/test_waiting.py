@@ -18,7 +18,7 @@ from crawlmgr.frontier import frontier
 from crawlmgr.models import Host, Node, NodeState, Run, RunState, Url, UrlState
 from crawlmgr.runs import reports, runs
 from crawlmgr.runs.desk import story
-from crawlmgr.schedule import crawl_pause
+from crawlmgr.schedule import due
 from crawlmgr.workers import nodes, status
 from tests.crawlmgr.admin.rows import tight
 
@@ -125,7 +125,7 @@ def test_a_run_that_was_paused_with_all_crawling_says_so() -> None:
     first = runs.create("plain", "plain", parameters={}, now=NOW, start=False)
     runs.pause(first.pk, NOW)
     second = runs.create("plain", "plain 2", parameters={}, target=2, now=NOW, start=False)
-    crawl_pause.pause_all(NOW)
+    due.pause_all(NOW)
     told = {}
     for run in (first, second):
         run.refresh_from_db()

@@ -11,7 +11,7 @@ from django.test import Client
 
 from crawlmgr.models import Event, Hold, Run, RunState
 from crawlmgr.runs import runs
-from crawlmgr.schedule import crawl_pause, due
+from crawlmgr.schedule import due
 from focused.models import Topic
 from forums.models import Board
 from tests.crawlmgr.admin.rows import site, user
@@ -36,16 +36,16 @@ def test_what_crawls_is_paused_and_only_that_goes_on() -> None:
         _run("simulation", "running"),
         _run("forum", "finished"),
     )
-    assert crawl_pause.pause_all(NOW, user("operator")) == 3
+    assert due.pause_all(NOW, user("operator")) == 3
     assert _states(queued, idle, worked) == [("paused", ""), ("paused", ""), ("running", "pause")]
     assert _states(before, local, over) == [("paused", ""), ("running", ""), ("finished", "")]
     assert Event.objects.filter(code="all_paused").count() == 1
 
     late = _run("forum", "running")
     assert (
-        crawl_pause.pause_all(NOW) == 2 and Hold.objects.count() == 1
+        due.pause_all(NOW) == 2 and Hold.objects.count() == 1
     )  # a second call also pauses runs started since
-    assert crawl_pause.resume_all(NOW) == 4 and Hold.objects.count() == 0
+    assert due.resume_all(NOW) == 4 and Hold.objects.count() == 0
     assert _states(queued, idle, worked, late) == [
         ("queued", ""),
         ("queued", ""),
@@ -53,14 +53,14 @@ def test_what_crawls_is_paused_and_only_that_goes_on() -> None:
         ("queued", ""),
     ]
     assert _states(before) == [("paused", "")]
-    assert crawl_pause.resume_all(NOW) == 0
+    assert due.resume_all(NOW) == 0
 
 
 def test_a_run_that_a_person_ended_meanwhile_stays_ended() -> None:
     run = _run("forum", "queued")
-    crawl_pause.pause_all(NOW)
+    due.pause_all(NOW)
     runs.stop(run.pk, NOW)
-    crawl_pause.resume_all(NOW)
+    due.resume_all(NOW)
     assert _states(run) == [("stopped", "")]
 
 
@@ -75,14 +75,14 @@ def test_nothing_is_started_by_schedule_meanwhile() -> None:
     topic = Topic.objects.create(
         name="t", added=NOW, interval_seconds=3600, next_run=NOW - timedelta(hours=1)
     )
-    crawl_pause.pause_all(NOW)
+    due.pause_all(NOW)
     due.dispatch(NOW)
     assert not Run.objects.exists()
     assert (
         Board.objects.get(pk=board.pk).next_visit == board.next_visit
         and Topic.objects.get(pk=topic.pk).next_run == topic.next_run
     )
-    crawl_pause.resume_all(NOW)
+    due.resume_all(NOW)
     due.dispatch(NOW)
     assert Run.objects.filter(kind="forum", target=board.site_id).count() == 1
 

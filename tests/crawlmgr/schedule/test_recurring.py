@@ -14,13 +14,13 @@ from django.test import Client
 
 from crawlmgr.exports import saved_exports
 from crawlmgr.models import Event, Export, Hold, Run, RunState, Timing
-from crawlmgr.schedule import crawl_pause, desk, due, recurring, timings
+from crawlmgr.schedule import desk, due, recurring, timings
 from crawlmgr.schedule.recurring import Recurring
 from crawlmgr.workers import queue
 from deepweb import harvests as harvest_dispatch
 from deepweb.models import Form
-from focused.services import dispatch as topic_dispatch
 from focused.services import topics
+from focused.services import topics as topic_dispatch
 from forums.plans import plan_days, plans
 from forums.plans import reads as forum_reads
 from tests.crawlmgr.admin.rows import user
@@ -257,7 +257,7 @@ def test_commands_set_intervals_and_pause_everything(capsys: Any) -> None:
     call_command("schedule", "pause")
     assert Hold.objects.exists() and recurring.documents(NOW, 10)["paused"]
     call_command("schedule", "pause", "--off")
-    assert crawl_pause.current() is None
+    assert due.current() is None
 
 
 @pytest.mark.parametrize("view", ["", "?view=week"])
