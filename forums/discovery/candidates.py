@@ -4,7 +4,7 @@ and what its own page shows."""
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote
@@ -102,6 +102,8 @@ def _address(page: PageFacts, end: str) -> str:
 
 # Where a candidate was found, the most reliable first.
 INDEX, SUBBOARD, ROW, START, CRUMB, LINK = "index", "subboard", "row", "start", "crumb", "link"
+# linked on a start page that is no forum's by its looks, and found to lead to a list of threads
+TRIED = "tried"
 
 
 _SURE = frozenset((INDEX, SUBBOARD, ROW))
@@ -217,6 +219,8 @@ class Candidates:
         for page in self.pages:
             if page.asked_key == self._start_key and own_list(page):
                 self._add(page.url, START, _own_name(page), None)
+        if not self.found:
+            self._behind_start()
         self._attach_pages()
         self._links_alike()
         self._attach_pages()
@@ -229,6 +233,17 @@ class Candidates:
                 above = [crumb for crumb in page.crumbs if page_key(crumb.url) != page.key]
                 if above and not never_requested(above[-1].url):
                     self._add(above[-1].url, CRUMB, above[-1].text, None)
+
+    def _behind_start(self) -> None:
+        """Adds the links of the start page that have the form of one which leads to a list of
+        threads."""
+        start = next((page for page in self.pages if page.asked_key == self._start_key), None)
+        links = [link for link in start.links if _names_a_board(link)] if start else []
+        lists = {page.asked_key for page in self.pages if own_list(page)}
+        forms = {shape(link.url) for link in links if page_key(link.url) in lists}
+        for link in links:
+            if shape(link.url) in forms:
+                self._add(link.url, TRIED, link.text, None)
 
     def _row(self, row: BoardRecord, source: str, page: PageFacts) -> None:
         parent = row.parent
@@ -277,7 +292,7 @@ class Candidates:
             for candidate in self.found.values()
             if is_specific(shape(candidate.url))
             and (own_list(candidate.pages[0]) if candidate.pages else candidate.sure)
-            and (candidate.sure or CRUMB in candidate.sources)
+            and (candidate.sure or candidate.sources & {CRUMB, TRIED})
         )
         return frozenset(form for form in counts if form not in threads)
 
@@ -371,6 +386,18 @@ def _own_name(page: PageFacts) -> str:
     if page.crumbs and page_key(page.crumbs[-1].url) == page.key:
         return page.crumbs[-1].text
     return page.reading.title or (page.titles[0] if page.titles else "")
+
+
+def to_try(start: PageFacts) -> list[str]:
+    """Returns the addresses to fetch in search of a list of threads behind a start page that is no
+    forum's by its looks: the first link of each form of address on its host, forms of which it has
+    most links first, at most MAX_TRIED."""
+    forms: dict[str, list[str]] = defaultdict(list)
+    for link in start.links:
+        key = page_key(link.url)
+        if host(link.url) == host(start.url) and key != start.key and _names_a_board(link):
+            forms[shape(link.url)].append(link.url)
+    return [urls[0] for urls in sorted(forms.values(), key=len, reverse=True)][:MAX_TRIED]
 
 
 def _names_a_board(link: Seen) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
@@ -181,6 +182,10 @@ class Explorer:
             yield ways_up[0]  # one address at a time: its page shows whether to try another
             return
         candidates = self._candidates()
+        if not candidates.found and start.kind is PageKind.other:
+            fresh = (Wanted(url, "list") for url in overview_pages.to_try(start))
+            yield from islice(filter(self._is_new, fresh), 1)
+            return
         room = self.settings.most_pages - self.settings.reserve - self.asked
         unsettled = list(self._unsettled(candidates))[: max(0, room)]
         rivals = [wanted for wanted in self._rivals() if self._is_new(wanted)]

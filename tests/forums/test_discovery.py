@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from html import escape
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -252,3 +253,39 @@ def test_pages_that_lead_to_each_other_end() -> None:
         )
         explorer.feed(FetchedPage(url, url, html, NOW))
     assert not explorer.site().boards
+
+
+@pytest.mark.parametrize("scheme", ["discourse", "phpbb", "xenforo", "smf"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<pre>{0}</pre><a href='/help'>help</a>",
+        "<nav><a href='/members'>All</a> {0}</nav><p>Welcome</p>",
+        "<table><tr><th>Vem<tr><td>{0}</table>",
+    ],
+)
+def test_boards_that_only_a_plain_page_links_are_found_by_what_is_behind(
+    scheme: str, page: str
+) -> None:
+    forum = Forum(scheme=scheme, crumbs=False)
+    links = " ".join(
+        f'<a href="{forum.url_of(board, 1)}">{escape(board.name)}</a>'
+        for board in forum.boards
+    )
+    # Nothing else of the site leads to the boards.
+    forum.routes.pop("/")
+    explorer = Explorer(SITE + "/plain", reader=marked_reader)
+    while wanted := explorer.wanted():
+        url = wanted[0].url
+        status, html = (200, page.format(links)) if url == SITE + "/plain" else forum.page(url)
+        explorer.feed(FetchedPage(url, url, html, NOW, status))
+    assert names(explorer.site()) == ALL
+    assert explorer.asked < 60
+
+
+def test_a_plain_page_without_a_forum_costs_few_requests() -> None:
+    explorer = Explorer(SITE + "/plain", reader=marked_reader)
+    page = "".join(f'<a href="/{word}/{n}">a {word}</a>' for n in range(9) for word in "abcdefgh")
+    while wanted := explorer.wanted():
+        explorer.feed(FetchedPage(wanted[0].url, wanted[0].url, page, NOW))
+    assert not explorer.site().boards and explorer.asked <= 12
