@@ -255,7 +255,7 @@ def test_pages_that_lead_to_each_other_end() -> None:
     assert not explorer.site().boards
 
 
-@pytest.mark.parametrize("scheme", ["discourse", "phpbb", "xenforo", "smf"])
+@pytest.mark.parametrize("scheme", ["discuz", "phpbb", "xenforo", "smf"])
 @pytest.mark.parametrize(
     "page",
     [
