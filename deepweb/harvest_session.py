@@ -18,10 +18,10 @@ from deepweb.choice.matching import (
     least_letters,
     looks_inside,
 )
-from deepweb.choice.opening import FillPlan, forget_what_was_shown, looks_inside_values, ways_of
 from deepweb.choice.required import Parts, parts_of
-from deepweb.choice.template_search import RangePlaces, Slot, slots_of
+from deepweb.choice.slots import RangePlaces, Slot, slots_of
 from deepweb.choice.terms import Asking, WordMode, asking_of
+from deepweb.choice.ways import FillPlan, forget_what_was_shown, looks_inside_values, ways_of
 from deepweb.form_roles import with_roles
 from deepweb.forms import stored
 from deepweb.forms.field_roles import FieldRole

@@ -97,7 +97,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "tests/deepweb/choice/test_range_cells.py",
             "tests/deepweb/size/test_coverage.py",
             "tests/deepweb/choice/test_word_yield.py",
-            "tests/deepweb/choice/test_joint_yield.py",
+            "tests/deepweb/choice/test_combinations.py",
             "tests/deepweb/test_harvest.py",
         ),
     ),

@@ -7,7 +7,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from deepweb.answers.retrieved import Choice, Logged, Outcome, Query, Retrieved, Term
+from deepweb.answers.retrieved import Logged, Outcome, Query, Retrieved, Term
+from deepweb.choice.chooser import Offer
 from deepweb.choice.terms import MAX_VALUE, WordMode, bare, has_han, query_words, says, words_of
 from deepweb.choice.words import FreshPolicy
 
@@ -246,16 +247,16 @@ class InsideWords:
         self._counted: frozenset[Term] = frozenset()
         self.seen = Retrieved()
 
-    def best(
+    def offers(
         self,
         log: Sequence[Logged],
         outcomes: Sequence[Outcome],
         listed: Mapping[int, Mapping[str, Any]],
         policy: FreshPolicy,
         columns: Collection[str],
-    ) -> tuple[Choice | None, float]:
-        """Returns the query of one word that is expected to bring the most new records, and how
-        many; (None, 0) if no word is left. If the form lets one choose the record field to search
+    ) -> list[Offer]:
+        """Returns the query of one word that is expected to bring the most new records; empty if no
+        word is left. If the form lets one choose the record field to search
         (`parts`), the query contains that choice too.
 
         `listed`: the fields of the records found, by id; `outcomes`: one entry for each entry of
@@ -269,16 +270,16 @@ class InsideWords:
                 self.seen.outcomes[place] = own._replace(
                     overflowed=outcome.overflowed, matching=outcome.matching
                 )
-            choice, gain = policy.best(self.seen)
-            if choice is None:
-                return None, 0.0
-            asked = choice._replace(query=self._as_asked(choice.query))
-            if choice.query[0] in self._counted:
+            offers = policy.offers(self.seen)
+            if all(offer.choice.query[0] in self._counted for offer in offers):
                 break
             # The chosen word is missing from the last count of words: `_built` 0 makes `_follow`
             # count them again.
             self._built = 0
-        return asked, gain
+        return [
+            offer._replace(choice=offer.choice._replace(query=self._as_asked(offer.choice.query)))
+            for offer in offers
+        ]
 
     def _follow(
         self,

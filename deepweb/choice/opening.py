@@ -1,104 +1,74 @@
-"""The opening queries of a harvest: the ways of filling in the form that are tried in turn, and
-alternatives if query words return no record."""
+"""The opening queries of a harvest, which explore the site before its records tell what to ask:
+nonsense words, initial words, an empty query, and alternatives if words return no record; and words
+of other languages."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, MutableMapping, Sequence
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from deepweb.answers.retrieved import Query, Retrieved, Term
-from deepweb.choice.template_search import Slot
-from deepweb.choice.terms import asking_of
-from deepweb.forms.field_roles import FieldRole
-from deepweb.forms.templates import choices_of, inputs_of, is_operator, widest_operators
-from deepweb.search_forms import Form
+from deepweb.answers.retrieved import Choice, Query, Retrieved, Term, likely_cut
+from deepweb.answers.totals import nonsense_word
+from deepweb.choice.matching import telling_word
+from deepweb.choice.slots import Slot
+from deepweb.choice.terms import WordMode, first_words, has_han, query_words, words_elsewhere
+from deepweb.choice.ways import unfiltered
+from deepweb.harvest_session import NONSENSE, HarvestSession
+from deepweb.models import COUNTED, Form, Harvest, QueryKind
+from deepweb.models import Query as SentQuery
+
+HARVESTS = 20
+
+
+QUERIES = 500
+
+
+PAID = 20
+
+
+PAIRS_TRIED = 9
+"""Number of first words that are sent in pairs, on a site that wants two words."""
+
+
+SEEDS_WITHOUT_RECORDS = 30
+
+
+TRIES_A_WAY = 5
+
+
+ENOUGH_RECORDS = 3
+
+
+"""Number of known records from which on query words are taken from records. Before that a choice of
+an input may be queried instead, because initial words without result cost more than a choice that
+returns few records."""
+
+
+VAIN_BEFORE_EVERYTHING = 2
+
+
+UNCUT_BEFORE_EVERYTHING = 3
+
+
+A_TEST, TESTS_FROM = 10, 2
+"""From `TESTS_FROM` times `A_TEST` queries on, one in `A_TEST` queries tries another language."""
+
+
+class Ask(NamedTuple):
+    """A query to send, and its kind, which tells what the harvest uses the answer for."""
+
+    kind: QueryKind
+    choice: Choice
+
 
 LONE_CHOICES = 3
 KNOWN_WORDS = 20
 PAGE_WORDS = 10
-
-
-class FillPlan(NamedTuple):
-    """A way to fill in a form: the name of the text box for words, and the inputs that every query
-    must set as well although the form does not mark them as required."""
-
-    box: str
-    required: tuple[str, ...] = ()
-
-    @property
-    def is_filter(self) -> bool:
-        """Tells whether the text box is the value of a filter, so that each query also sets the
-        record field to compare and an operator."""
-        return len(self.required) > 1
-
-
-def ways_of(form: Form, personal: Collection[str]) -> list[FillPlan]:
-    """Returns the ways to fill in a form, in the order in which they are tried: (1) the form's
-    filter, if any (see `filter_way`); (2) the most likely text box alone; (3) this box with each
-    optional choice that has no default; (4) each other text box whose role is not in `personal`;
-    (5) if there is a way (3) or (4), the most likely box alone again, with more words. A form
-    without a text box has one way, with the box ""."""
-    first = asking_of(form).box
-    if not first:
-        return [FillPlan("")]
-    texts = [
-        f.name
-        for f in form.fields
-        if f.kind in ("text", "search") and f.name and f.role not in personal
-    ]
-    open_ = [
-        each.name for each in inputs_of(form) if each.values and each.role is FieldRole.REFINEMENT
-    ]
-    chosen = {f.name for f in form.fields if any(o.selected and o.value.strip() for o in f.options)}
-    others = [FillPlan(name) for name in dict.fromkeys(texts) if name != first]
-    beside = [FillPlan(first, (name,)) for name in open_ if name not in chosen]
-    filters = [way for way in [filter_way(form, personal)] if way is not None]
-    return [
-        *filters,
-        FillPlan(first),
-        *beside,
-        *others,
-        *([FillPlan(first)] if beside or others else []),
-    ]
-
-
-def filter_way(form: Form, personal: Collection[str] = ()) -> FillPlan | None:
-    """Returns the form's filter: a select of record fields, then a select of operators (=,
-    contains, …), then a text box for the value, whose role is not in `personal`. None if the form
-    has none."""
-    named = [field for field in form.fields if field.name]
-    place = next((place for place, field in enumerate(named) if is_operator(field)), None)
-    if place is None:
-        return None
-    column = next(
-        (f for f in reversed(named[:place]) if f.kind == "select" and len(choices_of(f)) > 1), None
-    )
-    value = next(
-        (f for f in named[place:] if f.kind in ("text", "search") and f.role not in personal), None
-    )
-    return (
-        FillPlan(value.name, (column.name, named[place].name))
-        if column is not None and value is not None
-        else None
-    )
-
-
-def looks_inside_values(form: Form, way: FillPlan) -> bool:
-    """Tells whether `way` fills in a filter that has an operator for finding a word anywhere in a
-    value (such as "contains")."""
-    return way.is_filter and any(
-        widest_operators(field) for field in form.fields if field.name == way.required[1]
-    )
-
-
-def unfiltered(form: Form, way: FillPlan) -> Query:
-    """Returns the query of one term that makes the form's filter search all record fields ("any
-    column"). Empty if the form does not offer that, or if `way` does not use a filter."""
-    column = next((f for f in form.fields if way.is_filter and f.name == way.required[0]), None)
-    open_ = [o for o in column.options if not o.value.strip()] if column is not None else []
-    return (Term(column.name, open_[0].value),) if column is not None and open_ else ()
 
 
 def calibration(box: str, slots: Sequence[Slot], number: int, nonsense: str, part: Query) -> Query:
@@ -165,14 +135,259 @@ def paper_words(of_cluster: Sequence[str], of_page: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(of_cluster or of_page))
 
 
-def forget_what_was_shown(state: MutableMapping[str, Any]) -> None:
-    """Deletes from a harvest's state what was learned from nonsense queries that lacked a required
-    choice, since the site responds differently with the choice."""
-    for name in ("nonsense", "nonsense_failed", "furniture"):
-        state.pop(name, None)
-
-
 def in_vain(form: Form) -> str:
     """Returns the reason code for ending the harvest of a form that returned no record:
     "needs_browser" if a script submits the form, otherwise "no_results"."""
     return "needs_browser" if form.scripted else "no_results"
+
+
+def cluster_terms(form: Form) -> list[str]:
+    """Returns the terms with the largest weights in the form's cluster, which the deep-web paper
+    uses as seed words; [] if the form has no cluster.
+    """
+    return list(form.cluster.terms) if form.cluster is not None else []
+
+
+def paid_words(form: Form) -> list[str]:
+    """Returns single words that found new records at the cluster's other forms in their latest
+    harvests, those with most new records first; empty without a cluster.
+    """
+    if form.cluster_id is None:
+        return []
+    others = (
+        Harvest.objects.filter(form__cluster_id=form.cluster_id)
+        .exclude(form_id=form.pk)
+        .order_by("-pk")
+    )
+    ids = list(others.values_list("pk", flat=True)[:HARVESTS])
+    rows = SentQuery.objects.filter(harvest_id__in=ids, kind__in=COUNTED, new__gt=0).order_by(
+        "-new", "pk"
+    )
+    brought: Counter[str] = Counter()
+    for terms, new in rows.values_list("terms", "new")[:QUERIES]:
+        if len(terms) == 1 and query_words(terms[0][1]) == [terms[0][1]]:
+            brought[terms[0][1]] += new
+    return [word for word, _ in brought.most_common(PAID)]
+
+
+class Opening:
+    """Chooses the opening queries of a harvest. What has to be remembered between queries is kept
+    in the `state` of the harvest's session."""
+
+    def __init__(self, session: HarvestSession) -> None:
+        self._session = session
+
+    def first(self) -> Ask | str | None:
+        """Returns the next opening query: nonsense words, initial query words (from the options,
+        the form's cluster or its page), an empty query, or a test of how the site matches Chinese.
+        Returns a reason code if the harvest has to end, and None when the opening is over.
+        """
+        box = self._session.asking.box
+        said = self._session.state.get("nonsense", [])
+        if len(said) + self._session.state.get("nonsense_failed", 0) < NONSENSE and (
+            query := self._calibration(len(said))
+        ):
+            return Ask(QueryKind.NONSENSE, Choice(query))
+        if not box:
+            nothing = len(self._session.log) >= SEEDS_WITHOUT_RECORDS and not any(
+                entry.found for entry in self._session.log
+            )
+            return "no_results" if nothing else None
+        if self._session.options.policy == "paper":
+            return self._paper_seed()
+        valid = sum(
+            bool(entry.found) and entry.choice.query[0].input == box for entry in self._session.log
+        )
+        if not self._session.state.get("everything") and self._may_show_everything(valid):
+            self._session.state["everything"] = True
+            return Ask(
+                QueryKind.TRIAL,
+                Choice(
+                    (
+                        Term(box, ""),
+                        *(
+                            unfiltered(self._session.form, self._session.way)
+                            or self._session.parts.at(0)
+                        ),
+                    )
+                ),
+            )
+        if (
+            not valid
+            or self._session.seen.records < ENOUGH_RECORDS
+            and len(self._session.log) < SEEDS_WITHOUT_RECORDS
+        ):
+            seed = self._seed(valid)
+            if seed is not None:
+                return seed
+            if not valid and self._session.switch_way():
+                return self.first()
+            if not valid and self._session.ask_together():
+                return self.first()
+            if not self._session.seen.records:
+                return in_vain(self._session.form)
+        return self._trial()
+
+    def _may_show_everything(self, valid: int) -> bool:
+        """Tells whether to try a query with an empty word, which may return all records. Filter
+        forms (field, operator, value): always. Other forms with required choices: never. Otherwise:
+        after at least two queries of which none returned records, or if at least 3 words (`valid`)
+        returned records and no answer seems to be truncated."""
+        if self._session.way.is_filter or self._session.parts:
+            return self._session.way.is_filter
+        if not valid:
+            return len(self._session.log) >= VAIN_BEFORE_EVERYTHING
+        return valid >= UNCUT_BEFORE_EVERYTHING and likely_cut(self._session.seen.outcomes) is None
+
+    def _paper_seed(self) -> Ask | str | None:
+        """Returns a query for the next of the deep-web paper's seed words; each is queried once.
+        After the last word, returns None if any records were found: the paper's rounds begin.
+        Otherwise the form's next way of submission is tried: returns its first query or, if no way
+        is left, a reason code to end the harvest."""
+        words = list(self._session.options.seed_terms) or paper_words(
+            cluster_terms(self._session.harvest.form), page_words(self._session.harvest.form.words)
+        )
+        seeds = [
+            Term(self._session.asking.box, word)
+            for word in words[
+                : len(self._session.options.seed_terms) or self._session.options.paper_seeds
+            ]
+        ]
+        seed = next((term for term in seeds if term not in self._session.asked_terms()), None)
+        if seed is not None:
+            return Ask(
+                QueryKind.SEED, Choice((seed, *self._session.parts.at(len(self._session.log))))
+            )
+        if self._session.seen.records:
+            return None
+        return self.first() if self._session.switch_way() else in_vain(self._session.form)
+
+    def _seed(self, valid: int) -> Ask | None:
+        """Returns a query for the next of the initial query words or, if several words returned
+        nothing, a query that only chooses a value of a select or similar input. `valid` is the
+        number of initial words that returned records. None if the present way of submitting the
+        form was tried often enough without success.
+        """
+        part = self._session.parts.at(len(self._session.log))
+        asked = len(self._session.log) - int(self._session.state.get("way_from", 0))
+        if not valid and asked >= TRIES_A_WAY and not self._session.parts:
+            choice = lone_choice(self._session.slots, self._session.seen)
+            if choice is not None:
+                return Ask(QueryKind.SEED, Choice(choice))
+        is_last = int(self._session.state.get("way", 0)) >= len(self._session.ways) - 1
+        tries = (
+            SEEDS_WITHOUT_RECORDS
+            if valid or is_last
+            else max(TRIES_A_WAY, len(self._session.parts) if self._session.way.is_filter else 0)
+        )
+        # Records are known although no word returned any: they were found by a choice without a
+        # word, and their words are tried too.
+        if self._session.seen.records and not valid:
+            tries += TRIES_A_WAY
+        # Required choices change from query to query, and each query sends the word used least so
+        # far. If it is only assumed that the form requires a choice, the first words are repeated
+        # with other choices before the next words are tried.
+        times = Counter(
+            entry.choice.query[0]
+            for entry in self._session.log.entries[len(self._session.log) - asked :]
+        )
+        ahead = 1 if self._session.way.required else 0
+        words = enumerate(self._seeds(valid))
+        open_ = [
+            (times[term] + ahead * n, term)
+            for n, term in words
+            if not self._session.seen.was_asked((term, *part))
+        ]
+        seed = min(open_, key=itemgetter(0), default=(0, None))[1]
+        return (
+            Ask(QueryKind.SEED, Choice((seed, *part)))
+            if seed is not None and asked < tries + valid
+            else None
+        )
+
+    def elsewhere(self, at_end: bool) -> Ask | None:
+        """Returns a query in another script or language than the records found: one in `A_TEST`
+        queries, and all that are left when the harvest would end (`at_end`), since records that
+        share no word with those found would remain unseen."""
+        session = self._session
+        box, done = session.asking.box, session.state.setdefault("elsewhere", [])
+        late = len(session.log) // A_TEST - TESTS_FROM
+        if (
+            not box
+            or session.asking.together > 1
+            or not session.seen.records
+            or session.options.policy == "paper"
+            or session.state.get("elsewhere_tried")
+            or session.log.listing() is not None
+            or not (at_end or len(done) < late)
+        ):
+            return None
+        texts = (str(v) for listed in self._session.listed.values() for v in listed.values())
+        for word in words_elsewhere(texts, self._session.harvest.form.language):
+            term = Term(box, word)
+            if (
+                len(word) >= self._session.asking.least
+                and word not in done
+                and term not in self._session.asked_terms()
+            ):
+                done.append(word)
+                part = self._session.parts.at(len(self._session.log))
+                return Ask(QueryKind.SEED, Choice((term, *part)))
+        self._session.state["elsewhere_tried"] = True
+        return None
+
+    def _calibration(self, number: int) -> Query:
+        rng = np.random.default_rng([self._session.options.random_seed, 0, number])
+        return calibration(
+            self._session.asking.box,
+            self._session.slots,
+            number,
+            nonsense_word(rng),
+            self._session.parts.at(0),
+        )
+
+    def _seeds(self, valid: int) -> list[Term]:
+        if (
+            self._session.seen.records
+            and not valid
+            and (known := words_of_records(self._session.seen, self._session.asking.box))
+        ):
+            return known
+        row, given = self._session.harvest.form, self._session.options.seed_terms
+        own = [] if given else [*paid_words(row), *cluster_terms(row)]
+        words = first_words(row.language, given, own, page_words(self._session.harvest.form.words))
+        if self._session.asking.together > 1:
+            words = [" ".join(pair) for pair in itertools.pairwise(words[:PAIRS_TRIED])]
+        return [Term(self._session.asking.box, word) for word in words]
+
+    def _trial(self) -> Ask | None:
+        """Returns a query that tests how the site matches Chinese texts: by parts of words, by
+        words, or by whole sequences of characters, in this order. Each is tested once, until a test
+        returns records; None if there is nothing to test.
+        """
+        if self._session.state.get("mode") or not self._session.asking.box:
+            return None
+        texts = [
+            value
+            for listed in self._session.listed.values()
+            for value in listed.values()
+            if has_han(str(value))
+        ]
+        tried = self._session.state.setdefault("tried", [])
+        order = [
+            mode for mode in (WordMode.PARTS, WordMode.WORDS, WordMode.RUNS) if mode not in tried
+        ]
+        if len(texts) < 3 or not order:
+            if not order:
+                self._session.state["mode"] = WordMode.WORDS
+            return None
+        lengths = [
+            len(entry.choice.query[0].value)
+            for entry in self._session.log
+            if entry.found and has_han(entry.choice.query[0].value)
+        ]
+        word = telling_word(texts, order[0], max(2, min(lengths, default=2)))
+        if word is None:
+            return None
+        tried.append(order[0])
+        return Ask(QueryKind.TRIAL, Choice((Term(self._session.asking.box, word),)))

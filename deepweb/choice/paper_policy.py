@@ -3,12 +3,13 @@ with the largest eq. (1) weights in the records of the last round."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from deepweb.answers.retrieved import Choice, Retrieved, Term
+from deepweb.choice.chooser import Offer
 from deepweb.choice.words import unasked
 
 PER_ROUND = 5
@@ -38,13 +39,13 @@ class PaperPolicy:
     of a record counts once. Left out are words in more than the share `too_common` of P_i, or in
     fewer than max(2 records, the share `too_rare`).
 
-    Querying ends after `max_rounds` rounds (the first for the seeds), or when fewer than
-    `min_candidates` words are left; `ended` says which. With `stop_rule` False it goes on, with
-    words of all records seen if P_i has too few. `round`, `queue` (words of the round not queried
-    yet) and `started` (number of answers before the round) are the whole state.
+    Querying ends after `max_rounds` rounds (the first is that of the seed words, which are not
+    chosen here), or when fewer than `min_candidates` words are left; `ended` says which. With
+    `stop_rule` False it goes on, with words of all records seen if P_i has too few. `round`,
+    `queue` (words of the round not queried yet) and `started` (number of answers before the round)
+    are the whole state.
     """
 
-    seeds: Sequence[Term]
     per_round: int = PER_ROUND
     max_rounds: int = MAX_ROUNDS
     min_candidates: int = MIN_CANDIDATES
@@ -54,37 +55,34 @@ class PaperPolicy:
     refused: frozenset[Term] = frozenset()
     word_weights: Said | None = None
     queue: list[Term] = field(default_factory=list)
-    round: int = 0
+    round: int = 1
     started: int = 0
     ended: str = ""
 
-    def next(self, seen: Retrieved) -> Choice | None:
-        """Returns a query for the next word of the current round (a list of words to query). When
-        all were queried, a new round begins with the words of largest weight in the new records;
-        None if a stop rule applies or no word is left.
+    def offers(self, seen: Retrieved) -> list[Offer]:
+        """Returns a query for the next word of the current round (a list of words to query),
+        without a prediction. When all were queried, a new round begins with the words of largest
+        weight in the new records; empty if a stop rule applies or no word is left.
         """
         self.queue = [term for term in self.queue if not seen.was_asked((term,))]
         if not self.queue and not self._new_round(seen):
-            return None
-        return Choice((self.queue.pop(0),))
+            return []
+        return [Offer(Choice((self.queue.pop(0),)))]
 
     def _new_round(self, seen: Retrieved) -> bool:
-        if self.round == 0:
-            self.queue = [term for term in self.seeds if not seen.was_asked((term,))]
-        else:
-            if self.stop_rule and self.round >= self.max_rounds:
-                self.ended = ROUNDS_OVER
+        if self.stop_rule and self.round >= self.max_rounds:
+            self.ended = ROUNDS_OVER
+            return False
+        answers = seen.answers[self.started :]
+        records = np.unique(np.concatenate(answers)) if answers else np.zeros(0, dtype=np.int64)
+        candidates = self.candidates(seen, records)
+        if len(candidates) < self.min_candidates:
+            if self.stop_rule:
+                self.ended = TOO_FEW
                 return False
-            answers = seen.answers[self.started :]
-            records = np.unique(np.concatenate(answers)) if answers else np.zeros(0, dtype=np.int64)
-            candidates = self.candidates(seen, records)
-            if len(candidates) < self.min_candidates:
-                if self.stop_rule:
-                    self.ended = TOO_FEW
-                    return False
-                more = self.candidates(seen, np.arange(seen.records), too_rare=0.0)
-                candidates += [term for term in more if term not in candidates]
-            self.queue = candidates[: self.per_round]
+            more = self.candidates(seen, np.arange(seen.records), too_rare=0.0)
+            candidates += [term for term in more if term not in candidates]
+        self.queue = candidates[: self.per_round]
         self.round += 1
         self.started = len(seen.answers)
         return bool(self.queue)

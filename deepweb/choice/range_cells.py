@@ -7,9 +7,7 @@ records match it, or if it is a single value."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,12 +47,7 @@ MIN_NEW = 0.5
 """Smallest number of new records expected from a query, even if all records in its range seem to be
 known."""
 
-_NUMBER = re.compile(r"\d{1,3}(?:[,'  ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
-_DAY = re.compile(r"(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})")
-_YEAR = re.compile(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d)")
 _MAX_CELLS = 400
-_PARSED = 0.8
-_MIN_VALUES = 5
 _SPREAD = 4
 _EVEN = 0.4
 _LARGEST_SCALE, _SCALES = 1_000.0, 140
@@ -71,73 +64,6 @@ class Cell(NamedTuple):
 
     range: Range
     new: float
-
-
-def value_of(text: str, whole: Range) -> float | None:
-    """Returns a record's value as a position in the range `whole` (a number, or a day's ordinal),
-    read from the text of the record's field; None if it contains no number or day, or one outside
-    the range."""
-    if whole.mask:
-        found = _day_of(text, whole.mask)
-    else:
-        match = _NUMBER.search(text)
-        found = float(re.sub(r"[,'  ]", "", match.group())) if match else None
-    return found if found is not None and whole.low <= found <= whole.high else None
-
-
-def _day_of(text: str, mask: str) -> float | None:
-    for pattern in (mask, "%Y-%m-%d", "%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%d.%m.%Y"):
-        try:
-            return float(datetime.strptime(text.strip(), pattern).toordinal())
-        except ValueError:
-            continue
-    match = _DAY.search(text)
-    if match:
-        try:
-            return float(date(*map(int, match.groups())).toordinal())
-        except ValueError:
-            return None
-    year = _YEAR.search(text)
-    return float(date(int(year.group(1)), 7, 1).toordinal()) if year else None
-
-
-def column_of(
-    records: Mapping[int, Mapping[str, str]],
-    whole: Range,
-    answers: Sequence[tuple[Range, Sequence[int]]],
-    named: frozenset[str],
-) -> str | None:
-    """Returns the name of the record field that the range `whole` filters; None if unknown. A field
-    fits if it has at least five values in `answers` (queried range, record ids), 80 % of them in
-    the queried range. Of those that fit, or of all if none does, one in `named` (lower case,
-    letters only) is taken; otherwise the only one that fits, if a part of `whole` found records.
-    `records`: fields by id."""
-    counts: dict[str, list[int]] = {}
-    for span, found in answers:
-        for pk in found:
-            for name, text in records.get(pk, {}).items():
-                value = value_of(str(text), whole)
-                pair = counts.setdefault(name, [0, 0])
-                pair[0] += value is not None and span.low <= value <= span.high
-                pair[1] += 1
-    fits = [
-        name
-        for name, (inside, total) in counts.items()
-        if total >= _MIN_VALUES and inside >= _PARSED * total
-    ]
-    same = [name for name in fits or _columns(records) if _bare(name) in named]
-    if same:
-        return same[0]
-    narrow = any(span.low > whole.low or span.high < whole.high for span, found in answers if found)
-    return fits[0] if len(fits) == 1 and narrow else None
-
-
-def _columns(records: Mapping[int, Mapping[str, str]]) -> list[str]:
-    return list(dict.fromkeys(name for fields in records.values() for name in fields))
-
-
-def _bare(text: str) -> str:
-    return re.sub(r"[\W_\d]+", "", text.casefold())
 
 
 class QueriedRange(NamedTuple):

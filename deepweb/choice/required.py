@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Protocol
 
 from deepweb.answers.retrieved import Choice, Query, Retrieved, Term
+from deepweb.choice.chooser import By, Offer
 from deepweb.choice.terms import bare
-from deepweb.choice.words import DOUBT
+from deepweb.choice.words import DOUBT, FreshPolicy
 from deepweb.forms.field_roles import FieldRole
 from deepweb.forms.templates import inputs_of, is_operator, widest_operators
 from deepweb.search_forms import Form
@@ -27,17 +27,6 @@ as many new records (AGAIN) are expected from a word that was queried in another
 show sooner which are frequent."""
 IN_VAIN = 4
 """After this number of queries without a record, a filter's record field is no longer queried."""
-
-
-class Scored(Protocol):
-    """A policy that also says what its next query is worth: `best` returns the query and the number
-    of new records expected from it. `doubtful` are the names of record fields from whose words
-    fewer new records are expected.
-    """
-
-    @property
-    def doubtful(self) -> frozenset[str]: ...
-    def best(self, seen: Retrieved) -> tuple[Choice | None, float]: ...
 
 
 def parts_of(form: Form, required: Iterable[str] = ()) -> list[Query]:
@@ -134,18 +123,16 @@ class Parts:
             (column for column in sorted(columns) if column and bare(column) in named), None
         )
 
-    def best(
-        self, overall: Retrieved, policy: Scored, limit: int | None
-    ) -> tuple[Choice | None, float]:
+    def offers(self, overall: Retrieved, policy: FreshPolicy, limit: int | None) -> list[Offer]:
         """Returns the query expected to bring most new records, which is a word together with a
-        part, and how many it is expected to bring; (None, 0) if no query is left.
+        part; empty if no query is left.
 
         `overall` holds the answers of all parts together, `limit` is the number of records at which
         answers are truncated. For a part with at least 4 answers and 10 records, `policy` chooses
         the word. For any other part, the matches of a word are estimated as the part's size, known
         from earlier queries, times the word's share of all seen records (`_share`).
         """
-        found: tuple[Choice | None, float] = (None, 0.0)
+        found: list[Offer] = []
         brought = {part: self._brought(overall, part) for part in self.seen}
         matching, share = (sum(pair[place] for pair in brought.values()) for place in (0, 1))
         usual = (matching + PRIOR_SHARE * UNKNOWN_SCALE * overall.records) / (share + PRIOR_SHARE)
@@ -153,14 +140,14 @@ class Parts:
             if self._is_filter and len(seen.outcomes) >= IN_VAIN and not seen.records:
                 continue
             if len(seen.outcomes) >= OWN_FROM and seen.records >= FEW_RECORDS:
-                choice, gain = policy.best(seen)
+                offers = policy.offers(seen)
             else:
-                choice, gain = self._by_all(
-                    overall, part, brought[part], usual, limit, policy.doubtful
-                )
-            if choice is not None and (found[0] is None or gain > found[1]):
-                found = choice._replace(query=(*choice.query, *part)), gain
-        return found
+                offers = self._by_all(overall, part, brought[part], usual, limit, policy.doubtful)
+            found += [
+                one._replace(choice=one.choice._replace(query=(*one.choice.query, *part)))
+                for one in offers
+            ]
+        return [max(found, key=lambda one: one.gain)] if found else []
 
     def _brought(self, overall: Retrieved, part: Query) -> tuple[float, float]:
         """Returns two sums over all queries that contain the required choices `part`: the records
@@ -183,11 +170,11 @@ class Parts:
         usual: float,
         limit: int | None,
         doubtful: frozenset[str],
-    ) -> tuple[Choice | None, float]:
+    ) -> list[Offer]:
         seen = self.seen[part]
         asked = {outcome.query[0] for outcome in overall.outcomes}
         size = (brought[0] + PRIOR_SHARE * usual) / (brought[1] + PRIOR_SHARE)
-        best: tuple[Choice | None, float] = (None, 0.0)
+        best: list[Offer] = []
         column = self._column_in(part, overall.columns_of_kinds())
         for place in (-overall.frequency).argsort(kind="stable")[:WORDS_TRIED]:
             term = overall.term(int(place))
@@ -206,8 +193,8 @@ class Parts:
                 DOUBT if self._column_of(term) in doubtful else 1.0
             )
             new *= AGAIN if overall.records < FEW_KNOWN and term in asked else 1.0
-            if new > best[1]:
-                best = Choice((term,), new), new
+            if new > (best[0].gain if best else 0.0):
+                best = [Offer(Choice((term,), new, By.CHOICES), new)]
         return best
 
 

@@ -9,28 +9,21 @@ with a further choice, or with each half of its range.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from deepweb.answers.retrieved import Choice, Logged, Outcome, Query, Retrieved, Term
-from deepweb.choice.range_cells import Cell, QueriedRange, cells, column_of, scale_of, value_of
-from deepweb.choice.words import Candidate
-from deepweb.forms.field_roles import FieldRole
+from deepweb.answers.retrieved import Choice, Outcome, Query, Retrieved
+from deepweb.choice.chooser import By, Offer, learned, of_family
+from deepweb.choice.range_cells import Cell, QueriedRange, cells, scale_of
+from deepweb.choice.slots import Slot
 from deepweb.forms.templates import (
     MAX_BOUND,
-    Range,
     Template,
-    inputs_of,
     is_informative,
-    ranges,
-    whole_range,
 )
-from deepweb.search_forms import Form
 
 SAMPLES = 5
 
@@ -56,26 +49,7 @@ _TRUST = 10.0
 _FEW_VALUES = 5
 
 
-_TEXT_VALUES = 20
-
-
 _UNKNOWN_SCALE = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """Inputs that are set together ("slot"): one input with the `values` of its choices, or the two
-    inputs for the ends of a range, with the range `whole` of their possible values."""
-
-    names: tuple[str, ...]
-    values: tuple[str, ...] = ()
-    whole: Range | None = None
-
-    def binding(self, value: str | Range) -> Query:
-        """Returns the terms that set the slot's inputs to `value`: one of the choices, or a range
-        with its two ends."""
-        texts = value.typed() if isinstance(value, Range) else (value,)
-        return tuple(Term(name, text) for name, text in zip(self.names, texts, strict=True))
 
 
 class _Offer(NamedTuple):
@@ -85,43 +59,6 @@ class _Offer(NamedTuple):
     query: Query
     predicted: float
     template: Template
-
-
-def slots_of(form: Form, box: str) -> list[Slot]:
-    """Returns the inputs of a form, other than its text box `box`, that narrow a search: selects,
-    radios, groups of checkboxes, ranges."""
-    inputs = inputs_of(form)
-    fields = {field.name: field for field in form.fields}
-    found = [
-        Slot((each.name,), each.values)
-        for each in inputs
-        if not each.free and not (box and each.role is FieldRole.REQUIRED)
-    ]
-    for low, high in ranges([each for each in inputs if each.name != box]):
-        whole = whole_range(fields[low], fields[high])
-        if whole is not None:
-            found.append(Slot((low, high), whole=whole))
-    return found
-
-
-def text_slots(
-    columns: Mapping[str, Sequence[str]], listed: Iterable[Mapping[str, str]], slots: Sequence[Slot]
-) -> list[Slot]:
-    """Returns text boxes whose possible values are known from records: `columns` names for each box
-    the record fields that it searches. Each box gets the values that occur most often in these
-    fields of the records `listed`; boxes already in `slots` are left out."""
-    taken = {name for slot in slots for name in slot.names}
-    counts: dict[str, Counter[str]] = {name: Counter() for name in columns if name not in taken}
-    for record in listed if counts else ():
-        for name, count in counts.items():
-            count.update(
-                str(record[column]).strip() for column in columns[name] if record.get(column)
-            )
-    chosen = {
-        name: tuple(v for v, times in count.most_common(_TEXT_VALUES) if times > 1)
-        for name, count in counts.items()
-    }
-    return [Slot((name,), values) for name, values in chosen.items() if len(values) > 1]
 
 
 @dataclass(slots=True)
@@ -135,6 +72,7 @@ class TemplateSearch:
       record; nan if unknown.
     - must: inputs that each query has to set; left: number of remaining queries, None if unbounded.
     - beside_words: the form is queried by words as well.
+    - planned: all remaining queries are planned together (`chooser.take_best`).
     """
 
     slots: Sequence[Slot]
@@ -144,53 +82,58 @@ class TemplateSearch:
     must: frozenset[str] = frozenset()
     left: int | None = None
     beside_words: bool = False
+    planned: bool = False
     _answers: dict[Query, frozenset[int]] = field(default_factory=dict)
     _by_template: dict[Template, list[int]] = field(default_factory=dict)
     _known_cells: dict[tuple[str, ...], list[Cell]] = field(default_factory=dict)
 
-    def best(self, seen: Retrieved) -> tuple[Choice | None, float]:
-        """Returns the query expected to bring most new records, and how many; (None, 0) if nothing
-        is left to try."""
-        self._note(seen)
-        found: tuple[Choice | None, float] = (None, 0.0)
-        for offer in self._offers(seen):
+    def offers(self, seen: Retrieved) -> list[Offer]:
+        """Returns the query expected to bring most new records, and if `planned` one for each range
+        in which the positions of enough records are known: its queries ask for sub-ranges that do
+        not overlap, so that no record is found by two of them."""
+        self.note(seen)
+        families = {
+            slot.names: of_family(family)
+            for slot in self.slots
+            if self.planned and (family := self._family(seen, slot))
+        }
+        best: Offer | None = None
+        for offer in self._offers(
+            seen, [each for each in self.slots if each.names not in families]
+        ):
             if not self.must <= offer.template:
                 continue
             score = offer.predicted * self._learned(seen, offer.template)
-            if score > found[1] and not seen.was_asked(offer.query):
-                found = Choice(offer.query, offer.predicted), score
-        return found
+            if score > (best.gain if best else 0.0) and not seen.was_asked(offer.query):
+                best = Offer(self._choice(offer.query, offer.predicted), score)
+        return [*families.values(), *([best] if best is not None else [])]
 
-    def families(self, seen: Retrieved) -> list[list[Candidate]]:
-        """Returns a list of possible queries for each range input in which the positions of enough
-        records are known. The queries of a list ask for sub-ranges that do not overlap, so that no
-        record is found by two of them.
-        """
-        self._note(seen)
-        found = []
-        for slot in self.slots:
-            template = frozenset(slot.names)
-            if (
-                slot.whole is None
-                or not self._has_values(slot)
-                or not self.must <= template
-                or self.verdict(template, seen) is False
-            ):
-                continue
-            places = self.values[slot.names[0]]
-            # `_learned` is not applied: `_cells` already estimates the new records from the answers
-            # to earlier queries.
-            offers = [
-                Candidate(
-                    Choice(slot.binding(span), new),
-                    new,
-                    int(((places >= span.low) & (places <= span.high)).sum()),
-                )
-                for span, new in self._cells(seen, slot)
-                if not seen.was_asked(slot.binding(span))
-            ]
-            found += [offers] if offers else []
-        return found
+    def _family(self, seen: Retrieved, slot: Slot) -> list[Offer]:
+        template = frozenset(slot.names)
+        if (
+            slot.whole is None
+            or not self._has_values(slot)
+            or not self.must <= template
+            or self.verdict(template, seen) is False
+        ):
+            return []
+        places = self.values[slot.names[0]]
+        # `_learned` is not applied: `_cells` already estimates the new records from the answers to
+        # earlier queries.
+        return [
+            Offer(
+                self._choice(slot.binding(span), new),
+                new,
+                int(((places >= span.low) & (places <= span.high)).sum()),
+            )
+            for span, new in self._cells(seen, slot)
+            if not seen.was_asked(slot.binding(span))
+        ]
+
+    def _choice(self, query: Query, predicted: float) -> Choice:
+        ranges = {name for slot in self.slots if slot.whole for name in slot.names}
+        by = By.CHOICES if ranges.isdisjoint(term.input for term in query) else By.RANGES
+        return Choice(query, predicted, by)
 
     def verdict(self, template: Template, seen: Retrieved) -> bool | None:
         """Tells whether a template (set of inputs) is informative: queries that set it returned at
@@ -211,7 +154,8 @@ class TemplateSearch:
             return True
         return False if len(places) >= SAMPLES else None
 
-    def _note(self, seen: Retrieved) -> None:
+    def note(self, seen: Retrieved) -> None:
+        """Reads the answers so far, which `verdict` judges by."""
         self._answers, self._by_template, self._known_cells = {}, {}, {}
         for place, outcome in enumerate(seen.outcomes):
             self._answers[tuple(sorted(outcome.query))] = frozenset(seen.answers[place].tolist())
@@ -225,8 +169,8 @@ class TemplateSearch:
             if rest and len(rest) < len(query):
                 yield rest
 
-    def _offers(self, seen: Retrieved) -> Iterator[_Offer]:
-        for slot in self.slots:
+    def _offers(self, seen: Retrieved, slots: Sequence[Slot]) -> Iterator[_Offer]:
+        for slot in slots:
             yield from self._alone(seen, slot)
         cut = [place for place, outcome in enumerate(seen.outcomes) if not outcome.is_whole]
         for place in cut[-_REFINED:]:
@@ -235,7 +179,7 @@ class TemplateSearch:
             # with one more input would equal the query that sets only that input.
             if not outcome.query[0].value:
                 continue
-            for slot in self.slots:
+            for slot in slots:
                 if slot.whole is not None and slot.names[0] in _template(outcome.query):
                     if len(_template(outcome.query)) == len(slot.names) and self._has_values(slot):
                         continue
@@ -402,10 +346,7 @@ class TemplateSearch:
         outcomes = [seen.outcomes[place] for place in self._by_template.get(template, [])][
             -_REFINED:
         ]
-        pairs = [(outcome.new, outcome.predicted) for outcome in outcomes if outcome.predicted > 0]
-        return (sum(new for new, _ in pairs) + _TRUST) / (
-            sum(predicted for _, predicted in pairs) + _TRUST
-        )
+        return learned(outcomes, _TRUST)
 
 
 def _template(query: Query) -> Template:
@@ -416,89 +357,3 @@ def _spread(size: int, count: int) -> list[int]:
     """Returns at most `count` evenly spaced indices out of `size`, including the first and the
     last."""
     return sorted({round(place) for place in np.linspace(0, size - 1, min(size, count))})
-
-
-_ANSWERS = 40
-
-
-_WORDS = re.compile(r"[^\W\d_]{3,}")
-
-
-_ENDS = frozenset(
-    (
-        "from",
-        "min",
-        "max",
-        "low",
-        "high",
-        "start",
-        "end",
-        "von",
-        "bis",
-        "since",
-        "until",
-        "after",
-        "before",
-    )
-)
-
-
-class RangePlaces:
-    """The positions of seen records in the ranges that the form searches, each computed once and
-    then kept. A position is the record's value (a number, or a day's ordinal) in the field that the
-    range searches."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, str], dict[int, float | None]] = {}
-
-    def values(
-        self,
-        form: Form,
-        slots: Sequence[Slot],
-        listed: Mapping[int, Mapping[str, str]],
-        log: Sequence[Logged],
-        seen: Retrieved,
-    ) -> dict[str, np.ndarray]:
-        """Returns an array for each range, by the name of its first input: the value of each record
-        of `seen`, in their order (nan if it has none). Ranges whose record field is unknown are
-        missing. `slots`: inputs of the form, `listed`: fields of the records by id, `log`: finished
-        queries."""
-        found = {}
-        for slot in slots:
-            whole = slot.whole
-            if whole is None:
-                continue
-            answers = _answers_in(slot, whole, log[-_ANSWERS:])
-            column = column_of(listed, whole, answers, _named(form, slot))
-            if column is None:
-                continue
-            known = self._known.setdefault((slot.names[0], column), {})
-            for pk, fields in listed.items():
-                if pk not in known:
-                    known[pk] = value_of(str(fields.get(column, "")), whole)
-            said = [
-                known.get(key) if isinstance(key := seen.key(place), int) else None
-                for place in range(seen.records)
-            ]
-            found[slot.names[0]] = np.array(
-                [np.nan if value is None else value for value in said], dtype=float
-            )
-        return found
-
-
-def _answers_in(slot: Slot, whole: Range, log: Iterable[Logged]) -> list[tuple[Range, list[int]]]:
-    answers = []
-    for entry in log:
-        ends = [
-            term.value for name in slot.names for term in entry.choice.query if term.input == name
-        ]
-        span = whole.read(ends) if len(ends) == len(slot.names) else None
-        if span is not None:
-            answers.append((span, entry.found))
-    return answers
-
-
-def _named(form: Form, slot: Slot) -> frozenset[str]:
-    labels = {field.name: field.label for field in form.fields}
-    said = " ".join(f"{name} {labels.get(name, '')}" for name in slot.names)
-    return frozenset(_WORDS.findall(said.casefold().replace("_", " "))) - _ENDS

@@ -3,13 +3,14 @@ answers are truncated (`fresh`), and so that all remaining queries together find
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from deepweb.answers.retrieved import Choice, Query, Retrieved, Term
+from deepweb.choice.chooser import By, Offer, learned
 
 MEMORY = 60
 
@@ -250,18 +251,7 @@ DOUBT = 0.6
 been found yet."""
 
 
-_WORDS, _PAIRS = 0, 5  # values of `Choice.bucket` for single words and pairs of words
-
-
 _REFINED = 20
-
-
-class Policy(Protocol):
-    """Chooses the next query from the answers seen; `next` returns None if no query is left or the
-    policy's own stop rule applies.
-    """
-
-    def next(self, seen: Retrieved) -> Choice | None: ...
 
 
 def unasked(seen: Retrieved, refused: Iterable[Term]) -> np.ndarray:
@@ -276,10 +266,6 @@ def unasked(seen: Retrieved, refused: Iterable[Term]) -> np.ndarray:
     return free
 
 
-def _next_seed(seeds: Sequence[Term], seen: Retrieved) -> Choice | None:
-    return next((Choice((term,)) for term in seeds if not seen.was_asked((term,))), None)
-
-
 def _best(score: np.ndarray, free: np.ndarray) -> int | None:
     """Returns the index of the largest positive value of `score` where `free` is True (both are
     indexed by term), the first of equal ones; None if there is none."""
@@ -292,17 +278,13 @@ class FrequencyPolicy:
     """Chooses the unqueried word contained in most seen records; a strong baseline if answers are
     not truncated."""
 
-    seeds: Sequence[Term]
     refused: frozenset[Term] = frozenset()
 
-    def next(self, seen: Retrieved) -> Choice | None:
-        """Returns the next of the `seeds` that was not queried yet; after these, the most frequent
-        word that may still be queried; None if there is none."""
-        seed = _next_seed(self.seeds, seen)
-        if seed is not None:
-            return seed
+    def offers(self, seen: Retrieved) -> list[Offer]:
+        """Returns the most frequent word that may still be queried, without a prediction; empty if
+        there is none."""
         place = _best(seen.frequency.astype(float), unasked(seen, self.refused))
-        return None if place is None else Choice((seen.term(place),))
+        return [] if place is None else [Offer(Choice((seen.term(place),)))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,50 +307,44 @@ class FreshPolicy:
       yield; times 0.6 for record fields in `doubtful`.
     """
 
-    seeds: Sequence[Term]
     limit: int | None = None
     refused: frozenset[Term] = frozenset()
     pairs: bool = False
     doubtful: frozenset[str] = frozenset()
 
-    def next(self, seen: Retrieved) -> Choice | None:
-        """Returns the first seed that was not queried yet; after the seeds, the word with the best
-        score. With `pairs`, returns instead an earlier query with a truncated answer, refined by a
-        second word (`refinement`), if that is expected to bring more new records. None if no word
-        is left.
-        """
-        return self.best(seen)[0]
-
-    def best(self, seen: Retrieved) -> tuple[Choice | None, float]:
-        """Returns the query that `next` returns (None if no word is left), and its score. For a
-        single word this is the predicted number of new records, times the ratio of actual to
-        predicted new records for earlier words of its kind. The score of a pair of words is its
-        uncorrected prediction, that of a seed is 0."""
-        seed = _next_seed(self.seeds, seen)
-        if seed is not None or not len(seen.frequency):
-            return seed, 0.0
-        expected = self._expect(seen)
+    def offers(self, seen: Retrieved) -> list[Offer]:
+        """Returns the word with the best score. With `pairs`, returns instead an earlier query with
+        a truncated answer, refined by a second word (`refinement`), if that is expected to bring
+        more new records; the score of a pair is its uncorrected prediction. Empty if no word is
+        left."""
+        if not len(seen.frequency):
+            return []
+        yields = fitted(seen, self._cut(seen))
+        expected = new_of(seen.frequency, self._unseen(seen, yields), self._cut(seen), yields.mixed)
         score = expected * self._learned_of_kinds(seen)[seen.kinds]
         free = unasked(seen, self.refused)
         place = _best(score, free)
-        if (
-            place is None
+        if place is None:
             # No new records are expected from any word: try the remaining words, most frequent
             # first.
-        ):
             place = _best(seen.frequency.astype(float), free)
         least = 0.0 if place is None else float(score[place])
-        pair = self._pair(seen, least, self._learned_of_pairs(seen)) if self.pairs else None
-        if pair is not None or place is None:
-            return pair, pair.predicted if pair is not None else 0.0
-        return Choice((seen.term(place),), float(expected[place]), _WORDS), float(score[place])
+        pair = self._pair(seen, least, yields) if self.pairs else None
+        unseen = max(0.0, yields.size - seen.records)
+        if pair is not None:
+            return [Offer(pair, pair.predicted, unseen=unseen)]
+        if place is None:
+            return []
+        word = Choice((seen.term(place),), float(expected[place]), By.WORDS)
+        return [Offer(word, least, unseen=unseen)]
 
-    def _pair(self, seen: Retrieved, least: float, learned: float) -> Choice | None:
+    def _pair(self, seen: Retrieved, least: float, yields: Yield) -> Choice | None:
         """Returns the best refined query: an earlier query whose answer was truncated, with a
         second word added (see `refinement`). It is returned with its predicted number of new
-        records. None if no prediction, multiplied by `learned` (the ratio of actual to predicted so
-        far), exceeds `least`."""
-        scale, cut = self.scale(seen), self._cut(seen)
+        records. None if no prediction, corrected by what earlier pairs brought, exceeds `least`."""
+        scale, cut = max(1.0, yields.size / max(1, seen.records)), self._cut(seen)
+        pairs = (outcome for outcome in seen.outcomes[-_MEMORY:] if outcome.bucket == By.PAIRS)
+        trusted = learned(pairs, min(cut, _PRIOR_NEW))
         overall = seen.once.sum() / max(1, seen.returns.sum())
         best: Choice | None = None
         cut_answers = [
@@ -390,18 +366,12 @@ class FreshPolicy:
             # truncated answer contained already.
             gain = min(found[1] * matching, cut) - found[1] * cut
             gain *= overall
-            if gain * learned > least:
-                best, least = Choice(found[0], gain, _PAIRS), gain * learned
+            if gain * trusted > least:
+                best, least = Choice(found[0], gain, By.PAIRS), gain * trusted
         return best
 
     def _cut(self, seen: Retrieved) -> float:
         return float(self.limit) if self.limit else float(max(1, seen.records)) * _UNKNOWN_SCALE
-
-    def _expect(self, seen: Retrieved) -> np.ndarray:
-        """Returns the expected new records of each term, E[new], in the order of the arrays of
-        `seen`."""
-        yields = fitted(seen, self._cut(seen))
-        return new_of(seen.frequency, self._unseen(seen, yields), self._cut(seen), yields.mixed)
 
     def _unseen(self, seen: Retrieved, yields: Yield) -> np.ndarray:
         overall = max(seen.once.sum() / max(1, seen.returns.sum()), 1e-6)
@@ -416,11 +386,6 @@ class FreshPolicy:
         unseen = self._unseen(seen, fitted(seen, self._cut(seen)))
         return seen.frequency + unseen, self._learned_of_kinds(seen)[seen.kinds]
 
-    def scale(self, seen: Retrieved) -> float:
-        """Returns the factor s: the ratio of all records that match a word to the ones seen so far,
-        over all kinds of words; at least 1."""
-        return max(1.0, fitted(seen, self._cut(seen)).size / max(1, seen.records))
-
     def scales(self, seen: Retrieved) -> np.ndarray:
         """Returns the factor s (see the class) for each kind of term, indexed by the kind's number
         (`Seen.kind_of`). The fewer answers there are to words of a kind, the more its factor is
@@ -428,28 +393,20 @@ class FreshPolicy:
         """
         return fitted(seen, self._cut(seen)).scales(seen)
 
-    def _learned_of_pairs(self, seen: Retrieved) -> float:
-        brought = predicted = min(self._cut(seen), _PRIOR_NEW)
-        for outcome in seen.outcomes[-_MEMORY:]:
-            if outcome.bucket == _PAIRS:
-                brought += outcome.new
-                predicted += outcome.predicted
-        return brought / predicted
-
     def _learned_of_kinds(self, seen: Retrieved) -> np.ndarray:
         prior = min(self._cut(seen), _PRIOR_NEW)
         size = int(seen.kinds.max()) + 1 + len(seen.outcomes)
         brought, predicted = np.full(size, prior), np.full(size, prior)
         for outcome in seen.outcomes[-_MEMORY:]:
-            if 0 <= outcome.bucket < _PAIRS:
+            if By.WORDS <= outcome.bucket < By.PAIRS:
                 kind = seen.kind_of(outcome.query[0])
                 brought[kind] += outcome.new
                 predicted[kind] += outcome.predicted
         for kind, column in enumerate(seen.columns_of_kinds()[:size]):
             if column in self.doubtful:
                 brought[kind] *= DOUBT
-        learned: np.ndarray = brought / predicted
-        return learned
+        ratios: np.ndarray = brought / predicted
+        return ratios
 
 
 def refinement(
@@ -482,49 +439,3 @@ def refinement(
         ):
             return (*query, term), float(counts[place] / len(records))
     return None
-
-
-NEAR_BEST = 0.8
-
-
-"""In a family, queries expected to find at least this fraction of its best one's new records count
-as equally good."""
-
-
-class Candidate(NamedTuple):
-    """A possible query, and its expected new records (`gain`): the predicted number, corrected by
-    the results of similar queries. `known` is the number of seen records that match it, 0 if not
-    counted; the more, the more reliable is `gain`.
-    """
-
-    choice: Choice
-    gain: float
-    known: int = 0
-
-
-def first_of_plan(
-    others: Sequence[Candidate], families: Sequence[Sequence[Candidate]], unseen: float, left: int
-) -> Candidate | None:
-    """Returns the query to submit next if `left` queries remain; None if there is none. It is the
-    best of `others`, unless more records are expected in total if the first of the `left` queries
-    are from one of `families`. Then it is a query of that family with at least `NEAR_BEST` times
-    its largest yield; of these the one with the most known records (surest prediction).
-
-    The best j queries of a family find C records, the sum of their yields, because no two of them
-    find the same record. The n = left - j queries of `others` overlap at random and find (U - C) (1
-    - exp(-n g / U)) of the other records, where U is `unseen` and g the largest yield in `others`.
-    The j with the largest total is used.
-    """
-    best = max(others, key=lambda offer: offer.gain, default=None)
-    rate = best.gain / unseen if best is not None else 0.0
-    most = unseen * (1 - np.exp(-left * rate))
-    for offers in families:
-        gains = sorted((offer.gain for offer in offers), reverse=True)[:left]
-        brought = np.minimum(np.cumsum([0.0, *gains]), unseen)
-        plans = brought + (unseen - brought) * (
-            1 - np.exp(-(left - np.arange(len(brought))) * rate)
-        )
-        if plans.argmax() > 0 and (plans.max() > most or best is None):
-            near = [offer for offer in offers if offer.gain >= NEAR_BEST * gains[0]]
-            most, best = plans.max(), max(near, key=lambda offer: (offer.known, offer.gain))
-    return best

@@ -105,7 +105,7 @@ def _plan_probes(session: HarvestSession, count: int) -> None:
     seen records that contain none of its words is at most 0.2 larger than with the present plan."""
     number = int(session.state.get("plans", 0)) + 1
     rng = np.random.default_rng([session.options.random_seed, number])
-    scale = FreshPolicy((), session.limit).scales(session.seen)[session.seen.kinds] * SCALE_UP ** (
+    scale = FreshPolicy(session.limit).scales(session.seen)[session.seen.kinds] * SCALE_UP ** (
         number - 1
     )
     most = PAGES * max(1, int(session.state.get("page_size", 0)))

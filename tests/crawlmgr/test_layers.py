@@ -70,6 +70,7 @@ CRAWLER_DJANGO = {
 CRAWLER_MODULES = {
     "deepweb.answers.storing",
     "deepweb.choice.next_query",
+    "deepweb.choice.opening",
     "deepweb.forms.clusters",
     "deepweb.forms.sources",
     "deepweb.forms.stored",

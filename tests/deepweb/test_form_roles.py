@@ -7,7 +7,8 @@ import pytest
 
 from deepweb.answers.retrieved import Choice, Retrieved, Term
 from deepweb.choice.required import Parts, parts_of
-from deepweb.choice.template_search import slots_of
+from deepweb.choice.slots import slots_of
+from deepweb.choice.words import FreshPolicy
 from deepweb.form_roles import asks_for_something_else, only_orders_a_list, with_roles
 from deepweb.forms.field_roles import FieldRole
 from deepweb.forms.templates import inputs_of, query_input
@@ -215,12 +216,6 @@ def test_a_word_is_repeated_in_another_part_only_when_many_records_are_known(
 ) -> None:
     parts, overall = Parts([(Term("g", "a"),), (Term("g", "b"),)], lambda term: ""), Retrieved()
 
-    class Never:
-        doubtful: frozenset[str] = frozenset()
-
-        def best(self, seen: Retrieved) -> tuple[Choice | None, float]:
-            return None, 0.0
-
     for word in ("red", "time"):
         choice = Choice((Term("q", word), Term("g", "a")))
         answer = [
@@ -229,18 +224,12 @@ def test_a_word_is_repeated_in_another_part_only_when_many_records_are_known(
         ]
         overall.add(choice, answer)
         parts.add(choice, answer, False, False)
-    choice, _ = parts.best(overall, Never(), None)
-    assert choice is not None and choice.query == (Term("q", expected), Term("g", "b"))
+    [offer] = parts.offers(overall, FreshPolicy(), None)
+    assert offer.choice.query == (Term("q", expected), Term("g", "b"))
 
 
 def test_each_part_is_asked_by_what_words_bring_there() -> None:
     parts, overall = Parts([(Term("g", "a"),), (Term("g", "b"),)], lambda term: ""), Retrieved()
-
-    class Never:
-        doubtful: frozenset[str] = frozenset()
-
-        def best(self, seen: Retrieved) -> tuple[Choice | None, float]:
-            return None, 0.0
 
     def take(word: str, part: str, records: range, words: list[str]) -> None:
         choice = Choice((Term("q", word), Term("g", part)))
@@ -251,13 +240,8 @@ def test_each_part_is_asked_by_what_words_bring_there() -> None:
         parts.add(choice, answer, False, False)
 
     take("red", "a", range(10), ["red", "blue"])
-    choice, worth = parts.best(overall, Never(), 50)
-    assert (
-        choice is not None
-        and worth > 0
-        and choice.query[0].input == "q"
-        and choice.query[1].input == "g"
-    )
+    [offer] = parts.offers(overall, FreshPolicy(), 50)
+    assert offer.gain > 0 and [term.input for term in offer.choice.query] == ["q", "g"]
     take("red", "b", range(10, 12), ["red", "green"])
-    choice, _ = parts.best(overall, Never(), 50)
-    assert choice is not None and choice.query[0].value != "red" and parts.names == {"g"}
+    [offer] = parts.offers(overall, FreshPolicy(), 50)
+    assert offer.choice.query[0].value != "red" and parts.names == {"g"}

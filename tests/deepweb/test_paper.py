@@ -10,7 +10,8 @@ from django.urls import reverse
 
 from crawlmgr.frontier import hosts
 from deepweb.answers.retrieved import Term
-from deepweb.choice.next_query import paid_words, policy_of
+from deepweb.choice.next_query import policy_of
+from deepweb.choice.opening import paid_words
 from deepweb.forms import clusters
 from deepweb.forms.clustering import TITLE
 from deepweb.harvest_options import HarvestOptions

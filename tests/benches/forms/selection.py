@@ -5,7 +5,7 @@ hidden databases, compared with a greedy oracle.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ import numpy as np
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
 from deepweb.answers.retrieved import Choice, Retrieved, Term
+from deepweb.choice.chooser import Chooser, Offer
 from deepweb.choice.paper_policy import PaperPolicy
-from deepweb.choice.words import FrequencyPolicy, FreshPolicy, Policy
+from deepweb.choice.words import FrequencyPolicy, FreshPolicy
 from deepweb.size.coverage import (
     ProbeAnswer,
     ProbedRecord,
@@ -78,33 +79,31 @@ def add_arguments(parser: Any) -> None:
 class RandomPolicy:
     """The baseline policy: queries a random word of those seen in records."""
 
-    def __init__(
-        self, seeds: list[Term], rng: np.random.Generator, refused: frozenset[Term]
-    ) -> None:
-        self._seeds, self._rng, self._refused = list(seeds), rng, refused
+    def __init__(self, rng: np.random.Generator, refused: frozenset[Term]) -> None:
+        self._rng, self._refused = rng, refused
 
-    def next(self, seen: Retrieved) -> Choice | None:
-        """Returns the first seed word not queried yet; if all were, a random seen word not queried
-        yet; None if none is left."""
-        for seed in self._seeds:
-            if not seen.was_asked((seed,)):
-                return Choice((seed,))
+    def offers(self, seen: Retrieved) -> list[Offer]:
+        """Returns a random seen word not queried yet; empty if none is left."""
         for place in self._rng.permutation(len(seen.frequency)):
             term = seen.term(int(place))
             if term not in self._refused and not seen.was_asked((term,)):
-                return Choice((term,))
-        return None
+                return [Offer(Choice((term,)))]
+        return []
 
 
-def harvest(database: HiddenDatabase, policy: Policy, queries: int) -> tuple[Retrieved, list[int]]:
-    """Runs `queries` queries chosen by a policy on a database. Returns what they found
-    (`Retrieved`) and the number of records after each.
+def harvest(
+    database: HiddenDatabase, policy: Chooser, queries: int, seeds: Sequence[Term]
+) -> tuple[Retrieved, list[int]]:
+    """Runs `queries` queries on a database: first the words `seeds`, then those chosen by a policy.
+    Returns what they found (`Retrieved`) and the number of records after each.
     """
     seen, curve = Retrieved(), []
-    for _ in range(queries):
-        choice = policy.next(seen)
-        if choice is None:
+    for number in range(queries):
+        first = [Offer(Choice((term,))) for term in seeds[number : number + 1]]
+        offers = first or policy.offers(seen)
+        if not offers:
             break
+        choice = offers[0].choice
         answer, cut = database.ask(choice.query)
         seen.add(choice, answer, cut)
         curve.append(seen.records)
@@ -192,13 +191,13 @@ def _kinds(options: dict[str, Any]) -> dict[str, dict[str, float]]:
             seeds = middling_terms(
                 database, np.random.default_rng([options["random_seed"], place, pair]), _PAIR
             )
-            policies: dict[str, Policy] = {
-                "fresh": FreshPolicy(seeds, database.limit, database.refused),
-                "frequency": FrequencyPolicy(seeds, database.refused),
+            policies: dict[str, Chooser] = {
+                "fresh": FreshPolicy(database.limit, database.refused),
+                "frequency": FrequencyPolicy(database.refused),
             }
             for policy, chooser in policies.items():
                 shares.setdefault(policy, []).append(
-                    harvest(database, chooser, KIND_QUERIES)[0].records / bar
+                    harvest(database, chooser, KIND_QUERIES, seeds)[0].records / bar
                 )
         found[name] = {policy: float(np.mean(values)) for policy, values in shares.items()}
         found[name] |= (
@@ -214,14 +213,15 @@ def _curves(
     database: HiddenDatabase, seeds: list[Term], number: int
 ) -> list[tuple[str, list[int]]]:
     refused = database.refused
-    makers: dict[str, Callable[[], Policy]] = {
-        "random": lambda: RandomPolicy(seeds, np.random.default_rng(number), refused),
-        "paper": lambda: PaperPolicy(seeds, stop_rule=False, refused=refused),
-        "frequency": lambda: FrequencyPolicy(seeds, refused),
-        "fresh": lambda: FreshPolicy(seeds, database.limit, refused),
+    makers: dict[str, Callable[[], Chooser]] = {
+        "random": lambda: RandomPolicy(np.random.default_rng(number), refused),
+        "paper": lambda: PaperPolicy(stop_rule=False, refused=refused),
+        "frequency": lambda: FrequencyPolicy(refused),
+        "fresh": lambda: FreshPolicy(database.limit, refused),
     }
     curves = [
-        (name, harvest(database, make(), CHECKPOINTS[-1])[1]) for name, make in makers.items()
+        (name, harvest(database, make(), CHECKPOINTS[-1], seeds)[1])
+        for name, make in makers.items()
     ]
     return [*curves, ("oracle", greedy_oracle(database, CHECKPOINTS[-1]))]
 
@@ -275,10 +275,10 @@ def _interval(
     100 queries of the policy `fresh`. Returns the bounds of its confidence interval ("low",
     "high"), divided by the true size; if a bound is unknown, it is None, with a "reason". `number`:
     seed of the random numbers."""
-    policy = FreshPolicy(seeds, database.limit, database.refused)
-    seen, _ = harvest(database, policy, 100)
+    policy = FreshPolicy(database.limit, database.refused)
+    seen, _ = harvest(database, policy, 100, seeds)
     plan = plan_probes(
-        seen, policy.scale(seen), database.limit, np.random.default_rng(number), probes
+        seen, policy.scales(seen)[seen.kinds], database.limit, np.random.default_rng(number), probes
     )
     if plan is None:
         return {"low": None, "high": None, "reason": "too_few_words"}

@@ -54,12 +54,12 @@ def test_a_word_counts_in_every_record_that_holds_it_anywhere() -> None:
     ]
     records = {**RECORDS, 6: {"title": "art"}}
     log.append(asked(4, (Term(BOX, "y"),), [6]))
-    choice, worth = words.best(log, outcomes(log), records, FreshPolicy(()), ["title"])
+    [offer] = words.offers(log, outcomes(log), records, FreshPolicy(), ["title"])
     place = words.seen.place(Term(BOX, "art"))
     assert (
         place is not None and words.seen.frequency[place] == 5
     )  # words that contain “art”: party, starting, depart, cartwheel, art
-    assert choice is not None and choice.query == (Term(BOX, "art"),) and worth > 0
+    assert offer.choice.query == (Term(BOX, "art"),) and offer.gain > 0
 
 
 def test_a_word_of_one_column_is_another_than_the_same_word_of_another() -> None:
@@ -69,9 +69,11 @@ def test_a_word_of_one_column_is_another_than_the_same_word_of_another() -> None
         asked(1, (Term("value", ""), Term("column", "")), [1, 2, 5]),
         asked(2, (Term("value", "tea"), *parts[0]), [5]),
     ]
-    choice, _ = words.best(log, outcomes(log), RECORDS, FreshPolicy(()), ["title", "year"])
-    assert choice is not None and choice.query == (Term("value", "1999"), *parts[1])
+    [(choice, *_)] = words.offers(log, outcomes(log), RECORDS, FreshPolicy(), ["title", "year"])
+    assert choice.query == (Term("value", "1999"), *parts[1])
     again = [*log, asked(3, choice.query, [1, 2, 5])]
-    following, _ = words.best(again, outcomes(again), RECORDS, FreshPolicy(()), ["title", "year"])
-    assert following is not None and following.query not in (choice.query, log[1].choice.query)
+    [(following, *_)] = words.offers(
+        again, outcomes(again), RECORDS, FreshPolicy(), ["title", "year"]
+    )
+    assert following.query not in (choice.query, log[1].choice.query)
     assert all(term.value != "hidden" for term in following.query)

@@ -6,17 +6,11 @@ from __future__ import annotations
 import pytest
 
 from deepweb.answers.retrieved import Choice, Retrieved, Term
-from deepweb.choice.opening import (
-    LONE_CHOICES,
-    FillPlan,
-    filter_way,
-    forget_what_was_shown,
-    lone_choice,
-    ways_of,
-    words_of_records,
-)
+from deepweb.choice.opening import LONE_CHOICES, lone_choice, words_of_records
 from deepweb.choice.required import IN_VAIN, Parts, parts_of
-from deepweb.choice.template_search import Slot
+from deepweb.choice.slots import Slot
+from deepweb.choice.ways import FillPlan, filter_way, forget_what_was_shown, ways_of
+from deepweb.choice.words import FreshPolicy
 from deepweb.form_roles import with_roles
 from deepweb.search_forms import read_forms
 
@@ -88,13 +82,6 @@ def test_choices_that_compare_nothing_make_no_filter() -> None:
     assert filter_way(read_forms(alone, "http://x.org/")[0]) is None
 
 
-class Never:
-    doubtful: frozenset[str] = frozenset()
-
-    def best(self, seen: Retrieved) -> tuple[Choice | None, float]:
-        return None, 0.0
-
-
 def test_a_column_is_asked_for_its_own_words_and_left_alone_when_they_bring_nothing() -> None:
     columns = {"lute": "Name", "bach": "Author"}
     parts = [(Term("column", "name"),), (Term("column", "author"),)]
@@ -104,17 +91,16 @@ def test_a_column_is_asked_for_its_own_words_and_left_alone_when_they_bring_noth
     first = Choice((Term("value", "x"), *parts[0]))
     seen.add(first, [(1, words), (2, words)], False)
     own.add(first, [(1, words), (2, words)], False, False)
-    assert own.best(seen, Never(), 10)[0].query in {(words[0], *parts[0]), (words[1], *parts[1])}
+    [offer] = own.offers(seen, FreshPolicy(), 10)
+    assert offer.choice.query in {(words[0], *parts[0]), (words[1], *parts[1])}
     for number in range(IN_VAIN):
         for part in parts:
             vain = Choice((Term("value", f"vain{number}"), *part))
             seen.add(vain, [], False)
             own.add(vain, [], False, False)
-    asked = own.best(seen, Never(), 10)[0]
-    assert asked is not None and asked.query == (
-        words[0],
-        *parts[0],
-    ), "the other part brought nothing in four queries"
+    [offer] = own.offers(seen, FreshPolicy(), 10)
+    is_first = offer.choice.query == (words[0], *parts[0])
+    assert is_first, "the other part brought nothing in four queries"
 
 
 def test_what_nonsense_showed_without_a_choice_is_forgotten() -> None:

@@ -9,7 +9,8 @@ from datetime import date
 import numpy as np
 import pytest
 
-from deepweb.choice.range_cells import Cell, QueriedRange, cells, column_of, scale_of, value_of
+from deepweb.choice.range_cells import Cell, QueriedRange, cells, scale_of
+from deepweb.choice.slots import column_of, value_of
 from deepweb.forms.templates import Range
 
 DAYS = Range(date(1900, 1, 1).toordinal(), date(2100, 12, 31).toordinal(), "%Y-%m-%d")

@@ -19,13 +19,10 @@ def _asked(
     number of matches."""
     database = synthetic(np.random.default_rng(5), 3_000, 3_000, limit=limit, mean_length=50.0)
     database.ranked = ranked
-    policy, seen = (
-        FreshPolicy(middling_terms(database, np.random.default_rng(1), 2), limit, database.refused),
-        Retrieved(),
-    )
-    for _ in range(queries):
-        choice = policy.next(seen)
-        assert choice is not None
+    policy, seen = FreshPolicy(limit, database.refused), Retrieved()
+    seeds = middling_terms(database, np.random.default_rng(1), 2)
+    for number in range(queries):
+        choice = Choice((seeds[number],)) if number < len(seeds) else policy.offers(seen)[0].choice
         answer, cut = database.ask(choice.query)
         seen.add(choice, answer, cut)
         if told:
@@ -67,7 +64,7 @@ def test_a_cut_answer_brings_less_where_the_same_records_come_first() -> None:
 
 
 def test_nothing_seen_gives_a_scale_all_the_same() -> None:
-    assert FreshPolicy(()).scale(Retrieved()) > 1
+    assert fitted(Retrieved(), 10.0).size > 1
     seen = Retrieved()
     seen.add(Choice((Term("q", "word"),)), [], False)
-    assert FreshPolicy((), 10).scale(seen) > 1
+    assert fitted(seen, 10.0).size > 1

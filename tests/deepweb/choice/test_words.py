@@ -11,7 +11,7 @@ from deepweb.answers.retrieved import Choice, Outcome, Retrieved, Term, cut_at
 from deepweb.choice.matching import how_words_combine
 from deepweb.choice.paper_policy import ROUNDS_OVER, TOO_FEW, PaperPolicy
 from deepweb.choice.terms import WordMode
-from deepweb.choice.words import FrequencyPolicy, FreshPolicy, refinement
+from deepweb.choice.words import FrequencyPolicy, FreshPolicy, fitted, refinement
 from tests.benches.forms.hidden_database import (
     BOX,
     HiddenDatabase,
@@ -19,6 +19,7 @@ from tests.benches.forms.hidden_database import (
     middling_terms,
     synthetic,
 )
+from tests.benches.forms.selection import harvest as harvested
 
 
 def q(*words):
@@ -30,15 +31,8 @@ def ask(seen, database, *words):
     return seen.add(Choice(q(*words)), answer, cut)
 
 
-def harvest(database, policy, queries):
-    seen = Retrieved()
-    for _ in range(queries):
-        choice = policy.next(seen)
-        if choice is None:
-            break
-        answer, cut = database.ask(choice.query)
-        seen.add(choice, answer, cut)
-    return seen
+def harvest(database, policy, queries, seeds=()):
+    return harvested(database, policy, queries, seeds)[0]
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +79,7 @@ def test_a_replayed_log_gives_the_same_next_query(cut_database):
         answer, cut = cut_database.ask(outcome.query)
         again.add(Choice(outcome.query, outcome.predicted, outcome.bucket), answer, cut)
     assert again.outcomes == seen.outcomes
-    assert policy.next(again) == policy.next(seen)
+    assert policy.offers(again) == policy.offers(seen)
 
 
 def test_paper_rounds_filters_and_stop_rules_by_hand():
@@ -107,8 +101,8 @@ def test_paper_rounds_filters_and_stop_rules_by_hand():
         )
     ]
     database = HiddenDatabase(records)
-    policy = PaperPolicy(q("seed"))
-    seen = harvest(database, policy, 1)
+    policy = PaperPolicy()
+    seen = harvest(database, policy, 1, q("seed"))
     found = policy.candidates(seen, np.arange(10))
     assert (
         Term(BOX, "all") not in found
@@ -121,7 +115,7 @@ def test_paper_rounds_filters_and_stop_rules_by_hand():
         for term in found
     }
     assert [term.value for term in found] == sorted(weight, key=lambda word: -weight[word])
-    assert [policy.next(seen).query[0] for _ in range(1)] == [found[0]]
+    assert policy.offers(seen)[0].choice.query == (found[0],)
 
 
 def test_paper_weighs_occurrences_by_their_place():
@@ -131,12 +125,12 @@ def test_paper_weighs_occurrences_by_their_place():
             for words in ("a b", "a b", "b c", "b c", "d", "d", "e f", "e f")
         ]
     )
-    seen = harvest(database, PaperPolicy(q("seed")), 1)
+    seen = harvest(database, PaperPolicy(), 1, q("seed"))
     thrice = {
         0: {Term(BOX, "a"): 3.0, Term(BOX, "b"): 1.0},
         2: {Term(BOX, "c"): 1.0, Term(BOX, "unseen"): 9.0},
     }
-    weighed = PaperPolicy(q("seed"), word_weights=lambda key: thrice.get(key, {})).candidates(
+    weighed = PaperPolicy(word_weights=lambda key: thrice.get(key, {})).candidates(
         seen, np.arange(8)
     )
     assert [term.value for term in weighed[:3]] == [
@@ -150,17 +144,17 @@ def test_paper_stops_when_candidates_run_short_or_after_five_rounds_and_goes_on_
     cut_database,
 ):
     seeds = middling_terms(cut_database, np.random.default_rng(3), 5)
-    policy = PaperPolicy(seeds, refused=cut_database.refused)
-    stopped = harvest(cut_database, policy, 200)
+    policy = PaperPolicy(refused=cut_database.refused)
+    stopped = harvest(cut_database, policy, 200, seeds)
     assert (
         len(stopped.outcomes) == 25 and policy.ended == ROUNDS_OVER
     )  # five rounds of five queries
     few = HiddenDatabase([q("seed", "a"), q("seed", "a", "b"), q("seed", "b")])
-    policy = PaperPolicy(q("seed"))
-    assert len(harvest(few, policy, 50).outcomes) == 1 and policy.ended == TOO_FEW
-    assert len(harvest(few, PaperPolicy(q("seed"), stop_rule=False), 50).outcomes) == 3
+    policy = PaperPolicy()
+    assert len(harvest(few, policy, 50, q("seed")).outcomes) == 1 and policy.ended == TOO_FEW
+    assert len(harvest(few, PaperPolicy(stop_rule=False), 50, q("seed")).outcomes) == 3
     endless = harvest(
-        cut_database, PaperPolicy(seeds, stop_rule=False, refused=cut_database.refused), 120
+        cut_database, PaperPolicy(stop_rule=False, refused=cut_database.refused), 120, seeds
     )
     assert (
         len(endless.outcomes) == 120 and len({outcome.query for outcome in endless.outcomes}) == 120
@@ -171,22 +165,18 @@ def test_frequency_takes_the_most_frequent_unasked_word():
     database = HiddenDatabase(
         [q("s", "a", "b"), q("s", "a"), q("s", "b"), q("a", "b", "c"), q("a")]
     )
-    seen = harvest(database, FrequencyPolicy(q("s")), 3)
+    seen = harvest(database, FrequencyPolicy(), 3, q("s"))
     assert [outcome.query[0].value for outcome in seen.outcomes] == ["s", "a", "b"]
-    assert (
-        FrequencyPolicy(q("s"), frozenset(q("a", "b"))).next(
-            harvest(database, FrequencyPolicy(q("s")), 1)
-        )
-        is None
-    )
+    one = harvest(database, FrequencyPolicy(), 1, q("s"))
+    assert FrequencyPolicy(frozenset(q("a", "b", "s"))).offers(one) == []
 
 
 def test_fresh_covers_far_more_than_the_others_where_answers_are_cut(cut_database):
     seeds = middling_terms(cut_database, np.random.default_rng(4), 5)
     refused = cut_database.refused
-    fresh = harvest(cut_database, FreshPolicy(seeds, 40, refused), 100).records
-    paper = harvest(cut_database, PaperPolicy(seeds, stop_rule=False, refused=refused), 100).records
-    frequency = harvest(cut_database, FrequencyPolicy(seeds, refused), 100).records
+    fresh = harvest(cut_database, FreshPolicy(40, refused), 100, seeds).records
+    paper = harvest(cut_database, PaperPolicy(stop_rule=False, refused=refused), 100, seeds).records
+    frequency = harvest(cut_database, FrequencyPolicy(refused), 100, seeds).records
     assert (
         fresh >= 1.5 * max(paper, frequency) and fresh >= 0.7 * greedy_oracle(cut_database, 100)[-1]
     )
@@ -197,27 +187,27 @@ def test_fresh_is_as_good_as_frequency_where_nothing_is_cut():
         np.random.default_rng(2), documents=2_000, vocabulary=3_000, topics=6, mean_length=60
     )
     seeds = middling_terms(database, np.random.default_rng(1), 5)
-    fresh = harvest(database, FreshPolicy(seeds, None, database.refused), 40).records
-    assert fresh >= 0.97 * harvest(database, FrequencyPolicy(seeds, database.refused), 40).records
+    fresh = harvest(database, FreshPolicy(None, database.refused), 40, seeds).records
+    assert fresh >= 0.97 * harvest(database, FrequencyPolicy(database.refused), 40, seeds).records
 
 
 def test_the_scale_is_learned_and_no_policy_asks_twice_or_fails_on_nothing(cut_database):
     seeds = middling_terms(cut_database, np.random.default_rng(6), 5)
-    policy = FreshPolicy(seeds, 40, cut_database.refused)
-    seen = harvest(cut_database, policy, 80)
+    policy = FreshPolicy(40, cut_database.refused)
+    seen = harvest(cut_database, policy, 80, seeds)
     asked = [
         outcome for outcome in seen.outcomes[-30:] if outcome.before and not outcome.overflowed
     ]
     truth = np.mean([cut_database.frequency(o.query[0]) / o.before for o in asked])
-    assert policy.scale(seen) == pytest.approx(truth, rel=0.5)
+    assert fitted(seen, 40).size / seen.records == pytest.approx(truth, rel=0.5)
     assert len({outcome.query for outcome in seen.outcomes}) == 80
     empty = HiddenDatabase([])
     for policy in (
-        FreshPolicy(q("x"), 10),
-        FrequencyPolicy(q("x")),
-        PaperPolicy(q("x"), stop_rule=False),
+        FreshPolicy(10),
+        FrequencyPolicy(),
+        PaperPolicy(stop_rule=False),
     ):
-        assert len(harvest(empty, policy, 5).outcomes) == 1
+        assert len(harvest(empty, policy, 5, q("x")).outcomes) == 1
 
 
 def test_refinement_splits_a_cut_answer_and_pairs_reach_what_single_words_cannot():
@@ -235,8 +225,8 @@ def test_refinement_splits_a_cut_answer_and_pairs_reach_what_single_words_cannot
     assert share == pytest.approx(inside)
     seen.add(Choice(query), database.ask(query)[0])
     assert refinement(seen, 0)[0] != query
-    alone = harvest(database, FreshPolicy(q("w0"), 40), 80)
-    pairs = harvest(database, FreshPolicy(q("w0"), 40, pairs=True), 80)
+    alone = harvest(database, FreshPolicy(40), 80, q("w0"))
+    pairs = harvest(database, FreshPolicy(40, pairs=True), 80, q("w0"))
     assert len(alone.outcomes) == 15 and pairs.records > 2 * alone.records
     single = HiddenDatabase([q("only")])
     ask(seen := Retrieved(), single, "only")

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deepweb.answers.retrieved import Choice, Query, Retrieved, Term
-from deepweb.choice.template_search import Slot, TemplateSearch, slots_of
+from deepweb.choice.slots import Slot, slots_of
+from deepweb.choice.template_search import TemplateSearch
 from deepweb.forms.templates import Range, whole_range
 from deepweb.search_forms import read_forms
 
@@ -79,9 +80,10 @@ def asked(books: Books, slots: list[Slot], queries: int) -> tuple[Retrieved, Tem
     seen = Retrieved()
     search = TemplateSearch(slots, books.cut)
     for _ in range(queries):
-        choice, _ = search.best(seen)
-        if choice is None:
+        offers = search.offers(seen)
+        if not offers:
             break
+        choice = offers[0].choice
         assert len({term.input for term in choice.query}) <= 3 and not seen.was_asked(choice.query)
         found, cut = books.ask(choice.query)
         seen.add(choice, [(n, ()) for n in found], cut)
@@ -110,7 +112,7 @@ def test_a_choice_beside_words_counts_only_where_it_changes_the_answer() -> None
     seen.add(Choice((word,)), [(n, ()) for n in range(10)], True)
     for value in SHADE.values:
         seen.add(Choice((word, Term("shade", value))), [(n, ()) for n in range(10)], True)
-    search.best(seen)
+    search.note(seen)
     assert search.verdict(frozenset(("q", "shade")), seen) is not True
     for place, value in enumerate(SHADE.values):
         seen.add(
@@ -118,7 +120,7 @@ def test_a_choice_beside_words_counts_only_where_it_changes_the_answer() -> None
             [(place * 10 + n, ()) for n in range(10)],
             True,
         )
-    search.best(seen)
+    search.note(seen)
     assert search.verdict(frozenset(("q", "shade")), seen) is True
 
 
@@ -130,4 +132,4 @@ def test_the_same_log_gives_the_same_next_query(slots: list[Slot]) -> None:
     for outcome in seen.outcomes:
         found, cut = books.ask(outcome.query)
         again.add(Choice(outcome.query, outcome.predicted), [(n, ()) for n in found], cut)
-    assert TemplateSearch(slots, 20).best(again) == TemplateSearch(slots, 20).best(seen)
+    assert TemplateSearch(slots, 20).offers(again) == TemplateSearch(slots, 20).offers(seen)

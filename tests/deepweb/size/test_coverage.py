@@ -26,6 +26,7 @@ from deepweb.size.coverage import (
     stopped_by,
 )
 from tests.benches.forms.hidden_database import BOX, HiddenDatabase, middling_terms, synthetic
+from tests.benches.forms.selection import harvest
 
 
 def test_formulas_by_hand():
@@ -105,16 +106,11 @@ def sized(
     seeds=(),
 ):
     rng = np.random.default_rng(random_seed)
-    policy = FreshPolicy(
-        seeds or middling_terms(database, rng, 5), database.limit, database.refused
-    )
-    seen = Retrieved()
-    for _ in range(queries):
-        if (choice := policy.next(seen)) is None:
-            break
-        answer, cut = database.ask(choice.query)
-        seen.add(choice, answer, cut)
-    plan = plan_probes(seen, policy.scale(seen), database.limit, rng, probes)
+    policy = FreshPolicy(database.limit, database.refused)
+    seeds = seeds or middling_terms(database, rng, 5)
+    seen, _ = harvest(database, policy, queries, seeds)
+    scales = policy.scales(seen)[seen.kinds]
+    plan = plan_probes(seen, scales, database.limit, rng, probes)
     answers = []
     for term in plan.drawn:
         shown, cut = database.ask((term,))

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from deepweb.answers.retrieved import Choice, Query, Retrieved, Term
-from deepweb.choice.joint_yield import JointYield, choice_sizes
-from deepweb.choice.words import Candidate, FreshPolicy, first_of_plan
+from deepweb.choice.choice_sizes import choice_sizes
+from deepweb.choice.chooser import Offer, of_family, take_best
+from deepweb.choice.combinations import Combinations
+from deepweb.choice.words import FreshPolicy
 
 BOX = "q"
 CHOICES = {"genre": ("a", "b", "c", "d", "e", "f", "g"), "place": ("n", "s", "w", "o", "m")}
@@ -76,17 +78,11 @@ def test_nothing_asked_of_a_choice_leaves_the_guess_and_even_shares() -> None:
 
 
 def harvest(site: Site, queries: int, joint: bool) -> int:
-    seen, policy = Retrieved(), FreshPolicy((), CUT)
+    seen, policy = Retrieved(), FreshPolicy(CUT)
     site.ask(seen, Choice((Term(BOX, "w1"),)))
     for left in range(queries - 1, 0, -1):
-        choice, gain = policy.best(seen)
-        others, families, first = [Candidate(choice, gain)] if choice is not None else [], [], None
-        if joint:
-            told = JointYield(seen, BOX, CHOICES, policy)
-            beside, families = told.offers()
-            others = [*others, *beside]
-            first = told.explored(max(offer.gain for offer in others), families, left)
-        first = first or first_of_plan(others, families, RECORDS - seen.records, left)
+        combined = Combinations(BOX, CHOICES, policy, left).offers(seen) if joint else []
+        first = take_best([*policy.offers(seen), *combined], left)
         assert first is not None and not seen.was_asked(first.choice.query)
         assert not any(
             o.is_whole and set(o.query) <= set(first.choice.query) for o in seen.outcomes
@@ -100,35 +96,39 @@ def test_queries_beside_choices_are_never_asked_twice_nor_where_all_is_known() -
     assert harvest(site, 25, joint=True) > 0.9 * harvest(site, 25, joint=False)
 
 
-def offers(gains: list[float]) -> list[Candidate]:
-    return [Candidate(Choice((Term("x", str(gain)),), gain), gain) for gain in gains]
+def offers(gains: list[float], unseen: float = 600.0) -> list[Offer]:
+    return [Offer(Choice((Term("x", str(gain)),), gain), gain, unseen=unseen) for gain in gains]
 
 
 def test_a_plan_begins_with_disjoint_queries_where_all_of_them_together_bring_more() -> None:
-    words, cells = offers([30.0]), offers([25.0] * 20)
-    assert (
-        first_of_plan(words, [cells], 600.0, 1) == words[0]
-    )  # with a budget of one query, the best single query
-    assert (
-        first_of_plan(words, [cells], 600.0, 20) == cells[0]
-    )  # 20 words, which overlap: 600 (1 - 1 / e) = 379; cells: 500
-    assert first_of_plan(words, [offers([5.0] * 20)], 600.0, 20) == words[0]
-    assert first_of_plan([], [cells], 600.0, 3) == cells[0]
-    assert first_of_plan([], [], 600.0, 3) is None
+    [word], cells = offers([30.0]), of_family(offers([25.0] * 20))
+    assert take_best([word, cells], 1) == word  # with a budget of one query, the best single query
+    assert take_best([word, cells], 20) == cells
+    # 20 words, which overlap: 600 (1 - 1 / e) = 379; cells: 500
+    assert take_best([word, of_family(offers([5.0] * 20))], 20) == word
+    assert take_best([cells], 3) == cells
+    assert take_best([], 3) is None
     near = [
         offer._replace(known=known)
         for offer, known in zip(offers([38.0, 36.0, 29.0]), (2, 9, 20), strict=True)
     ]
-    assert (
-        first_of_plan([], [near], 600.0, 3) == near[1]
-    )  # near[2]: most known records, but under 0.8 of the largest yield
+    # near[2]: most known records, but under 0.8 of the largest yield
+    assert of_family(near).choice == near[1].choice
+
+
+def test_a_query_that_tells_the_size_of_a_choice_is_preferred_if_it_brings_nearly_as_much() -> None:
+    [word], [near, far] = offers([30.0]), offers([25.0, 23.0])
+    assert take_best([word, near._replace(tells=True)], 1).gain == 25.0
+    assert take_best([word, far._replace(tells=True)], 1) == word
 
 
 def test_no_two_queries_of_a_family_can_find_the_same_record() -> None:
     site, seen = Site(True), Retrieved()
     site.ask(seen, Choice((Term(BOX, "w1"),)))
-    _, families = JointYield(seen, BOX, CHOICES, FreshPolicy((), CUT)).offers()
-    assert sorted(len(family) for family in families) == [5, 7, 35]
-    for family in families:
-        for one, other in itertools.combinations(family, 2):
-            assert not set(site.matching(one.choice.query)) & set(site.matching(other.choice.query))
+    offers = Combinations(BOX, CHOICES, FreshPolicy(CUT), 20).offers(seen)
+    assert sorted(len(offer.family) for offer in offers if offer.family) == [5, 7, 35]
+    assert all(
+        not set(site.matching((Term(name, one),))) & set(site.matching((Term(name, other),)))
+        for name, values in CHOICES.items()
+        for one, other in itertools.combinations(values, 2)
+    )
