@@ -19,7 +19,8 @@ from crawlmgr.schedule import due, recurring, timings
 from crawlmgr.web.pages.forms import Submission
 from deepweb.answers.page import needs_session
 from deepweb.answers.retrieved import Term
-from deepweb.choice.next_query import Ask, NextQuery
+from deepweb.choice.next_query import NextQuery
+from deepweb.choice.opening import Ask
 from deepweb.choice.terms import bindings
 from deepweb.forms import sources, stored
 from deepweb.forms.finder import same_site
@@ -145,7 +146,7 @@ def next_links(
             )
         ask = _for_coverage(session) or NextQuery(session).choose() or next_probe(session)
         if ask is not None:
-            links.append(_begin_query(run, session, ask, now))
+            links.append(_begin_query(session, ask, now))
             return links
         links += finish(session, now)
 
@@ -217,7 +218,7 @@ def _most_promising(
     )
 
 
-def _begin_query(run: Run, session: HarvestSession, ask: Ask, now: datetime) -> NewUrl:
+def _begin_query(session: HarvestSession, ask: Ask, now: datetime) -> NewUrl:
     """Stores a query before it is sent, so that it is known to have been in progress if work is
     interrupted. Returns its first request.
     """

@@ -13,6 +13,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from crawlmgr.database.paging import ListPage, fetch_page
 from crawlmgr.models import Run
 from crawlmgr.runs import run_reads
+from deepweb.choice.chooser import By
 from deepweb.forms import stored as form_services
 from deepweb.forms.types import FormType
 from deepweb.models import (
@@ -135,6 +136,27 @@ def curve(ids: Sequence[int]) -> list[list[int]]:
         latest[harvest] = records
         points.append([place, sum(latest.values())])
     return points
+
+
+class Predicted(NamedTuple):
+    """The queries of a harvest that one way to choose predicted: the code of its name, the number
+    of finished queries, and the new records that they were expected to bring and brought."""
+
+    code: str
+    queries: int
+    expected: float
+    brought: int
+
+
+def predictions(harvest: Harvest) -> list[Predicted]:
+    """Returns the predictions of a harvest compared with what came, for each way to choose."""
+    rows = Query.objects.filter(harvest=harvest, bucket__gte=0).exclude(state=QueryState.SENT)
+    sums = (
+        rows.order_by("bucket")
+        .values_list("bucket")
+        .annotate(Count("pk"), Sum("predicted"), Sum("new"))
+    )
+    return [Predicted(f"by_{By(bucket).name.lower()}", *more) for bucket, *more in sums]
 
 
 def nothing_was_asked(run: Run) -> str:

@@ -460,6 +460,7 @@ def harvest_page(request: HttpRequest, pk: int) -> HttpResponse:
         "keep": "",
         "figures": reads.figures([row]),
         "tried": tried,
+        "ways": reads.predictions(row),
         "sent": _sent(row) if tried else None,
         "seen": reads.sample_of(last) if last is not None else [],
         "charts": (

@@ -91,6 +91,14 @@ POLICIES = {
 }
 
 
+WAYS = {
+    "by_words": gettext_noop("single words"),
+    "by_pairs": gettext_noop("pairs of words"),
+    "by_choices": gettext_noop("choices, with or without a word"),
+    "by_ranges": gettext_noop("ranges"),
+}
+
+
 KINDS = {
     "deepweb-find": gettext_noop("discovery of search forms"),
     "deepweb-harvest": gettext_noop("harvest of search forms"),
@@ -101,6 +109,9 @@ words.SAID.update(CODES)
 
 
 words.SAID.update(POLICIES)
+
+
+words.SAID.update(WAYS)
 
 
 words.KINDS.update(KINDS)

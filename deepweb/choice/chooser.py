@@ -33,7 +33,6 @@ class By(IntEnum):
     PAIRS = 5
     CHOICES = 6
     RANGES = 7
-    EVERYTHING = 8
 
 
 class Offer(NamedTuple):

@@ -21,6 +21,7 @@ from deepweb.choice.ways import unfiltered
 from deepweb.harvest_session import NONSENSE, HarvestSession
 from deepweb.models import COUNTED, Form, Harvest, QueryKind
 from deepweb.models import Query as SentQuery
+from deepweb.search_forms import Form as PageForm
 
 HARVESTS = 20
 
@@ -135,7 +136,7 @@ def paper_words(of_cluster: Sequence[str], of_page: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(of_cluster or of_page))
 
 
-def in_vain(form: Form) -> str:
+def in_vain(form: PageForm) -> str:
     """Returns the reason code for ending the harvest of a form that returned no record:
     "needs_browser" if a script submits the form, otherwise "no_results"."""
     return "needs_browser" if form.scripted else "no_results"

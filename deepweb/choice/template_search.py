@@ -183,7 +183,7 @@ class TemplateSearch:
                 if slot.whole is not None and slot.names[0] in _template(outcome.query):
                     if len(_template(outcome.query)) == len(slot.names) and self._has_values(slot):
                         continue
-                    yield from self._halves(seen, outcome, slot, self._matching(place, outcome))
+                    yield from self._halves(outcome, slot, self._matching(place, outcome))
                 elif not _template(outcome.query).intersection(slot.names):
                     yield from self._refined(seen, outcome, slot, self._matching(place, outcome))
 
@@ -325,9 +325,7 @@ class TemplateSearch:
                 (*outcome.query, *slot.binding(value)), outcome, matching / len(slot.values)
             )
 
-    def _halves(
-        self, seen: Retrieved, outcome: Outcome, slot: Slot, matching: float
-    ) -> Iterator[_Offer]:
+    def _halves(self, outcome: Outcome, slot: Slot, matching: float) -> Iterator[_Offer]:
         rest = tuple(term for term in outcome.query if term.input not in slot.names)
         ends = tuple(term.value for term in outcome.query if term.input in slot.names)
         asked = slot.whole.read(ends) if slot.whole is not None else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import NamedTuple
 
 from lxml.html import HtmlElement
 
@@ -65,15 +64,6 @@ PARENTS = 3
 _HEADINGS = ("h1", "h2", "h3", "h4", "legend")
 
 
-class Surroundings(NamedTuple):
-    """The title of a form's page, the nearest heading above the form, and the ids and classes of
-    the elements around it."""
-
-    title: str
-    above: str
-    around: str
-
-
 def headings_above(root: HtmlElement) -> list[str]:
     """Returns for each form of a page the nearest heading before it that is outside all forms, with
     no other form in between; "" if there is none."""
@@ -87,16 +77,6 @@ def headings_above(root: HtmlElement) -> list[str]:
         elif element not in inside:
             heading = squeezed(visible_text(element))[:MAX_LETTERS]
     return found
-
-
-def about_forms(root: HtmlElement | None) -> list[Surroundings]:
-    """Returns for each form of a page, in page order, the page's title, the heading above the form,
-    and the ids and classes of the elements around it; empty without a page (None)."""
-    if root is None:
-        return []
-    title = squeezed(root.findtext(".//title") or "")
-    forms = zip(root.iter("form"), headings_above(root), strict=True)
-    return [Surroundings(title, above, around_of(form)) for form, above in forms]
 
 
 def around_of(element: HtmlElement) -> str:

@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-
-import numpy as np
 
 from deepweb.forms.field_roles import FieldRole
 from deepweb.search_forms import Form, FormField
@@ -18,9 +15,6 @@ INFORMATIVE = 0.2
 
 
 MAX_BOUND = 3
-
-
-SAMPLE = 200
 
 
 Template = frozenset[str]
@@ -186,70 +180,11 @@ def range_ends(fields: Iterable[Input | FormField]) -> list[tuple[str, str]]:
     return found
 
 
-def submissions(
-    template: Template,
-    values: Mapping[str, Sequence[str]],
-    rng: np.random.Generator,
-    count: int = SAMPLE,
-) -> list[dict[str, str]]:
-    """Returns at most `count` different combinations of values for the inputs in `template`, drawn
-    at random, or all if there are fewer. `values` are the values to use for each input. Raises
-    ValueError if an input has none.
-    """
-    names = sorted(template)
-    sizes = [len(values.get(name, ())) for name in names]
-    if not names or not all(sizes):
-        raise ValueError(f"no values for {names}")
-    whole = int(np.prod([float(size) for size in sizes]))
-    if whole <= count:
-        return [
-            dict(zip(names, bound, strict=True))
-            for bound in itertools.product(*(values[name] for name in names))
-        ]
-    drawn: dict[tuple[str, ...], None] = {}
-    while len(drawn) < count:
-        drawn[
-            tuple(
-                str(values[name][int(rng.integers(size))])
-                for name, size in zip(names, sizes, strict=True)
-            )
-        ] = None
-    return [dict(zip(names, bound, strict=True)) for bound in drawn]
-
-
-def distinct_share(signatures: Sequence[Hashable]) -> float:
-    """Returns the share of different answers among several submissions, in [0, 1]; 0 if there are
-    none. `signatures` are the answers, each represented by a hashable value such as the set of its
-    records."""
-    return len(set(signatures)) / len(signatures) if signatures else 0.0
-
-
-def is_informative(signatures: Sequence[Hashable], threshold: float = INFORMATIVE) -> bool:
-    """Tells whether a template (set of inputs) is informative: the share of different answers to
-    queries that set it (`distinct_share`) is at least `threshold`."""
-    return distinct_share(signatures) >= threshold
-
-
-def next_templates(
-    informative: Iterable[Template], tried: Iterable[Template], inputs: Sequence[Input]
-) -> list[Template]:
-    """Returns the templates (sets of inputs) to try next, smallest first: single inputs, and
-    informative templates with one more input, up to three inputs. Templates in `tried` are left
-    out.
-
-    The search is bottom-up: a template is tried only if the template that it extends was
-    `informative`.
-    """
-    done = set(tried)
-    single = [frozenset((each.name,)) for each in inputs]
-    more = [
-        known | one
-        for known in informative
-        for one in single
-        if not one <= known and len(known) < MAX_BOUND
-    ]
-    fresh = [template for template in dict.fromkeys(single + more) if template not in done]
-    return sorted(fresh, key=lambda template: (len(template), sorted(template)))
+def is_informative(signatures: Sequence[Hashable]) -> bool:
+    """Tells whether a template (set of inputs) is informative: at least 20 % of the answers to
+    queries that set it are different. `signatures` are the answers, each represented by a hashable
+    value such as the set of its records."""
+    return bool(signatures) and len(set(signatures)) >= INFORMATIVE * len(signatures)
 
 
 FIRST_DAY, LAST_DAY = date(1900, 1, 1), date(2100, 12, 31)

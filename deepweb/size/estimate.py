@@ -12,7 +12,7 @@ import numpy as np
 
 from deepweb.answers.retrieved import TWICE_LISTED, Choice, Term, is_open
 from deepweb.choice.matching import hits_of
-from deepweb.choice.next_query import Ask
+from deepweb.choice.opening import Ask
 from deepweb.choice.words import FreshPolicy
 from deepweb.harvest_session import HarvestSession
 from deepweb.models import QueryKind, Record
@@ -233,7 +233,7 @@ def size_of(session: HarvestSession) -> Estimate | None:
     fields = _fields(
         {pk for probe in drawn for pk in (probe.get("sample", []) if sampled else probe["found"])}
     )
-    answers = _answers(session, drawn, sampled, _known_records(session, fields))
+    answers = _answers(drawn, sampled, _known_records(session, fields))
     drawn_from = plan_from_json(plan)
     others = _whole_others(session, fields) if sampled else {}
     if len(others) < ENOUGH_WHOLE:
@@ -245,7 +245,7 @@ def size_of(session: HarvestSession) -> Estimate | None:
 
 
 def _answers(
-    session: HarvestSession, drawn: Sequence[Any], sampled: bool, known: Mapping[int, ProbedRecord]
+    drawn: Sequence[Any], sampled: bool, known: Mapping[int, ProbedRecord]
 ) -> list[ProbeAnswer]:
     answers = []
     for probe in drawn:

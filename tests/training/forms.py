@@ -7,10 +7,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
+from lxml.html import HtmlElement
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
@@ -18,7 +19,7 @@ from crawlmgr.web.url import registered_domain
 from deepweb.choice.terms import language_of
 from deepweb.commands.classify import read_lines
 from deepweb.forms.classifier import WORD_NORM, FormModel, counts, rule_type, word_features
-from deepweb.forms.surroundings import Surroundings, about_forms
+from deepweb.forms.surroundings import around_of, headings_above, squeezed
 from deepweb.forms.types import FormType
 from deepweb.search_forms import Form, parse_page, read_forms
 
@@ -106,6 +107,25 @@ def _weight(value: Any) -> float:
     if not isinstance(value, int | float) or not 0 < value <= 1:
         raise TrainingError(f"a weight is a number above 0, at most 1, not {value!r}")
     return float(value)
+
+
+class Surroundings(NamedTuple):
+    """The title of a form's page, the nearest heading above the form, and the ids and classes of
+    the elements around it."""
+
+    title: str
+    above: str
+    around: str
+
+
+def about_forms(root: HtmlElement | None) -> list[Surroundings]:
+    """Returns for each form of a page, in page order, the page's title, the heading above the form,
+    and the ids and classes of the elements around it; empty without a page (None)."""
+    if root is None:
+        return []
+    title = squeezed(root.findtext(".//title") or "")
+    forms = zip(root.iter("form"), headings_above(root), strict=True)
+    return [Surroundings(title, above, around_of(form)) for form, above in forms]
 
 
 def _in_page(form: Form, about: Sequence[Surroundings], index: int) -> Form:

@@ -16,13 +16,10 @@ from deepweb.answers.totals import (
 from deepweb.forms.classifier import Verdict
 from deepweb.forms.templates import (
     choices_of,
-    distinct_share,
     inputs_of,
     is_informative,
-    next_templates,
     query_input,
     ranges,
-    submissions,
 )
 from deepweb.forms.types import FormType
 from deepweb.search_forms import read_forms
@@ -144,33 +141,9 @@ def test_inputs_that_choose_records_and_their_values():
     assert choices_of(chinese[0].fields[0]) == ("2", "3")
 
 
-def test_templates_grow_only_from_informative_ones_and_to_three_inputs():
-    inputs = inputs_of(form())
-    first = next_templates([], [], inputs)
-    assert all(len(template) == 1 for template in first) and len(first) == 5
-    grown = next_templates([frozenset({"q"})], first, inputs)
-    assert all("q" in template and len(template) == 2 for template in grown) and len(grown) == 4
-    three = frozenset({"q", "author", "kind"})
-    assert next_templates([three], [*first, *grown], inputs) == []
-    assert next_templates([frozenset({"q", "kind"})], [*first, *grown], inputs)[0] == three
-
-
 def test_informative_by_distinct_answers():
-    assert distinct_share(["a", "a", "b", "a"]) == 0.5 and distinct_share([]) == 0
+    assert is_informative(["a", "a", "b", "a"]) and not is_informative([])
     assert is_informative(["a", "b", "a", "a", "a"] * 2) and not is_informative(["a"] * 10 + ["b"])
-
-
-def test_submissions_are_all_or_a_sample_without_repetition():
-    values = {"a": ["1", "2", "3"], "b": [str(n) for n in range(200)]}
-    assert submissions(frozenset("a"), values, np.random.default_rng(1)) == [
-        {"a": "1"},
-        {"a": "2"},
-        {"a": "3"},
-    ]
-    drawn = submissions(frozenset("ab"), values, np.random.default_rng(1))
-    assert len({tuple(sorted(each.items())) for each in drawn}) == len(drawn) == 200
-    with pytest.raises(ValueError, match="no values"):
-        submissions(frozenset("ax"), values, np.random.default_rng(1))
 
 
 def test_a_form_sends_what_a_browser_would():
