@@ -14,6 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from crawlmgr.models import Run
+from deepweb import reads
+from deepweb.choice.chooser import By
 from deepweb.forms.stored import form_to_json
 from deepweb.models import Cluster, Form, Harvest, Query, Record, Source
 from deepweb.search_forms import read_forms
@@ -134,6 +136,14 @@ def test_every_page_shows_what_is_there_and_nothing_from_the_web_as_markup() -> 
     assert (
         "chart-harvest" in browser.get(reverse("admin:harvest", args=[harvest.pk])).content.decode()
     )
+
+
+def test_predictions_are_compared_with_what_came_for_each_way_to_choose() -> None:
+    harvest, browser = filled(), client("operator")
+    Query.objects.filter(harvest=harvest, number=1).update(bucket=By.RANGES, predicted=41, new=37)
+    assert reads.predictions(harvest) == [("by_ranges", 1, 41.0, 37)]
+    text = browser.get(reverse("admin:harvest", args=[harvest.pk])).content.decode()
+    assert all(said in text for said in ("New records expected", ">41<", ">37<"))
 
 
 def test_empty_rooms_say_how_to_begin() -> None:
