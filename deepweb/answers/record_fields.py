@@ -273,6 +273,7 @@ def _named(
             waiting, scope = "", None
             found.append((name, path, text))
         named.append(found)
+    named = _links_apart(named) if columns else named
     numbers = _numbers_of_columns(named) if columns else {}
     return [_joined(row, numbers) for row in named]
 
@@ -286,6 +287,23 @@ def _titled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     return [
         {"title" if name == "link" else name: value for name, value in row.items()} for row in rows
     ]
+
+
+def _links_apart(
+    rows: Sequence[Sequence[tuple[str, str, str]]],
+) -> list[list[tuple[str, str, str]]]:
+    """Gives each of several links with one path a path of its own, if that path occurs equally
+    often in all records: the first of them may be the title, and the second a genre."""
+    counts = [Counter(path for name, path, _ in row if name == "link") for row in rows]
+    even = {path for path in counts[0] if all(one[path] == counts[0][path] for one in counts)}
+    found = []
+    for row in rows:
+        places: Counter[str] = Counter()
+        found.append(apart := [])
+        for name, path, text in row:
+            places[path] += name == "link" and path in even and len(rows) > 1
+            apart.append((name, f"{path} {places[path]}" if places[path] > 1 else path, text))
+    return found
 
 
 def _numbers_of_columns(

@@ -125,3 +125,44 @@ def test_a_header_of_each_result_is_no_header_of_the_page(tag: str) -> None:
     row = f"<div class=hit><{tag}><h3><a href='http://site{{0}}.org/'>Sheet {{0}}</a></h3></{tag}>"
     html = "<main>" + "".join(row.format(n) + "<p>Words of it</div>" for n in range(5))
     assert len(records(html, "http://x.org/s?q=maps", q="maps")) == 5
+
+
+@pytest.mark.parametrize(
+    ("row", "wanted"),
+    [
+        (
+            "<li><a href='http://s{0}.org/'>Map {0}</a> <i class=author>Ada</i><p>Words {0}</p>"
+            "<a href='/s?genre={1}'>{1}</a>",
+            ("title", "link 2"),
+        ),
+        (
+            "<li><a href='/item/{0}'>Map {0}</a> <a href='/by/{1}'>{1}</a> <a href='/y/{2}'>{2}</a>"
+            "<p>Some words {0}</p>",
+            ("title", "link 2", "link 3"),
+        ),
+        (
+            "<div><h3>No. {0}</h3><a href='/doc/{0}'>Map {0}</a><a href='/s?g={1}'>{1}</a><p>Old"
+            " words {0}</p></div>",
+            ("link", "link 2"),
+        ),
+    ],
+)
+def test_links_at_one_place_are_columns_if_each_record_has_as_many(
+    row: str, wanted: tuple[str, ...]
+) -> None:
+    said = [(n, "atlas" if n % 2 else "diary", 1990 + n % 3) for n in range(6)]
+    root = parse_page("<ul>" + "".join(row.format(*each) for each in said))
+    assert root is not None
+    found = read_results(outline(root), "http://x.org/s?q=map", (("q", "map"),), PageTemplate())
+    assert [tuple(record.fields.get(name) for name in wanted) for record in found.records] == [
+        (f"Map {n}", kind, str(year))[: len(wanted)] for n, kind, year in said
+    ]
+
+
+def test_links_at_one_place_are_one_field_if_records_have_different_numbers_of_them() -> None:
+    tags = [" ".join(f"<a href='/t/{m}'>tag{m}</a>" for m in range(n % 3 + 1)) for n in range(6)]
+    html = "".join(f"<li><a href='/d/{n}'>Map {n}</a> {tag}<p>W {n}" for n, tag in enumerate(tags))
+    root = parse_page(f"<ul>{html}</ul>")
+    assert root is not None
+    found = read_results(outline(root), "http://x.org/s?q=map", (("q", "map"),), PageTemplate())
+    assert {name for record in found.records for name in record.fields} == {"title", "text"}
