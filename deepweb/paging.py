@@ -121,24 +121,14 @@ def _by_echo(
     link says "next" or is that number, and its address repeats the query (`bound`) under the same
     path or differs from `url` only by a larger number.
     """
-    path, wanted = (
-        urlsplit(url).path,
-        {(name, value.casefold()) for name, value in bound.items() if value},
-    )
-    if (
-        not wanted
-    ):  # No terms were sent: the link must repeat the current address's own query parameters.
-        wanted = {(name, value.casefold()) for name, value in _pairs(urlsplit(url).query, charset)}
+    wanted = {(name, value.casefold()) for name, value in bound.items() if value}
+    # If no terms were sent, the link must repeat the current address's own query parameters.
+    wanted = wanted or {(name, value.casefold()) for name, value in _pairs(url, charset)}
     numbered = None
-    for element in root.iter("a"):
-        try:
-            target: str = urljoin(url, (element.get("href") or "").strip())
-            parts = urlsplit(target)
-        except ValueError:
-            continue
-        in_address = {(name, value.casefold()) for name, value in _pairs(parts.query, charset)}
-        repeats = parts.path == path and bool(wanted) and wanted <= in_address
-        if target == url or not (repeats or _counts_on(url, target)) or not _same_site(target, url):
+    for element, target, is_here in _links(root, url):
+        in_address = {(name, value.casefold()) for name, value in _pairs(target, charset)}
+        repeats = is_here and bool(wanted) and wanted <= in_address
+        if target == url or not (repeats or _counts_on(url, target)):
             continue
         text = " ".join((element.text_content() or "").split())
         if page_direction(text) == "next":
@@ -148,8 +138,9 @@ def _by_echo(
     return numbered
 
 
-def _links(root: HtmlElement, url: str) -> Iterator[tuple[HtmlElement, str]]:
-    """Yields the links of a page to its own site and path, with their addresses."""
+def _links(root: HtmlElement, url: str) -> Iterator[tuple[HtmlElement, str, bool]]:
+    """Yields the links of a page to its own site, with their addresses, and whether these have the
+    path of the page."""
     own = urlsplit(url)
     for element in root.iter("a"):
         try:
@@ -157,8 +148,8 @@ def _links(root: HtmlElement, url: str) -> Iterator[tuple[HtmlElement, str]]:
             parts = urlsplit(target)
         except ValueError:
             continue
-        if parts.path == own.path and parts.hostname == own.hostname:
-            yield element, target
+        if parts.hostname == own.hostname:
+            yield element, target, parts.path == own.path
 
 
 def _is_of(target: str, records: frozenset[str]) -> bool:
@@ -182,13 +173,13 @@ def _by_rest(
     the next page's number or offset, or by a link that says "all". None if there is none."""
     if not 0 < shown.so_far < shown.stated:
         return None
-    before = set(_pairs(urlsplit(url).query, charset))
+    before = set(_pairs(url, charset))
     echoed = {pair for pair in before if pair in bound.items()}
     nexts = {str(place) for place in (number, number + 1, shown.so_far, shown.so_far + 1)}
-    for element, target in _links(root, url):
-        pairs = set(_pairs(urlsplit(target).query, charset))
+    for element, target, is_here in _links(root, url):
+        pairs = set(_pairs(target, charset))
         added = [pair for pair in pairs - before if pair[1]]
-        if not echoed <= pairs or len(added) != 1 or _is_of(target, shown.records):
+        if not is_here or not echoed <= pairs or len(added) != 1 or _is_of(target, shown.records):
             continue
         (name, value) = added[0]
         least = _number_in(dict(before).get(name, ""))
@@ -205,17 +196,18 @@ def _by_count(
     although it does not repeat the query: it has this page's path and a number that is larger than
     in the page's own address, where one without it counts as 0, and is none of the page's
     `records`. None if there is none, or if there are several."""
-    before = dict(_pairs(urlsplit(url).query, charset))
+    before = dict(_pairs(url, charset))
     found: dict[bool, set[str]] = {True: set(), False: set()}
-    for element, target in _links(root, url):
+    for element, target, is_here in _links(root, url):
         declared = "next" in (element.get("rel") or "").lower().split()
         text = " ".join((element.text_content() or "").split())[:_LONGEST_WORD]
         if (
-            (declared or page_direction(text) == "next")
+            is_here
+            and (declared or page_direction(text) == "next")
             and not _is_of(target, records)
             and any(
                 _DIGITS.fullmatch(value) and int(value) > _number_in(before.get(name, ""))
-                for name, value in _pairs(urlsplit(target).query, charset)
+                for name, value in _pairs(target, charset)
             )
         ):
             found[declared].add(target)
@@ -261,9 +253,10 @@ def _counts_on(url: str, target: str) -> bool:
     return other.query == own.query and bool(own.path.strip("/")) and bool(_SECOND.fullmatch(added))
 
 
-def _pairs(query: str, charset: str) -> list[tuple[str, str]]:
-    """Returns the (name, value) parameters of a query string, decoded with the site's encoding, or
-    as UTF-8 if Python does not know it."""
+def _pairs(url: str, charset: str) -> list[tuple[str, str]]:
+    """Returns the (name, value) parameters of an address, decoded with the site's encoding, or as
+    UTF-8 if Python does not know it."""
+    query = urlsplit(url).query
     try:
         return parse_qsl(query, keep_blank_values=True, encoding=charset, errors="replace")
     except LookupError:

@@ -81,8 +81,6 @@ class Retrieved:
 
     - `frequency`: the number of seen records (records returned so far) that contain the term
       (df_seen),
-    - `latest`: the number of these that were new in the last answer that brought any new record
-      (df_new),
     - `returns`: how often records with the term were returned,
     - `once`: the number of records with it that were returned exactly once,
     - `kinds`: the number of the term's kind (`kind_of`).
@@ -101,7 +99,7 @@ class Retrieved:
         self._terms_of: list[np.ndarray] = []
         self._times: list[int] = []
         self._asked: set[Query] = set()
-        self._counts = np.zeros((5, _ROOM), dtype=np.int64)
+        self._counts = np.zeros((4, _ROOM), dtype=np.int64)
         self._kinds: dict[tuple[str, int, str], int] = {}
 
     @property
@@ -109,20 +107,16 @@ class Retrieved:
         return self._counts[0, : len(self._names)]
 
     @property
-    def latest(self) -> np.ndarray:
+    def returns(self) -> np.ndarray:
         return self._counts[1, : len(self._names)]
 
     @property
-    def returns(self) -> np.ndarray:
+    def once(self) -> np.ndarray:
         return self._counts[2, : len(self._names)]
 
     @property
-    def once(self) -> np.ndarray:
-        return self._counts[3, : len(self._names)]
-
-    @property
     def kinds(self) -> np.ndarray:
-        return self._counts[4, : len(self._names)]
+        return self._counts[3, : len(self._names)]
 
     def kind_of(self, term: Term) -> int:
         """Returns the number that identifies a term's kind. Terms of one kind have the same input,
@@ -152,7 +146,7 @@ class Retrieved:
 
     def term(self, place: int) -> Term:
         """Returns the term at index `place` of the arrays that are indexed by term (`frequency`,
-        `latest` …)."""
+        `returns` …)."""
         return self._names[place]
 
     def place(self, term: Term) -> int | None:
@@ -251,15 +245,13 @@ class Retrieved:
         return outcome
 
     def _count(self, fresh: list[int], again: list[int]) -> None:
-        if fresh:
-            self._counts[1] = 0
         for place in fresh:
-            self._counts[:4, self._terms_of[place]] += 1
+            self._counts[:3, self._terms_of[place]] += 1
         for place in again:
             terms = self._terms_of[place]
-            self._counts[2, terms] += 1
+            self._counts[1, terms] += 1
             if self._times[place] == 2:
-                self._counts[3, terms] -= 1
+                self._counts[2, terms] -= 1
 
     def _index(self, term: Term) -> int:
         place = self._terms.get(term)
@@ -268,7 +260,7 @@ class Retrieved:
             self._names.append(term)
             if place >= self._counts.shape[1]:
                 self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)], axis=1)
-            self._counts[4, place] = self.kind_of(term)
+            self._counts[3, place] = self.kind_of(term)
         return place
 
 

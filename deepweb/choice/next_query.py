@@ -19,9 +19,13 @@ from deepweb.choice.words import FrequencyPolicy, FreshPolicy
 from deepweb.forms.clustering import TITLE
 from deepweb.harvest_session import HarvestSession
 from deepweb.models import QueryKind
-from deepweb.size.coverage import StopRules, stopped_by
+from deepweb.size.coverage import stopped_by
 
 PAIRS_FROM = 8
+
+
+KNOWN = 0.95
+"""Estimated share of known records in further answers that ends a harvest."""
 
 
 def stop_rule(session: HarvestSession) -> str | None:
@@ -30,9 +34,10 @@ def stop_rule(session: HarvestSession) -> str | None:
         return None
     if session.log.listing() is not None:
         return "all"
-    gain = session.options.min_gain if session.options.policy != "paper" else None
-    rules = StopRules(min_gain=gain, coverage=None, good_turing=None if gain is None else 0.95)
-    return stopped_by(session.seen.outcomes, session.seen.times_returned, rules)
+    if session.options.policy == "paper":
+        return None
+    seen = session.seen
+    return stopped_by(seen.outcomes, seen.times_returned, session.options.min_gain, KNOWN)
 
 
 def policy_of(session: HarvestSession) -> FreshPolicy | FrequencyPolicy | PaperPolicy:
@@ -169,11 +174,11 @@ class NextQuery:
             return self._fixed()
         if "ending" not in session.state:
             asked = self._opening.first()
-            ended = stop_rule(session) if asked is None else None
-            asked = asked or self._opening.elsewhere(ended is not None) or ended
-            asked = asked or self._by_policy()
-            if asked == "no_more_words":
-                asked = self._opening.elsewhere(at_end=True) or asked
+            if asked is None:
+                asked = stop_rule(session) or self._by_policy()
+                gain = asked.choice.predicted if isinstance(asked, Ask) else 0.0
+                if gain or isinstance(asked, str):
+                    asked = self._opening.elsewhere(gain) or asked
             if isinstance(asked, Ask):
                 return asked
             session.state["ending"] = asked

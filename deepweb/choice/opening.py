@@ -56,8 +56,9 @@ VAIN_BEFORE_EVERYTHING = 2
 UNCUT_BEFORE_EVERYTHING = 3
 
 
-A_TEST, TESTS_FROM = 10, 2
-"""From `TESTS_FROM` times `A_TEST` queries on, one in `A_TEST` queries tries another language."""
+ELSEWHERE = 0.25
+"""Assumed probability that a first word of another language brings an answer of the usual size;
+half as much after each such word."""
 
 
 class Ask(NamedTuple):
@@ -112,13 +113,7 @@ def words_of_records(seen: Retrieved, box: str) -> list[Term]:
     first: at most 20."""
     order = np.argsort(-np.asarray(seen.frequency), kind="stable")
     terms = (seen.term(int(place)) for place in order)
-    found: list[Term] = []
-    for term in terms:
-        if len(found) == KNOWN_WORDS:
-            break
-        if term.input == box:
-            found.append(term)
-    return found
+    return list(itertools.islice((term for term in terms if term.input == box), KNOWN_WORDS))
 
 
 def page_words(words: Mapping[str, Any]) -> list[str]:
@@ -126,14 +121,6 @@ def page_words(words: Mapping[str, Any]) -> list[str]:
     weights of the words on the page under "page", as stored in `models.Form.words`."""
     page = words.get("page", {})
     return sorted(page, key=lambda word: -page[word])[:PAGE_WORDS]
-
-
-def paper_words(of_cluster: Sequence[str], of_page: Sequence[str]) -> list[str]:
-    """Returns the first queries as the deep-web paper chooses them: the words with the largest
-    weights in the form's cluster (`of_cluster`, in order) or, if there are none, on the form's own
-    page (`of_page`).
-    """
-    return list(dict.fromkeys(of_cluster or of_page))
 
 
 def in_vain(form: PageForm) -> str:
@@ -245,8 +232,10 @@ class Opening:
         After the last word, returns None if any records were found: the paper's rounds begin.
         Otherwise the form's next way of submission is tried: returns its first query or, if no way
         is left, a reason code to end the harvest."""
-        words = list(self._session.options.seed_terms) or paper_words(
-            cluster_terms(self._session.harvest.form), page_words(self._session.harvest.form.words)
+        # as the paper chooses them: the heaviest words of the form's cluster, or else of its page
+        row = self._session.harvest.form
+        words = list(
+            self._session.options.seed_terms or cluster_terms(row) or page_words(row.words)
         )
         seeds = [
             Term(self._session.asking.box, word)
@@ -306,13 +295,14 @@ class Opening:
             else None
         )
 
-    def elsewhere(self, at_end: bool) -> Ask | None:
-        """Returns a query in another script or language than the records found: one in `A_TEST`
-        queries, and all that are left when the harvest would end (`at_end`), since records that
-        share no word with those found would remain unseen."""
+    def elsewhere(self, gain: float = 0.0) -> Ask | None:
+        """Returns a query in another script or language than the records found, if more is expected
+        of it than the `gain` of the next query, since records that share no word with those found
+        would remain unseen."""
         session = self._session
         box, done = session.asking.box, session.state.setdefault("elsewhere", [])
-        late = len(session.log) // A_TEST - TESTS_FROM
+        returned = [outcome.returned for outcome in session.seen.outcomes if outcome.returned]
+        usual = session.limit or sum(returned) / max(1, len(returned))
         if (
             not box
             or session.asking.together > 1
@@ -320,7 +310,7 @@ class Opening:
             or session.options.policy == "paper"
             or session.state.get("elsewhere_tried")
             or session.log.listing() is not None
-            or not (at_end or len(done) < late)
+            or gain >= usual * ELSEWHERE / 2 ** len(done)
         ):
             return None
         texts = (str(v) for listed in self._session.listed.values() for v in listed.values())

@@ -292,7 +292,7 @@ class FreshPolicy:
     """Chooses the query with most expected new records, given that answers are truncated at `limit`
     (None: no truncation).
 
-    Words not queried yet are ranked by score = E[new] * learned. E[new] comes from `word_yield`,
+    Words not queried yet are ranked by score = E[new] * learned. E[new] comes from `new_of`,
     fitted to the answers so far: the number of unseen records that match a word is
     gamma-distributed with mean df_seen * (s - 1) * (fresh / g)^0.2. A complete answer brings all of
     them, a truncated one as many as this site's truncated answers usually do.

@@ -55,12 +55,6 @@ def captures(times: Sequence[int]) -> Captures:
     return Captures(len(times), sum(times), spread[1], spread[2])
 
 
-def chapman(first: int, second: int, both: int) -> float:
-    """Returns Chapman's estimate of the database size from two independent samples of n1 (`first`)
-    and n2 (`second`) records that have m (`both`) in common: (n1 + 1)(n2 + 1) / (m + 1) - 1."""
-    return (first + 1) * (second + 1) / (both + 1) - 1
-
-
 def chao1(seen: Captures) -> float:
     """Returns Chao1, a lower bound of the database size: D + f1 (f1 - 1) / (2 (f2 + 1)), with the
     symbols of `Captures`."""
@@ -105,28 +99,18 @@ class Probe:
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """The size of the database as an interval from `low` to `high`, or the code `reason` why there
-    is none. `low` is at least the number of seen records. `probes` is the number of answers used;
-    `chapman`, `chao1` and `lu_li` are the results of single estimators, kept for display."""
+    is none. `low` is at least the number of seen records. `probes` is the number of answers
+    used."""
 
     low: float | None
     high: float | None
     reason: str
     probes: int
-    chapman: float | None = None
-    chao1: float | None = None
-    lu_li: float | None = None
 
     @property
     def known(self) -> bool:
         """Tells whether the size is known, that is, whether there is an interval."""
         return self.low is not None and self.high is not None
-
-    def coverage(self, records: int) -> tuple[float, float] | None:
-        """Returns the share of the database that `records` records make up, as an interval in [0,
-        1]; None if the size is unknown."""
-        if self.low is None or self.high is None:
-            return None
-        return min(1.0, records / max(self.high, 1.0)), min(1.0, records / max(self.low, 1.0))
 
 
 def estimate(probes: Sequence[Probe], records_seen: int) -> Estimate:
@@ -135,82 +119,45 @@ def estimate(probes: Sequence[Probe], records_seen: int) -> Estimate:
 
     Only complete answers are used: truncated ones show which records rank first, not how many there
     are. With fewer than 20 of them, or fewer than 8 records that several returned, there is no
-    interval, but the reason "too_few_probes" or "too_few_recaptured". Otherwise the result also has
-    Chapman's estimate, from the answers at even and at odd positions.
+    interval, but the reason "too_few_probes" or "too_few_recaptured"; with estimates of fewer
+    records than were seen, "below_records_seen".
     """
     whole = [probe.records for probe in probes if not probe.overflowed and probe.records]
     times: Counter[Hashable] = Counter(record for records in whole for record in records)
     seen = captures(list(times.values()))
-    odd, even = frozenset().union(*whole[::2]), frozenset().union(*whole[1::2])
     upper = lu_li(seen)
     if len(whole) < MIN_PROBES:
         return Estimate(None, None, "too_few_probes", len(whole))
     if seen.distinct - seen.once < MIN_RECAPTURED or upper is None:
         return Estimate(None, None, "too_few_recaptured", len(whole))
     lower = chao1(seen)
+    if max(lower, upper) < records_seen:
+        return Estimate(None, None, "below_records_seen", len(whole))
     bounds = sorted((lower, upper, *chao1_interval(seen)))
     low, high = max(bounds[0], float(records_seen)), max(bounds[-1], float(records_seen))
-    return Estimate(
-        low, high, "", len(whole), chapman(len(odd), len(even), len(odd & even)), lower, upper
-    )
-
-
-class StopRules(NamedTuple):
-    """Optional limits that end a harvest (None: not used): numbers of queries and of records;
-    `min_gain`, the least number of new records for each record returned over the last ten queries;
-    `coverage`, the share of the database harvested; `good_turing`, the estimated share of known
-    records in further answers (`Captures.good_turing`).
-    """
-
-    queries: int | None = None
-    records: int | None = None
-    min_gain: float | None = 0.01
-    coverage: float | None = 0.95
-    good_turing: float | None = 0.95
+    return Estimate(low, high, "", len(whole))
 
 
 def stopped_by(
-    outcomes: Sequence[Outcome],
-    times: Sequence[int],
-    rules: StopRules,
-    size: Estimate | None = None,
+    outcomes: Sequence[Outcome], times: Sequence[int], min_gain: float, known: float
 ) -> str | None:
-    """Returns the name of the first rule that ends a harvest: "queries", "records", "coverage"
-    (tested with the lower bound of the share harvested, by `size`), "gain" or "good_turing"; None
-    if no rule does.
+    """Returns the name of the rule that ends a harvest, None if none does: "gain" if the last ten
+    queries brought fewer than `min_gain` new records for each record returned, or "good_turing" if
+    the estimated share of known records in further answers (`Captures.good_turing`) is at least
+    `known`.
 
-    `times` holds the number of returns of each record. "gain" and "good_turing" need ten queries.
-    "good_turing" applies only if at most a tenth of the answers were truncated: truncated answers
-    repeat records, which would look complete.
+    `times` holds the number of returns of each record. Both rules need ten queries. "good_turing"
+    applies only if at most a tenth of the answers were truncated: truncated answers repeat records,
+    which would look complete.
     """
-    seen = captures(times)
-    if rules.queries is not None and len(outcomes) >= rules.queries:
-        return "queries"
-    if rules.records is not None and seen.distinct >= rules.records:
-        return "records"
-    if (
-        rules.coverage is not None
-        and size is not None
-        and (share := size.coverage(seen.distinct)) is not None
-        and share[0] >= rules.coverage
-    ):
-        return "coverage"
     last = outcomes[-WINDOW:]
-    if len(last) == WINDOW:
-        returned, new = (
-            sum(outcome.returned for outcome in last),
-            sum(outcome.new for outcome in last),
-        )
-        if rules.min_gain is not None and new <= rules.min_gain * returned:
-            return "gain"
-        cut = sum(not outcome.is_whole for outcome in outcomes)
-        if (
-            rules.good_turing is not None
-            and cut * 10 <= len(outcomes)
-            and seen.good_turing >= rules.good_turing
-        ):
-            return "good_turing"
-    return None
+    if len(last) < WINDOW:
+        return None
+    if sum(one.new for one in last) <= min_gain * sum(one.returned for one in last):
+        return "gain"
+    cut = sum(not outcome.is_whole for outcome in outcomes)
+    is_known = cut * 10 <= len(outcomes) and captures(times).good_turing >= known
+    return "good_turing" if is_known else None
 
 
 MAX_RATIO = 1.6
@@ -421,24 +368,20 @@ def estimate_size(
     # require.
     factor = math.exp(_Z * math.sqrt(math.log1p((error / middle) ** 2))) if middle > 0 else math.inf
     if middle * factor < records_seen:
-        return Estimate(
-            None, None, "below_records_seen", len(answers), rough.chapman, rough.chao1, rough.lu_li
-        )
+        return Estimate(None, None, "below_records_seen", len(answers))
     low, high = max(middle / factor, float(records_seen)), middle * factor
-    sized = Estimate(low, high, "", len(answers), rough.chapman, rough.chao1, rough.lu_li)
-    return _narrow(sized, "too_wide")
+    return _narrow(Estimate(low, high, "", len(answers)), "too_wide")
 
 
 def _rough(answers: Sequence[ProbeAnswer], records_seen: int) -> Estimate:
-    """Returns the result of `coverage.estimate`, but without an interval if both Chao1 and Lu-Li
-    are below the number of seen records, or (then without a reason, too) if not all records of
-    every probe are known."""
+    """Returns the result of `coverage.estimate`, but without an interval and a reason if not all
+    records of every probe are known."""
     sized = estimate(
         [Probe(frozenset(r.key for r in a.records), a.overflowed) for a in answers], records_seen
     )
-    if sized.known and max(sized.chao1 or 0.0, sized.lu_li or 0.0) < records_seen:
-        return replace(sized, low=None, high=None, reason="below_records_seen")
-    if any(answer.overflowed or answer.whole > len(answer.records) for answer in answers):
+    if sized.reason != "below_records_seen" and any(
+        answer.overflowed or answer.whole > len(answer.records) for answer in answers
+    ):
         return replace(sized, low=None, high=None, reason="")
     return sized
 
@@ -570,6 +513,4 @@ def _narrow(sized: Estimate, reason: str) -> Estimate:
         and sized.high <= MAX_RATIO * max(sized.low, 1.0)
     ):
         return sized
-    return Estimate(
-        None, None, sized.reason or reason, sized.probes, sized.chapman, sized.chao1, sized.lu_li
-    )
+    return Estimate(None, None, sized.reason or reason, sized.probes)

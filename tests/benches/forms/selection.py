@@ -21,7 +21,6 @@ from deepweb.size.coverage import (
     ProbedRecord,
     captures,
     chao1,
-    chapman,
     estimate_size,
     lu_li,
     plan_probes,
@@ -89,6 +88,12 @@ class RandomPolicy:
             if term not in self._refused and not seen.was_asked((term,)):
                 return [Offer(Choice((term,)))]
         return []
+
+
+def chapman(first: int, second: int, both: int) -> float:
+    """Returns Chapman's estimate of the database size from two independent samples of n1 (`first`)
+    and n2 (`second`) records that have m (`both`) in common: (n1 + 1)(n2 + 1) / (m + 1) - 1."""
+    return (first + 1) * (second + 1) / (both + 1) - 1
 
 
 def harvest(

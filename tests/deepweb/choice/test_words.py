@@ -53,17 +53,15 @@ def test_counts_equal_a_plain_recount(seed):
     rng = np.random.default_rng(seed)
     seen = Retrieved()
     texts = {key: {f"w{word}" for word in rng.integers(0, 12, size=4)} for key in range(25)}
-    returned, last = Counter(), set()
+    returned = Counter()
     for number in range(8):
         answer = sorted({int(key) for key in rng.integers(0, 25, size=6)})
-        last = {key for key in answer if key not in returned} or last
         seen.add(Choice(q(f"w{number}")), [(key, q(*texts[key])) for key in answer])
         returned.update(answer)
     for place in range(len(seen.frequency)):
         word = seen.term(place).value
         having = [key for key in returned if word in texts[key]]
         assert seen.frequency[place] == len(having)
-        assert seen.latest[place] == len(last.intersection(having))
         assert seen.returns[place] == sum(returned[key] for key in having)
         assert seen.once[place] == sum(returned[key] == 1 for key in having)
     assert seen.records == len(returned) and sum(seen.times_returned) == sum(returned.values())
