@@ -315,10 +315,3 @@ def judge(
     if records == 0 or (nothing is not None and nothing.same(text, query)):
         return ResultKind.NO_RESULTS
     return ResultKind.VALID
-
-
-def efficiency(kinds: Iterable[ResultKind]) -> float | None:
-    """Returns the submission efficiency E = N_valid / N_total, the share of valid answers, in [0,
-    1] (the deep-web paper prints its inverse); None before the first query."""
-    judged = list(kinds)
-    return sum(kind is ResultKind.VALID for kind in judged) / len(judged) if judged else None

@@ -56,7 +56,7 @@ VAIN_BEFORE_EVERYTHING = 2
 UNCUT_BEFORE_EVERYTHING = 3
 
 
-ELSEWHERE = 0.25
+ELSEWHERE = 0.33
 """Assumed probability that a first word of another language brings an answer of the usual size;
 half as much after each such word."""
 
@@ -71,28 +71,6 @@ class Ask(NamedTuple):
 LONE_CHOICES = 3
 KNOWN_WORDS = 20
 PAGE_WORDS = 10
-
-
-def calibration(box: str, slots: Sequence[Slot], number: int, nonsense: str, part: Query) -> Query:
-    """Returns a calibration query: its answer should have no results and so shows the page template
-    of the site.
-
-    If the form has a text box `box`, the query is the word `nonsense` with the choices of `part`
-    (inputs that the site requires). Otherwise it is the first (`number` 0) or last (`number` 1)
-    choice of an input, or the lowest or highest value of a range. Empty if the form has none of
-    these.
-    """
-    if box:
-        return (Term(box, nonsense), *part)
-    slot = next((slot for slot in slots if len(slot.values) > number), None)
-    if slot is not None:
-        return slot.binding(slot.values[-number])
-    span = next((slot for slot in slots if slot.whole is not None), None)
-    return (
-        span.binding(span.whole.ends()[number])
-        if span is not None and span.whole is not None
-        else ()
-    )
 
 
 def lone_choice(slots: Sequence[Slot], seen: Retrieved) -> Query | None:
@@ -328,14 +306,23 @@ class Opening:
         return None
 
     def _calibration(self, number: int) -> Query:
-        rng = np.random.default_rng([self._session.options.random_seed, 0, number])
-        return calibration(
-            self._session.asking.box,
-            self._session.slots,
-            number,
-            nonsense_word(rng),
-            self._session.parts.at(0),
-        )
+        """Returns a calibration query: its answer should have no results and so shows the page
+        template of the site.
+
+        If the form has a text box, the query is a nonsense word with choices of the inputs that the
+        site requires. Otherwise it is the first (`number` 0) or last (`number` 1) choice of an
+        input, or the lowest or highest value of a range. Empty if the form has none of these.
+        """
+        session = self._session
+        box, slots = session.asking.box, session.slots
+        if box:
+            rng = np.random.default_rng([session.options.random_seed, 0, number])
+            return (Term(box, nonsense_word(rng)), *session.parts.at(0))
+        for slot in slots:
+            if len(slot.values) > number:
+                return slot.binding(slot.values[-number])
+        wholes = (slot.binding(slot.whole.ends()[number]) for slot in slots if slot.whole)
+        return next(wholes, ())
 
     def _seeds(self, valid: int) -> list[Term]:
         if (

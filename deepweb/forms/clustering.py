@@ -281,27 +281,6 @@ def spaces_of(pages: Sequence[FormPageWords]) -> tuple[Space, Space]:
     return space_of([page.page for page in pages]), space_of([page.form for page in pages])
 
 
-def cosine(a: np.ndarray, b: np.ndarray) -> float:
-    """Returns the cosine of two vectors, eq. (2) of the deep-web paper; 0 if one of them is
-    zero."""
-    length = math.sqrt(float(a @ a)) * math.sqrt(float(b @ b))
-    return float(a @ b) / length if length else 0.0
-
-
-def similarity(
-    page_a: np.ndarray,
-    form_a: np.ndarray,
-    page_b: np.ndarray,
-    form_b: np.ndarray,
-    c1: float = C1,
-    c2: float = C2,
-) -> float:
-    """Computes eq. (3) of the deep-web paper as printed: (C1 cos(Pc) + C2 cos(Fc)) / (C1 + C2),
-    where cos(Pc) compares the page vectors and cos(Fc) the form vectors of pages a and b. Dense
-    arrays; the result is in [0, 1] if all weights are at least 0."""
-    return (c1 * cosine(page_a, page_b) + c2 * cosine(form_a, form_b)) / (c1 + c2)
-
-
 def joined(spaces: TwoSpaces, c1: float = C1, c2: float = C2) -> sparse.csr_matrix:
     """Returns a matrix with a row for each page, such that the dot product of two rows is the
     similarity of the pages by eq. (3): a row is the page vector scaled to length sqrt(C1 / (C1 +

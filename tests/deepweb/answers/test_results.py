@@ -8,7 +8,6 @@ import pytest
 
 from deepweb.answers.totals import (
     ResultKind,
-    efficiency,
     judge,
     learn_no_result_pages,
     nonsense_word,
@@ -100,14 +99,6 @@ def test_chinese_pages():
         is ResultKind.NO_RESULTS
     )
     assert judge(200, "图书馆首页\n水调歌头 明月几时有", ["明月"], 1, nothing) is ResultKind.VALID
-
-
-def test_efficiency_is_valid_over_all():
-    assert (
-        efficiency([ResultKind.VALID, ResultKind.VALID, ResultKind.ERROR, ResultKind.NO_RESULTS])
-        == 0.5
-    )
-    assert efficiency([]) is None
 
 
 FORM = """<form action="/find?old=1" method={method}><input type=hidden name=lang value=en>\

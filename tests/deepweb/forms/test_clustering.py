@@ -21,12 +21,32 @@ from deepweb.forms.clustering import (
     kmeans,
     literal,
     silhouette,
-    similarity,
     space_of,
     spaces_of,
     top_terms,
 )
 from tests.deepweb.topics_by_hand import planted
+
+
+def cosine(a, b):
+    """Returns the cosine of two vectors, eq. (2) of the deep-web paper; 0 if one of them is
+    zero."""
+    length = math.sqrt(float(a @ a)) * math.sqrt(float(b @ b))
+    return float(a @ b) / length if length else 0.0
+
+
+def similarity(
+    page_a,
+    form_a,
+    page_b,
+    form_b,
+    c1=C1,
+    c2=C2,
+):
+    """Computes eq. (3) of the deep-web paper as printed: (C1 cos(Pc) + C2 cos(Fc)) / (C1 + C2),
+    where cos(Pc) compares the page vectors and cos(Fc) the form vectors of pages a and b. Dense
+    arrays; the result is in [0, 1] if all weights are at least 0."""
+    return (c1 * cosine(page_a, page_b) + c2 * cosine(form_a, form_b)) / (c1 + c2)
 
 
 def weighed(pages):
