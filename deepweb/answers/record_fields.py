@@ -296,13 +296,14 @@ def _links_apart(
     often in all records: the first of them may be the title, and the second a genre."""
     counts = [Counter(path for name, path, _ in row if name == "link") for row in rows]
     even = {path for path in counts[0] if all(one[path] == counts[0][path] for one in counts)}
-    found = []
+    found: list[list[tuple[str, str, str]]] = []
     for row in rows:
         places: Counter[str] = Counter()
-        found.append(apart := [])
+        found.append([])
         for name, path, text in row:
             places[path] += name == "link" and path in even and len(rows) > 1
-            apart.append((name, f"{path} {places[path]}" if places[path] > 1 else path, text))
+            here = f"{path} {places[path]}" if places[path] > 1 else path
+            found[-1].append((name, here, text))
     return found
 
 
