@@ -71,7 +71,7 @@ CRAWLERS = {
     "forum": "forums.crawler.ForumCrawler",
     "forum-discovery": "forums.discovery_crawler.DiscoveryCrawler",
     "topic": "focused.crawler.TopicCrawler",
-    "topic-samples": "focused.services.samples.SampleCrawler",
+    "topic-samples": "focused.topic.samples.SampleCrawler",
     "deepweb-find": "deepweb.crawler.FormFinder",
     "deepweb-harvest": "deepweb.crawler.HarvestCrawler",
 }
@@ -79,16 +79,16 @@ JOBS = {  # for each kind of run that sends no web requests: the class that carr
     "export": "crawlmgr.exports.saved_exports.ExportJob",
     "backup": "crawlmgr.upkeep.backups.BackupJob",
     "simulation": "forums.simulation.simulations.SimulationJob",
-    "topic-texts": "focused.services.readings.TextsJob",
-    "topic-compare": "focused.services.comparisons.ComparisonJob",
+    "topic-texts": "focused.topic.readings.TextsJob",
+    "topic-compare": "focused.lab.stored_comparisons.ComparisonJob",
     "forum-reread": "forums.sites.rereads.RereadJob",
     "forum-removal": "forums.sites.sites.SiteRemoval",
-    "topic-removal": "focused.services.topics.TopicRemoval",
+    "topic-removal": "focused.topic.topics.TopicRemoval",
     "deepweb-removal": "deepweb.forms.sources.SourceRemoval",
 }
 CRAWL_DISPATCHERS = [
     "forums.plans.dispatch.start_due",
-    "focused.services.topics.start_due",
+    "focused.topic.topics.start_due",
     "deepweb.harvests.start_due",
 ]
 """Dotted names of functions that start due crawls; they are not called while all crawling is
@@ -105,7 +105,7 @@ DISPATCHERS = [
 # called with the item's key, the hours and the time
 TIMED = {
     "forum": "forums.plans.dispatch.retime",
-    "topic": "focused.services.topics.retime",
+    "topic": "focused.topic.topics.retime",
     "export": "crawlmgr.exports.saved_exports.retime",
     "backup": "crawlmgr.upkeep.backups.retime",
     "deepweb-harvest": "deepweb.harvests.retime",
@@ -115,7 +115,7 @@ RECURRING = [
     "crawlmgr.schedule.recurring.own",
     "crawlmgr.upkeep.backups.entries",
     "forums.plans.reads.entries",
-    "focused.services.topics.entries",
+    "focused.topic.topics.entries",
     "deepweb.harvests.entries",
 ]
 # For each kind of run, the function that sets how often an item is started. It is called with the
@@ -123,7 +123,7 @@ RECURRING = [
 REPEATED = {
     "export": "crawlmgr.exports.saved_exports.repeat",
     "backup": "crawlmgr.upkeep.backups.repeat",
-    "topic": "focused.services.topics.repeat_by_key",
+    "topic": "focused.topic.topics.repeat_by_key",
     "deepweb-harvest": "deepweb.harvests.repeat_by_key",
 }
 # For each kind of item that can be deleted from a list of the web interface: the function that
@@ -132,7 +132,7 @@ REPEATED = {
 DELETABLE = {
     "forum": "forums.sites.sites.start_removal_by_key",
     "export": "crawlmgr.exports.saved_exports.remove_by_key",
-    "topic": "focused.services.topics.start_removal_by_key",
+    "topic": "focused.topic.topics.start_removal_by_key",
     "source": "deepweb.forms.sources.start_removal_by_key",
 }
 ALARM_CAUSES = ["crawlmgr.alarms.causes.shared", "forums.sites.alarms.causes"]
@@ -162,7 +162,7 @@ EXPORTS = [
 ]
 # functions that rebuild tables computed from others; such tables are left out of backups and
 # rebuilt after a restore
-DERIVED = ["focused.services.search.rebuild"]
+DERIVED = ["focused.run.search.rebuild"]
 SEALED = [  # columns with values that `services.vault` encrypted
     "crawlmgr.AlarmChannel.sealed",
     "forums.SiteLogin.secret",
@@ -178,11 +178,11 @@ TOPIC_STRATEGIES: dict[
 ] = {}  # crawl strategies outside focused/strategies: name -> dotted name of the class
 # functions that process a topic's page, in this order, before its relevance is computed; called
 # outside any transaction
-TOPIC_READ_STAGES = ["focused.parse.clean", "focused.parse.convert"]
+TOPIC_READ_STAGES = ["focused.run.parse.clean", "focused.run.parse.convert"]
 TOPIC_STORE_STAGES = [
-    "focused.services.pages.judge",
-    "focused.services.pages.keep",
-    "focused.services.search.index",
+    "focused.run.stored_pages.judge",
+    "focused.run.stored_pages.keep",
+    "focused.run.search.index",
 ]
 
 BROKER_URL = environment.broker(

@@ -14,9 +14,9 @@ from crawlmgr.api import api, changes
 from crawlmgr.api.base import page_of
 from crawlmgr.api.shared import Key, Limit, Page, run_document
 from focused.models import Topic
-from focused.services import topics
 from focused.strategies import strategy_class
-from focused.topics import read_seeds
+from focused.topic import topics
+from focused.topic.definition import read_seeds
 
 router = Router(tags=["topics"])
 FIELDS = (

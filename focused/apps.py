@@ -21,7 +21,7 @@ def _empty_search(using: str, **_of_signal: Any) -> None:
     because Django does not flush this table, which belongs to no model."""
     # the models can be imported only once the applications are loaded, of which this is one
     from focused.models import TopicPage
-    from focused.services import search
+    from focused.run import search
 
     tables = connections[using].introspection.table_names()
     if "focused_pagetext" in tables and not TopicPage.objects.exists():

@@ -22,9 +22,10 @@ from crawlmgr.web.pages.tree import READ_IN_PART
 from crawlmgr.web.url import host_key, url_hash
 from focused.graph import MemoryGraph
 from focused.models import TopicPage, TopicRun
-from focused.parse import Draft, run_stages
-from focused.services import pages, sessions
-from focused.services.sessions import Session
+from focused.run import sessions, stored_pages
+from focused.run.parse import Draft, run_stages
+from focused.run.sessions import Session
+from focused.run.stored_pages import EDITED
 
 RECALL_PAGES = 64
 """Number of pages from the archive after which `idle` ends its transaction."""
@@ -35,7 +36,7 @@ seconds, as the order of the crawl would depend on how busy the machine is."""
 
 
 # only constant text
-_EDITED = f"SELECT 1 FROM focused_topicrun WHERE run_id = %s AND {pages.EDITED}"  # noqa: S608
+_EDITED = f"SELECT 1 FROM focused_topicrun WHERE run_id = %s AND {EDITED}"  # noqa: S608
 _FOUND_ON = "SELECT id FROM crawlmgr_url WHERE run_id = %s AND key_hash = %s"
 
 
@@ -94,8 +95,8 @@ class TopicCrawler:
         """Returns the request for an address. It is conditional (ETag, Last-Modified) if the run
         may use the archive and an archived page of the address exists (too old to be used without
         asking the site)."""
-        if item.kind in pages.KINDS:
-            return FetchRequest(item.url, types=pages.TYPES)
+        if item.kind in stored_pages.KINDS:
+            return FetchRequest(item.url, types=stored_pages.TYPES)
         if (
             run.parameters["options"]["source"] != "mixed"
             or (page := archive.latest(item.url)) is None
@@ -105,9 +106,11 @@ class TopicCrawler:
             item.url, etag=page.etag or None, last_modified=page.last_modified or None
         )
 
-    def read(self, run: Run, item: Url, response: FetchResponse) -> Draft | pages.Listing | None:
-        if item.kind in pages.KINDS:
-            return pages.read(response) if response.status == 200 else None
+    def read(
+        self, run: Run, item: Url, response: FetchResponse
+    ) -> Draft | stored_pages.Listing | None:
+        if item.kind in stored_pages.KINDS:
+            return stored_pages.read(response) if response.status == 200 else None
         if response.not_modified:
             page = archive.latest(item.url)
             session = self.session(run)
@@ -128,29 +131,31 @@ class TopicCrawler:
         run: Run,
         item: Url,
         response: FetchResponse,
-        reading: Draft | pages.Listing | None,
+        reading: Draft | stored_pages.Listing | None,
         now: datetime,
     ) -> Stored:
         session = self.session(run)
-        if item.kind in pages.KINDS:
-            if not isinstance(reading, pages.Listing):
+        if item.kind in stored_pages.KINDS:
+            if not isinstance(reading, stored_pages.Listing):
                 return Stored(
                     links=self._follow(run, session, now),
                     state=UrlState.FAILED,
                     reason=f"http_{response.status}",
                 )
-            further = pages.store(session, item, reading, now)
+            further = stored_pages.store(session, item, reading, now)
             return Stored(links=[*further, *self._follow(run, session, now)])
-        assert not isinstance(reading, pages.Listing)  # noqa: S101 - pages are read as drafts
+        assert not isinstance(  # noqa: S101 - pages are read as drafts
+            reading, stored_pages.Listing
+        )
         if reading is None or reading.problem or reading.content is None:
             problem = reading.problem if reading is not None else f"http_{response.status}"
-            pages.failed(session, item.url, problem, now)
+            stored_pages.failed(session, item.url, problem, now)
             return Stored(
                 links=self._follow(run, session, now), state=UrlState.FAILED, reason=problem
             )
-        outcome = pages.arrived(session, item.url, reading, now)
+        outcome = stored_pages.arrived(session, item.url, reading, now)
         session.addresses[item.url] = item.pk
-        links = [*pages.wanted(session, item), *self._follow(run, session, now)]
+        links = [*stored_pages.wanted(session, item), *self._follow(run, session, now)]
         if outcome.kind == TopicPage.Kind.SAME:
             return Stored(links=links, reason=outcome.problem)
         known = {"unchanged": 1} if response.not_modified else {}
@@ -165,8 +170,8 @@ class TopicCrawler:
 
     def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
         session = self.session(run)
-        if item.kind not in pages.KINDS:
-            pages.failed(session, item.url, reason, now)
+        if item.kind not in stored_pages.KINDS:
+            stored_pages.failed(session, item.url, reason, now)
         return Stored(links=self._follow(run, session, now))
 
     def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str:
@@ -185,7 +190,7 @@ class TopicCrawler:
                 .first()
             )
             if known is not None and known[0] not in (UrlState.WAITING, UrlState.CLAIMED):
-                pages.failed(session, url, f"dropped {known[1]}".strip(), now)
+                stored_pages.failed(session, url, f"dropped {known[1]}".strip(), now)
         taken = 0
         while True:
             if reason := self._over(run, session, now):
@@ -247,7 +252,7 @@ class TopicCrawler:
     def _edits(self, session: Session, now: datetime) -> None:
         edits = TopicRun.objects.select_for_update().get(pk=session.run_id).edits
         for change in edits:
-            pages.edited(session, change, now)
+            stored_pages.edited(session, change, now)
             for host in change.get("without_hosts", ()):
                 for found in Host.objects.filter(key=host):
                     frontier.drop(session.run_id, now, "dropped_host", host=found)
@@ -307,17 +312,17 @@ class TopicCrawler:
         if page is None or (since is not None and page.fetched_at < since) or page.run_id == run.pk:
             if options.source == "mixed":
                 return False
-            pages.failed(session, url, "not_in_archive", now)
+            stored_pages.failed(session, url, "not_in_archive", now)
             self._count(run, failed=1)
             return True
         draft = sessions.draft_of(page, session.parser, options)
         if draft is None or draft.problem or draft.content is None:
-            pages.failed(
+            stored_pages.failed(
                 session, url, draft.problem if draft is not None else "not_in_archive", now
             )
             self._count(run, failed=1)
             return True
-        outcome = pages.arrived(session, url, draft, now, recalled=True)
+        outcome = stored_pages.arrived(session, url, draft, now, recalled=True)
         _copy(run, page, url, outcome, session)
         self._count(run, fetched=1, items=int(outcome.relevant))
         return True
@@ -328,7 +333,7 @@ class TopicCrawler:
         )
 
 
-def _copy(run: Run, page: Page, url: str, outcome: pages.Outcome, session: Session) -> None:
+def _copy(run: Run, page: Page, url: str, outcome: stored_pages.Outcome, session: Session) -> None:
     """Stores a page that was taken from the archive as a page of this run too, with the title,
     similarity and depth that it has in this run."""
     node = session.graph.node(url)

@@ -118,7 +118,7 @@ PAGES_PER_HOST = 20_000
 a limit, a host that generates addresses without end (search results, filters) would use up a run
 over many hosts. 20,000 pages take five hours at the usual delay."""
 CONTEXTS = ("plain", "weighted")
-"""Names of the ways to weigh the words around a link; keys of `focused.parse.CONTEXTS`."""
+"""Names of the ways to weigh the words around a link; keys of `focused.run.parse.CONTEXTS`."""
 
 
 @dataclass(frozen=True, slots=True)

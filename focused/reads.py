@@ -15,7 +15,7 @@ from crawlmgr.models import Page, Run, Url, UrlState, WarcFile
 from crawlmgr.runs import run_reads
 from crawlmgr.web.url import UrlError, canonical, url_hash
 from focused.models import Comparison, Seed, Topic, TopicPage, TopicRun
-from focused.scope import Scope
+from focused.run.scope import Scope
 
 CURVE_POINTS = 160
 REASONS = 320
@@ -186,7 +186,7 @@ def tunnels(run_id: int) -> dict[int, int]:
 
 def edits(run_id: int) -> list[dict[str, Any]]:
     """Returns the changes that the operator made to a run, with the keys that
-    `services.topics.edit_run` describes: first those carried out, then those not carried out yet.
+    `topic.topics.edit_run` describes: first those carried out, then those not carried out yet.
     """
     made = (
         TopicPage.objects.filter(run_id=run_id, kind=TopicPage.Kind.EDIT)

@@ -17,8 +17,8 @@ from crawlmgr import __version__
 from crawlmgr.api import api
 from crawlmgr.frontier.fetching import user_agent
 from focused.graph import MemoryGraph
-from focused.loop import crawl
-from focused.relevance import Relevance
+from focused.judge.relevance import Relevance
+from focused.run.loop import crawl
 from tests.benches.registry import BENCHES
 from tests.focused.webs import OFF, ON, Web, topic, url
 

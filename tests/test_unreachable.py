@@ -16,7 +16,7 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Event, Run, RunState
 from crawlmgr.runs.desk import story
 from deepweb.forms import sources
-from focused.services import topics
+from focused.topic import topics
 from forums.models import Site, Visit
 from forums.sites import sites
 from tests.focused.topical import DOCUMENTS

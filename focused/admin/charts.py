@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from crawlmgr.admin.charts import BAD, COLOURS, NEW, UPDATED, Chart, Series, chart
 from focused import reads
-from focused.evaluate import IMPORTANT_PAGES
+from focused.lab.evaluate import IMPORTANT_PAGES
 from focused.models import TopicRun
 from focused.strategies.pareto import fronts
 

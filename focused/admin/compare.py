@@ -26,10 +26,11 @@ from focused.admin.crawl import strategies
 from focused.admin.runs import find as find_run
 from focused.admin.titles import axes, named, shown, sweep_title
 from focused.admin.topics import find, trail
-from focused.comparison import MAX_DRAWS, PATENT_WEIGHTS, verdict
+from focused.lab import stored_comparisons
+from focused.lab.comparison import MAX_DRAWS, PATENT_WEIGHTS, verdict
+from focused.lab.sweeps import SWEEPS, TAU, heat
 from focused.models import Comparison, Topic, TopicPage
-from focused.services import comparisons, tuning
-from focused.sweeps import SWEEPS, TAU, heat
+from focused.topic import tuning
 
 PATENT = "dolphin *"
 """Value of a checkbox in the form that stands for the four runs of the Dolphin patent (see
@@ -94,7 +95,7 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
                 "growing": "growing" in request.POST,
             }
             made.append(
-                comparisons.start(
+                stored_comparisons.start(
                     topic,
                     wanted,
                     pages or 0,
@@ -126,7 +127,7 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
         "patent": PATENT,
         "sweeps": [(name, sweep_title(name), len(one.entries())) for name, one in SWEEPS.items()],
         "sweep": request.POST.get("sweep", ""),
-        "most": comparisons.MAX_PAGES,
+        "most": stored_comparisons.MAX_PAGES,
         "rows": named(reads.comparisons(topic, 50)),
     }
     return page(
@@ -162,7 +163,7 @@ def _labels(request: HttpRequest, topic: Topic) -> str:
     a one-line message if no page is marked, or no file was uploaded or it is too large."""
     judge = request.POST.get("judge", "")
     if judge == "marks":
-        text = comparisons.marks_as_labels(topic)
+        text = stored_comparisons.marks_as_labels(topic)
         if not text:
             raise ValueError(_("No page of the topic is marked yet."))
         return text
@@ -195,7 +196,7 @@ def others(request: HttpRequest, pk: int) -> HttpResponse:
         entries[row.run.parameters["strategy"]] = row.run.parameters["parameters"]
         now, pages = datetime.now(UTC), reads.budget(files)
         made.append(
-            comparisons.start(
+            stored_comparisons.start(
                 row.topic, entries, pages, files, now=now, draws=OTHERS_DRAWS, user=request.user
             )
         )
@@ -231,10 +232,10 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
         {**one, "entry": one["strategy"], "strategy": shown(one["strategy"])} for one in stored
     ]
     sweep = SWEEPS.get(found.setup.get("sweep", ""))
-    total = len(comparisons.runs_of(found)) + 1
+    total = len(stored_comparisons.runs_of(found)) + 1
     made = Counter(key.rpartition("#")[0] for key in found.parts.values_list("key", flat=True))
     done = made.total() + bool(stored)
-    draws, names = found.setup.get("draws", 1), comparisons.entries(found)
+    draws, names = found.setup.get("draws", 1), stored_comparisons.entries(found)
     context = {
         "comparison": found,
         "topic": found.topic,

@@ -25,9 +25,9 @@ from focused.admin import titles
 from focused.admin.topics import find, trail
 from focused.models import Comparison, Topic
 from focused.parameters import Parameter, RunOptions, parameters_of
-from focused.scope import Scope
-from focused.services import topics, tuning
+from focused.run.scope import Scope
 from focused.strategies import DEFAULT, strategy_class
+from focused.topic import topics, tuning
 
 SLIDER = 10
 """A slider is shown for parameters with a fraction whose range ends at this value or below."""

@@ -27,10 +27,12 @@ from focused.admin.runs import find
 from focused.admin.runs import find as find_run
 from focused.admin.topics import find as find_topic
 from focused.admin.topics import trail
+from focused.judge import marks
+from focused.judge.relevance import Relevance
 from focused.models import TopicPage
-from focused.relevance import Relevance
-from focused.services import marks, readings, search, sessions
-from focused.topics import Topic
+from focused.run import search, sessions
+from focused.topic import readings
+from focused.topic.definition import Topic
 
 
 def _title(page: TopicPage) -> str:

@@ -26,9 +26,9 @@ from focused.admin.add import tell_bad_lines
 from focused.admin.topics import trail
 from focused.models import TopicRun
 from focused.parameters import parameters_of
-from focused.services import topics
 from focused.strategies import strategy_class
-from focused.topics import read_seeds
+from focused.topic import topics
+from focused.topic.definition import read_seeds
 
 WITH_OBJECTIVES = ("ant_colony", "space_evolution")
 

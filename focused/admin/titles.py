@@ -14,12 +14,12 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from focused.lab import stored_comparisons as comparison_services
+from focused.lab.sweeps import SWEEPS, TAU, Sweep
 from focused.models import Comparison
 from focused.parameters import RunOptions, parameters_of
-from focused.services import comparisons as comparison_services
-from focused.services.tuning import NOW, TYPED
 from focused.strategies import BUILT_IN, strategy_class
-from focused.sweeps import SWEEPS, TAU, Sweep
+from focused.topic.tuning import NOW, TYPED
 
 CHOICES: Mapping[str, str] = {
     "follow": gettext_noop("follow"),

@@ -11,16 +11,16 @@ from django.core.management.base import CommandError
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
 from crawlmgr.management.base import Result, say
-from focused.ontology import MAX_CONCEPTS, Ontology
-from focused.relevance import Relevance
-from focused.services import readings, topics
-from focused.topics import (
+from focused.judge.relevance import Relevance
+from focused.topic import readings, topics
+from focused.topic.definition import (
     ONTOLOGY_SUFFIXES,
     read_keywords,
     read_named_documents,
     read_ontology,
     topic_from_files,
 )
+from focused.topic.ontology import MAX_CONCEPTS, Ontology
 
 BESIDE = 0.5
 """Weight of the ontology's words as keywords when the topic has samples or keywords as well."""

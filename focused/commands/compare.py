@@ -16,8 +16,8 @@ from crawlmgr.exports.formats import safe_cell
 from crawlmgr.management.base import Result, missing_parts, say, table
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
-from focused.archive import Archive
-from focused.comparison import (
+from focused.lab.archive import Archive
+from focused.lab.comparison import (
     MAX_DRAWS,
     TRAIL,
     Entry,
@@ -31,10 +31,10 @@ from focused.comparison import (
 )
 from focused.models import Topic as StoredTopic
 from focused.parameters import read_settings
-from focused.parse import CONTEXTS, Parser
-from focused.services import topics
+from focused.run.parse import CONTEXTS, Parser
 from focused.strategies import strategy_class
-from focused.topics import Topic, read_text, topic_from_files
+from focused.topic import topics
+from focused.topic.definition import Topic, read_text, topic_from_files
 
 
 def run(options: dict[str, Any]) -> Result:

@@ -18,9 +18,9 @@ from crawlmgr.management.base import Result, add_web_arguments
 from crawlmgr.models import Run
 from focused.models import Topic, TopicRun
 from focused.parameters import GRAPHS, SOURCES, RunOptions, read_settings
-from focused.scope import Scope
-from focused.services import topics
+from focused.run.scope import Scope
 from focused.strategies import BUILT_IN, strategy_class
+from focused.topic import topics
 
 
 def add_arguments(parser: Any) -> None:

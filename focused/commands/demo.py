@@ -17,7 +17,7 @@ from crawlmgr.management.demonstration import DeskPage, Served
 from crawlmgr.models import RunState
 from crawlmgr.upkeep.demonstration import MARK
 from focused.models import Topic, TopicRun
-from focused.services import topics
+from focused.topic import topics
 
 NAME = "Keeping bees (demo)"
 STRATEGY = "dynamic_tunnel"

@@ -17,9 +17,9 @@ from crawlmgr.management.base import Result, missing_parts, say, table
 from crawlmgr.models import Run
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
-from focused import packing
-from focused.parse import Parser
-from focused.topics import read_text
+from focused.lab import topic_packs
+from focused.run.parse import Parser
+from focused.topic.definition import read_text
 
 
 def add_arguments(parser: Any) -> None:
@@ -31,7 +31,7 @@ def add_arguments(parser: Any) -> None:
     )
     parser.add_argument(
         "--by",
-        choices=packing.STRUCTURES,
+        choices=topic_packs.STRUCTURES,
         default="auto",
         help=(
             "what makes a topic: sections (<link rel=up>), folders of addresses, or what the pages"
@@ -60,12 +60,14 @@ def run(options: dict[str, Any]) -> Result:
     try:
         lines = read_text(by_hand).splitlines() if by_hand else None
         with tempfile.TemporaryDirectory() as folder:
-            topics = packing.make(
+            topics = topic_packs.make(
                 options["folder"],
                 _files(options, Path(folder)),
                 Parser(Tokenizer()),
                 kind=options["by"],
-                groups=None if lines is None else lambda web: packing.groups_from_csv(lines, web),
+                groups=None
+                if lines is None
+                else lambda web: topic_packs.groups_from_csv(lines, web),
                 most=options["most"],
                 seed=options["random_seed"],
                 say=say,

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 class Comparison(models.Model):
     """A comparison of strategies over the same archived pages. `setup` holds its entries and
-    conditions (see `services.comparisons.start`), `parts` the fetches of each finished run of a
+    conditions (see `lab.stored_comparisons.start`), `parts` the fetches of each finished run of a
     strategy, `result` the figures, {} until all runs are finished; `problem` tells why it could not
     be computed. `run` is the job that computes it.
     """

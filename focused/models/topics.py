@@ -12,11 +12,12 @@ class Topic(models.Model):
     the run began.
 
     `keywords` and `near` map words to weights in (0, 1]; `ontology` is a
-    `focused.ontology.Ontology` as plain values, {} for none; `ontology_weight` is the weight of
-    words that it relates to the topic's words; `parameters` are the strategy's; `options` are the
-    defaults of a run (see `focused.parameters.RunOptions`); `settings` override the crawl settings.
+    `focused.topic.ontology.Ontology` as plain values, {} for none; `ontology_weight` is the weight
+    of words that it relates to the topic's words; `parameters` are the strategy's; `options` are
+    the defaults of a run (see `focused.parameters.RunOptions`); `settings` override the crawl
+    settings.
     `reading` holds the topic's vector and threshold, computed from samples and words (see
-    services.readings), {} until then.
+    topic.readings), {} until then.
     """
 
     name = models.CharField(_("name"), max_length=200, unique=True)

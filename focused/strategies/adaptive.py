@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from focused.graph import Node, State
-from focused.judge import Feedback
+from focused.judge.feedback import Feedback
 from focused.pages import Page
 from focused.parameters import gettext_noop, parameter
 from focused.strategies.base import Strategy
@@ -34,8 +34,8 @@ as a number of pages."""
 FEWEST = 5
 """Number of training examples before the weights are first updated."""
 ENOUGH = 60
-"""Number of relevant pages from which the learning judge (`focused.judge.Feedback`) scores the
-pages: with fewer, the pages that it takes as typical are themselves off topic."""
+"""Number of relevant pages from which the learning judge (`focused.judge.feedback.Feedback`) scores
+the pages: with fewer, the pages that it takes as typical are themselves off topic."""
 REFITS = 25
 """The weights are updated when the number of examples has grown by 1 / REFITS of itself."""
 WINDOW = 2000

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from focused.graph import Node, State, UrlGraph
+from focused.judge.relevance import Relevance
 from focused.pages import Page
 from focused.parameters import Parameter, Value, parameters_of, read_settings
-from focused.relevance import Relevance
 
 GIVEN_UP = "given_up"
 """Name of the queue of links that a rule of the strategy dropped. Nothing is fetched from this

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from crawlmgr.text.similarity import bigrams
 from focused.graph import Node
+from focused.judge.relevance import url_tokens
 from focused.pages import Link, Page
 from focused.parameters import gettext_noop, parameter
-from focused.relevance import url_tokens
 from focused.strategies.base import Strategy
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlmgr.web.url import host_key
+from focused.judge.relevance import url_tokens, words_in
 from focused.pages import Columns
-from focused.relevance import url_tokens, words_in
 from focused.strategies.link_table import file_template, folder_template
 from focused.strategies.open_targets import FEATURES, FirstMet, Means, MetAgain, OpenTargets
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from crawlmgr.web.url import host_key
 from focused.graph import Node, OutLink, State
+from focused.judge.relevance import NEAR_SHARE
 from focused.pages import Link, Page
 from focused.parameters import gettext_noop, parameter
-from focused.relevance import NEAR_SHARE
 from focused.strategies.base import Strategy
 from focused.strategies.best_first import RESERVE
 

@@ -15,7 +15,7 @@ from django.conf import LazySettings, settings
 from crawlmgr.models import Export, Run
 from crawlmgr.upkeep import backups
 from deepweb.models import Source
-from focused.services import topics
+from focused.topic import topics
 from tests.benches.desk import search_rows as search_sites
 from tests.benches.desk import topic_rows as crawled_topics
 from tests.benches.desk.bulk import Sizes

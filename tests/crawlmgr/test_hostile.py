@@ -86,7 +86,7 @@ BY_THE_CLOCK = frozenset(
     """
     crawlmgr/web/http/fetch_pool.py crawlmgr/web/http/wire.py crawlmgr/web/http/fetch.py
     focused/crawler.py
-    focused/comparison.py focused/commands/crawl.py focused/services/comparisons.py
+    focused/lab/comparison.py focused/commands/crawl.py focused/lab/stored_comparisons.py
     focused/admin/words.py
     """.split()
 )

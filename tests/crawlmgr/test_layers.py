@@ -63,7 +63,7 @@ DJANGO_GROUND = {
 }
 # Files and folders of a crawler that may use Django; the other ones are in the layer PURE.
 CRAWLER_DJANGO = {
-    *("crawler", "discovery_crawler", "exports", "services", "reads"),
+    *("crawler", "discovery_crawler", "exports", "reads"),
     *("plans", "simulation", "sites", "visits"),
 }
 # Modules beside pure ones in the folder of a noun that may use Django, too.
@@ -77,6 +77,16 @@ CRAWLER_MODULES = {
     "deepweb.harvest_session",
     "deepweb.harvests",
     "deepweb.size.estimate",
+    "focused.judge.marks",
+    "focused.lab.stored_comparisons",
+    "focused.run.search",
+    "focused.run.sessions",
+    "focused.run.stored_graph",
+    "focused.run.stored_pages",
+    "focused.topic.readings",
+    "focused.topic.samples",
+    "focused.topic.topics",
+    "focused.topic.tuning",
 }
 
 SOCKET_MODULES = {

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from focused.evaluate import Label
 from focused.graph import MemoryGraph
-from focused.judge import Feedback, otsu_means
-from focused.loop import crawl
+from focused.judge.feedback import Feedback, otsu_means
+from focused.judge.relevance import Relevance
+from focused.lab.evaluate import Label
 from focused.pages import Page, hashed
-from focused.relevance import Relevance
+from focused.run.loop import crawl
 from focused.strategies.adaptive import (
     ENOUGH,
     SHARPEN_EVERY,

@@ -16,11 +16,12 @@ from django.test.utils import CaptureQueriesContext
 from crawlmgr import engine, jobs
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
+from focused.lab.sweeps import SWEEPS
 from focused.models import Comparison, Topic, TopicPage, TopicRun
-from focused.services import sessions, topics
-from focused.services import topics as topic_dispatch
+from focused.run import sessions
 from focused.strategies import BUILT_IN
-from focused.sweeps import SWEEPS
+from focused.topic import topics
+from focused.topic import topics as topic_dispatch
 from tests.crawlmgr.admin.rows import EVIL, tight, user
 from tests.focused.topical import DOCUMENTS, OFF, TopicalWeb
 from tests.site.server import LocalSite
@@ -678,7 +679,7 @@ def test_a_comparison_that_no_worker_can_make_says_so(
         assert on_page or pulse, "it could never tell that its time is over"
         raise jobs.StepTooLong("72 s")
 
-    monkeypatch.setattr(f"focused.services.comparisons.{what}", endless)
+    monkeypatch.setattr(f"focused.lab.stored_comparisons.{what}", endless)
     found = comparison(client, Topic.objects.get())
     assert "longer than 72 s" in found.problem and found.run is not None
     found.run.refresh_from_db()

@@ -8,7 +8,7 @@ import pytest
 
 from crawlmgr.text import caches
 from focused.graph import MemoryGraph
-from focused.services import sessions
+from focused.run import sessions
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import pytest
 from crawlmgr.frontier import hosts
 from focused.models import TopicPage, TopicRun
 from focused.pages import Content, given, same_page
-from focused.services import sessions, topics
+from focused.run import sessions
+from focused.topic import topics
 from tests.focused.test_crawl import OPEN, crawled, now
 from tests.focused.topical import DOCUMENTS
 from tests.site.server import LocalSite

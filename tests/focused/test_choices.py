@@ -11,8 +11,8 @@ from django.test import Client
 from crawlmgr.models import Run
 from focused.models import Topic
 from focused.parameters import Parameter, RunOptions, parameters_of
-from focused.services import topics
 from focused.strategies import BUILT_IN, strategy_class
+from focused.topic import topics
 from tests.crawlmgr.admin.rows import tight, user
 
 pytestmark = pytest.mark.django_db

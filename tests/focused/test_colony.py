@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from focused.graph import MemoryGraph
-from focused.relevance import Relevance
+from focused.judge.relevance import Relevance
 from focused.strategies import strategy_class
 from focused.strategies.ant_colony import Ant
 from focused.strategies.link_table import TAU_MAX, TAU_MIN, LinkTable, template, transition

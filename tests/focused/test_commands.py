@@ -19,7 +19,8 @@ from crawlmgr.frontier import hosts
 from crawlmgr.models import Page, Run
 from focused.management.commands import topic as command
 from focused.models import Topic
-from focused.services import sessions, topics
+from focused.run import sessions
+from focused.topic import topics
 from tests.focused.topical import DOCUMENTS, TopicalWeb
 
 pytestmark = pytest.mark.django_db(transaction=True)

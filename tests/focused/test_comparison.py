@@ -14,8 +14,8 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from crawlmgr.text.tokens import Tokenizer
-from focused.archive import Archive
-from focused.comparison import (
+from focused.lab.archive import Archive
+from focused.lab.comparison import (
     TRAIL,
     Entry,
     compare,
@@ -26,11 +26,11 @@ from focused.comparison import (
     trail_rows,
     without,
 )
-from focused.evaluate import Label
-from focused.loop import Outside
-from focused.parse import Parser
+from focused.lab.evaluate import Label
+from focused.run.loop import Outside
+from focused.run.parse import Parser
 from focused.strategies import BUILT_IN
-from focused.topics import Topic, read_documents, topic_from_files
+from focused.topic.definition import Topic, read_documents, topic_from_files
 from tests.benches.topics import strategies as bench
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data/webgraphs"

@@ -14,7 +14,8 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Event, Run, RunState
 from crawlmgr.web.traps import BARREN_PAGES, Counters, counter_shape
 from focused.models import Topic, TopicPage, TopicRun
-from focused.services import sessions, topics
+from focused.run import sessions
+from focused.topic import topics
 from tests.site.server import LocalSite, Request
 
 pytestmark = pytest.mark.django_db(transaction=True)

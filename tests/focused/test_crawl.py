@@ -20,8 +20,9 @@ from crawlmgr.runs import runs
 from focused.crawler import TopicCrawler
 from focused.graph import Node
 from focused.models import GraphNode, Topic, TopicPage, TopicRun
-from focused.services import sessions, topics
+from focused.run import sessions
 from focused.strategies import BUILT_IN
+from focused.topic import topics
 from tests.focused.topical import DOCUMENTS, TopicalWeb
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from focused.graph import MemoryGraph, State
-from focused.loop import crawl
-from focused.relevance import Relevance
+from focused.judge.relevance import Relevance
+from focused.run.loop import crawl
 from focused.strategies import BUILT_IN, strategy_class
 from focused.strategies.base import GIVEN_UP
 from tests.focused.webs import OFF, ON, Web, run, topic, url

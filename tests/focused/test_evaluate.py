@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from focused.evaluate import (
+from focused.lab.evaluate import (
     Label,
     SimilarityJudge,
     bootstrap_difference,
@@ -21,7 +21,7 @@ from focused.evaluate import (
     targets,
     tunnel_lengths,
 )
-from focused.loop import Step
+from focused.run.loop import Step
 
 
 def steps(*pairs):

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from focused.comparison import Cell, Entry, Outcome, area, cells, gathered, verdict
-from focused.loop import Trail
+from focused.lab.comparison import Cell, Entry, Outcome, area, cells, gathered, verdict
+from focused.run.loop import Trail
 
 
 def outcome(curve: list[tuple[int, int]], wanted: int = 10) -> Outcome:

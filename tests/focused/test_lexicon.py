@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from focused.lexicon import host_page_refusal, host_pages, near_lexicon, topic_lexicon
 from focused.pages import Content, Link, Page
+from focused.topic.lexicon import host_page_refusal, host_pages, near_lexicon, topic_lexicon
 
 
 @pytest.mark.parametrize(

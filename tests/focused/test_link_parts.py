@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlmgr.web.url import canonical, host_key
-from focused.relevance import url_tokens
+from focused.judge.relevance import url_tokens
 from focused.strategies.adaptive import greatest
 from focused.strategies.credit import Examples
 from focused.strategies.link_features import Addresses, Found, LinkFeatures

@@ -13,11 +13,11 @@ from django.db import connection
 from crawlmgr import engine
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Event, Page, Run, RunHost
-from focused import parse
 from focused.models import GraphNode, Topic, TopicPage, TopicRun
 from focused.parameters import RunOptions
-from focused.scope import Scope
-from focused.services import sessions, topics
+from focused.run import parse, sessions
+from focused.run.scope import Scope
+from focused.topic import topics
 from tests.focused.topical import DOCUMENTS, TopicalWeb
 from tests.site.server import LocalSite
 

@@ -17,9 +17,9 @@ from warcio.warcwriter import WARCWriter
 
 from crawlmgr.frontier import hosts
 from crawlmgr.text.tokens import Tokenizer
-from focused import packing
-from focused.evaluate import targets
-from focused.parse import Parser
+from focused.lab import topic_packs
+from focused.lab.evaluate import targets
+from focused.run.parse import Parser
 from tests.focused.test_commands import WEB, run
 from tests.site.server import LocalSite, Reply
 from tests.training import packs
@@ -102,8 +102,8 @@ def test_topics_come_from_the_structure_that_the_pages_have(
     tmp_path: Path, up: bool, folder: bool, kind: str
 ) -> None:
     warc = book(tmp_path / "w.warc.gz", up=up, folder=folder)
-    web = packing.Web([warc], parser())
-    groups = packing.chosen(packing.structure(web, kind), 200, 8)
+    web = topic_packs.Web([warc], parser())
+    groups = topic_packs.chosen(topic_packs.structure(web, kind), 200, 8)
     assert sorted(map(len, groups.values())) == [30, 30, 30]
     for group in groups.values():
         assert (
@@ -119,7 +119,7 @@ def test_topics_come_from_the_structure_that_the_pages_have(
 
 def test_what_reads_packs_reads_it(tmp_path: Path) -> None:
     warc = book(tmp_path / "w.warc.gz")
-    made = packing.make(tmp_path / "pack", [warc], parser(), groups=_chapters)
+    made = topic_packs.make(tmp_path / "pack", [warc], parser(), groups=_chapters)
     assert [one.mode for one in made] == ["mixed", "tunnel", "mixed"]
     assert packs.folders(tmp_path) == [tmp_path / "pack"]
     archive = packs.open_archive(tmp_path / "pack", parser())
@@ -129,7 +129,7 @@ def test_what_reads_packs_reads_it(tmp_path: Path) -> None:
         assert read.name == one.name and read.topic.seeds == tuple(one.seeds)
         assert (
             targets(read.labels) == set(one.targets)
-            and len(read.topic.documents) == packing.SAMPLES
+            and len(read.topic.documents) == topic_packs.SAMPLES
         )
         assert not set(one.samples) & set(one.targets) and not set(one.seeds) & set(one.targets)
         assert set(read.topic.keywords) <= set(WORDS[one.name].split()) | {
@@ -138,24 +138,24 @@ def test_what_reads_packs_reads_it(tmp_path: Path) -> None:
         } | set(_addresses(web_of(warc)))
         assert read.budget("50") == len(one.depths) // 2
         off = [seed for seed in one.seeds if seed not in one.pages]
-        assert all(one.distances.get(seed, packing.FAR) >= packing.FAR for seed in off) and len(
-            off
-        ) == (3 if one.mode == "tunnel" else 1)
+        assert all(
+            one.distances.get(seed, topic_packs.FAR) >= topic_packs.FAR for seed in off
+        ) and len(off) == (3 if one.mode == "tunnel" else 1)
         stored = json.loads(
             (tmp_path / "pack" / "topics" / one.name / "topic.json").read_text(encoding="utf-8")
         )
         assert sum(stored["targets_by_depth"].values()) == stored["targets"] == len(one.targets)
 
 
-def _chapters(web: packing.Web) -> packing.Groups:
+def _chapters(web: topic_packs.Web) -> topic_packs.Groups:
     return {name: frozenset(url for url in web.pages if f"/{name}/" in url) for name in WORDS}
 
 
-def web_of(warc: Path) -> packing.Web:
-    return packing.Web([warc], parser())
+def web_of(warc: Path) -> topic_packs.Web:
+    return topic_packs.Web([warc], parser())
 
 
-def _addresses(web: packing.Web) -> list[str]:
+def _addresses(web: topic_packs.Web) -> list[str]:
     """Returns the words of the pages' titles. In these generated pages, the title is the page's
     address."""
     return [
@@ -169,8 +169,8 @@ def _addresses(web: packing.Web) -> list[str]:
 def test_the_same_files_and_seed_give_the_same_pack(tmp_path: Path) -> None:
     warc = book(tmp_path / "w.warc.gz")
     for name in ("one", "two"):
-        packing.make(tmp_path / name / "pack", [warc], parser(), groups=_chapters)
-    packing.make(tmp_path / "three" / "pack", [warc], parser(), groups=_chapters, seed=18)
+        topic_packs.make(tmp_path / name / "pack", [warc], parser(), groups=_chapters)
+    topic_packs.make(tmp_path / "three" / "pack", [warc], parser(), groups=_chapters, seed=18)
     one, two, three = (_contents(tmp_path / name) for name in ("one", "two", "three"))
     assert one == two != three and one.keys() == three.keys()
     assert not list(tmp_path.rglob("*.part"))
@@ -186,12 +186,12 @@ def _contents(folder: Path) -> dict[str, bytes]:
 
 def test_distances_by_hand() -> None:
     links = {"a": ["b", "c"], "b": ["d"], "c": ["d"], "d": ["a"], "e": ["a"]}
-    assert packing.distances(["a"], links) == {"a": 0, "b": 1, "c": 1, "d": 2}
-    assert packing.distances(["c", "b"], links) == {"c": 0, "b": 0, "d": 1, "a": 2}
+    assert topic_packs.distances(["a"], links) == {"a": 0, "b": 1, "c": 1, "d": 2}
+    assert topic_packs.distances(["c", "b"], links) == {"c": 0, "b": 0, "d": 1, "a": 2}
 
 
 def test_sections_in_a_circle_end_and_hold_what_is_below() -> None:
-    found = packing.sections({"a": "top", "b": "a", "c": "d", "d": "c"})
+    found = topic_packs.sections({"a": "top", "b": "a", "c": "d", "d": "c"})
     assert (
         found["top"] == {"top", "a", "b"} and found["a"] == {"a", "b"} and found["c"] == {"c", "d"}
     )

@@ -4,7 +4,7 @@ links."""
 import pytest
 
 from crawlmgr.text.tokens import Tokenizer
-from focused.parse import CONTEXTS, Parser, plain_context, weighted_context
+from focused.run.parse import CONTEXTS, Parser, plain_context, weighted_context
 
 TOKENIZER = Tokenizer()
 PAGE = """<html><head><title>主題爬蟲</title><base href="/docs/"></head><body>

@@ -14,11 +14,11 @@ from django.test import Client
 from crawlmgr import jobs
 from crawlmgr.models import Run, RunState
 from crawlmgr.text.tokens import stem_of
-from focused import relevance
 from focused.admin import add
-from focused.lexicon import topic_lexicon
+from focused.judge import relevance
 from focused.models import SampleDocument, Topic
-from focused.services import readings, samples, topics
+from focused.topic import readings, samples, topics
+from focused.topic.lexicon import topic_lexicon
 from tests.crawlmgr.admin.rows import user
 
 pytestmark = pytest.mark.django_db

@@ -19,7 +19,8 @@ from crawlmgr.runs import runs
 from crawlmgr.upkeep import backup_file
 from crawlmgr.upkeep import removals as leaving
 from focused.models import Topic, TopicPage
-from focused.services import search, topics
+from focused.run import search
+from focused.topic import topics
 from tests.site.server import LocalSite
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -10,11 +10,11 @@ import pytest
 
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, Url, UrlState
-from focused import loop
 from focused.models import Topic, TopicPage, TopicRun
 from focused.parameters import PAGES_PER_HOST
-from focused.services import pages, sessions, topics
+from focused.run import loop, sessions, stored_pages
 from focused.strategies import BUILT_IN
+from focused.topic import topics
 from tests.focused.test_crawl import OPEN, begun, crawled, now
 from tests.focused.topical import DOCUMENTS
 from tests.site.server import LocalSite, Reply
@@ -105,7 +105,7 @@ def test_addresses_of_sitemaps_are_fetched_within_the_scope(site: LocalSite, gra
     )
     assert not Url.objects.filter(run=run, url__contains="other.example").exists()
     assert set(
-        Url.objects.filter(run=run, kind__in=pages.KINDS).values_list("state", flat=True)
+        Url.objects.filter(run=run, kind__in=stored_pages.KINDS).values_list("state", flat=True)
     ) == {UrlState.DONE}
     again = sessions._rebuilt(run, row, sessions.no_pulse)
     assert again.steps == row.steps and again.walk.pages == row.pages and not again.outstanding
@@ -114,7 +114,7 @@ def test_addresses_of_sitemaps_are_fetched_within_the_scope(site: LocalSite, gra
 def test_the_most_similar_addresses_are_taken(
     site: LocalSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages, "MAX_ADDRESSES", 2)
+    monkeypatch.setattr(stored_pages, "MAX_ADDRESSES", 2)
     run = crawled(
         topic_of(site), "best_first", sitemaps=True, scope={"without_paths": ["/private/"]}
     )

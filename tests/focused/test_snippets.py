@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from focused.models import TopicPage
-from focused.services import search
+from focused.run import search
 
 
 @pytest.mark.django_db

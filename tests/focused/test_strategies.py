@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from focused.graph import MemoryGraph, Node
-from focused.loop import crawl
+from focused.judge.relevance import Relevance
 from focused.pages import Page
-from focused.relevance import Relevance
+from focused.run.loop import crawl
 from focused.strategies import BUILT_IN, strategy_class
 from focused.strategies.base import GIVEN_UP
 from focused.strategies.breadth_first import BreadthFirst

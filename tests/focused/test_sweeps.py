@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 from django.conf import settings as django_settings
 
+from focused.lab.sweeps import SWEEPS, TAU, Sweep, heat
 from focused.parameters import read_settings
 from focused.strategies import strategy_class
-from focused.sweeps import SWEEPS, TAU, Sweep, heat
 
 
 @pytest.mark.parametrize("name", list(SWEEPS))

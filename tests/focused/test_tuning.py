@@ -13,8 +13,8 @@ from crawlmgr.models import Host, Page, Run, SettingsPreset, WarcFile
 from focused.admin import titles
 from focused.models import Comparison, Topic
 from focused.parameters import RunOptions, parameters_of, read_settings
-from focused.services import topics, tuning
 from focused.strategies import BUILT_IN, strategy_class
+from focused.topic import topics, tuning
 from tests.crawlmgr.admin.rows import tight
 from tests.focused.test_choices import client, topic
 

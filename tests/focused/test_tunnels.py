@@ -6,8 +6,8 @@ import random
 import pytest
 
 from focused.graph import MemoryGraph, State
+from focused.judge.relevance import Relevance
 from focused.pages import Page
-from focused.relevance import Relevance
 from focused.strategies import strategy_class
 from focused.strategies.base import GIVEN_UP
 from focused.strategies.best_first import RESERVE

@@ -13,9 +13,9 @@ from focused import strategies
 from focused.admin import crawl as crawl_views
 from focused.admin import titles
 from focused.graph import MemoryGraph, Node
-from focused.loop import crawl
+from focused.judge.relevance import Relevance
 from focused.parameters import RunOptions, parameters_of
-from focused.relevance import Relevance
+from focused.run.loop import crawl
 from focused.strategies import BUILT_IN, find, strategy_class
 from focused.strategies.base import Strategy
 from focused.strategies.link_features import FEATURES

@@ -21,7 +21,7 @@ from crawlmgr.frontier import hosts
 from crawlmgr.models import Page
 from crawlmgr.web.pages.tree import parse
 from crawlmgr.web.url import UrlRules, keeps
-from focused.scope import Scope
+from focused.run.scope import Scope
 from forums.models import Site, Visit
 from forums.reading import PageKind, read_page
 from forums.reading.corrections import KindRules, SiteCorrections
@@ -259,7 +259,7 @@ EVALUATE = {
     "crawlmgr/web/next_page/pagination_urls.py": "an escaped address with digits",
     "deepweb/choice/matching.py": "an escaped word after a mark of ours",
     "deepweb/forms/templates.py": "words of ours for limits, as min and max",
-    "focused/scope.py": "users' path patterns, with `*` only (matched without going back)",
+    "focused/run/scope.py": "users' path patterns, with `*` only (matched without going back)",
     "forums/admin/simulations.py": "forms of messages, ours",
     "forums/sites/correction_page.py": "selectors derived from an element's own tags and classes",
     "forums/discovery/evidence.py": "a number",

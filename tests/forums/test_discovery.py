@@ -269,8 +269,7 @@ def test_boards_that_only_a_plain_page_links_are_found_by_what_is_behind(
 ) -> None:
     forum = Forum(scheme=scheme, crumbs=False)
     links = " ".join(
-        f'<a href="{forum.url_of(board, 1)}">{escape(board.name)}</a>'
-        for board in forum.boards
+        f'<a href="{forum.url_of(board, 1)}">{escape(board.name)}</a>' for board in forum.boards
     )
     # Nothing else of the site leads to the boards.
     forum.routes.pop("/")

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlmgr.text.tokens import Tokenizer
-from focused.evaluate import Label
 from focused.graph import MemoryGraph
-from focused.loop import Outside, Source, crawl
+from focused.judge.relevance import Relevance
+from focused.lab.evaluate import Label
 from focused.pages import Page
-from focused.parse import Parser
-from focused.relevance import Relevance
+from focused.run.loop import Outside, Source, crawl
+from focused.run.parse import Parser
 from focused.strategies.adaptive import Adaptive, Prior, reward
 from focused.strategies.link_features import FEATURES
-from focused.topics import Topic
+from focused.topic.definition import Topic
 from tests.training import packs
 
 Vector = NDArray[np.float64]

@@ -146,12 +146,13 @@ def access(at: datetime) -> dict[str, Any]:
 def found() -> dict[str, Any]:
     """What both searches find."""
     from deepweb.models import Record
-    from focused.services import search
 
     try:
         from deepweb.answers import storing
+        from focused.run import search
     except ImportError:  # v0.1.0
         from deepweb.services import record_search as storing
+        from focused.services import search
 
     pages = search.find(search.read_query(WORD), topic=1)
     records = storing.narrowed(Record.objects.order_by("pk"), WORD)

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from crawlmgr.models import Run
 from focused.models import Comparison, SampleDocument, Seed, Topic, TopicPage, TopicRun
-from focused.services import search
+from focused.run import search
 from tests.benches.desk.bulk import Sizes, Sql, ago, insert
 
 RUNS = 20  # number of runs, half of which belong to the first topic

@@ -11,7 +11,7 @@ from crawlmgr.demo.topic_web import TopicWeb
 from deepweb import harvests
 from deepweb.forms import sources
 from deepweb.models import Form
-from focused.services import topics
+from focused.topic import topics
 from forums.sites import sites
 
 HISTORY_DAYS = 400

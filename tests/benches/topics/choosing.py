@@ -13,8 +13,8 @@ from django.core.management.base import CommandError
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
 from crawlmgr.text.tokens import Tokenizer
-from focused.comparison import Entry, run_entry
-from focused.parse import Parser
+from focused.lab.comparison import Entry, run_entry
+from focused.run.parse import Parser
 from focused.strategies import BUILT_IN
 from tests.training import packs
 

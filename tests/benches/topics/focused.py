@@ -49,7 +49,7 @@ def ours(address: str, pages: int, _items: str) -> dict[str, float]:
     from crawlmgr import engine
     from crawlmgr.clock import SYSTEM
     from focused.models import TopicRun
-    from focused.services import topics
+    from focused.topic import topics
 
     call_command("migrate", verbosity=0, interactive=False)
     now = SYSTEM.now()
@@ -72,8 +72,8 @@ def theirs(address: str, _pages: int, items: str) -> dict[str, float]:
     import scrapy  # what our process does not load
     from scrapy.linkextractors import LinkExtractor
 
-    from focused.relevance import Relevance
-    from focused.topics import Topic
+    from focused.judge.relevance import Relevance
+    from focused.topic.definition import Topic
 
     class Shark(scrapy.Spider):
         """Scores pages by similarity to the topic; each link has the potential of the strategy

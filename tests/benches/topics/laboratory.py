@@ -25,10 +25,11 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
 from crawlmgr.models import RunState, WarcFile
+from focused.lab import stored_comparisons
 from focused.models import Comparison, Topic
-from focused.services import comparisons, topics
 from focused.strategies import BUILT_IN
-from focused.topics import topic_from_files
+from focused.topic import topics
+from focused.topic.definition import topic_from_files
 from tests.benches import child
 from tests.training import packs
 
@@ -156,7 +157,7 @@ def compare(pages: int, draws: int) -> dict[str, Any]:
     """Starts a comparison of all strategies and computes it to its end (see `work`)."""
     files = list(WarcFile.objects.values_list("pk", flat=True))
     entries: dict[str, dict[str, Any]] = {name: {} for name in BUILT_IN}
-    made = comparisons.start(
+    made = stored_comparisons.start(
         Topic.objects.get(), entries, pages, files, now=SYSTEM.now(), draws=draws
     )
     report(comparison=made.pk)

@@ -17,13 +17,13 @@ from scipy.stats import rankdata
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
 from crawlmgr.text.tokens import Tokenizer
-from focused.archive import Archive
-from focused.evaluate import Label
-from focused.judge import Feedback
+from focused.judge.feedback import Feedback
+from focused.judge.relevance import Relevance
+from focused.lab.archive import Archive
+from focused.lab.evaluate import Label
 from focused.pages import Content
-from focused.parse import Parser
-from focused.relevance import Relevance
-from focused.topics import Topic
+from focused.run.parse import Parser
+from focused.topic.definition import Topic
 from tests.training import packs
 
 SIDES = ("similarity", "judge", "marked")

@@ -16,10 +16,10 @@ from django.core.management.base import CommandError
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
 from crawlmgr.text.tokens import Tokenizer
-from focused.archive import Archive
-from focused.comparison import Entry, run_entry
-from focused.evaluate import bootstrap_difference, targets
-from focused.parse import CONTEXTS, Parser
+from focused.lab.archive import Archive
+from focused.lab.comparison import Entry, run_entry
+from focused.lab.evaluate import bootstrap_difference, targets
+from focused.run.parse import CONTEXTS, Parser
 from focused.strategies import BUILT_IN
 from focused.strategies.adaptive import Prior
 from tests.training import packs, prior

@@ -25,7 +25,7 @@ from crawlmgr.web.http.exchange import FetchRequest
 from deepweb.forms import sources
 from deepweb.models import Source
 from focused.models import Topic
-from focused.services import topics
+from focused.topic import topics
 from forums.crawler import ForumCrawler
 from forums.discovery_crawler import DiscoveryCrawler
 from forums.models import Board, Site

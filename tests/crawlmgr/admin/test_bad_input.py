@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from focused.models import SampleDocument, Topic
-from focused.services import topics
+from focused.topic import topics
 from forums.models import EventLog, Site
 from tests.crawlmgr.admin.rows import user
 from tests.forums.planned import make_site

@@ -14,7 +14,7 @@ from crawlmgr.models import Run
 from crawlmgr.upkeep import demonstration
 from deepweb.models import Form, Harvest, Source
 from focused.models import Topic
-from focused.services import topics
+from focused.topic import topics
 from forums.models import Board, Plan, Site, Visit
 from tests.crawlmgr.admin.rows import NOW, user, world
 

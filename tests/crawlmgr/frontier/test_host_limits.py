@@ -14,7 +14,7 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.frontier.hosts import REASON, HostLimit
 from crawlmgr.models import Host, Page, Run, RunHost, RunState, Url
 from crawlmgr.runs import reports, runs
-from focused.services import topics
+from focused.topic import topics
 from tests.crawlmgr.admin.rows import user
 from tests.deepweb.test_admin import filled
 from tests.site.server import LocalSite, Reply

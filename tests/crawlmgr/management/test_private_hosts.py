@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Run, Url
 from deepweb.models import Source
-from focused.services import topics
+from focused.topic import topics
 from forums.models import Site
 from tests.crawlmgr.admin.rows import site
 from tests.site.server import LocalSite, Reply

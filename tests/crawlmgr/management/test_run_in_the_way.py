@@ -18,7 +18,7 @@ from deepweb import harvests
 from deepweb.forms import sources
 from deepweb.models import Cluster, Form
 from focused.models import Topic
-from focused.services import topics
+from focused.topic import topics
 from forums.sites import sites
 from tests.deepweb.test_harvest import found, the_form
 from tests.site.search import SearchServer, SearchSite

@@ -19,8 +19,8 @@ from crawlmgr.schedule.recurring import Recurring
 from crawlmgr.workers import queue
 from deepweb import harvests as harvest_dispatch
 from deepweb.models import Form
-from focused.services import topics
-from focused.services import topics as topic_dispatch
+from focused.topic import topics
+from focused.topic import topics as topic_dispatch
 from forums.plans import plan_days, plans
 from forums.plans import reads as forum_reads
 from tests.crawlmgr.admin.rows import user

@@ -19,8 +19,8 @@ from crawlmgr.models import Export, Run, RunState, Timing
 from crawlmgr.runs import reports, runs
 from crawlmgr.schedule import timings
 from focused.models import Topic
-from focused.services import topics
-from focused.services import topics as topic_dispatch
+from focused.topic import topics
+from focused.topic import topics as topic_dispatch
 from tests.crawlmgr.admin.rows import user
 
 pytestmark = pytest.mark.django_db

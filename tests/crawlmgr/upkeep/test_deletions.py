@@ -15,7 +15,7 @@ from crawlmgr.schedule import due
 from crawlmgr.upkeep import removals
 from deepweb.models import Source
 from focused.models import Topic
-from focused.services import topics
+from focused.topic import topics
 from forums.models import Board, Site
 from tests.crawlmgr.admin.rows import NOW, site, user
 

@@ -21,16 +21,16 @@ from crawlmgr.upkeep import removals as removals
 from crawlmgr.upkeep import settings_history
 from crawlmgr.upkeep.removals import Part, Removal
 from crawlmgr.web.url import canonical, host_key, url_hash
-from focused.judge import VERSION
+from focused.judge.feedback import VERSION
+from focused.judge.relevance import Relevance
 from focused.models import GraphNode, SampleDocument, Seed, TopicPage, TopicRun
 from focused.models import Topic as StoredTopic
-from focused.ontology import MAX_CONCEPTS, Ontology
 from focused.parameters import PAGES_PER_HOST, RunOptions, read_settings
-from focused.relevance import Relevance
-from focused.scope import Scope
-from focused.services import search, sessions
+from focused.run import search, sessions
+from focused.run.scope import Scope
 from focused.strategies import strategy_class
-from focused.topics import Topic
+from focused.topic.definition import Topic
+from focused.topic.ontology import MAX_CONCEPTS, Ontology
 
 MAX_MARKED = 100
 """Maximum number of marked pages that a new run learns from: those that were fetched last."""
@@ -238,7 +238,7 @@ def edit_run(run: Run, change: Mapping[str, Any]) -> None:
 
 REMOVAL_KIND = "topic-removal"
 KIND = "topic"
-"""The kind under which the history of a topic's settings is stored (see services.tuning)."""
+"""The kind under which the history of a topic's settings is stored (see topic.tuning)."""
 
 
 def check_removal(topic_id: int) -> None:

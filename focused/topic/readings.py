@@ -19,10 +19,10 @@ from crawlmgr.jobs import Pulse
 from crawlmgr.models import Run
 from crawlmgr.runs import runs
 from crawlmgr.text.tokens import keywords, merge, stem_of, wording
-from focused.lexicon import WORDS_A_PAGE
+from focused.judge.relevance import Relevance
 from focused.models import SampleDocument, Topic
-from focused.relevance import Relevance
-from focused.services import topics
+from focused.topic import topics
+from focused.topic.lexicon import WORDS_A_PAGE
 
 KIND = "topic-texts"
 DRAWN_WORDS = 30

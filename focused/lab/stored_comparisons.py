@@ -22,8 +22,9 @@ from crawlmgr.models import Run, RunState, WarcFile
 from crawlmgr.runs import runs
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
-from focused.archive import Archive
-from focused.comparison import (
+from focused.judge.relevance import Relevance
+from focused.lab.archive import Archive
+from focused.lab.comparison import (
     MAX_DRAWS,
     Cell,
     Entry,
@@ -38,17 +39,16 @@ from focused.comparison import (
     with_seed_pages,
     without,
 )
-from focused.evaluate import Label
-from focused.loop import Step, Trail
+from focused.lab.evaluate import Label
+from focused.lab.sweeps import SWEEPS, TAU
 from focused.models import Comparison, ComparisonPart, TopicPage
 from focused.models import Topic as StoredTopic
 from focused.parameters import read_settings
-from focused.parse import Parser
-from focused.relevance import Relevance
-from focused.services import topics
+from focused.run.loop import Step, Trail
+from focused.run.parse import Parser
 from focused.strategies import strategy_class
-from focused.sweeps import SWEEPS, TAU
-from focused.topics import Topic
+from focused.topic import topics
+from focused.topic.definition import Topic
 
 KIND = "topic-compare"
 Labels = Mapping[str, Label]

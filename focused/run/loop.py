@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from crawlmgr.text.similarity import SimHashIndex, simhash
 from focused.graph import Node, State, UrlGraph
 from focused.pages import Content, Link, Page
-from focused.parse import Parser
+from focused.run.parse import Parser
 from focused.strategies.base import Strategy
 
 _BETWEEN_WORDS = re.compile(r"[\W\d_]+")

@@ -20,9 +20,9 @@ from crawlmgr.web.encoding import decode
 from crawlmgr.web.pages.html import scan
 from crawlmgr.web.url import absolute
 from crawlmgr.web.warc import append_records
-from focused.archive import Archive
+from focused.lab.archive import Archive
 from focused.pages import Content
-from focused.parse import Parser
+from focused.run.parse import Parser
 
 MIN_GROUP_PAGES = 15
 """Minimum number of pages of a topic; smaller groups of pages do not become topics."""

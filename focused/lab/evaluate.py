@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from crawlmgr.web.url import host_key
-from focused.loop import Step
+from focused.run.loop import Step
 
 if TYPE_CHECKING:
     from scipy import sparse

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from crawlmgr.web.url import UrlError, absolute, canonical
 from crawlmgr.web.warc import PAGE_BYTES, Reading, WarcRecord
-from focused.loop import Outside
 from focused.pages import Content
+from focused.run.loop import Outside
 
 MAX_REDIRECTS = 5
 REDIRECTS = frozenset((301, 302, 303, 307, 308))

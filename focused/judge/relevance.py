@@ -15,9 +15,9 @@ import numpy as np
 
 from crawlmgr.text.similarity import DocumentFrequencies, Idf, cosine, heaviest, mean_vector, norm
 from crawlmgr.text.tokens import Tokenizer
-from focused.ontology import Ontology, OntologySimilarity
 from focused.pages import LazyList
-from focused.topics import Topic
+from focused.topic.definition import Topic
+from focused.topic.ontology import Ontology, OntologySimilarity
 
 TOPIC_WORDS = 200
 """Number of words kept in the topic's vector."""

@@ -26,13 +26,13 @@ from crawlmgr.web.http.exchange import FetchResponse
 from crawlmgr.web.sitemap import parse_sitemap
 from crawlmgr.web.traps import counter_shape
 from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
-from focused import loop
 from focused.graph import Node, State
 from focused.models import TopicPage
 from focused.pages import Content, Page, given, same_page
-from focused.parse import Draft
-from focused.services.graph import DatabaseGraph
-from focused.services.sessions import Session, counts
+from focused.run import loop
+from focused.run.parse import Draft
+from focused.run.sessions import Session, counts
+from focused.run.stored_graph import DatabaseGraph
 
 PACKING = 1  # compression level: the fastest
 _PARENT = (

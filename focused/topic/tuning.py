@@ -12,11 +12,11 @@ from django.db import transaction
 
 from crawlmgr.upkeep import settings_history
 from focused import reads
-from focused.comparison import PATENT_WEIGHTS
+from focused.lab import stored_comparisons
+from focused.lab.comparison import PATENT_WEIGHTS
 from focused.models import Comparison, Topic
 from focused.parameters import RunOptions, read_settings
-from focused.scope import Scope
-from focused.services import comparisons
+from focused.run.scope import Scope
 from focused.strategies import strategy_class
 
 KIND = "topic"
@@ -108,7 +108,7 @@ def preview(
     if not own:
         raise ValueError("no run of the topic has pages in the archive yet")
     entries = {f"{topic.strategy} {NOW}": topic.parameters, f"{strategy} {TYPED}": dict(parameters)}
-    return comparisons.start(
+    return stored_comparisons.start(
         topic, entries, reads.budget(own), own, now=now, draws=DRAWS, user=user
     )
 

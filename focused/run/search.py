@@ -20,7 +20,7 @@ from crawlmgr.models import Page
 from crawlmgr.text.tokens import Tokenizer, tokenize
 from crawlmgr.web.pages.html import scan
 from focused.models import TopicPage, TopicRun
-from focused.services.pages import Arrival
+from focused.run.stored_pages import Arrival
 
 # maximum number of words of a page that are indexed (a limit of PostgreSQL); later ones are not
 # found

@@ -13,12 +13,13 @@ import numpy as np
 from django.db import transaction
 
 from crawlmgr.database import caches
-from focused.judge import Feedback, Rows
+from focused.judge.feedback import Feedback, Rows
+from focused.judge.relevance import Relevance
 from focused.models import TopicPage, TopicRun
 from focused.pages import hashed
-from focused.relevance import Relevance
-from focused.services import sessions, topics
-from focused.topics import Topic
+from focused.run import sessions
+from focused.topic import topics
+from focused.topic.definition import Topic
 
 MAX_PAGES = 2000
 """Maximum number of pages of a run that the learning judge scores together for the list of pages to

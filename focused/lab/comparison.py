@@ -16,8 +16,10 @@ import numpy as np
 
 from crawlmgr.text.similarity import NEAR, distance
 from crawlmgr.web.url import UrlError, canonical
-from focused.archive import Archive
-from focused.evaluate import (
+from focused.graph import MemoryGraph
+from focused.judge.relevance import Relevance
+from focused.lab.archive import Archive
+from focused.lab.evaluate import (
     Label,
     SimilarityJudge,
     bootstrap_difference,
@@ -29,13 +31,11 @@ from focused.evaluate import (
     tunnel_lengths,
     with_heartbeat,
 )
-from focused.graph import MemoryGraph
-from focused.loop import Trail, crawl
 from focused.pages import Content, Page
 from focused.parameters import Value
-from focused.relevance import Relevance
+from focused.run.loop import Trail, crawl
 from focused.strategies import strategy_class
-from focused.topics import Topic
+from focused.topic.definition import Topic
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,13 +24,14 @@ from crawlmgr.text.tokens import Tokenizer, wording
 from crawlmgr.web.http.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.pages.html import scan
 from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
-from focused.lexicon import LEXICON_WORDS, host_pages, near_lexicon, topic_lexicon
+from focused.judge.relevance import Relevance
 from focused.models import SampleDocument, Topic
 from focused.pages import Page
-from focused.parse import Draft, Parser, main_text, run_stages
-from focused.relevance import Relevance
-from focused.scope import Scope
-from focused.services import readings, sessions, topics
+from focused.run import sessions
+from focused.run.parse import Draft, Parser, main_text, run_stages
+from focused.run.scope import Scope
+from focused.topic import readings, topics
+from focused.topic.lexicon import LEXICON_WORDS, host_pages, near_lexicon, topic_lexicon
 
 KIND = "topic-samples"
 MAX_PAGES_READ = 60

@@ -26,18 +26,18 @@ from crawlmgr.text.similarity import Idf
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.traps import Counters
 from crawlmgr.web.url import UrlError, absolute, canonical, host_key, url_hash
-from focused import loop
 from focused.graph import MemoryGraph, Node, State
-from focused.loop import Walk
+from focused.judge.relevance import Relevance
 from focused.models import TopicPage, TopicRun
 from focused.pages import Content, Page
 from focused.parameters import RunOptions, read_settings
-from focused.parse import CONTEXTS, Draft, Parser, run_stages
-from focused.relevance import Relevance
-from focused.scope import Scope
-from focused.services.graph import DatabaseGraph
+from focused.run import loop
+from focused.run.loop import Walk
+from focused.run.parse import CONTEXTS, Draft, Parser, run_stages
+from focused.run.scope import Scope
+from focused.run.stored_graph import DatabaseGraph
 from focused.strategies import strategy_class
-from focused.topics import Topic
+from focused.topic.definition import Topic
 
 # most sessions kept, and their estimated memory; the newest is kept in any case, since its run
 # would have to be processed again from its beginning

@@ -1,0 +1,1 @@
+"""Comparisons of strategies over recorded pages, and the figures that they yield."""
